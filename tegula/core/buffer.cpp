@@ -1,0 +1,116 @@
+#include "tegula/core/buffer.h"
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "tegula/core/error.h"
+
+namespace tegula {
+namespace {
+
+class HostBuffer;
+
+// Size classes: powers of two and three quarters between, from 64 bytes. A request wastes at most a third.
+constexpr int kClasses = 2 * 48;
+
+std::size_t class_bytes(int index) {
+  const std::size_t power = std::size_t{64} << (index / 2);
+  return index % 2 == 0 ? power : power + power / 2;
+}
+
+int class_of(std::size_t bytes) {
+  if (bytes <= 64) return 0;
+  const int log = std::bit_width(bytes - 1) - 6;  // 64 << log >= bytes
+  const int below = 2 * (log - 1) + 1;            // one and a half times the power below
+  return class_bytes(below) >= bytes ? below : 2 * log;
+}
+
+struct Pool {
+  std::mutex mutex;
+  std::array<std::vector<HostBuffer*>, kClasses> free;
+  PoolCounters counters;
+};
+
+// Never destroyed: buffers may be released by static objects after main.
+Pool& pool() {
+  static Pool* instance = new Pool;
+  return *instance;
+}
+
+class HostBuffer final : public Buffer {
+ public:
+  HostBuffer(void* data, int size_class) : Buffer(data, 0, 0), size_class_(size_class) {}
+  ~HostBuffer() override { std::free(data_); }
+  void set_bytes(std::size_t bytes) { bytes_ = bytes; }
+
+ protected:
+  void destroy() const override {
+    auto* self = const_cast<HostBuffer*>(this);
+    Pool& p = pool();
+    std::scoped_lock lock(p.mutex);
+    p.counters.bytes_in_use -= class_bytes(size_class_);
+    p.counters.bytes_cached += class_bytes(size_class_);
+    p.free[size_class_].push_back(self);
+  }
+
+ private:
+  int size_class_;
+};
+
+}  // namespace
+
+Ref<Buffer> allocate_host(std::size_t bytes) {
+  if (bytes > (std::size_t{1} << 46)) {
+    throw Error({.op = "allocate", .got = std::to_string(bytes) + " bytes", .expected = "a size that memory can hold",
+                 .advice = "check the shape: it was probably computed from wrong numbers"});
+  }
+  const int size_class = class_of(bytes);
+  Pool& p = pool();
+  {
+    std::scoped_lock lock(p.mutex);
+    auto& list = p.free[size_class];
+    if (!list.empty()) {
+      HostBuffer* buffer = list.back();
+      list.pop_back();
+      p.counters.bytes_cached -= class_bytes(size_class);
+      p.counters.bytes_in_use += class_bytes(size_class);
+      buffer->set_bytes(bytes);
+      return Ref<Buffer>(buffer);
+    }
+  }
+  void* data = std::aligned_alloc(kBufferAlignment, class_bytes(size_class));
+  if (!data) {
+    throw Error({.op = "allocate", .got = "no memory for " + std::to_string(bytes) + " bytes",
+                 .expected = "", .advice = "use a smaller batch, or release tensors that are no longer needed"});
+  }
+  {
+    std::scoped_lock lock(p.mutex);
+    p.counters.system_allocations++;
+    p.counters.bytes_in_use += class_bytes(size_class);
+  }
+  auto* buffer = new HostBuffer(data, size_class);
+  buffer->set_bytes(bytes);
+  return Ref<Buffer>(buffer);
+}
+
+PoolCounters host_pool_counters() {
+  std::scoped_lock lock(pool().mutex);
+  return pool().counters;
+}
+
+void trim_host_pool() {
+  Pool& p = pool();
+  std::scoped_lock lock(p.mutex);
+  for (auto& list : p.free) {
+    for (HostBuffer* buffer : list) delete buffer;
+    list.clear();
+  }
+  p.counters.bytes_cached = 0;
+}
+
+}  // namespace tegula

@@ -1,0 +1,43 @@
+#pragma once
+// Memory with an owner: what a tensor's elements lie in.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tegula/core/ref.h"
+
+namespace tegula {
+
+inline constexpr std::size_t kBufferAlignment = 64;
+
+/// A block of memory on one device, 64-byte aligned. Returned to its owner's pool when the last Ref goes.
+/// `device` is an opaque number to core: 0 is the host, others are given out by the runtime.
+class Buffer : public Shared {
+ public:
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  int device() const { return device_; }
+
+ protected:
+  Buffer(void* data, std::size_t bytes, int device) : data_(data), bytes_(bytes), device_(device) {}
+  void* data_;
+  std::size_t bytes_;
+  int device_;
+};
+
+/// Host memory from a caching pool: a freed block is kept for the next request of its size class.
+/// Contents are not initialised. Throws Error when the system has no more memory.
+Ref<Buffer> allocate_host(std::size_t bytes);
+
+/// How often allocate_host had to ask the system (a steady state asks never), and bytes now in use / kept for reuse.
+struct PoolCounters {
+  std::uint64_t system_allocations = 0;
+  std::size_t bytes_in_use = 0;
+  std::size_t bytes_cached = 0;
+};
+PoolCounters host_pool_counters();
+
+/// Gives all kept blocks back to the system.
+void trim_host_pool();
+
+}  // namespace tegula

@@ -1,0 +1,26 @@
+#include "tegula/core/error.h"
+
+#include <string_view>
+
+namespace tegula {
+namespace {
+
+std::string format(const Report& report) {
+  std::string text = report.op;
+  if (!report.got.empty()) text += (text.empty() ? "got " : ": got ") + report.got;
+  if (!report.expected.empty()) text += ", expected " + report.expected;
+  if (std::string place = to_string(report.where); !place.empty()) text += "\n  at " + place;
+  if (!report.advice.empty()) text += "\n  hint: " + report.advice;
+  return text;
+}
+
+}  // namespace
+
+Error::Error(Report report) : std::runtime_error(format(report)), report_(std::move(report)) {}
+
+std::string to_string(const std::source_location& where) {
+  if (where.line() == 0) return "";
+  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+}
+
+}  // namespace tegula

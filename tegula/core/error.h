@@ -1,0 +1,36 @@
+#pragma once
+// The one exception type of the library.
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+namespace tegula {
+
+/// What every error says: the op that refused, what it got, what it expected, where in the user's program, and what to do.
+/// Empty fields are left out of the message.
+struct Report {
+  std::string op;                // "matmul", "Loader", "safetensors"
+  std::string got;               // "shapes (3, 4) and (5, 6)"
+  std::string expected;          // "the inner sizes (4 and 5) to be equal"
+  std::string advice;            // "transpose the right operand"
+  std::source_location where{};  // the user's line; line 0 when there is none (files)
+};
+
+/// Thrown for every misuse and every failure. what() is the whole report on a few lines:
+///   matmul: got shapes (3, 4) and (5, 6), expected the inner sizes (4 and 5) to be equal
+///     at main.cpp:12
+///     hint: transpose the right operand
+class Error : public std::runtime_error {
+ public:
+  explicit Error(Report report);
+  const Report& report() const { return report_; }
+
+ private:
+  Report report_;
+};
+
+/// "main.cpp:12", or "" for a location that was never set.
+std::string to_string(const std::source_location& where);
+
+}  // namespace tegula
