@@ -1,0 +1,137 @@
+#pragma once
+// What a machine is: memory, tile programs, and a handful of library calls. cpu/ and cuda/ implement it and know no op.
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "tegula/core/buffer.h"
+#include "tegula/tile/ir.h"
+
+namespace tegula::runtime {
+
+/// One argument of a launch: a pointer, or a scalar (integers and booleans in `integer`, floats in `real`).
+union Argument {
+  void* pointer;
+  std::int64_t integer;
+  double real;
+};
+
+/// One grid of program instances over its own arguments. A launch may hold many (an optimiser step: one per parameter).
+struct ArgumentSet {
+  const Argument* arguments = nullptr;  // one per Program::parameters
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+};
+
+/// The first failed Assert of a launch, in an unspecified order among program instances. id is -1 while nothing failed.
+struct Failure {
+  std::int64_t id = -1;
+  std::int64_t value = 0;
+};
+
+struct LaunchOptions {
+  int threads = 1;              // CPU: how many threads share the program instances
+  bool streaming = false;       // CPU: stores bypass the caches (outputs larger than the last-level cache)
+  Failure* failure = nullptr;   // where a failed Assert is reported; needed when the program has one
+};
+
+/// A compiled tile program. Immutable; launches may run at the same time.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void launch(std::span<const ArgumentSet> sets, const LaunchOptions& options) const = 0;
+  /// What was compiled, for people: bytecode on the CPU, CUDA C++ on the GPU.
+  virtual std::string listing() const = 0;
+};
+
+enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
+
+/// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64).
+/// Layouts have the same rank >= 2: (batch…, M, K), (batch…, K, N), (batch…, M, N). Batch strides of a and b may be 0 (broadcast).
+/// Of the last two strides of each of a, b and c one is 1 (or its size is 1) and the other is at least the size it spans.
+/// Offsets in the layouts are ignored: buffers point at the first element.
+struct Matmul {
+  DType dtype = DType::f32;
+  Layout a, b, c;
+  bool bias = false;       // (N), dense
+  Activation activation = Activation::None;
+  bool operator==(const Matmul&) const = default;
+};
+
+enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeight };
+
+/// Cross-correlation over 1 to 3 spatial axes. input (N, C, spatial…), weight (K, C/groups, kernel…), output (N, K, spatial…):
+/// the shapes are always in this order, the strides say how each lies in memory (any dense permutation; the weight is row-major
+/// unless the device's preference says otherwise). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
+struct Convolution {
+  ConvolutionPass pass = ConvolutionPass::Forward;
+  DType dtype = DType::f32;
+  Layout input, weight, output;
+  Dims stride, dilation, pad_low, pad_high;
+  std::int64_t groups = 1;
+  bool bias = false;       // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
+  Activation activation = Activation::None;  // Forward only: None or Relu
+  bool operator==(const Convolution&) const = default;
+};
+
+enum class PoolingKind : std::uint8_t { Max, AverageWithPadding /* divides by the window */, AverageWithoutPadding /* by the elements inside */ };
+
+/// Pooling over the spatial axes of (N, C, spatial…); layouts as for Convolution. Padding counts as -inf for Max, 0 for averages.
+struct Pooling {
+  PoolingKind kind = PoolingKind::Max;
+  bool backward = false;   // Max: (input, output gradient) -> input gradient, to the first maximum of each window (a NaN counts as maximum). Average: (output gradient) -> input gradient
+  DType dtype = DType::f32;
+  Layout input, output;
+  Dims window, stride, dilation, pad_low, pad_high;
+  bool operator==(const Pooling&) const = default;
+};
+
+/// A prepared library call. Thread-safe as long as each caller brings its own scratch.
+class Call {
+ public:
+  virtual ~Call() = default;
+  /// Bytes of 64-byte aligned scratch that run() needs.
+  virtual std::size_t scratch_bytes() const { return 0; }
+  /// buffers: Matmul (a, b[, bias], c). Convolution Forward (input, weight[, bias], output); BackwardData (output gradient, weight,
+  /// input gradient); BackwardWeight (input, output gradient, weight gradient[, bias gradient]). Pooling as said there, result last.
+  virtual void run(std::span<void* const> buffers, void* scratch, int threads) const = 0;
+  /// "brgemm:avx512_core 64x128x784", for printed plans.
+  virtual std::string describe() const = 0;
+};
+
+/// How the lowering should cut its tiles.
+struct TilePreference {
+  std::int64_t elements = 2048;      // of a tile of 4-byte values
+  std::int64_t longest_row = 8192;   // rows up to this long are kept as one tile while they are reduced
+  bool power_of_two = false;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;  // "cpu", "cuda:0"
+  virtual int number() const = 0;        // Buffer::device()
+  virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
+  virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void synchronize() = 0;
+
+  /// Compiled once and remembered by the caller. Throws Error when the program uses what the device cannot do.
+  virtual std::unique_ptr<Kernel> compile(const tile::Program& program) = 0;
+  virtual TilePreference tiles() const = 0;
+
+  virtual std::unique_ptr<Call> matmul(const Matmul& description) = 0;
+  virtual std::unique_ptr<Call> convolution(const Convolution& description) = 0;
+  virtual std::unique_ptr<Call> pooling(const Pooling& description) = 0;
+  /// Whether activations of this convolution should lie channels-last (N, spatial…, C).
+  virtual bool prefers_channels_last(const Convolution& description) const = 0;
+
+  /// The most threads a step may use (1 on devices where the word has no meaning), and work below which a step should take one.
+  virtual int max_threads() const = 0;
+};
+
+/// The CPU; defined in cpu/.
+Device& cpu();
+
+}  // namespace tegula::runtime

@@ -1,0 +1,142 @@
+#pragma once
+// Writing tile programs: `Value` is what formulas and lowerings compute with, `Builder` owns the program under construction.
+
+#include <functional>
+#include <initializer_list>
+#include <span>
+
+#include "tegula/tile/ir.h"
+
+namespace tegula::tile {
+
+class Builder;
+
+/// A handle to one SSA value of a builder. Arithmetic emits instructions; a number beside a Value takes the Value's dtype.
+/// Tiles of different shapes broadcast as in NumPy.
+class Value {
+ public:
+  Value() = default;
+  Value(Builder* builder, Id id) : builder_(builder), id_(id) {}
+  Builder* builder() const { return builder_; }
+  Id id() const { return id_; }
+  const Type& type() const;
+  DType dtype() const { return type().dtype; }
+  const Shape& shape() const { return type().shape; }
+  explicit operator bool() const { return builder_ != nullptr; }
+
+ private:
+  Builder* builder_ = nullptr;
+  Id id_ = -1;
+};
+
+class Builder {
+ public:
+  explicit Builder(std::string name) { program_.name = std::move(name); }
+
+  // Parameters, in the order of the launch's arguments.
+  Value pointer(std::string name, DType dtype, bool writable);
+  Value scalar(std::string name, DType dtype);
+
+  Value constant(double value, DType dtype);
+  Value constant(std::int64_t value, DType dtype);
+  Value program_id(int axis);
+  Value num_programs(int axis);
+  /// (count) i64: begin, begin + 1, …
+  Value arange(std::int64_t begin, std::int64_t count);
+  Value full(const Shape& shape, double value, DType dtype);
+
+  Value load(Value pointer, Value mask = {}, Value other = {});
+  void store(Value pointer, Value value, Value mask = {});
+  void atomic_add(Value pointer, Value value, Value mask = {});
+  void check(Value condition, Value value, std::int64_t id);
+
+  /// Calls body(induction variable, carried) while tracing; body returns the next carried values. The results are the last ones.
+  std::vector<Value> for_(Value begin, Value end, Value step, std::vector<Value> initial,
+                          const std::function<std::vector<Value>(Value, std::span<const Value>)>& body);
+  /// condition: boolean scalar. Both branches return the same number of values of the same types.
+  std::vector<Value> if_(Value condition, const std::function<std::vector<Value>()>& then,
+                         const std::function<std::vector<Value>()>& otherwise);
+
+  /// Emits one instruction; the general door, used by the functions below.
+  Value emit(Word word, Type type, std::vector<Id> operands, std::int64_t attribute = 0, Reduction kind = Reduction::Sum,
+             std::int64_t attribute2 = 0);
+
+  /// Source line recorded on instructions emitted from now on.
+  void set_location(const std::source_location& where) { where_ = where; }
+  const Program& program() const { return program_; }
+  /// Verifies and hands over the program.
+  Program finish();
+
+ private:
+  friend class Value;
+  Id append(Instruction instruction);
+  Region& region() { return open_.empty() ? program_.body : *open_.back(); }
+  std::vector<Value> results_of(Id control, const std::vector<Id>& yielded);
+
+  Program program_;
+  std::vector<Region*> open_;
+  std::source_location where_{};
+};
+
+// Elementwise. All operands of one dtype (numbers adapt); tiles broadcast.
+Value unary(Word word, Value x);
+Value binary(Word word, Value a, Value b);
+Value select(Value condition, Value a, Value b);
+Value fma(Value a, Value b, Value c);
+Value cast(Value x, DType dtype);
+Value narrow(Value x, DType stored);
+Value bitcast(Value x, DType dtype);
+/// The number in the dtype of `like`.
+Value number(double value, Value like);
+
+// Shape.
+Value broadcast(Value x, const Shape& shape);
+Value expand_dims(Value x, int axis);
+Value reshape(Value x, const Shape& shape);
+Value transpose(Value x);
+inline Value col(Value x) { return expand_dims(x, 1); }  // x[:, None]
+inline Value row(Value x) { return expand_dims(x, 0); }  // x[None, :]
+
+// Across a tile.
+Value reduce(Value x, int axis, Reduction kind);                   // axis stays with size 1
+Value arg_reduce(Value x, int axis, Reduction kind /* Min or Max */);  // i64
+Value scan(Value x, int axis, Reduction kind);
+Value sort(Value x, int axis, bool descending);
+Value argsort(Value x, int axis, bool descending);
+Value dot(Value a, Value b, Value accumulator);
+Value random_bits(Value seed, Value index);
+
+inline Value operator-(Value x) { return unary(Word::Neg, x); }
+inline Value operator!(Value x) { return unary(Word::Not, x); }
+
+// Operators over (Value, Value), (Value, number), (number, Value).
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+inline Value lift(Value x, Value) { return x; }
+template <Number T>
+Value lift(T x, Value like) { return number(static_cast<double>(x), like); }
+template <class A, class B>
+concept Operands = (std::same_as<A, Value> && (std::same_as<B, Value> || Number<B>)) || (Number<A> && std::same_as<B, Value>);
+template <class A, class B>
+Value binary_lifted(Word word, A a, B b) {
+  if constexpr (std::same_as<A, Value>) return binary(word, a, lift(b, a));
+  else return binary(word, lift(a, b), b);
+}
+template <class A, class B> requires Operands<A, B> Value operator+(A a, B b) { return binary_lifted(Word::Add, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator-(A a, B b) { return binary_lifted(Word::Sub, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator*(A a, B b) { return binary_lifted(Word::Mul, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator/(A a, B b) { return binary_lifted(Word::Div, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator%(A a, B b) { return binary_lifted(Word::Rem, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator==(A a, B b) { return binary_lifted(Word::Eq, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator!=(A a, B b) { return binary_lifted(Word::Ne, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator<(A a, B b) { return binary_lifted(Word::Lt, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator<=(A a, B b) { return binary_lifted(Word::Le, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator>(A a, B b) { return binary_lifted(Word::Gt, a, b); }
+template <class A, class B> requires Operands<A, B> Value operator>=(A a, B b) { return binary_lifted(Word::Ge, a, b); }
+inline Value operator&&(Value a, Value b) { return binary(Word::And, a, b); }
+inline Value operator||(Value a, Value b) { return binary(Word::Or, a, b); }
+inline Value operator&(Value a, Value b) { return binary(Word::And, a, b); }
+inline Value operator|(Value a, Value b) { return binary(Word::Or, a, b); }
+inline Value operator^(Value a, Value b) { return binary(Word::Xor, a, b); }
+
+}  // namespace tegula::tile

@@ -1,0 +1,124 @@
+#pragma once
+// The tile IR: what fusion lowers to and what tile kernels are traced into.
+//
+// A program is run once per point of a grid of up to three dimensions. Its values are scalars (rank 0, the same for the whole
+// instance) or tiles: small dense arrays whose sizes are known when the program is built. The model is Triton's (Tillet et al.,
+// MAPL 2019): pointers are values, loads and stores take tiles of pointers and masks. The form is SSA with structured control flow.
+
+#include <array>
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "tegula/core/dtype.h"
+#include "tegula/core/shape.h"
+
+namespace tegula::tile {
+
+/// What a value is. Pointers point at elements of `dtype`; pointer arithmetic counts elements.
+/// Arithmetic happens in f64, f32, i64, i32 and boolean only: loads widen f16/bf16 to f32 and i16/i8/u8 to i32, stores narrow
+/// back (floats to nearest even, integers modulo 2^n). So `dtype` of a non-pointer value is one of those five.
+struct Type {
+  DType dtype = DType::f32;
+  bool pointer = false;
+  Shape shape;  // () for a scalar
+  bool operator==(const Type&) const = default;
+};
+
+/// The type in which arithmetic on elements of a stored type happens.
+constexpr DType compute_type(DType stored) {
+  if (is_half(stored)) return DType::f32;
+  if (stored == DType::i16 || stored == DType::i8 || stored == DType::u8) return DType::i32;
+  return stored;
+}
+
+using Id = std::int32_t;  // index into Program::instructions; every instruction defines at most one value
+
+// Elementwise words take operands of equal dtype, each either of the result's shape or a scalar (which broadcasts); nothing else broadcasts implicitly.
+enum class Word : std::uint8_t {
+  // From outside. attribute = index of the parameter / grid axis; Arange counts attribute … attribute + shape[0] - 1.
+  Parameter, ProgramId, NumPrograms, Constant, Arange,
+  // Shape. Broadcast: size-1 axes grow, or a scalar fills a tile. ExpandDims inserts a size-1 axis at `attribute`. Transpose: rank 2.
+  Broadcast, ExpandDims, Reshape, Transpose,
+  // One operand.
+  Neg, Abs, Sign, Not /* boolean: logical; integer: bitwise */, Floor, Ceil, Round /* half to even */, Trunc, Sqrt, Rsqrt,
+  Exp, Exp2, Expm1, Log, Log2, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfinv,
+  Sigmoid, Lgamma, Digamma, IsNan, IsInf,
+  // Two operands. Integer Div truncates and Rem has the sign of the dividend (as in C); division of an integer by 0 gives 0.
+  // Min and Max propagate NaN. Shr is arithmetic. MulHi: upper half of the product of two i32 taken as unsigned.
+  Add, Sub, Mul, Div, Rem, Min, Max, Pow, Atan2, And, Or, Xor, Shl, Shr, MulHi,
+  Eq, Ne, Lt, Le, Gt, Ge,  // booleans
+  Select,                  // (condition, a, b)
+  Fma,                     // a * b + c, rounded once where the machine can
+  Cast,                    // float to integer truncates toward zero; to boolean: != 0
+  Narrow,                  // i32 wrapped to the range of the stored type attribute = DType (i16, i8, u8); f32 rounded to f16/bf16 and back
+  Bitcast,                 // between dtypes of one width
+  // Memory. Load(pointer[, mask[, other]]): masked-off elements are `other` or zero. Store(pointer, value[, mask]).
+  // AtomicAdd(pointer, value[, mask]) has no result; the order of additions is that of the program ids.
+  Load, Store, AtomicAdd,
+  // Across a tile: along axis `attribute`, kind in `kind`. Reduce keeps the axis with size 1. ArgReduce gives i64 positions (first of equals; a NaN
+  // wins). Scan is inclusive. Sort and ArgSort are stable, ascending, or descending where attribute2 = 1; NaN counts as largest.
+  Reduce, ArgReduce, Scan, Sort, ArgSort,
+  Dot,         // (M, K) x (K, N) + accumulator (M, N)
+  RandomBits,  // (seed i64 scalar, index i64 tile) -> i32: philox_word(seed, index)
+  Assert,      // (condition, value i64): where the condition is false the launch reports (attribute, value) as its failure
+  // Control. For: operands (begin, end, step, initial…), region (induction variable i64, carried…) -> carried…
+  // If: operands (condition), two regions without parameters. Result: `attribute`-th result of the For/If in operand 0.
+  For, If, Result,
+  RegionParameter,
+};
+
+enum class Reduction : std::uint8_t { Sum, Prod, Min, Max, Any, All };
+
+struct Region {
+  std::vector<Id> parameters;  // RegionParameter instructions
+  std::vector<Id> body;        // in order of execution
+  std::vector<Id> results;     // what the region yields
+};
+
+struct Instruction {
+  Word word;
+  Type type;                  // of the result; meaningless for Store, Assert, For, If
+  std::vector<Id> operands;
+  std::int64_t attribute = 0;
+  std::int64_t attribute2 = 0;
+  Reduction kind = Reduction::Sum;
+  double real = 0;            // Constant of a float type
+  std::int64_t integer = 0;   // Constant of an integer or boolean type
+  std::vector<Region> regions;
+  std::source_location where{};
+};
+
+/// A run-time argument: a pointer to elements of `dtype`, or a scalar of `dtype` (f64, f32, i64, i32 or boolean).
+struct Parameter {
+  std::string name;
+  DType dtype = DType::f32;
+  bool pointer = true;
+  bool writable = false;
+};
+
+struct Program {
+  std::string name;
+  std::vector<Parameter> parameters;
+  std::vector<Instruction> instructions;  // all of them, addressed by Id; order of execution is given by regions
+  Region body;
+
+  const Instruction& operator[](Id id) const { return instructions[static_cast<std::size_t>(id)]; }
+};
+
+bool has_result(Word word);
+bool is_elementwise(Word word);  // one, two and three operand words, Cast, Narrow, Bitcast
+std::string_view name(Word word);
+std::string_view name(Reduction kind);
+
+/// Text of a program, one instruction a line, with the user's lines as comments.
+std::string to_string(const Program& program);
+
+/// Checks operands, types, shapes, dominance and region signatures; throws Error naming the instruction and the user's line.
+void verify(const Program& program);
+
+/// A word sequence that is equal for two programs exactly when they compute the same (names and source lines are left out).
+std::vector<std::uint64_t> structure(const Program& program);
+
+}  // namespace tegula::tile
