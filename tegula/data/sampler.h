@@ -1,0 +1,60 @@
+#pragma once
+// In which order the rows of a data set are visited, batch by batch.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tegula/core/host_array.h"
+
+namespace tegula::data {
+
+/// What becomes of the rows that do not fill the last batch of an epoch.
+enum class Last { Keep, Drop };
+
+struct SamplerOptions {
+  std::int64_t batch = 1;
+  bool shuffle = false;
+  std::uint64_t seed = 0;  // of the shuffling
+  Last last = Last::Keep;
+};
+
+/// Gives the row numbers of one batch after the other; every epoch visits each row once (but those dropped at the end). The order of an epoch depends
+/// only on seed, epoch and count, so a position is two numbers and a run resumes anywhere.
+class Sampler {
+ public:
+  struct Position {
+    std::int64_t epoch = 0;
+    std::int64_t batch = 0;  // the next one within the epoch
+    bool operator==(const Position&) const = default;
+  };
+
+  /// Throws Error when count is negative or above 2^32 - 1, or options.batch is not positive.
+  explicit Sampler(std::int64_t count, const SamplerOptions& options = {});
+
+  std::int64_t count() const { return count_; }      // rows
+  std::int64_t batches() const;                      // per epoch
+  const SamplerOptions& options() const { return options_; }
+
+  /// The rows of the next batch, valid until the next call; empty once at the end of each epoch, after which the next one begins.
+  std::span<const std::int64_t> next();
+
+  Position position() const { return position_; }
+  /// Continues from a position as position() gave it. Throws Error when it is negative or behind the end of an epoch.
+  void seek(Position position);
+
+ private:
+  void order_epoch();
+
+  std::int64_t count_;
+  SamplerOptions options_;
+  Position position_;
+  std::vector<std::int64_t> rows_;      // of the current epoch
+  std::int64_t ordered_epoch_ = -1;     // whose order is in rows_
+};
+
+/// Copies of the given rows (slices along the first axis) of a (N, ...) array: (rows.size(), ...), same dtype.
+/// Throws Error for rank 0 and for rows outside [0, N).
+HostArray gather_batch(const HostArray& array, std::span<const std::int64_t> rows);
+
+}  // namespace tegula::data

@@ -1,0 +1,81 @@
+#pragma once
+// Whole-file reading (plain and gzip) and writing that is all or nothing.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula::io {
+
+using Bytes = std::vector<std::byte>;
+
+struct ReadOptions {
+  std::string_view op = "read_file";              // who reads, for the error message
+  std::size_t limit = std::size_t{4} << 30;       // bytes, after decompression; more is an error
+};
+
+/// The contents of the regular file `path`. Throws Error when it is missing, unreadable, not a regular file or larger than the limit.
+Bytes read_file(const std::string& path, const ReadOptions& options = {});
+
+/// As read_file, and a file that begins with the gzip magic is decompressed, whatever its name.
+Bytes read_file_or_gzip(const std::string& path, const ReadOptions& options = {});
+
+/// Whether the bytes begin with the gzip magic.
+bool is_gzip(std::span<const std::byte> bytes);
+
+/// Decompresses one or more gzip members (RFC 1952), checking CRC and length. `name` stands for the file in messages.
+/// Throws Error for truncated or corrupt data, for bytes after the last member, and when the output passes the limit.
+Bytes gunzip(std::span<const std::byte> bytes, std::string_view name, const ReadOptions& options = {});
+
+/// A regular file opened for reading pieces of it.
+class InputFile {
+ public:
+  /// Throws Error when the file is missing, unreadable or not a regular file.
+  InputFile(std::string path, std::string_view op);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  std::uint64_t size() const { return size_; }  // bytes, when it was opened
+  /// Fills `into` from byte `offset` on. Throws Error when the file ends before or the disk fails.
+  void read_at(std::uint64_t offset, std::span<std::byte> into) const;
+
+ private:
+  std::string path_;
+  std::string op_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+/// A file that appears under its name only as a whole: bytes go to a temporary file in the same folder; commit() flushes it to the
+/// disk, renames it over `path` and flushes the folder. Without commit() nothing is left behind and an older file stays as it was.
+class AtomicFile {
+ public:
+  /// Throws Error when the folder cannot be written, or when `path` exists and is no regular file.
+  explicit AtomicFile(std::string path, std::string_view op = "write_atomically");
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// Appends. Throws Error when the disk refuses.
+  void write(std::span<const std::byte> bytes);
+  /// Throws Error when the disk refuses. Call once, last.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* what) const;
+  void discard() noexcept;
+
+  std::string path_;
+  std::string temporary_;
+  std::string op_;
+  int descriptor_ = -1;
+};
+
+/// Replaces the contents of `path` by `bytes`, all or nothing (see AtomicFile). Throws Error.
+void write_atomically(const std::string& path, std::span<const std::byte> bytes, std::string_view op = "write_atomically");
+
+}  // namespace tegula::io
