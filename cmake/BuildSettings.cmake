@@ -1,0 +1,36 @@
+# How our own code is compiled: the interface target tegula_settings carries warnings and sanitizers.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(CCACHE ccache)
+mark_as_advanced(CCACHE)
+if(CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_package(nlohmann_json REQUIRED)
+
+add_library(tegula_settings INTERFACE)
+target_compile_options(tegula_settings INTERFACE -Wall -Wextra
+  -Wno-missing-field-initializers)  # option structs are filled by name, the rest has defaults
+if(TEGULA_WERROR)
+  target_compile_options(tegula_settings INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(tegula_settings INTERFACE -Wno-restrict)  # false alarms on "text" + std::string, GCC bug 105651
+endif()
+
+# Sanitizers reach every target, also those that only link the library.
+if(TEGULA_SANITIZE)
+  add_compile_options(-fsanitize=${TEGULA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TEGULA_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(tegula_settings INTERFACE -Wno-maybe-uninitialized)  # false alarms in instrumented code
+  endif()
+endif()

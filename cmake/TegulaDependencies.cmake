@@ -1,0 +1,26 @@
+# What the library links. Read by the build and, installed beside tegulaConfig.cmake, by find_package(tegula): one list for both.
+#
+# oneDNN and Highway are looked up by header and library: the CMake files that distributions ship for them differ
+# (Debian's oneDNN asks for OpenCL, which a CPU user does not have).
+include(CMakeFindDependencyMacro)
+
+macro(tegula_find_library target header library package)
+  if(NOT TARGET ${target})
+    find_path(${library}_INCLUDE_DIR ${header})
+    find_library(${library}_LIBRARY ${library})
+    mark_as_advanced(${library}_INCLUDE_DIR ${library}_LIBRARY)
+    if(NOT ${library}_INCLUDE_DIR OR NOT ${library}_LIBRARY)
+      message(FATAL_ERROR "${header} or lib${library} not found: install ${package} (scripts/setup.sh does)")
+    endif()
+    add_library(${target} UNKNOWN IMPORTED)
+    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${${library}_LIBRARY}"
+                          INTERFACE_INCLUDE_DIRECTORIES "${${library}_INCLUDE_DIR}")
+  endif()
+endmacro()
+
+tegula_find_library(tegula::dnnl oneapi/dnnl/dnnl.hpp dnnl libdnnl-dev)
+tegula_find_library(tegula::hwy hwy/highway.h hwy libhwy-dev)
+find_dependency(OpenMP COMPONENTS CXX)
+find_dependency(PNG)
+find_dependency(ZLIB)
+find_dependency(Threads)

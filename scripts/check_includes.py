@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Folders are the stages of the compiler: a room stands above all it includes (DESIGN, Layout)."""
+import re
+import sys
+
+from sources import ROOT, sources
+
+# Room -> the other rooms whose headers it may include. The floors, from the ground up; nobody is on the lists but by design.
+RULES = {
+    # floor 1: knows no op and no device kind
+    "core": [],
+    # floor 2: the two languages; neither knows the other
+    "graph": ["core"],
+    "tile": ["core"],
+    # floor 3
+    "ops": ["core", "graph", "tile"],
+    "runtime": ["core", "tile"],
+    # floor 4: on ops and variables
+    "nn": ["core", "graph", "ops"],
+    "optim": ["core", "graph", "ops"],
+    "dist": ["core", "graph", "ops", "runtime"],
+    # floor 4: the passes
+    "compile": ["core", "graph", "tile", "runtime"],
+    # floor 4: the machines; they know no op, and nobody includes them
+    "cpu": ["core", "tile", "runtime"],
+    "cuda": ["core", "tile", "runtime"],
+    # floor 4: files and batches
+    "data": ["core", "graph", "runtime"],
+    "text": ["core", "graph", "runtime"],
+    "io": ["core", "graph", "runtime"],
+}
+USER_ROOMS = [room for room in RULES if room not in ("cpu", "cuda")]
+# floor 5: what people run; floor 6: the command line
+RULES |= {room: USER_ROOMS for room in ("train", "models", "serve")}
+RULES["app"] = USER_ROOMS + ["train", "models", "serve"]
+RULES["tegula.h"] = RULES["app"]
+
+# What tegula.h keeps away from its users, for their compile time.
+HEAVY = {"iostream", "sstream", "fstream", "ranges", "chrono", "random", "filesystem", "thread", "mutex", "future", "regex"}
+HEAVY_FILES = re.compile(r"nlohmann/|hwy/|dnnl|zlib\.h|png\.h")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
+
+
+def includes(path):
+    """(line number, header) of each #include in the file."""
+    for number, line in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
+        if match := INCLUDE.match(line):
+            yield number, match[1], match[2]
+
+
+def room_of(parts):
+    """The room of a path in tegula/ or app/; tegula.h is a room of its own; None for tests, examples and the like."""
+    if parts[0] == "tegula":
+        return parts[1]
+    return "app" if parts[0] == "app" else None
+
+
+def check_file(path, text_includes, rules=RULES):
+    """The complaints about one file."""
+    room = room_of(path.parts)
+    for number, quote, header in text_includes:
+        place = f"{path}:{number}"
+        parts = header.split("/")
+        if parts[0] != "tegula":
+            if quote == '"' and room != "app" and (ROOT / path.parent / header).is_file():
+                yield f"{place}: {header}: write the full path, \"{path.parent}/{header}\""
+            continue
+        target = parts[1]
+        if room is None:
+            if target in ("cpu", "cuda") and path.parts[0] != "tests":
+                yield f"{place}: {header}: nobody includes the machines; runtime/device.h is the way to them"
+        elif room not in rules:
+            yield f"{place}: no rule for the room tegula/{room}/"
+        elif target == "tegula.h":
+            if room != "app":
+                yield f"{place}: tegula.h is for users; include what is needed"
+        elif target != room and target not in rules[room]:
+            yield f"{place}: {room}/ may include only {', '.join(rules[room]) or 'itself'}; this is {header}"
+
+
+def check_weight():
+    """What tegula.h drags in, directly or not, that it must not."""
+    reached, pending = {"tegula/tegula.h": "tegula/tegula.h"}, ["tegula/tegula.h"]
+    while pending:
+        path = pending.pop()
+        for number, _, header in includes(path):
+            if header in HEAVY or HEAVY_FILES.search(header):
+                yield f"{path}:{number}: <{header}> is reached from tegula.h ({reached[path]}); users pay for it in compile time"
+            elif header.startswith("tegula/") and header not in reached and (ROOT / header).is_file():
+                reached[header] = f"{reached[path]} > {header}"
+                pending.append(header)
+
+
+def main():
+    complaints = []
+    paths = [path for path in sources("tegula", "app", "tests", "examples", "bench") if path.suffix in {".h", ".cpp", ".cu", ".cuh"}]
+    for path in paths:
+        complaints += check_file(path, includes(path))
+    if (ROOT / "tegula/tegula.h").is_file():
+        complaints += check_weight()
+    print("\n".join(complaints) if complaints else f"{len(paths)} files, all includes point downward")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

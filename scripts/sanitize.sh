@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Builds and runs the tests under AddressSanitizer + UBSan, then under ThreadSanitizer.
+# Usage: scripts/sanitize.sh [asan|tsan] [ctest arguments]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+presets=(asan tsan)
+case "${1:-}" in
+  asan | tsan) presets=("$1"); shift ;;
+esac
+
+bash scripts/setup.sh
+for preset in "${presets[@]}"; do
+  compiler=()
+  # Only LLVM's OpenMP runtime explains its barriers to ThreadSanitizer; with GCC the tests run on one OpenMP thread (tests/CMakeLists.txt).
+  if [ "$preset" = tsan ] && [ ! -f build/tsan/CMakeCache.txt ] && command -v clang++-19 > /dev/null &&
+    [ -e /usr/lib/llvm-19/lib/libarcher.so ]; then
+    compiler=(-D CMAKE_CXX_COMPILER=clang++-19)
+  fi
+  cmake --preset "$preset" "${compiler[@]}"
+  cmake --build --preset "$preset" -j "$(nproc)"
+  ctest --preset "$preset" -j "$(nproc)" "$@"
+done

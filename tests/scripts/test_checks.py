@@ -1,0 +1,62 @@
+"""The checks refuse what they are there to refuse."""
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import check_docs
+import check_includes
+import readme_tables
+
+
+def complaints(path, *headers):
+    return list(check_includes.check_file(pathlib.Path(path), [(1, '"', header) for header in headers]))
+
+
+class Includes(unittest.TestCase):
+    def test_downward_is_fine(self):
+        self.assertEqual(complaints("tegula/ops/matmul.cpp", "tegula/graph/node.h", "tegula/core/shape.h", "tegula/ops/matmul.h"), [])
+
+    def test_upward_sideways_and_to_the_machines_is_refused(self):
+        self.assertTrue(complaints("tegula/core/shape.cpp", "tegula/graph/node.h"))
+        self.assertTrue(complaints("tegula/graph/node.h", "tegula/tile/ir.h"))
+        self.assertTrue(complaints("tegula/compile/fuse.cpp", "tegula/cpu/executor.h"))
+        self.assertTrue(complaints("examples/01_tensors.cpp", "tegula/cpu/executor.h"))
+
+    def test_a_machine_knows_no_op(self):
+        self.assertTrue(complaints("tegula/cpu/executor.cpp", "tegula/ops/matmul.h"))
+
+    def test_the_library_does_not_include_its_own_front_page(self):
+        self.assertTrue(complaints("tegula/nn/linear.cpp", "tegula/tegula.h"))
+        self.assertEqual(complaints("app/main.cpp", "tegula/tegula.h"), [])
+
+    def test_an_unknown_room_is_refused(self):
+        self.assertTrue(complaints("tegula/attic/box.cpp", "tegula/core/shape.h"))
+
+
+class Docs(unittest.TestCase):
+    PAGE = "Text\n```cpp\nint main() {}\n```\nIt prints\n```text\nloss …\n```\n```cpp\nint fragment;\n```\n```cpp file=a/b.h\nint x;\n```\n"
+
+    def test_only_complete_programs_run_and_their_output_is_found(self):
+        programs, files = check_docs.read_page(pathlib.Path("README.md"), self.PAGE)
+        self.assertEqual([(block.line, block.expected) for block in programs], [(2, "loss …\n")])
+        self.assertEqual(files, {"a/b.h": "int x;\n"})
+
+    def test_output_is_compared(self):
+        self.assertTrue(check_docs.same("loss 0.25  \n", "loss …\n"))
+        self.assertFalse(check_docs.same("lass 0.25\n", "loss …\n"))
+        self.assertFalse(check_docs.same("a\nb\n", "a\n"))
+
+
+class Tables(unittest.TestCase):
+    def test_a_row_shows_units_share_and_ratio(self):
+        row = {"name": "step", "value": 9.123, "unit": "ms", "floor": 6, "share": 0.657, "peer": 1234.5, "ratio": None}
+        self.assertEqual(readme_tables.row_text(row), "| step | 9.12 ms | 6 ms | 0.66 | 1234 ms | – |")
+
+    def test_only_the_part_between_the_markers_changes(self):
+        text = f"a {readme_tables.BEGIN} old {readme_tables.END} b"
+        self.assertEqual(readme_tables.splice(text, "new"), f"a {readme_tables.BEGIN}\nnew\n{readme_tables.END} b")
+
+
+if __name__ == "__main__":
+    unittest.main()
