@@ -10,10 +10,10 @@ namespace tegula {
 /// What every error says: the op that refused, what it got, what it expected, where in the user's program, and what to do.
 /// Empty fields are left out of the message.
 struct Report {
-  std::string op;                // "matmul", "Loader", "safetensors"
-  std::string got;               // "shapes (3, 4) and (5, 6)"
-  std::string expected;          // "the inner sizes (4 and 5) to be equal"
-  std::string advice;            // "transpose the right operand"
+  std::string op = {};                // "matmul", "Loader", "safetensors"
+  std::string got = {};               // "shapes (3, 4) and (5, 6)"
+  std::string expected = {};          // "the inner sizes (4 and 5) to be equal"
+  std::string advice = {};            // "transpose the right operand"
   std::source_location where{};  // the user's line; line 0 when there is none (files)
 };
 

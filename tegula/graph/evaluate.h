@@ -1,0 +1,32 @@
+#pragma once
+// Values on demand. Declared here, defined in compile/: the link goes up, the includes do not.
+
+#include <span>
+
+#include "tegula/graph/variable.h"
+
+namespace tegula {
+
+/// Gives every node a value, and carries out the pending writes of Variables made on this thread.
+/// Inside a trace it is an error at `where`.
+void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where);
+
+/// eval(a, b, …): compute now, together, so that they share work.
+template <class... Tensors>
+void eval(const Tensor& first, const Tensors&... rest) {
+  const Ref<Node> nodes[] = {first.node(), rest.node()...};
+  evaluate(nodes, std::source_location::current());
+}
+
+/// Nodes that Variables written on this thread wait for; cleared by evaluate.
+std::vector<Ref<Cell>>& pending_writes();
+
+/// Called for each new node: flushes the pending graph of this thread when it has grown past the bound (see set_pending_bound).
+void note_new_node(Node& node);
+/// The number of unevaluated nodes after which the oldest are computed; default 100 000. Program order decides, never time.
+void set_pending_bound(std::size_t nodes);
+/// TEGULA_EAGER=1 or set_eager(true): every node is computed when it is made, and jit is a plain call.
+bool eager();
+void set_eager(bool on);
+
+}  // namespace tegula

@@ -1,0 +1,37 @@
+#include "tegula/graph/frame.h"
+
+#include <mutex>
+#include <set>
+
+namespace tegula {
+namespace {
+
+thread_local const In* innermost = nullptr;
+
+// Paths live as long as the process: nodes point at them from every thread.
+const std::string* intern(std::string path) {
+  static std::mutex mutex;
+  static auto* paths = new std::set<std::string>;
+  std::scoped_lock lock(mutex);
+  return &*paths->insert(std::move(path)).first;
+}
+
+}  // namespace
+
+In::In(std::string_view name, const std::source_location& where) : name_(name), where_(where), parent_(innermost) { innermost = this; }
+
+In::~In() { innermost = parent_; }
+
+Origin origin_at(const std::source_location& where) {
+  if (!innermost) return {where, nullptr};
+  const In* outermost = innermost;
+  while (outermost->parent_) outermost = outermost->parent_;
+  if (!innermost->path_) {
+    std::string path;
+    for (const In* frame = innermost; frame; frame = frame->parent_) path = std::string(frame->name_) + (path.empty() ? "" : "/") + path;
+    const_cast<In*>(innermost)->path_ = intern(std::move(path));
+  }
+  return {outermost->where_, innermost->path_};
+}
+
+}  // namespace tegula

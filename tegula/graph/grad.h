@@ -1,0 +1,57 @@
+#pragma once
+// Reverse-mode differentiation by building more graph.
+
+#include <functional>
+
+#include "tegula/graph/variable.h"
+
+namespace tegula {
+
+/// Something to differentiate with respect to: a tensor, a Variable (by reference: a copy would be another cell) or a Parameter.
+class Wrt {
+ public:
+  using Location = std::source_location;
+  Wrt(const Tensor& tensor) : tensor_(tensor) {}
+  Wrt(const Variable& variable, Location where = Location::current());
+  Wrt(const Parameter& parameter, Location where = Location::current());
+  const Tensor& tensor() const { return tensor_; }
+  const std::string& name() const { return name_; }
+  const Cell* cell() const { return cell_.get(); }
+
+ private:
+  Tensor tensor_;
+  Ref<Cell> cell_;
+  std::string name_;
+};
+
+/// d y / d x for each x, of x's shape and dtype. y is a scalar (one element) of a float type.
+/// Throws when y is not, when none of the xs is reached, and (inside a trace) for a Variable that was already assigned. Those not
+/// reached while others are get zeros. The result is graph: it can be differentiated again.
+std::vector<Tensor> grad(const Tensor& y, const std::vector<Wrt>& xs, std::source_location where = std::source_location::current());
+std::vector<Tensor> grad(const Tensor& y, const Parameters& xs, std::source_location where = std::source_location::current());
+inline Tensor grad(const Tensor& y, const Wrt& x, std::source_location where = std::source_location::current()) {
+  return grad(y, std::vector<Wrt>{x}, where)[0];
+}
+
+/// Vector-Jacobian products: Σ_i dys[i] · d ys[i] / d x for each x.
+std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
+                        std::source_location where = std::source_location::current());
+
+/// The value of f() and its gradients.
+template <class F>
+std::pair<Tensor, std::vector<Tensor>> value_and_grad(F&& f, const Parameters& xs, std::source_location where = std::source_location::current()) {
+  Tensor y = f();
+  return {y, grad(y, xs, where)};
+}
+
+/// f(inputs) with a gradient of one's own: vjp(inputs, y, dy) gives the gradient of each input (empty: none flows).
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+using Vjp = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Tensor& y, const Tensor& dy)>;
+Tensor custom_function(std::string name, const Function& f, const Vjp& vjp, const std::vector<Tensor>& inputs,
+                       std::source_location where = std::source_location::current());
+
+/// f(inputs), whose intermediate values are not kept for the backward pass but computed again there
+/// (Chen et al., "Training deep nets with sublinear memory cost", 2016). Variables may be read inside.
+Tensor checkpoint(const Function& f, const std::vector<Tensor>& inputs, std::source_location where = std::source_location::current());
+
+}  // namespace tegula

@@ -1,0 +1,98 @@
+#include "tegula/graph/node.h"
+
+#include <atomic>
+#include <new>
+
+#include "tegula/graph/tensor.h"
+#include "tegula/graph/trace.h"
+
+namespace tegula {
+namespace {
+
+std::atomic<std::uint64_t> next_sequence{1};
+
+// Freed nodes of this thread, kept for the next ones. A node freed on another thread joins that thread's list.
+struct NodePool {
+  std::vector<void*> free;
+  ~NodePool() {
+    alive = false;
+    for (void* memory : free) ::operator delete(memory);
+  }
+  static thread_local bool alive;
+};
+thread_local bool NodePool::alive = true;
+thread_local NodePool node_pool;
+
+constexpr std::size_t kMaxPooled = 1 << 16;
+
+}  // namespace
+
+std::vector<Tensor> Op::gradient(const Node&, const Tensor&, const std::vector<bool>& wanted) const {
+  return std::vector<Tensor>(wanted.size());
+}
+
+Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& shape, DType dtype, Origin origin)
+    : op_(std::move(op)),
+      count_(static_cast<std::uint32_t>(inputs.size())),
+      dtype_(dtype),
+      shape_(shape),
+      origin_(origin),
+      sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
+  if (inputs.size() <= kMaxInline) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) few_[i] = inputs[i];
+  } else {
+    many_.assign(inputs.begin(), inputs.end());
+  }
+  if (const Trace* trace = Trace::current()) trace_ = trace->id();
+}
+
+void Node::set_value(Ref<Buffer> buffer, const Layout& layout) {
+  buffer_ = std::move(buffer);
+  layout_ = layout;
+}
+
+void Node::move_value(Ref<Buffer> buffer, const Layout& layout) {
+  buffer_ = std::move(buffer);
+  layout_ = layout;
+}
+
+void Node::drop_inputs() {
+  if (count_ != 0) forgotten_ = true;
+  count_ = 0;
+  for (auto& input : few_) input = nullptr;
+  many_.clear();
+}
+
+// A long chain of nodes must not recurse once per link: nodes freed while one is being freed wait in a list.
+void Node::destroy() const {
+  thread_local std::vector<const Node*> waiting;
+  thread_local bool busy = false;
+  if (busy) {
+    waiting.push_back(this);
+    return;
+  }
+  busy = true;
+  delete this;
+  while (!waiting.empty()) {
+    const Node* node = waiting.back();
+    waiting.pop_back();
+    delete node;
+  }
+  busy = false;
+}
+
+void* Node::operator new(std::size_t size) {
+  if (NodePool::alive && !node_pool.free.empty()) {
+    void* memory = node_pool.free.back();
+    node_pool.free.pop_back();
+    return memory;
+  }
+  return ::operator new(size);
+}
+
+void Node::operator delete(void* memory) {
+  if (NodePool::alive && node_pool.free.size() < kMaxPooled) node_pool.free.push_back(memory);
+  else ::operator delete(memory);
+}
+
+}  // namespace tegula

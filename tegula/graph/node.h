@@ -1,0 +1,77 @@
+#pragma once
+// The immutable vertex of the graph. Its value is filled in once.
+
+#include <array>
+#include <source_location>
+#include <span>
+
+#include "tegula/core/buffer.h"
+#include "tegula/graph/op.h"
+
+namespace tegula {
+
+/// Where a node comes from: the user's line, and the library frames between it and the op ("Linear/matmul").
+struct Origin {
+  std::source_location where{};
+  const std::string* path = nullptr;  // interned, never freed; null for a node the user made directly
+};
+
+class Node final : public Shared {
+ public:
+  static constexpr std::size_t kMaxInline = 3;
+
+  /// Takes its place in program order and, while a trace is active, belongs to it.
+  Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& shape, DType dtype, Origin origin);
+
+  const Op& op() const { return *op_; }
+  const Ref<const Op>& op_ref() const { return op_; }
+  std::span<const Ref<Node>> inputs() const {
+    return count_ <= kMaxInline ? std::span<const Ref<Node>>(few_.data(), count_) : std::span<const Ref<Node>>(many_);
+  }
+  const Node& input(int i) const { return *inputs()[static_cast<std::size_t>(i)]; }
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  const Origin& origin() const { return origin_; }
+  /// Grows with every node made by this process: program order.
+  std::uint64_t sequence() const { return sequence_; }
+  /// The trace that made the node, 0 outside of traces.
+  std::uint32_t trace() const { return trace_; }
+
+  bool has_value() const { return static_cast<bool>(buffer_); }
+  const Ref<Buffer>& buffer() const { return buffer_; }
+  /// Of the value; meaningful when there is one.
+  const Layout& layout() const { return layout_; }
+  std::byte* data() const { return static_cast<std::byte*>(buffer_->data()) + layout_.offset * static_cast<std::int64_t>(size_of(dtype_)); }
+
+  /// Gives the node its value; from now on evaluation treats it as a leaf. Its inputs stay for `grad` until forget().
+  void set_value(Ref<Buffer> buffer, const Layout& layout);
+  /// Lets the inputs go, so that a chain of evaluated values keeps no history.
+  void forget() { drop_inputs(); }
+  bool forgotten() const { return forgotten_; }
+  /// Moves a leaf to another buffer with the same contents (before its old one is overwritten in place).
+  void move_value(Ref<Buffer> buffer, const Layout& layout);
+
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory);
+
+ protected:
+  void destroy() const override;
+
+ private:
+  void drop_inputs();
+
+  Ref<const Op> op_;
+  std::array<Ref<Node>, kMaxInline> few_;
+  std::vector<Ref<Node>> many_;
+  std::uint32_t count_ = 0;
+  std::uint32_t trace_ = 0;
+  bool forgotten_ = false;
+  DType dtype_;
+  Shape shape_;
+  Origin origin_;
+  std::uint64_t sequence_;
+  Ref<Buffer> buffer_;
+  Layout layout_;
+};
+
+}  // namespace tegula

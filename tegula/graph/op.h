@@ -1,0 +1,125 @@
+#pragma once
+// What a node does. An op knows its shape rule's outcome only through the node; the passes learn everything else from its role.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tegula/core/dtype.h"
+#include "tegula/core/ref.h"
+#include "tegula/core/shape.h"
+
+namespace tegula::tile {
+class Value;
+class Builder;
+enum class Reduction : std::uint8_t;
+}  // namespace tegula::tile
+namespace tegula::runtime {
+class Call;
+class Device;
+enum class Activation : std::uint8_t;
+}  // namespace tegula::runtime
+
+namespace tegula {
+
+class Node;
+class Tensor;
+
+/// How the compiler treats a node. Each role but the first has a subclass of Op.
+enum class Role : std::uint8_t {
+  Leaf,         // a value from outside: data, an argument of a trace, a Variable
+  Scalar,       // a number known when the graph is built; travels in the parameter block, so its value never costs a compile
+  Index,        // Σ coordinate * stride + offset of each element, i64: iota, positions of random numbers
+  Elementwise,  // one output element from the input elements at the same place
+  View,         // the same elements under another layout
+  Reduce,       // along axes
+  Library,      // matmul, convolution, pooling: a call of the device
+  Kernel,       // its own tile programs
+};
+
+/// The structural key of a graph grows by each node's words.
+using Words = std::vector<std::uint64_t>;
+
+class Op : public Shared {
+ public:
+  virtual std::string_view name() const = 0;
+  virtual Role role() const = 0;
+  /// Everything beside the class that distinguishes two ops: axes, windows, …
+  virtual void attributes(Words&) const {}
+  /// The attributes for people: "axes=(0, 2)".
+  virtual std::string details() const { return ""; }
+
+  /// Gradients of the inputs given that of the output, as more graph. `wanted[i]` says which are needed; others may stay empty,
+  /// as do those through which nothing flows. The default has no gradient at all.
+  virtual std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const;
+};
+
+class ElementwiseOp : public Op {
+ public:
+  Role role() const final { return Role::Elementwise; }
+  /// The formula over tile values, each of its node's compute type; `dtype` is the node's. Inputs of rank 0 arrive as scalars.
+  virtual tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType dtype) const = 0;
+  /// The formula over f64: the reference of the tests.
+  virtual double reference(std::span<const double> x) const = 0;
+  /// Whether a matmul or convolution may compute this in its epilogue: Add (with a bias) or an activation.
+  enum class Epilogue : std::uint8_t { None, Add, Relu, Gelu, GeluTanh, Sigmoid, Tanh };
+  virtual Epilogue epilogue() const { return Epilogue::None; }
+  /// Emits Assert: a program with it runs before state is changed.
+  virtual bool has_check() const { return false; }
+};
+
+/// A view of input 0. Further inputs are only waited for.
+class ViewOp : public Op {
+ public:
+  Role role() const final { return Role::View; }
+  /// The layout of the result over the same buffer, or nothing when this layout would need a copy first (a dense one never does).
+  virtual std::optional<Layout> apply(const Layout& input) const = 0;
+};
+
+class ReduceOp : public Op {
+ public:
+  Role role() const final { return Role::Reduce; }
+  virtual tile::Reduction kind() const = 0;
+  /// Sorted, at least one; the output drops them.
+  virtual const Dims& axes() const = 0;
+};
+
+/// A call of the device, described once layouts are known.
+class LibraryOp : public Op {
+ public:
+  Role role() const final { return Role::Library; }
+  /// What the compiler folded into the call.
+  struct Epilogue {
+    bool bias = false;  // the bias is the last input
+    std::uint8_t activation = 0;  // runtime::Activation
+  };
+  virtual std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
+                                                 Epilogue epilogue) const = 0;
+  /// Whether input `index` may be handed over with this layout; otherwise the compiler makes a dense copy.
+  virtual bool accepts(int index, const Layout& layout) const = 0;
+  /// Whether `activation` (runtime::Activation) and a bias of shape (size of axis bias_axis()) can be folded in.
+  virtual bool accepts_activation(std::uint8_t activation) const = 0;
+  virtual int bias_axis() const { return -1; }  // -1: no bias
+  /// True when inputs and output are activations that should lie channels-last on this device; mask over inputs, bit 31 the output.
+  virtual std::uint32_t channels_last(runtime::Device&, std::span<const Shape>, const Shape&, DType) const { return 0; }
+  /// Floating-point operations, for the thread count and the reports.
+  virtual double operations(std::span<const Shape> inputs, const Shape& output) const = 0;
+  /// The naive f64 loops: inputs dense row-major, output to be filled.
+  virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const = 0;
+};
+
+class KernelContext;
+
+/// An op with tile programs of its own. `lower` asks the context for buffers' layouts and adds launches.
+class KernelOp : public Op {
+ public:
+  Role role() const final { return Role::Kernel; }
+  virtual void lower(KernelContext& context) const = 0;
+  virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const = 0;
+};
+
+}  // namespace tegula

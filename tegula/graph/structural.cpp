@@ -1,0 +1,274 @@
+#include "tegula/graph/structural.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/frame.h"
+#include "tegula/tile/builder.h"
+
+namespace tegula {
+namespace {
+
+class LeafOp final : public Op {
+ public:
+  std::string_view name() const override { return "leaf"; }
+  Role role() const override { return Role::Leaf; }
+};
+
+void append(Words& words, const Dims& dims) {
+  words.push_back(static_cast<std::uint64_t>(dims.rank()));
+  for (auto d : dims) words.push_back(static_cast<std::uint64_t>(d));
+}
+
+class CastOp final : public ElementwiseOp {
+ public:
+  std::string_view name() const override { return "cast"; }
+  tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
+    tile::Value y = tile::cast(x[0], tile::compute_type(dtype));
+    return dtype == tile::compute_type(dtype) ? y : tile::narrow(y, dtype);
+  }
+  double reference(std::span<const double> x) const override { return x[0]; }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
+    if (!is_float(y.dtype()) || !is_float(y.input(0).dtype())) return {Tensor()};
+    return {graph::cast(dy, y.input(0).dtype())};
+  }
+};
+
+class AddOp final : public ElementwiseOp {  // the graph's own addition: sums of gradients
+ public:
+  std::string_view name() const override { return "add_n"; }
+  tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override {
+    tile::Value sum = x[0];
+    for (std::size_t i = 1; i < x.size(); ++i) sum = sum + x[i];
+    return sum;
+  }
+  double reference(std::span<const double> x) const override {
+    double sum = 0;
+    for (double v : x) sum += v;
+    return sum;
+  }
+  std::vector<Tensor> gradient(const Node&, const Tensor& dy, const std::vector<bool>& wanted) const override {
+    return std::vector<Tensor>(wanted.size(), dy);
+  }
+};
+
+class IdentityView : public ViewOp {
+ public:
+  std::optional<Layout> apply(const Layout& input) const override { return input; }
+};
+
+class StopGradientOp final : public IdentityView {
+ public:
+  std::string_view name() const override { return "stop_gradient"; }
+};
+
+class ReshapeOp final : public ViewOp {
+ public:
+  explicit ReshapeOp(const Shape& shape) : shape_(shape) {}
+  std::string_view name() const override { return "reshape"; }
+  void attributes(Words& words) const override { append(words, shape_); }
+  std::optional<Layout> apply(const Layout& input) const override { return tegula::reshape(input, shape_); }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
+    return {graph::reshape(dy, y.input(0).shape())};
+  }
+
+ private:
+  Shape shape_;
+};
+
+class PermuteOp final : public ViewOp {
+ public:
+  explicit PermuteOp(const Dims& order) : order_(order) {}
+  std::string_view name() const override { return "permute"; }
+  void attributes(Words& words) const override { append(words, order_); }
+  std::string details() const override { return "order=" + to_string(order_); }
+  std::optional<Layout> apply(const Layout& input) const override {
+    Layout out = input;
+    for (int i = 0; i < order_.rank(); ++i) {
+      out.shape[i] = input.shape[static_cast<int>(order_[i])];
+      out.strides[i] = input.strides[static_cast<int>(order_[i])];
+    }
+    return out;
+  }
+  std::vector<Tensor> gradient(const Node&, const Tensor& dy, const std::vector<bool>&) const override {
+    Dims inverse = order_;
+    for (int i = 0; i < order_.rank(); ++i) inverse[static_cast<int>(order_[i])] = i;
+    return {graph::permute(dy, inverse)};
+  }
+
+ private:
+  Dims order_;
+};
+
+class SumOp final : public ReduceOp {
+ public:
+  SumOp(const Dims& axes, tile::Reduction kind) : axes_(axes), kind_(kind) {}
+  std::string_view name() const override { return tile::name(kind_); }
+  void attributes(Words& words) const override {
+    append(words, axes_);
+    words.push_back(static_cast<std::uint64_t>(kind_));
+  }
+  std::string details() const override { return "axes=" + to_string(axes_); }
+  tile::Reduction kind() const override { return kind_; }
+  const Dims& axes() const override { return axes_; }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
+    if (kind_ != tile::Reduction::Sum) return {Tensor()};
+    const Shape& shape = y.input(0).shape();
+    Shape kept = shape;
+    for (auto axis : axes_) kept[static_cast<int>(axis)] = 1;
+    return {graph::expand(graph::reshape(dy, kept), shape)};
+  }
+
+ private:
+  Dims axes_;
+  tile::Reduction kind_;
+};
+
+}  // namespace
+
+class ExpandOp final : public ViewOp {
+ public:
+  explicit ExpandOp(const Shape& shape) : shape_(shape) {}
+  std::string_view name() const override { return "expand"; }
+  void attributes(Words& words) const override { append(words, shape_); }
+  std::optional<Layout> apply(const Layout& input) const override {
+    Layout out{shape_, Dims::filled(shape_.rank(), 0), input.offset};
+    const int lead = shape_.rank() - input.shape.rank();
+    for (int i = 0; i < input.shape.rank(); ++i) out.strides[lead + i] = input.shape[i] == 1 ? 0 : input.strides[i];
+    return out;
+  }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
+    return {graph::sum_to(dy, y.input(0).shape())};
+  }
+
+ private:
+  Shape shape_;
+};
+
+const Ref<const Op>& leaf_op() {
+  static const Ref<const Op> op(new LeafOp);
+  return op;
+}
+
+std::string ScalarOp::details() const {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value_);
+  return text;
+}
+
+void IndexOp::attributes(Words& words) const {
+  append(words, layout_.strides);
+  words.push_back(static_cast<std::uint64_t>(layout_.offset));
+}
+
+Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where) {
+  return make_node(std::move(op), std::span(inputs.begin(), inputs.size()), shape, dtype, where);
+}
+
+Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where) {
+  constexpr std::size_t kFew = 8;
+  std::array<Ref<Node>, kFew> few;
+  std::vector<Ref<Node>> many;
+  if (inputs.size() > kFew) many.resize(inputs.size());
+  const std::span<Ref<Node>> refs = inputs.size() > kFew ? std::span<Ref<Node>>(many) : std::span<Ref<Node>>(few.data(), inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i].shape(where);  // refuses empty handles
+    refs[i] = inputs[i].node();
+  }
+  Tensor result(make<Node>(std::move(op), refs, shape, dtype, origin_at(where)));
+  note_new_node(*result.node());
+  return result;
+}
+
+namespace graph {
+
+Tensor scalar(double value, DType dtype, const std::source_location& where) {
+  return make_node(Ref<const Op>(new ScalarOp(value)), {}, {}, dtype, where);
+}
+
+Tensor full(const Shape& shape, double value, DType dtype, const std::source_location& where) {
+  return expand(scalar(value, dtype, where), shape, where);
+}
+
+Tensor index(const Layout& pattern, const std::source_location& where) {
+  return make_node(Ref<const Op>(new IndexOp(pattern)), {}, pattern.shape, DType::i64, where);
+}
+
+Tensor expand(const Tensor& x, const Shape& shape, const std::source_location& where) {
+  if (x.shape(where) == shape) return x;
+  if (broadcast(x.shape(), shape) != shape) {
+    throw Error({.op = "expand", .got = "shape " + to_string(x.shape()), .expected = "one that broadcasts to " + to_string(shape),
+                 .advice = "axes must agree or have size 1, counted from the last", .where = origin_at(where).where});
+  }
+  return make_node(Ref<const Op>(new ExpandOp(shape)), {x}, shape, x.dtype(), where);
+}
+
+Tensor sum_to(const Tensor& x, const Shape& shape, const std::source_location& where) {
+  if (x.shape(where) == shape) return x;
+  const int lead = x.rank() - shape.rank();
+  Dims axes;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i < lead || (shape[i - lead] == 1 && x.shape()[i] != 1)) axes.push_back(i);
+  }
+  return reshape(axes.empty() ? x : sum(x, axes, where), shape, where);
+}
+
+Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& where) {
+  if (x.shape(where) == shape) return x;
+  if (x.numel() != numel(shape)) {
+    throw Error({.op = "reshape", .got = "shape " + to_string(x.shape()) + " (" + std::to_string(x.numel()) + " elements)",
+                 .expected = "as many elements as in " + to_string(shape) + " (" + std::to_string(numel(shape)) + ")",
+                 .advice = "one size may be given as -1 and is then computed", .where = origin_at(where).where});
+  }
+  return make_node(Ref<const Op>(new ReshapeOp(shape)), {x}, shape, x.dtype(), where);
+}
+
+Tensor permute(const Tensor& x, const Dims& order, const std::source_location& where) {
+  bool identity = true;
+  Shape shape = x.shape(where);
+  for (int i = 0; i < order.rank(); ++i) {
+    shape[i] = x.shape()[static_cast<int>(order[i])];
+    identity = identity && order[i] == i;
+  }
+  if (identity) return x;
+  return make_node(Ref<const Op>(new PermuteOp(order)), {x}, shape, x.dtype(), where);
+}
+
+Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const std::source_location& where) {
+  Shape shape;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (!axes.contains(i)) shape.push_back(x.shape()[i]);
+  }
+  return make_node(Ref<const Op>(new SumOp(axes, kind)), {x}, shape, x.dtype(), where);
+}
+
+Tensor sum(const Tensor& x, const Dims& axes, const std::source_location& where) {
+  if (axes.empty()) return x;
+  return reduce(x, axes, tile::Reduction::Sum, where);
+}
+
+Tensor cast(const Tensor& x, DType dtype, const std::source_location& where) {
+  static const Ref<const Op> op(new CastOp);
+  if (x.dtype(where) == dtype) return x;
+  if (x.node()->op().role() == Role::Scalar && !x.node()->has_value()) {
+    const double value = static_cast<const ScalarOp&>(x.node()->op()).value();
+    if (is_float(dtype)) return scalar(value, dtype, where);
+  }
+  return make_node(op, {x}, x.shape(), dtype, where);
+}
+
+Tensor add_n(std::span<const Tensor> terms, const std::source_location& where) {
+  static const Ref<const Op> op(new AddOp);
+  if (terms.size() == 1) return terms[0];
+  return make_node(op, terms, terms[0].shape(where), terms[0].dtype(), where);
+}
+
+Tensor stop_gradient(const Tensor& x, const std::source_location& where) {
+  static const Ref<const Op> op(new StopGradientOp);
+  return make_node(op, {x}, x.shape(where), x.dtype(), where);
+}
+
+}  // namespace graph
+}  // namespace tegula

@@ -1,0 +1,72 @@
+#pragma once
+// The ops the graph itself needs: leaves, numbers, index patterns, sums of gradients, broadcasts, casts. Everything else is in ops/.
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula {
+
+/// The op of leaves.
+const Ref<const Op>& leaf_op();
+
+/// A number known now; shape ().
+class ScalarOp final : public Op {
+ public:
+  explicit ScalarOp(double value) : value_(value) {}
+  std::string_view name() const override { return "scalar"; }
+  Role role() const override { return Role::Scalar; }
+  std::string details() const override;
+  double value() const { return value_; }
+
+ private:
+  double value_;
+};
+
+/// i64 tensor: Σ coordinate[d] * strides[d] + offset.
+class IndexOp final : public Op {
+ public:
+  explicit IndexOp(const Layout& layout) : layout_(layout) {}
+  std::string_view name() const override { return "index"; }
+  Role role() const override { return Role::Index; }
+  void attributes(Words& words) const override;
+  const Layout& layout() const { return layout_; }
+
+ private:
+  Layout layout_;
+};
+
+/// Makes a node; the one door through which ops build graph.
+Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where);
+Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where);
+
+namespace graph {
+
+/// A rank-0 constant. A double holds integers exactly up to 2^53.
+Tensor scalar(double value, DType dtype, const std::source_location& where = std::source_location::current());
+/// The value in every element of `shape`.
+Tensor full(const Shape& shape, double value, DType dtype, const std::source_location& where = std::source_location::current());
+Tensor index(const Layout& pattern, const std::source_location& where = std::source_location::current());
+/// Broadcast to `shape` as a view (NumPy's rule: axes are added in front, size-1 axes grow). Its gradient is sum_to.
+Tensor expand(const Tensor& x, const Shape& shape, const std::source_location& where = std::source_location::current());
+/// Sums broadcast axes away: the adjoint of expand.
+Tensor sum_to(const Tensor& x, const Shape& shape, const std::source_location& where = std::source_location::current());
+/// Same shape: views that change nothing give x itself. numel must agree.
+Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& where = std::source_location::current());
+Tensor permute(const Tensor& x, const Dims& order, const std::source_location& where = std::source_location::current());
+/// Sum over axes, which the result drops.
+Tensor sum(const Tensor& x, const Dims& axes, const std::source_location& where = std::source_location::current());
+Tensor cast(const Tensor& x, DType dtype, const std::source_location& where = std::source_location::current());
+/// The sum of one or more tensors of one shape and dtype.
+Tensor add_n(std::span<const Tensor> terms, const std::source_location& where = std::source_location::current());
+/// x, through which no gradient flows.
+Tensor stop_gradient(const Tensor& x, const std::source_location& where = std::source_location::current());
+
+/// Any reduction (tile::Reduction) over axes, which the result drops; Any and All take booleans. The gradient of Sum is here; ops/reduce
+/// wraps the others.
+Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const std::source_location& where);
+
+}  // namespace graph
+
+/// The op behind graph::expand and friends, for passes that look at views.
+class ExpandOp;
+
+}  // namespace tegula

@@ -1,0 +1,160 @@
+#include "tegula/graph/tensor.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
+
+namespace tegula {
+namespace {
+
+[[noreturn]] void throw_empty(std::string_view op, const std::source_location& where) {
+  throw Error({.op = std::string(op), .got = "an empty tensor", .expected = "one with a value",
+               .advice = "it was default-constructed or moved from", .where = origin_at(where).where});
+}
+
+// Calls f(index of the element in the buffer) for every element in row-major order.
+template <class F>
+void for_each_element(const Layout& layout, F&& f) {
+  const std::int64_t count = numel(layout.shape);
+  Dims at = Dims::filled(layout.shape.rank(), 0);
+  std::int64_t position = layout.offset;
+  for (std::int64_t n = 0; n < count; ++n) {
+    f(position);
+    for (int d = layout.shape.rank() - 1; d >= 0; --d) {
+      position += layout.strides[d];
+      if (++at[d] < layout.shape[d]) break;
+      position -= layout.strides[d] * layout.shape[d];
+      at[d] = 0;
+    }
+  }
+}
+
+std::string element_text(const HostArray& array, std::int64_t index) {
+  char text[40];
+  visit(array.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T value = array.values<T>()[static_cast<std::size_t>(index)];
+    if constexpr (std::is_same_v<T, bool>) std::snprintf(text, sizeof text, "%s", value ? "true" : "false");
+    else if constexpr (std::is_integral_v<T>) std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
+    else std::snprintf(text, sizeof text, "%.4g", as_double(value));
+  });
+  return text;
+}
+
+// Nested brackets; axes longer than eight show their first and last three. `indent` is the column of the opening bracket.
+std::string axis_text(const HostArray& array, int axis, std::int64_t offset, std::size_t width, int indent) {
+  constexpr std::int64_t kShown = 3, kLong = 8;
+  if (axis == array.shape.rank()) {
+    const std::string text = element_text(array, offset);
+    return std::string(width - std::min(width, text.size()), ' ') + text;
+  }
+  std::int64_t stride = 1;
+  for (int i = axis + 1; i < array.shape.rank(); ++i) stride *= array.shape[i];
+  const bool innermost = axis + 1 == array.shape.rank();
+  const std::string separator = innermost ? ", " : ",\n" + std::string(static_cast<std::size_t>(indent + 1), ' ');
+  std::string text = "[";
+  for (std::int64_t i = 0; i < array.shape[axis]; ++i) {
+    if (i > 0) text += separator;
+    if (array.shape[axis] > kLong && i == kShown) {
+      text += "…";
+      i = array.shape[axis] - kShown - 1;
+      continue;
+    }
+    text += axis_text(array, axis + 1, offset + i * stride, width, indent + 1);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+Tensor::Tensor(const Variable& variable, Location where) : node_(variable.read(where).node()) {}
+
+Tensor Tensor::number(double value, DType dtype, const Location& where) { return graph::scalar(value, dtype, where); }
+
+const Node& Tensor::checked(const Location& where) const {
+  if (!node_) throw_empty("tensor", where);
+  return *node_;
+}
+
+std::int64_t Tensor::size(int axis, Location where) const {
+  const auto index = normalize_axis(axis, shape(where).rank());
+  if (!index) {
+    throw Error({.op = "size", .got = "axis " + std::to_string(axis) + " of shape " + to_string(shape()),
+                 .expected = "an axis between " + std::to_string(-rank()) + " and " + std::to_string(rank() - 1), .where = origin_at(where).where});
+  }
+  return shape()[*index];
+}
+
+std::string Tensor::device() const { return "cpu"; }
+
+HostArray Tensor::to_array(Location where) const {
+  const Node& node = checked(where);
+  refuse_in_trace("to_host", where);
+  if (!node.has_value()) {
+    const Ref<Node> nodes[] = {node_};
+    evaluate(nodes, where);
+  }
+  const Layout& layout = node.layout();
+  if (layout.is_dense() && layout.offset == 0) return {node.dtype(), node.shape(), node.buffer()};
+  HostArray out = HostArray::empty(node.dtype(), node.shape());
+  visit(node.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const auto* from = static_cast<const T*>(node.buffer()->data());
+    T* to = out.values<T>().data();
+    for_each_element(layout, [&](std::int64_t position) { *to++ = from[position]; });
+  });
+  return out;
+}
+
+double Tensor::item_as_double(const Location& where) const {
+  const Node& node = checked(where);
+  refuse_in_trace("item", where);
+  if (tegula::numel(node.shape()) != 1) {
+    throw Error({.op = "item", .got = "shape " + to_string(node.shape()), .expected = "a tensor with one element",
+                 .advice = "use to_host() for all elements", .where = origin_at(where).where});
+  }
+  const HostArray array = to_array(where);
+  return visit(array.dtype, [&](auto zero) { return as_double(array.values<decltype(zero)>()[0]); });
+}
+
+std::string Tensor::print(Location where) const {
+  refuse_in_trace("print", where);
+  const HostArray array = to_array(where);
+  std::size_t width = 0;
+  const std::int64_t looked_at = std::min<std::int64_t>(array.size(), 1000);
+  for (std::int64_t i = 0; i < looked_at; ++i) width = std::max(width, element_text(array, i).size());
+  return axis_text(array, 0, 0, width, 0) + "  " + std::string(name(array.dtype)) + to_string(array.shape);
+}
+
+Tensor Arg::tensor(std::string_view op) const {
+  if (is_number_) return graph::scalar(value_, category_, loc);
+  if (!tensor_.defined()) throw_empty(op, loc);
+  return tensor_;
+}
+
+Tensor Arg::tensor(std::string_view op, DType dtype) const {
+  if (is_number_) return graph::scalar(value_, dtype, loc);
+  return graph::cast(tensor(op), dtype, loc);
+}
+
+Tensor from_array(const HostArray& array, std::source_location where) {
+  if (array.bytes() > array.buffer->bytes()) {
+    throw Error({.op = "from_array", .got = std::to_string(array.buffer->bytes()) + " bytes",
+                 .expected = std::to_string(array.bytes()) + " for shape " + to_string(array.shape), .where = origin_at(where).where});
+  }
+  Ref<Node> node = make<Node>(leaf_op(), std::span<const Ref<Node>>(), array.shape, array.dtype, origin_at(where));
+  node->set_value(array.buffer, Layout::dense(array.shape));
+  return Tensor(std::move(node));
+}
+
+void throw_element_count(std::size_t count, const Shape& shape, const std::source_location& where) {
+  throw Error({.op = "tensor", .got = std::to_string(count) + " elements",
+               .expected = std::to_string(numel(shape)) + " for shape " + to_string(shape), .where = origin_at(where).where});
+}
+
+}  // namespace tegula

@@ -1,0 +1,134 @@
+#pragma once
+// The handle users hold, and the type of every op parameter.
+
+#include <source_location>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tegula/core/host_array.h"
+#include "tegula/graph/node.h"
+
+namespace tegula {
+
+class Variable;
+
+/// An immutable n-dimensional array, computed when its value is first needed. Copies share the node. All ops are free functions.
+class Tensor {
+ public:
+  using Location = std::source_location;
+
+  /// An empty handle; using it in an op is an error.
+  Tensor() = default;
+  explicit Tensor(Ref<Node> node) : node_(std::move(node)) {}
+  /// The current value of a Variable.
+  Tensor(const Variable& variable, Location where = Location::current());
+  /// A number as a rank-0 tensor: f32 for floats, i64 for integers, bool for bool.
+  template <class T> requires std::is_arithmetic_v<T>
+  Tensor(T value, Location where = Location::current()) : Tensor(number(static_cast<double>(value), default_dtype<T>(), where)) {}
+
+  bool defined() const { return static_cast<bool>(node_); }
+  const Shape& shape(Location where = Location::current()) const { return checked(where).shape(); }
+  int rank() const { return shape().rank(); }
+  /// The length of one axis; negative axes count from the end.
+  std::int64_t size(int axis, Location where = Location::current()) const;
+  std::int64_t numel() const { return tegula::numel(shape()); }
+  DType dtype(Location where = Location::current()) const { return checked(where).dtype(); }
+  /// "cpu", "cuda:0".
+  std::string device() const;
+
+  /// The only element (shape with one element) as T; computes what is pending. Inside a trace it is an error.
+  template <class T = float>
+  T item(Location where = Location::current()) const { return static_cast<T>(item_as_double(where)); }
+  /// All elements, row-major, converted to T.
+  template <class T = float>
+  std::vector<T> to_host(Location where = Location::current()) const {
+    const HostArray array = to_array(where);
+    std::vector<T> out(static_cast<std::size_t>(array.size()));
+    visit(array.dtype, [&](auto zero) {
+      auto values = array.values<decltype(zero)>();
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        if constexpr (std::is_integral_v<T> && std::is_integral_v<decltype(zero)>) out[i] = static_cast<T>(values[i]);
+        else out[i] = from_double<T>(as_double(values[i]));
+      }
+    });
+    return out;
+  }
+  /// All elements in their own dtype; shares memory with the tensor when it is dense on the host.
+  HostArray to_array(Location where = Location::current()) const;
+  /// NumPy-like text with shape and dtype, long axes elided.
+  std::string print(Location where = Location::current()) const;
+
+  const Ref<Node>& node() const { return node_; }
+
+ private:
+  template <class T>
+  static constexpr DType default_dtype() {
+    if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+    else return std::is_floating_point_v<T> ? DType::f32 : DType::i64;
+  }
+  static Tensor number(double value, DType dtype, const Location& where);
+  const Node& checked(const Location& where) const;
+  double item_as_double(const Location& where) const;
+
+  Ref<Node> node_;
+};
+
+/// What ops take: a Tensor, a Variable or a number, with the line on which the user wrote it. Numbers are weakly typed:
+/// they adapt to the tensors beside them, as in PyTorch.
+class Arg {
+ public:
+  using Location = std::source_location;
+  Arg(const Tensor& tensor, Location where = Location::current()) : loc(where), tensor_(tensor) {}
+  Arg(const Variable& variable, Location where = Location::current()) : loc(where), tensor_(variable, where) {}
+  template <class T> requires std::is_arithmetic_v<T>
+  Arg(T value, Location where = Location::current())
+      : loc(where), is_number_(true), category_(std::is_same_v<T, bool> ? DType::boolean : std::is_floating_point_v<T> ? DType::f32 : DType::i64),
+        value_(static_cast<double>(value)) {}
+
+  Location loc;
+
+  bool is_number() const { return is_number_; }
+  double value() const { return value_; }
+  /// f32, i64 or boolean: the dtype a lone number gets.
+  DType category() const { return category_; }
+  /// The tensor; a number becomes a rank-0 constant of its category, or of `dtype` when given. Throws Error("use of an empty tensor") in the name of `op`.
+  Tensor tensor(std::string_view op) const;
+  Tensor tensor(std::string_view op, DType dtype) const;
+
+ private:
+  Tensor tensor_;
+  bool is_number_ = false;
+  DType category_ = DType::f32;
+  double value_ = 0;
+};
+
+/// A leaf holding these elements (shared, not copied).
+Tensor from_array(const HostArray& array, std::source_location where = std::source_location::current());
+/// A leaf from a list: tensor({1.f, 2.f, 3.f}), or with a shape: tensor(values, {2, 3}).
+template <class T>
+Tensor tensor(std::span<const T> values, const Shape& shape, std::source_location where = std::source_location::current());
+template <class T>
+Tensor tensor(const std::vector<T>& values, const Shape& shape, std::source_location where = std::source_location::current()) {
+  return tensor(std::span<const T>(values), shape, where);
+}
+template <class T>
+Tensor tensor(std::initializer_list<T> values, std::source_location where = std::source_location::current()) {
+  return tensor(std::span<const T>(values.begin(), values.size()), Shape{static_cast<std::int64_t>(values.size())}, where);
+}
+template <class T>
+Tensor tensor(std::initializer_list<T> values, const Shape& shape, std::source_location where = std::source_location::current()) {
+  return tensor(std::span<const T>(values.begin(), values.size()), shape, where);
+}
+
+/// Throws: `count` elements do not fill `shape`.
+[[noreturn]] void throw_element_count(std::size_t count, const Shape& shape, const std::source_location& where);
+
+template <class T>
+Tensor tensor(std::span<const T> values, const Shape& shape, std::source_location where) {
+  if (static_cast<std::int64_t>(values.size()) != numel(shape)) throw_element_count(values.size(), shape, where);
+  return from_array(HostArray::from(values, shape), where);
+}
+
+}  // namespace tegula

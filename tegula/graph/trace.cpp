@@ -1,0 +1,61 @@
+#include "tegula/graph/trace.h"
+
+#include <atomic>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula {
+namespace {
+
+thread_local Trace* active = nullptr;
+std::atomic<std::uint32_t> next_trace{1};
+
+}  // namespace
+
+Trace::Trace(const std::source_location& where) : id_(next_trace.fetch_add(1)), where_(where), parent_(active) { active = this; }
+
+Trace::~Trace() { active = parent_; }
+
+Trace* Trace::current() { return active; }
+
+Tensor Trace::argument(const Shape& shape, DType dtype) {
+  arguments_.push_back(make_node(leaf_op(), {}, shape, dtype, where_));
+  return arguments_.back();
+}
+
+Trace::CellUse& Trace::use(const Ref<Cell>& cell) {
+  for (auto& use : cells_) {
+    if (use.cell == cell) return use;
+  }
+  const Tensor& value = cell->value();
+  Tensor placeholder = make_node(leaf_op(), {}, value.shape(), value.dtype(), where_);
+  cells_.push_back({cell, placeholder, placeholder, false});
+  return cells_.back();
+}
+
+const Trace::CellUse* Trace::find(const Cell* cell) const {
+  for (const auto& use : cells_) {
+    if (use.cell.get() == cell) return &use;
+  }
+  return nullptr;
+}
+
+void Trace::guard(const std::shared_ptr<int>& flag) {
+  for (const auto& guard : guards_) {
+    if (guard.flag == flag) return;
+  }
+  guards_.push_back({flag, *flag});
+}
+
+void refuse_in_trace(std::string_view what, const std::source_location& where) {
+  if (!active) return;
+  throw Error({.op = std::string(what),
+               .got = "a value that is still being traced by the jit at " + to_string(active->where()),
+               .expected = "only ops inside a jit-ed function",
+               .advice = "return the tensor from the function and look at it there",
+               .where = origin_at(where).where});
+}
+
+}  // namespace tegula

@@ -1,0 +1,56 @@
+#pragma once
+// The record of what one call of a jit-ed function reads and writes. Thread-local: the innermost one is active.
+
+#include <memory>
+#include <vector>
+
+#include "tegula/graph/variable.h"
+
+namespace tegula {
+
+class Trace {
+ public:
+  explicit Trace(const std::source_location& where);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  /// The active trace of this thread, or null.
+  static Trace* current();
+  std::uint32_t id() const { return id_; }
+  const std::source_location& where() const { return where_; }
+
+  /// A leaf without a value that stands for an argument.
+  Tensor argument(const Shape& shape, DType dtype);
+
+  struct CellUse {
+    Ref<Cell> cell;
+    Tensor placeholder;  // stands for the value at the start of the call
+    Tensor current;      // what a read gives now
+    bool written = false;
+  };
+  CellUse& use(const Ref<Cell>& cell);
+  const CellUse* find(const Cell* cell) const;
+  const std::vector<CellUse>& cells() const { return cells_; }
+  const std::vector<Tensor>& arguments() const { return arguments_; }
+
+  struct Guard {
+    std::shared_ptr<int> flag;
+    int value;
+  };
+  void guard(const std::shared_ptr<int>& flag);
+  const std::vector<Guard>& guards() const { return guards_; }
+
+ private:
+  std::uint32_t id_;
+  std::source_location where_;
+  Trace* parent_;
+  std::vector<Tensor> arguments_;
+  std::vector<CellUse> cells_;
+  std::vector<Guard> guards_;
+};
+
+/// Throws Error when a trace is active: `what` ("item()", "print") needs a value that does not exist yet.
+void refuse_in_trace(std::string_view what, const std::source_location& where);
+
+}  // namespace tegula
