@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <span>
+#include <unordered_map>
 
 #include "tegula/tile/ir.h"
 
@@ -19,9 +20,9 @@ class Value {
   Value(Builder* builder, Id id) : builder_(builder), id_(id) {}
   Builder* builder() const { return builder_; }
   Id id() const { return id_; }
-  const Type& type() const;
+  Type type() const;  // a copy: the builder's instructions move in memory as it grows
   DType dtype() const { return type().dtype; }
-  const Shape& shape() const { return type().shape; }
+  Shape shape() const { return type().shape; }
   explicit operator bool() const { return builder_ != nullptr; }
 
  private:
@@ -32,6 +33,8 @@ class Value {
 class Builder {
  public:
   explicit Builder(std::string name) { program_.name = std::move(name); }
+  Builder(const Builder&) = delete;  // Values point at it
+  Builder& operator=(const Builder&) = delete;
 
   // Parameters, in the order of the launch's arguments.
   Value pointer(std::string name, DType dtype, bool writable);
@@ -45,36 +48,50 @@ class Builder {
   Value arange(std::int64_t begin, std::int64_t count);
   Value full(const Shape& shape, double value, DType dtype);
 
+  /// Pointer, mask and other broadcast against each other.
   Value load(Value pointer, Value mask = {}, Value other = {});
+  /// Value and mask broadcast to the pointer's shape. The value has the compute type of the pointer's elements (see compute_type).
   void store(Value pointer, Value value, Value mask = {});
   void atomic_add(Value pointer, Value value, Value mask = {});
+  /// Where condition is false the launch fails with (id, value).
   void check(Value condition, Value value, std::int64_t id);
 
-  /// Calls body(induction variable, carried) while tracing; body returns the next carried values. The results are the last ones.
+  /// Calls body(induction variable, carried) once, to trace it; body returns the next carried values, of the types of the initial
+  /// ones. The results are the last ones. begin, end and step (> 0) are integer scalars.
   std::vector<Value> for_(Value begin, Value end, Value step, std::vector<Value> initial,
                           const std::function<std::vector<Value>(Value, std::span<const Value>)>& body);
   /// condition: boolean scalar. Both branches return the same number of values of the same types.
   std::vector<Value> if_(Value condition, const std::function<std::vector<Value>()>& then,
                          const std::function<std::vector<Value>()>& otherwise);
 
-  /// Emits one instruction; the general door, used by the functions below.
+  /// Emits one instruction after checking its types, or finds an equal one that is already there; the general door, used by the
+  /// functions below. Pure instructions are shared within a region and the regions around it, and integer arithmetic is folded.
   Value emit(Word word, Type type, std::vector<Id> operands, std::int64_t attribute = 0, Reduction kind = Reduction::Sum,
              std::int64_t attribute2 = 0);
 
   /// Source line recorded on instructions emitted from now on.
   void set_location(const std::source_location& where) { where_ = where; }
   const Program& program() const { return program_; }
-  /// Verifies and hands over the program.
+  std::source_location location() const { return where_; }
+  /// Removes what is not used, verifies, and hands over the program. Values of this builder are void afterwards.
   Program finish();
 
  private:
   friend class Value;
+  struct Scope;  // an open region
+  using KnownValues = std::unordered_multimap<std::uint64_t, Id>;
+
   Id append(Instruction instruction);
+  /// The instruction, or an equal earlier one that can be seen from here.
+  Id intern(Instruction instruction);
+  /// A value that is equal by integer and boolean arithmetic, or -1.
+  Id simplify(const Instruction& instruction);
   Region& region() { return open_.empty() ? program_.body : *open_.back(); }
   std::vector<Value> results_of(Id control, const std::vector<Id>& yielded);
 
   Program program_;
   std::vector<Region*> open_;
+  std::vector<KnownValues> known_{1};  // by hash; one for the program's body and one for each open region
   std::source_location where_{};
 };
 
@@ -83,16 +100,17 @@ Value unary(Word word, Value x);
 Value binary(Word word, Value a, Value b);
 Value select(Value condition, Value a, Value b);
 Value fma(Value a, Value b, Value c);
+/// To f16, bf16, i16, i8 or u8: cast to its compute type, with the values narrowed to those the stored type can hold.
 Value cast(Value x, DType dtype);
 Value narrow(Value x, DType stored);
 Value bitcast(Value x, DType dtype);
-/// The number in the dtype of `like`.
+/// The number in the dtype of `like`; i64 beside a pointer. Throws when an integer dtype cannot hold it.
 Value number(double value, Value like);
 
 // Shape.
 Value broadcast(Value x, const Shape& shape);
 Value expand_dims(Value x, int axis);
-Value reshape(Value x, const Shape& shape);
+Value reshape(Value x, const Shape& shape);  // () makes a scalar of one element
 Value transpose(Value x);
 inline Value col(Value x) { return expand_dims(x, 1); }  // x[:, None]
 inline Value row(Value x) { return expand_dims(x, 0); }  // x[None, :]

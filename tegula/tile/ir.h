@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tegula/core/dtype.h"
@@ -42,16 +43,17 @@ enum class Word : std::uint8_t {
   // Shape. Broadcast: size-1 axes grow, or a scalar fills a tile. ExpandDims inserts a size-1 axis at `attribute`. Transpose: rank 2.
   Broadcast, ExpandDims, Reshape, Transpose,
   // One operand.
-  Neg, Abs, Sign, Not /* boolean: logical; integer: bitwise */, Floor, Ceil, Round /* half to even */, Trunc, Sqrt, Rsqrt,
+  Neg, Abs, Sign /* (x > 0) - (x < 0): 0 for NaN */, Not /* boolean: logical; integer: bitwise */, Floor, Ceil, Round /* half to even */, Trunc, Sqrt, Rsqrt,
   Exp, Exp2, Expm1, Log, Log2, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfinv,
   Sigmoid, Lgamma, Digamma, IsNan, IsInf,
-  // Two operands. Integer Div truncates and Rem has the sign of the dividend (as in C); division of an integer by 0 gives 0.
-  // Min and Max propagate NaN. Shr is arithmetic. MulHi: upper half of the product of two i32 taken as unsigned.
+  // Two operands. Integer Div truncates and Rem has the sign of the dividend (as in C); division of an integer by 0 gives 0, in both.
+  // Add and Sub also take (pointer, i64 offset) and give a pointer. Min and Max propagate NaN. Pow and Atan2 take floats. Shr is
+  // arithmetic; shift amounts outside [0, width) mean nothing. MulHi: upper half of the product of two i32 taken as unsigned.
   Add, Sub, Mul, Div, Rem, Min, Max, Pow, Atan2, And, Or, Xor, Shl, Shr, MulHi,
   Eq, Ne, Lt, Le, Gt, Ge,  // booleans
   Select,                  // (condition, a, b)
   Fma,                     // a * b + c, rounded once where the machine can
-  Cast,                    // float to integer truncates toward zero; to boolean: != 0
+  Cast,                    // float to integer truncates toward zero (out of range: any value); to boolean: != 0
   Narrow,                  // i32 wrapped to the range of the stored type attribute = DType (i16, i8, u8); f32 rounded to f16/bf16 and back
   Bitcast,                 // between dtypes of one width
   // Memory. Load(pointer[, mask[, other]]): masked-off elements are `other` or zero. Store(pointer, value[, mask]).
@@ -63,7 +65,7 @@ enum class Word : std::uint8_t {
   Dot,         // (M, K) x (K, N) + accumulator (M, N)
   RandomBits,  // (seed i64 scalar, index i64 tile) -> i32: philox_word(seed, index)
   Assert,      // (condition, value i64): where the condition is false the launch reports (attribute, value) as its failure
-  // Control. For: operands (begin, end, step, initial…), region (induction variable i64, carried…) -> carried…
+  // Control. For: operands (begin, end, step > 0, initial…), region (induction variable i64, carried…) -> carried…
   // If: operands (condition), two regions without parameters. Result: `attribute`-th result of the For/If in operand 0.
   For, If, Result,
   RegionParameter,
@@ -108,9 +110,15 @@ struct Program {
 };
 
 bool has_result(Word word);
+bool has_effect(Word word);  // Store, AtomicAdd, Assert
 bool is_elementwise(Word word);  // one, two and three operand words, Cast, Narrow, Bitcast
 std::string_view name(Word word);
 std::string_view name(Reduction kind);
+
+/// "f32[8, 128]", "ptr<f16>", "i64".
+std::string to_string(const Type& type);
+/// Text of one instruction without its regions, "%5 = mul %3, %4 : f32[8, 128]".
+std::string to_string(const Program& program, Id id);
 
 /// Text of a program, one instruction a line, with the user's lines as comments.
 std::string to_string(const Program& program);

@@ -1,0 +1,242 @@
+#include "tegula/tile/rules.h"
+
+#include <utility>
+
+namespace tegula::tile {
+namespace {
+
+const std::string kFine;
+
+std::pair<std::size_t, std::size_t> operand_count(Word word) {
+  if (word <= Word::Arange) return {0, 0};
+  if (word <= Word::IsInf) return {1, 1};
+  if (word <= Word::Ge) return {2, 2};
+  switch (word) {
+    case Word::Select: case Word::Fma: case Word::Dot: return {3, 3};
+    case Word::Load: return {1, 3};
+    case Word::Store: case Word::AtomicAdd: return {2, 3};
+    case Word::RandomBits: case Word::Assert: return {2, 2};
+    default: return {1, 1};
+  }
+}
+
+bool is_number(DType dtype) { return is_float(dtype) || is_integer(dtype); }
+bool is_comparison(Word word) { return word >= Word::Eq && word <= Word::Ge; }
+
+/// What the dtype of the operands of an elementwise word has to be.
+std::string check_domain(Word word, DType dtype) {
+  switch (word) {
+    case Word::Neg: case Word::Abs: case Word::Sign:
+    case Word::Add: case Word::Sub: case Word::Mul: case Word::Div: case Word::Rem: case Word::Min: case Word::Max:
+    case Word::Lt: case Word::Le: case Word::Gt: case Word::Ge:
+      return is_number(dtype) ? kFine : "a float or integer dtype";
+    case Word::Not: case Word::And: case Word::Or: case Word::Xor:
+      return is_float(dtype) ? "an integer dtype or bool" : kFine;
+    case Word::Shl: case Word::Shr: return is_integer(dtype) ? kFine : "an integer dtype";
+    case Word::MulHi: return dtype == i32 ? kFine : "i32";
+    case Word::Eq: case Word::Ne: case Word::Select: case Word::Cast: case Word::Bitcast: case Word::Narrow: return kFine;
+    default: return is_float(dtype) ? kFine : "f32 or f64";
+  }
+}
+
+class Rule {
+ public:
+  Rule(const Program& program, const Instruction& instruction) : program_(program), self_(instruction) {}
+
+  std::string check() const {
+    const auto [fewest, most] = operand_count(self_.word);
+    if (self_.operands.size() < fewest || self_.operands.size() > most) {
+      return std::to_string(fewest) + (most > fewest ? " to " + std::to_string(most) : "") + " operands";
+    }
+    for (const Id operand : self_.operands) {
+      if (!has_result(program_[operand].word)) return "operands that are values";
+    }
+    if (!self_.regions.empty()) return "no regions";
+    if (has_result(self_.word)) {
+      if (std::string text = check_result(); !text.empty()) return text;
+    }
+    if (is_elementwise(self_.word)) return check_elementwise();
+    if (self_.word <= Word::Arange) return check_source();
+    if (self_.word <= Word::Transpose) return check_shape_word();
+    if (self_.word <= Word::AtomicAdd) return check_memory();
+    if (self_.word <= Word::ArgSort) return check_across();
+    return check_rest();
+  }
+
+ private:
+  const Type& type(std::size_t i) const { return program_[self_.operands[i]].type; }
+  std::string expect(const Type& type) const { return self_.type == type ? kFine : "a result of type " + to_string(type); }
+
+  std::string check_result() const {
+    if (!self_.type.pointer && !is_compute_type(self_.type.dtype)) return "a result of f64, f32, i64, i32 or bool";
+    if (self_.type.shape.rank() > kMaxTileRank) return "at most " + std::to_string(kMaxTileRank) + " dimensions";
+    for (const std::int64_t size : self_.type.shape) {
+      if (size < 1) return "sizes of at least 1";
+    }
+    return kFine;
+  }
+
+  std::string check_source() const {
+    switch (self_.word) {
+      case Word::Parameter: {
+        if (self_.attribute < 0 || self_.attribute >= static_cast<std::int64_t>(program_.parameters.size())) {
+          return "one of the program's " + std::to_string(program_.parameters.size()) + " parameters";
+        }
+        const Parameter& parameter = program_.parameters[static_cast<std::size_t>(self_.attribute)];
+        return expect({parameter.dtype, parameter.pointer, {}});
+      }
+      case Word::Constant: return !self_.type.pointer && self_.type.shape.empty() ? kFine : "a scalar that is no pointer";
+      case Word::Arange:
+        return self_.type.shape.rank() == 1 ? expect({i64, false, self_.type.shape}) : "a result of rank 1";
+      default:
+        if (self_.attribute < 0 || self_.attribute > 2) return "a grid axis from 0 to 2";
+        return expect({i64, false, {}});
+    }
+  }
+
+  std::string check_shape_word() const {
+    Type expected = type(0);
+    const Shape& from = type(0).shape;
+    const Shape& to = self_.type.shape;
+    switch (self_.word) {
+      case Word::Broadcast:
+        if (!from.empty() && (from.rank() != to.rank() || broadcast(from, to) != to)) {
+          return "a scalar, or axes of size 1 where " + to_string(to) + " differs";
+        }
+        expected.shape = to;
+        break;
+      case Word::ExpandDims:
+        if (self_.attribute < 0 || self_.attribute > from.rank()) return "an axis from 0 to " + std::to_string(from.rank());
+        expected.shape.insert(static_cast<int>(self_.attribute), 1);
+        break;
+      case Word::Reshape:
+        if (numel(from) != numel(to)) return "a shape of " + std::to_string(numel(from)) + " elements";
+        expected.shape = to;
+        break;
+      default:
+        if (from.rank() != 2) return "a tile of rank 2";
+        expected.shape = {from[1], from[0]};
+    }
+    return expect(expected);
+  }
+
+  /// Pointer arithmetic: (pointer, i64) -> pointer.
+  std::string check_pointer_arithmetic(const Shape& shape) const {
+    if (self_.word != Word::Add && self_.word != Word::Sub) return "operands that are not pointers";
+    if (!type(0).pointer || type(1).pointer || type(1).dtype != i64) return "a pointer and an i64 offset";
+    return expect({type(0).dtype, true, shape});
+  }
+
+  std::string check_elementwise() const {
+    Shape shape;
+    bool pointers = false;
+    for (std::size_t i = 0; i < self_.operands.size(); ++i) {
+      pointers = pointers || type(i).pointer;
+      if (type(i).shape.empty()) continue;
+      if (!shape.empty() && shape != type(i).shape) return "tiles of equal shape, or scalars beside them";
+      shape = type(i).shape;
+    }
+    if (pointers) return check_pointer_arithmetic(shape);
+
+    std::size_t first = 0;
+    if (self_.word == Word::Select) {
+      if (type(0).dtype != boolean) return "a bool condition";
+      first = 1;
+    }
+    const DType dtype = type(first).dtype;
+    for (std::size_t i = first + 1; i < self_.operands.size(); ++i) {
+      if (type(i).dtype != dtype) return "operands of equal dtype";
+    }
+    if (std::string text = check_domain(self_.word, dtype); !text.empty()) return text;
+
+    DType result = dtype;
+    if (is_comparison(self_.word) || self_.word == Word::IsNan || self_.word == Word::IsInf) result = boolean;
+    if (self_.word == Word::Cast) result = self_.type.dtype;
+    if (self_.word == Word::Narrow) {
+      const auto stored = static_cast<DType>(self_.attribute);
+      if (self_.attribute < 0 || self_.attribute > static_cast<int>(DType::boolean) || is_compute_type(stored)) {
+        return "a stored type of f16, bf16, i16, i8 or u8";
+      }
+      if (dtype != compute_type(stored)) return std::string(name(compute_type(stored))) + " to narrow to " + std::string(name(stored));
+    }
+    if (self_.word == Word::Bitcast) {
+      result = self_.type.dtype;
+      if (size_of(result) != size_of(dtype)) return "dtypes of one width";
+    }
+    return expect({result, false, shape});
+  }
+
+  std::string check_memory() const {
+    if (!type(0).pointer) return "a pointer as the first operand";
+    const Shape& shape = type(0).shape;
+    const auto fits = [&](std::size_t i) { return type(i).shape.empty() || type(i).shape == shape; };
+    const Type element{compute_type(type(0).dtype), false, shape};
+    const bool load = self_.word == Word::Load;
+    const std::size_t mask = load ? 1 : 2, value = load ? 2 : 1;
+    if (self_.word == Word::AtomicAdd && element.dtype == boolean) return "a pointer to numbers";
+    if (self_.operands.size() > mask && (type(mask).pointer || type(mask).dtype != boolean)) return "a bool mask";
+    if (self_.operands.size() > value && (type(value).pointer || type(value).dtype != element.dtype)) {
+      return (load ? "the other value as " : "a value of ") + std::string(name(element.dtype)) + " for a pointer to " +
+             std::string(name(type(0).dtype));
+    }
+    for (std::size_t i = 1; i < self_.operands.size(); ++i) {
+      if (!fits(i)) return "mask and value of the pointer's shape " + to_string(shape) + ", or scalars";
+    }
+    return load ? expect(element) : kFine;
+  }
+
+  std::string check_across() const {
+    const Type& from = type(0);
+    if (from.pointer) return "an operand that is no pointer";
+    if (self_.attribute < 0 || self_.attribute >= from.shape.rank()) {
+      return from.shape.empty() ? "a tile, not a scalar" : "an axis from 0 to " + std::to_string(from.shape.rank() - 1);
+    }
+    const bool sorts = self_.word == Word::Sort || self_.word == Word::ArgSort;
+    const bool logical = !sorts && (self_.kind == Reduction::Any || self_.kind == Reduction::All);
+    if (self_.word == Word::ArgReduce && self_.kind != Reduction::Min && self_.kind != Reduction::Max) return "the kind min or max";
+    if (logical != (from.dtype == boolean)) return logical ? "a bool tile" : "a tile of floats or integers";
+    if (sorts && self_.attribute2 != 0 && self_.attribute2 != 1) return "attribute2 of 0 (ascending) or 1 (descending)";
+    Type expected = from;
+    if (self_.word == Word::ArgReduce || self_.word == Word::ArgSort) expected.dtype = i64;
+    if (self_.word == Word::Reduce || self_.word == Word::ArgReduce) expected.shape[static_cast<int>(self_.attribute)] = 1;
+    return expect(expected);
+  }
+
+  std::string check_rest() const {
+    for (std::size_t i = 0; i < self_.operands.size(); ++i) {
+      if (type(i).pointer) return "operands that are not pointers";
+    }
+    switch (self_.word) {
+      case Word::Dot: {
+        const Shape &a = type(0).shape, &b = type(1).shape;
+        if (!is_float(type(0).dtype) || type(1).dtype != type(0).dtype || type(2).dtype != type(0).dtype) {
+          return "operands of equal dtype, f32 or f64";
+        }
+        if (a.rank() != 2 || b.rank() != 2 || a[1] != b[0] || type(2).shape != Shape{a[0], b[1]}) {
+          return "shapes (M, K), (K, N) and an accumulator (M, N)";
+        }
+        return expect(type(2));
+      }
+      case Word::RandomBits:
+        if (type(0) != Type{i64, false, {}} || type(1).dtype != i64) return "an i64 scalar as seed and i64 indices";
+        return expect({i32, false, type(1).shape});
+      case Word::Assert:
+        if (type(0).dtype != boolean || type(1).dtype != i64) return "a bool condition and an i64 value";
+        if (!type(1).shape.empty() && type(1).shape != type(0).shape) return "a value of the condition's shape, or a scalar";
+        return kFine;
+      default: return kFine;
+    }
+  }
+
+  const Program& program_;
+  const Instruction& self_;
+};
+
+}  // namespace
+
+std::string complaint(const Program& program, const Instruction& instruction) {
+  if (instruction.word >= Word::For) return kFine;
+  return Rule(program, instruction).check();
+}
+
+}  // namespace tegula::tile

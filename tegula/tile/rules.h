@@ -1,0 +1,19 @@
+#pragma once
+// The typing rules of the words, said once: the builder asks them while tracing, the verifier for a finished program.
+
+#include <string>
+
+#include "tegula/tile/ir.h"
+
+namespace tegula::tile {
+
+inline constexpr int kMaxTileRank = 4;
+
+/// f64, f32, i64, i32 or boolean: what values that are not pointers consist of.
+constexpr bool is_compute_type(DType dtype) { return compute_type(dtype) == dtype; }
+
+/// What is wrong with operands, attributes or type of one instruction, said as what was expected; empty when all is well.
+/// Operand ids must be valid. For, If, Result and RegionParameter are not judged here: they need the regions around them.
+std::string complaint(const Program& program, const Instruction& instruction);
+
+}  // namespace tegula::tile

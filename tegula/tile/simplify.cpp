@@ -1,0 +1,101 @@
+// What the builder does not emit at all: words whose value is already known. Only exact rules: integers wrap, booleans are logic, and
+// floats are never touched (x + 0 changes -0, 0 * x drops NaN).
+
+#include <limits>
+#include <optional>
+
+#include "tegula/tile/builder.h"
+
+namespace tegula::tile {
+namespace {
+
+using Int = std::int64_t;
+using Unsigned = std::uint64_t;
+
+/// The value of an integer or boolean constant, also when it has been broadcast.
+std::optional<Int> known_integer(const Program& program, Id id) {
+  const Instruction* instruction = &program[id];
+  if (instruction->word == Word::Broadcast) instruction = &program[instruction->operands[0]];
+  if (instruction->word != Word::Constant || is_float(instruction->type.dtype)) return std::nullopt;
+  return instruction->integer;
+}
+
+Int wrap(Int value, DType dtype) { return dtype == i32 ? static_cast<std::int32_t>(value) : value; }
+
+/// Integer arithmetic as ir.h defines it, before wrapping to 32 bits.
+std::optional<Int> evaluate(Word word, Int a, Int b) {
+  const auto ua = static_cast<Unsigned>(a), ub = static_cast<Unsigned>(b);
+  switch (word) {
+    case Word::Add: return static_cast<Int>(ua + ub);
+    case Word::Sub: return static_cast<Int>(ua - ub);
+    case Word::Mul: return static_cast<Int>(ua * ub);
+    case Word::Div: return b == 0 ? 0 : b == -1 ? static_cast<Int>(0 - ua) : a / b;
+    case Word::Rem: return b == 0 || b == -1 ? 0 : a % b;
+    case Word::Min: return a < b ? a : b;
+    case Word::Max: return a > b ? a : b;
+    case Word::And: return a & b;
+    case Word::Or: return a | b;
+    case Word::Xor: return a ^ b;
+    case Word::Eq: return a == b;
+    case Word::Ne: return a != b;
+    case Word::Lt: return a < b;
+    case Word::Le: return a <= b;
+    case Word::Gt: return a > b;
+    case Word::Ge: return a >= b;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Id Builder::simplify(const Instruction& instruction) {
+  const Type type = instruction.type;
+  const Word word = instruction.word;
+  if (instruction.operands.empty()) return -1;
+  const Id a = instruction.operands[0], b = instruction.operands.back();
+  const auto is_result = [&](Id id) { return program_[id].type == type; };
+  const auto filled = [&](Int value) { return broadcast(constant(value, type.dtype), type.shape).id(); };
+
+  switch (word) {
+    case Word::Cast: {
+      if (is_result(a)) return a;
+      const Instruction& from = program_[a];
+      if (from.word != Word::Constant || is_float(from.type.dtype) || is_float(type.dtype)) return -1;
+      return filled(type.dtype == boolean ? from.integer != 0 : wrap(from.integer, type.dtype));
+    }
+    case Word::Broadcast: case Word::Reshape: case Word::Bitcast: return is_result(a) ? a : -1;
+    case Word::Select: {
+      const auto condition = known_integer(program_, a);
+      const Id yes = instruction.operands[1];
+      if (condition) return is_result(*condition ? yes : b) ? (*condition ? yes : b) : -1;
+      return yes == b && is_result(b) ? b : -1;
+    }
+    default: break;
+  }
+
+  if (word < Word::Add || word > Word::Ge || is_float(program_[b].type.dtype)) return -1;
+  const bool pointer = type.pointer;
+  const auto left = pointer ? std::nullopt : known_integer(program_, a), right = known_integer(program_, b);
+  if (left && right) {
+    const auto value = evaluate(word, *left, *right);
+    return value ? filled(wrap(*value, type.dtype)) : -1;
+  }
+  const auto keep = [&](Id id) { return is_result(id) ? id : -1; };
+  const bool logical = type.dtype == boolean;
+  switch (word) {
+    case Word::Add: return right == 0 ? keep(a) : left == 0 ? keep(b) : -1;
+    case Word::Sub: return right == 0 ? keep(a) : -1;
+    case Word::Mul: return right == 1 ? keep(a) : left == 1 ? keep(b) : left == 0 || right == 0 ? filled(0) : -1;
+    case Word::Div: return right == 1 ? keep(a) : -1;
+    case Word::Rem: return right == 1 ? filled(0) : -1;
+    case Word::And:
+      if (left == 0 || right == 0) return filled(0);
+      return logical && right == 1 ? keep(a) : logical && left == 1 ? keep(b) : a == b ? keep(a) : -1;
+    case Word::Or:
+      if (logical && (left == 1 || right == 1)) return filled(1);
+      return right == 0 ? keep(a) : left == 0 ? keep(b) : a == b ? keep(a) : -1;
+    default: return -1;
+  }
+}
+
+}  // namespace tegula::tile
