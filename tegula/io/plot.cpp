@@ -1,0 +1,178 @@
+#include "tegula/io/plot.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "tegula/core/error.h"
+#include "tegula/io/child.h"
+#include "tegula/io/file.h"
+
+namespace tegula::io {
+namespace {
+
+constexpr std::size_t kMaxPanels = 4;
+// Told apart by people with any colour vision (Okabe and Ito).
+constexpr const char* kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"};
+
+[[noreturn]] void complain(const std::string& path, const std::string& got, std::string expected, std::string advice) {
+  throw Error({.op = "plot", .got = path + ": " + got, .expected = std::move(expected), .advice = std::move(advice)});
+}
+
+/// A gnuplot string: single quotes, which are doubled inside; control characters become blanks.
+std::string literal(const std::string& text) {
+  std::string out = "'";
+  for (char c : text) {
+    if (c == '\'') out += "''";
+    else out += static_cast<unsigned char>(c) < 32 ? ' ' : c;
+  }
+  return out + "'";
+}
+
+/// In gnuplot's notation, whatever the locale.
+std::string number(double value) {
+  if (!std::isfinite(value)) return "NaN";
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  return std::string(buffer, end);
+}
+
+void check(const std::string& path, const Figure& figure) {
+  if (figure.panels.empty() || figure.panels.size() > kMaxPanels) {
+    complain(path, std::to_string(figure.panels.size()) + " panels", "1 to " + std::to_string(kMaxPanels), "draw several figures");
+  }
+  if (figure.width < 100 || figure.height < 100 || figure.width > 10000 || figure.height > 10000) {
+    complain(path, std::to_string(figure.width) + " x " + std::to_string(figure.height) + " pixels", "100 to 10000 each way", "");
+  }
+  for (const auto& panel : figure.panels) {
+    bool any = false;
+    for (const auto& series : panel.series) {
+      if (series.x.size() != series.y.size()) {
+        complain(path, "series " + literal(series.name) + " with " + std::to_string(series.x.size()) + " x and " + std::to_string(series.y.size()) + " y", "equally many", "");
+      }
+      for (std::size_t i = 0; i < series.x.size(); ++i) any |= std::isfinite(series.x[i]) && std::isfinite(series.y[i]);
+    }
+    if (!any) complain(path, "panel " + literal(panel.y_label) + " without a finite point", "at least one", "plot after the first epoch; NaN everywhere means that training diverged");
+  }
+}
+
+/// The values in blocks $data0, $data1 …, one per series.
+std::string data_blocks(const Figure& figure) {
+  std::string text;
+  int block = 0;
+  for (const auto& panel : figure.panels) {
+    for (const auto& series : panel.series) {
+      text += "$data" + std::to_string(block++) + " << END\n";
+      for (std::size_t i = 0; i < series.x.size(); ++i) text += number(series.x[i]) + " " + number(series.y[i]) + "\n";
+      text += "END\n";
+    }
+  }
+  return text;
+}
+
+/// Where the legend covers least: curves that fall leave the upper right free, curves that rise the lower right.
+const char* legend_place(const Panel& panel) {
+  double rise = 0;
+  for (const auto& series : panel.series) {
+    double first = NAN, last = NAN;
+    for (double y : series.y) {
+      if (!std::isfinite(y)) continue;
+      if (std::isnan(first)) first = y;
+      last = y;
+    }
+    if (!std::isnan(first)) rise += last - first;
+  }
+  return rise > 0 ? "bottom right" : "top right";
+}
+
+std::size_t longest(const Figure& figure) {
+  std::size_t points = 0;
+  for (const auto& panel : figure.panels) {
+    for (const auto& series : panel.series) points = std::max(points, series.x.size());
+  }
+  return points;
+}
+
+/// gnuplot's own choice would round the x axis outward to far before the first and behind the last point, and put ticks at half epochs.
+std::string x_axis(const Panel& panel) {
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& series : panel.series) {
+    for (double x : series.x) {
+      if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
+    }
+  }
+  const double margin = high > low ? 0.03 * (high - low) : 0.5;
+  const bool few = high - low <= 12;
+  return "set xrange [" + number(low - margin) + ":" + number(high + margin) + "]\nset xtics " + (few ? "1" : "autofreq") + "\n";
+}
+
+std::string script(const Figure& figure) {
+  std::string text = data_blocks(figure);
+  text += "set terminal pngcairo size " + std::to_string(figure.width) + "," + std::to_string(figure.height) +
+          " noenhanced font 'sans,12' linewidth 1.2 background rgb 'white'\n"
+          "set datafile missing 'NaN'\n"
+          "set border 3 linecolor rgb '#555555'\n"
+          "set tics nomirror out scale 0.6 textcolor rgb '#333333'\n"
+          "set grid linecolor rgb '#E3E3E3' linetype 1 linewidth 0.8\n"
+          "set key noautotitle samplen 2 spacing 1.2 opaque fillcolor rgb 'white' textcolor rgb '#333333'\n";
+  text += "set multiplot layout 1," + std::to_string(figure.panels.size());
+  if (!figure.title.empty()) text += " title " + literal(figure.title) + " font 'sans,15'";
+  text += "\n";
+  // Markers make single epochs visible, but thousands of steps a blot.
+  const std::string style = longest(figure) <= 60 ? "linespoints linewidth 2 pointtype 7 pointsize 0.7" : "lines linewidth 2";
+  int block = 0;
+  for (const auto& panel : figure.panels) {
+    text += "set xlabel " + literal(figure.x_label) + "\nset ylabel " + literal(panel.y_label) + "\nset key " + legend_place(panel) + "\n" + x_axis(panel) + "plot ";
+    std::size_t index = 0;
+    for (const auto& series : panel.series) {
+      text += (index ? ", " : "") + std::string("$data") + std::to_string(block++) + " using 1:2 with " + style + " linecolor rgb '" +
+              kColours[index % std::size(kColours)] + "' title " + literal(series.name);
+      ++index;
+    }
+    text += "\n";
+  }
+  return text + "unset multiplot\n";
+}
+
+bool is_png(const Bytes& bytes) {
+  constexpr unsigned char kMagic[] = {0x89, 'P', 'N', 'G'};
+  return bytes.size() > 4 && std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin(), [](unsigned char a, std::byte b) { return std::byte{a} == b; });
+}
+
+Series numbered(const std::string& name, double first_x, const std::vector<double>& values, double factor) {
+  Series series{name, {}, {}};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    series.x.push_back(first_x + static_cast<double>(i));
+    series.y.push_back(factor * values[i]);
+  }
+  return series;
+}
+
+}  // namespace
+
+void plot(const std::string& path, const Figure& figure) {
+  check(path, figure);
+  const std::string text = script(figure);
+  const ChildResult result = run_child({"gnuplot", "-d", "-"}, std::as_bytes(std::span(text)));
+  if (!result.found) complain(path, "no program gnuplot", "gnuplot in PATH", "install it (Debian and Ubuntu: apt-get install gnuplot-nox)");
+  if (result.exit_code != 0 || !is_png(result.output)) {
+    complain(path, "gnuplot failed with code " + std::to_string(result.exit_code) + ": " + result.messages.substr(0, 400), "a picture",
+             "gnuplot 5 with the pngcairo terminal is needed (Debian and Ubuntu: gnuplot-nox)");
+  }
+  write_atomically(path, result.output, "plot");
+}
+
+void plot(const std::string& path, const LearningCurve& curve) {
+  Figure figure{.title = curve.title, .x_label = curve.x_label, .panels = {}};
+  const auto add = [&](const char* label, const std::vector<double>& train, const std::vector<double>& test, double factor) {
+    Panel panel{label, {}};
+    if (!train.empty()) panel.series.push_back(numbered("train", curve.first_x, train, factor));
+    if (!test.empty()) panel.series.push_back(numbered("test", curve.first_x, test, factor));
+    if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
+  };
+  add("loss", curve.train_loss, curve.test_loss, 1);
+  add("accuracy in %", curve.train_accuracy, curve.test_accuracy, 100);
+  plot(path, figure);
+}
+
+}  // namespace tegula::io

@@ -1,0 +1,45 @@
+#pragma once
+// Line plots as PNG pictures, drawn by gnuplot.
+
+#include <string>
+#include <vector>
+
+namespace tegula::io {
+
+/// One curve; x and y have the same length. A y that is not finite leaves a gap.
+struct Series {
+  std::string name;
+  std::vector<double> x, y;
+};
+
+/// One coordinate system with its curves.
+struct Panel {
+  std::string y_label;
+  std::vector<Series> series;
+};
+
+/// One to four panels side by side over the same x quantity.
+struct Figure {
+  std::string title;
+  std::string x_label;
+  std::vector<Panel> panels;
+  int width = 900, height = 500;  // pixels
+};
+
+/// Draws the figure with the program gnuplot and writes the PNG atomically. Texts are taken literally. Throws Error when gnuplot is not installed or
+/// fails, for no panel or more than four, a panel without a finite point, and x and y of different lengths; whether that ends a run is the caller's choice.
+void plot(const std::string& path, const Figure& figure);
+
+/// What training leaves behind: values per epoch (or step) from `first_x` on in steps of 1. Empty curves are left out.
+struct LearningCurve {
+  std::string title;
+  std::string x_label = "epoch";
+  double first_x = 1;
+  std::vector<double> train_loss, test_loss;
+  std::vector<double> train_accuracy, test_accuracy;  // 0 to 1; shown in percent
+};
+
+/// Loss at the left, accuracy at the right. Throws as plot does.
+void plot(const std::string& path, const LearningCurve& curve);
+
+}  // namespace tegula::io
