@@ -22,15 +22,15 @@ target_compile_options(tegula_settings INTERFACE -Wall -Wextra
 if(TEGULA_WERROR)
   target_compile_options(tegula_settings INTERFACE -Werror)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(tegula_settings INTERFACE -Wno-restrict)  # false alarms on "text" + std::string, GCC bug 105651
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(tegula_settings INTERFACE -Wno-maybe-uninitialized)  # false alarms on std::optional and in instrumented code
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(tegula_settings INTERFACE -Wno-restrict)  # false alarms on "text" + std::string, GCC bug 105651
+  endif()
 endif()
 
 # Sanitizers reach every target, also those that only link the library.
 if(TEGULA_SANITIZE)
   add_compile_options(-fsanitize=${TEGULA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TEGULA_SANITIZE})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(tegula_settings INTERFACE -Wno-maybe-uninitialized)  # false alarms in instrumented code
-  endif()
 endif()
