@@ -74,26 +74,29 @@ Id Builder::simplify(const Instruction& instruction) {
   }
 
   if (word < Word::Add || word > Word::Ge || is_float(program_[b].type.dtype)) return -1;
-  const bool pointer = type.pointer;
-  const auto left = pointer ? std::nullopt : known_integer(program_, a), right = known_integer(program_, b);
+  const auto left = known_integer(program_, a), right = known_integer(program_, b);
   if (left && right) {
     const auto value = evaluate(word, *left, *right);
     return value ? filled(wrap(*value, type.dtype)) : -1;
   }
   const auto keep = [&](Id id) { return is_result(id) ? id : -1; };
+  const auto left_is = [&](Int value) { return left && *left == value; };
+  const auto right_is = [&](Int value) { return right && *right == value; };
   const bool logical = type.dtype == boolean;
   switch (word) {
-    case Word::Add: return right == 0 ? keep(a) : left == 0 ? keep(b) : -1;
-    case Word::Sub: return right == 0 ? keep(a) : -1;
-    case Word::Mul: return right == 1 ? keep(a) : left == 1 ? keep(b) : left == 0 || right == 0 ? filled(0) : -1;
-    case Word::Div: return right == 1 ? keep(a) : -1;
-    case Word::Rem: return right == 1 ? filled(0) : -1;
+    case Word::Add: return right_is(0) ? keep(a) : left_is(0) ? keep(b) : -1;
+    case Word::Sub: return right_is(0) ? keep(a) : -1;
+    case Word::Mul:
+      if (left_is(0) || right_is(0)) return filled(0);
+      return right_is(1) ? keep(a) : left_is(1) ? keep(b) : -1;
+    case Word::Div: return right_is(1) ? keep(a) : -1;
+    case Word::Rem: return right_is(1) ? filled(0) : -1;
     case Word::And:
-      if (left == 0 || right == 0) return filled(0);
-      return logical && right == 1 ? keep(a) : logical && left == 1 ? keep(b) : a == b ? keep(a) : -1;
+      if (left_is(0) || right_is(0)) return filled(0);
+      return logical && right_is(1) ? keep(a) : logical && left_is(1) ? keep(b) : -1;
     case Word::Or:
-      if (logical && (left == 1 || right == 1)) return filled(1);
-      return right == 0 ? keep(a) : left == 0 ? keep(b) : a == b ? keep(a) : -1;
+      if (logical && (left_is(1) || right_is(1))) return filled(1);
+      return right_is(0) ? keep(a) : left_is(0) ? keep(b) : -1;
     default: return -1;
   }
 }

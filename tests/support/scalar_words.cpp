@@ -1,0 +1,205 @@
+#include "tests/support/scalar_words.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "tegula/core/error.h"
+
+namespace tegula::tile {
+namespace {
+
+using Int = std::int64_t;
+using Unsigned = std::uint64_t;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// Newton's method on erf from a start that is good to three digits (Winitzki 2008).
+double erfinv(double y) {
+  if (!(std::abs(y) < 1)) return std::abs(y) == 1 ? std::copysign(kInf, y) : kNaN;
+  if (y == 0) return y;
+  const double a = 0.147, log_term = std::log1p(-y * y), b = 2 / (std::numbers::pi * a) + log_term / 2;
+  double x = std::copysign(std::sqrt(std::sqrt(b * b - log_term / a) - b), y);
+  for (int step = 0; step < 4; ++step) {
+    // erfc keeps the digits where erf is near 1.
+    const double error = std::abs(y) > 0.5 ? std::copysign((1 - std::abs(y)) - std::erfc(std::abs(x)), y) : std::erf(x) - y;
+    x -= error / (2 / std::sqrt(std::numbers::pi) * std::exp(-x * x));
+  }
+  return x;
+}
+
+/// Recurrence up to 10, then the asymptotic series (Abramowitz and Stegun 6.3.18); reflection (6.3.7) for negative x.
+double digamma(double x) {
+  if (x == 0) return std::copysign(kInf, -x);
+  if (x < 0) return x == std::floor(x) ? kNaN : digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * std::remainder(x, 1.0));
+  double sum = 0;
+  for (; x < 10; ++x) sum -= 1 / x;
+  const double r = 1 / (x * x);
+  const double series = r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * (691.0 / 32760))))));
+  return sum + std::log(x) - 0.5 / x - series;
+}
+
+double float_unary(Word word, double x) {
+  switch (word) {
+    case Word::Neg: return -x;
+    case Word::Abs: return std::abs(x);
+    case Word::Sign: return static_cast<double>((x > 0) - (x < 0));
+    case Word::Floor: return std::floor(x);
+    case Word::Ceil: return std::ceil(x);
+    case Word::Round: return std::nearbyint(x);
+    case Word::Trunc: return std::trunc(x);
+    case Word::Sqrt: return std::sqrt(x);
+    case Word::Rsqrt: return 1 / std::sqrt(x);
+    case Word::Exp: return std::exp(x);
+    case Word::Exp2: return std::exp2(x);
+    case Word::Expm1: return std::expm1(x);
+    case Word::Log: return std::log(x);
+    case Word::Log2: return std::log2(x);
+    case Word::Log1p: return std::log1p(x);
+    case Word::Sin: return std::sin(x);
+    case Word::Cos: return std::cos(x);
+    case Word::Tan: return std::tan(x);
+    case Word::Asin: return std::asin(x);
+    case Word::Acos: return std::acos(x);
+    case Word::Atan: return std::atan(x);
+    case Word::Sinh: return std::sinh(x);
+    case Word::Cosh: return std::cosh(x);
+    case Word::Tanh: return std::tanh(x);
+    case Word::Asinh: return std::asinh(x);
+    case Word::Acosh: return std::acosh(x);
+    case Word::Atanh: return std::atanh(x);
+    case Word::Erf: return std::erf(x);
+    case Word::Erfinv: return erfinv(x);
+    case Word::Sigmoid: return 1 / (1 + std::exp(-x));
+    case Word::Lgamma: return std::lgamma(x);
+    case Word::Digamma: return digamma(x);
+    default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of one float"});
+  }
+}
+
+double float_binary(Word word, double a, double b) {
+  switch (word) {
+    case Word::Add: return a + b;
+    case Word::Sub: return a - b;
+    case Word::Mul: return a * b;
+    case Word::Div: return a / b;
+    case Word::Rem: return std::fmod(a, b);
+    case Word::Min: return std::isnan(a) || std::isnan(b) ? kNaN : std::fmin(a, b);
+    case Word::Max: return std::isnan(a) || std::isnan(b) ? kNaN : std::fmax(a, b);
+    case Word::Pow: return std::pow(a, b);
+    case Word::Atan2: return std::atan2(a, b);
+    default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of two floats"});
+  }
+}
+
+Int integer_unary(Word word, Int x, DType dtype) {
+  switch (word) {
+    case Word::Neg: return static_cast<Int>(0 - static_cast<Unsigned>(x));
+    case Word::Abs: return x < 0 ? static_cast<Int>(0 - static_cast<Unsigned>(x)) : x;
+    case Word::Sign: return (x > 0) - (x < 0);
+    case Word::Not: return dtype == boolean ? !x : ~x;
+    default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of one integer"});
+  }
+}
+
+Int integer_binary(Word word, Int a, Int b, DType dtype) {
+  const auto ua = static_cast<Unsigned>(a), ub = static_cast<Unsigned>(b);
+  const unsigned amount = static_cast<unsigned>(b) % (8 * static_cast<unsigned>(size_of(dtype)));
+  switch (word) {
+    case Word::Add: return static_cast<Int>(ua + ub);
+    case Word::Sub: return static_cast<Int>(ua - ub);
+    case Word::Mul: return static_cast<Int>(ua * ub);
+    case Word::Div: return b == 0 ? 0 : b == -1 ? static_cast<Int>(0 - ua) : a / b;
+    case Word::Rem: return b == 0 || b == -1 ? 0 : a % b;
+    case Word::Min: return a < b ? a : b;
+    case Word::Max: return a > b ? a : b;
+    case Word::And: return a & b;
+    case Word::Or: return a | b;
+    case Word::Xor: return a ^ b;
+    case Word::Shl: return static_cast<Int>(ua << amount);
+    case Word::Shr: return a >> amount;
+    case Word::MulHi: return static_cast<Int>((ua & 0xffffffffu) * (ub & 0xffffffffu) >> 32);
+    default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of two integers"});
+  }
+}
+
+template <class T>
+bool compare(Word word, T a, T b) {
+  switch (word) {
+    case Word::Eq: return a == b;
+    case Word::Ne: return a != b;
+    case Word::Lt: return a < b;
+    case Word::Le: return a <= b;
+    case Word::Gt: return a > b;
+    default: return a >= b;
+  }
+}
+
+Scalar cast(Scalar x, DType from, DType to) {
+  if (is_float(to)) return {is_float(from) ? x.real : static_cast<double>(x.integer), 0};
+  if (to == boolean) return {0, is_float(from) ? x.real != 0 : x.integer != 0};
+  if (!is_float(from)) return x;
+  if (std::isnan(x.real)) return {};
+  const double low = to == i32 ? -0x1p31 : -0x1p63, high = to == i32 ? 0x1p31 : 0x1p63;  // out of range: any value, here the nearest
+  if (x.real < low) return {0, to == i32 ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<Int>::min()};
+  if (x.real >= high) return {0, to == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<Int>::max()};
+  return {0, static_cast<Int>(x.real)};
+}
+
+Scalar narrow(Scalar x, DType stored) {
+  switch (stored) {
+    case f16: return {static_cast<double>(static_cast<float>(Half(static_cast<float>(x.real)))), 0};
+    case bf16: return {static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(x.real)))), 0};
+    case i16: return {0, static_cast<std::int16_t>(x.integer)};
+    case i8: return {0, static_cast<std::int8_t>(x.integer)};
+    default: return {0, static_cast<std::uint8_t>(x.integer)};
+  }
+}
+
+Scalar bitcast(Scalar x, DType from, DType to) {
+  if (is_float(from) == is_float(to)) return x;
+  if (from == f32) return {0, std::bit_cast<std::int32_t>(static_cast<float>(x.real))};
+  if (from == f64) return {0, std::bit_cast<Int>(x.real)};
+  if (to == f32) return {static_cast<double>(std::bit_cast<float>(static_cast<std::int32_t>(x.integer))), 0};
+  return {std::bit_cast<double>(x.integer), 0};
+}
+
+Scalar fma(const Scalar* x, DType dtype) {
+  if (dtype == f64) return {std::fma(x[0].real, x[1].real, x[2].real), 0};
+  return {static_cast<double>(std::fma(static_cast<float>(x[0].real), static_cast<float>(x[1].real), static_cast<float>(x[2].real))), 0};
+}
+
+}  // namespace
+
+Scalar rounded(Scalar value, DType dtype) {
+  if (dtype == f32) value.real = static_cast<double>(static_cast<float>(value.real));
+  if (dtype == i32) value.integer = static_cast<std::int32_t>(value.integer);
+  return value;
+}
+
+bool comes_before(Scalar a, Scalar b, DType dtype) {
+  if (!is_float(dtype)) return a.integer < b.integer;
+  if (std::isnan(a.real)) return false;
+  return std::isnan(b.real) || a.real < b.real;
+}
+
+Scalar evaluate(Word word, DType from, DType to, std::int64_t attribute, const Scalar* x) {
+  switch (word) {
+    case Word::IsNan: return {0, std::isnan(x[0].real)};
+    case Word::IsInf: return {0, std::isinf(x[0].real)};
+    case Word::Select: return x[0].integer ? x[1] : x[2];
+    case Word::Fma: return fma(x, to);
+    case Word::Cast: return rounded(cast(x[0], from, to), to);
+    case Word::Narrow: return narrow(x[0], static_cast<DType>(attribute));
+    case Word::Bitcast: return bitcast(x[0], from, to);
+    default: break;
+  }
+  if (word >= Word::Eq && word <= Word::Ge) return {0, is_float(from) ? compare(word, x[0].real, x[1].real) : compare(word, x[0].integer, x[1].integer)};
+  const bool one = word <= Word::IsInf;
+  if (is_float(from)) return rounded({one ? float_unary(word, x[0].real) : float_binary(word, x[0].real, x[1].real), 0}, to);
+  return rounded({0, one ? integer_unary(word, x[0].integer, from) : integer_binary(word, x[0].integer, x[1].integer, from)}, to);
+}
+
+}  // namespace tegula::tile
