@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 bash scripts/setup.sh
-cmake --preset release > build.log 2>&1 || { cat build.log; exit 1; }
-rm -f build.log
+mkdir -p build
+cmake --preset release > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 cmake --build --preset release -j "$(nproc)" --target tegula_cli
 exec build/release/tegula train mnist-cnn "$@"

@@ -58,9 +58,7 @@ inline std::string broken_promise(const Program& program) {
   try {
     program.run();
     return "nothing was thrown";
-  } catch (const tegula::Error& error) {
-    message = error.what();
-  } catch (const std::exception& error) {
+  } catch (const tegula::Error& error) { message = error.what(); } catch (const std::exception& error) {
     return "threw something else than tegula::Error: " + std::string(error.what());
   }
   for (const std::string& expected : promise.expected) {
