@@ -305,7 +305,10 @@ void write_safetensors(const std::string& path, const NamedArrays& tensors, cons
   }
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return size_of(tensors[a].second.dtype) > size_of(tensors[b].second.dtype); });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto left = size_of(tensors[a].second.dtype), right = size_of(tensors[b].second.dtype);
+    return left != right ? left > right : a < b;
+  });
   std::vector<std::uint64_t> begins(tensors.size());
   std::uint64_t end = 0;
   for (auto i : order) {

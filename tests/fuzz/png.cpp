@@ -1,0 +1,16 @@
+// The PNG reader on arbitrary bytes returns (H, W, C) u8 or throws tegula::Error.
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "tegula/core/error.h"
+#include "tegula/io/png.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const tegula::HostArray image = tegula::io::parse_png(std::as_bytes(std::span(data, size)), "fuzz");
+    if (image.shape.rank() != 3 || image.dtype != tegula::u8) std::abort();
+  } catch (const tegula::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,84 @@
+#include "tegula/io/plot.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "tegula/io/child.h"
+#include "tegula/io/png.h"
+#include "tests/io/files.h"
+
+namespace tegula::io {
+namespace {
+
+using tegula::testing::bytes_of;
+using tegula::testing::TemporaryFolder;
+using tegula::testing::text_of;
+
+bool have_gnuplot() { return run_child({"gnuplot", "--version"}, {}).found; }
+
+/// How many pixels are close to the colour.
+int count(const HostArray& image, int red, int green, int blue) {
+  int n = 0;
+  const auto v = image.values<std::uint8_t>();
+  const auto channels = static_cast<std::size_t>(image.shape[2]);
+  for (std::size_t i = 0; i + 2 < v.size(); i += channels) n += std::abs(v[i] - red) + std::abs(v[i + 1] - green) + std::abs(v[i + 2] - blue) < 12;
+  return n;
+}
+
+TEST(RunChild, GivesOutputMessagesAndExitCode) {
+  const std::string text(300'000, 'x');  // more than a pipe holds
+  const ChildResult echo = run_child({"cat"}, bytes_of(text));
+  EXPECT_TRUE(echo.found);
+  EXPECT_EQ(text_of(echo.output), text);
+  const ChildResult failing = run_child({"sh", "-c", "echo no >&2; exit 3"}, {});
+  EXPECT_EQ(failing.exit_code, 3);
+  EXPECT_EQ(failing.messages, "no\n");
+  EXPECT_FALSE(run_child({"no-such-program-anywhere"}, {}).found);
+}
+
+TEST(Plot, DrawsBothCurvesOfBothPanels) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  plot(folder / "curve.png", LearningCurve{.title = "it's a 'test' `ls` {x}_y \n %s",
+                                           .train_loss = {1, 0.5, 0.3},
+                                           .test_loss = {0.9, 0.6, 0.5},
+                                           .train_accuracy = {0.5, 0.8, 0.9},
+                                           .test_accuracy = {0.55, 0.7, 0.8}});
+  const HostArray image = read_png(folder / "curve.png");
+  EXPECT_EQ(image.shape[0], 500);
+  EXPECT_EQ(image.shape[1], 900);
+  EXPECT_GT(count(image, 0x00, 0x72, 0xB2), 300);  // train
+  EXPECT_GT(count(image, 0xD5, 0x5E, 0x00), 300);  // test
+  EXPECT_EQ(folder.files(), 1);
+}
+
+TEST(Plot, DrawsOnePointAndGapsForNan) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  plot(folder / "a.png", LearningCurve{.title = {}, .train_loss = {1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}});
+  plot(folder / "b.png", LearningCurve{.title = {}, .train_loss = {1, NAN, 2, INFINITY, 1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}});
+  EXPECT_EQ(folder.files(), 2);
+}
+
+TEST(Plot, RefusesWhatItCannotDraw) {
+  const TemporaryFolder folder;
+  EXPECT_ERROR(plot(folder / "p", Figure{}), "0 panels");
+  EXPECT_ERROR(plot(folder / "p", LearningCurve{}), "0 panels");
+  EXPECT_ERROR(plot(folder / "p", Figure{.title = {}, .x_label = {}, .panels = {{"loss", {{"a", {1, 2}, {1}}}}}}), "2 x and 1 y");
+  EXPECT_ERROR(plot(folder / "p", Figure{.title = {}, .x_label = {}, .panels = {{"loss", {{"a", {1}, {NAN}}}}}}), "without a finite point");
+  EXPECT_EQ(folder.files(), 0);
+}
+
+TEST(Plot, SaysWhatToInstallWithoutGnuplot) {
+  const TemporaryFolder folder;
+  const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+  ::setenv("PATH", folder.path().c_str(), 1);
+  const std::string message = testing::message_of([&] { plot(folder / "p", LearningCurve{.title = {}, .train_loss = {1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}}); });
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_NE(message.find("apt-get install gnuplot-nox"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace tegula::io
