@@ -1,0 +1,29 @@
+#pragma once
+// What happens to the elements of a finished product: bias and activation; and conversion of f16 and bf16 from and to f32.
+
+#include <cstdint>
+
+#include "tegula/core/dtype.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::cpu {
+
+/// First bias, then activation.
+template <class T>
+struct Epilogue {
+  const T* column_bias = nullptr;  // (columns)
+  const T* row_bias = nullptr;     // (rows)
+  runtime::Activation activation = runtime::Activation::None;
+
+  bool empty() const { return !column_bias && !row_bias && activation == runtime::Activation::None; }
+};
+
+/// c (rows, columns) in place; rows are contiguous and c_row elements apart.
+void apply_epilogue(const Epilogue<float>& epilogue, float* c, std::int64_t rows, std::int64_t columns, std::int64_t c_row);
+void apply_epilogue(const Epilogue<double>& epilogue, double* c, std::int64_t rows, std::int64_t columns, std::int64_t c_row);
+
+/// `dtype` is f16 or bf16; narrowing rounds to nearest even.
+void widen(DType dtype, const void* from, float* to, std::int64_t count);
+void narrow(DType dtype, const float* from, void* to, std::int64_t count);
+
+}  // namespace tegula::cpu

@@ -1,0 +1,18 @@
+#pragma once
+// The CPU's library calls: matmul, convolution and pooling as runtime/device.h describes them.
+
+#include <memory>
+
+#include "tegula/runtime/device.h"
+
+namespace tegula::cpu {
+
+/// Each throws Error for a dtype that is not a float type and for layouts that break the rules of device.h.
+std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description);
+std::unique_ptr<runtime::Call> make_convolution(const runtime::Convolution& description);
+std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description);
+
+/// Whether the activations of this convolution should lie (N, spatial…, C).
+bool convolution_prefers_channels_last(const runtime::Convolution& description);
+
+}  // namespace tegula::cpu
