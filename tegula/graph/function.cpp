@@ -55,6 +55,7 @@ class CustomOp final : public FunctionOp {
 class BarrierOp final : public FunctionOp {
  public:
   std::string_view name() const override { return "barrier"; }
+  bool waits() const override { return true; }
   std::vector<Tensor> gradient(const Node&, const Tensor& dy, const std::vector<bool>&) const override { return {dy, Tensor()}; }
 };
 

@@ -78,6 +78,8 @@ class ViewOp : public Op {
   Role role() const final { return Role::View; }
   /// The layout of the result over the same buffer, or nothing when this layout would need a copy first (a dense one never does).
   virtual std::optional<Layout> apply(const Layout& input) const = 0;
+  /// True when the further inputs must have been computed before the view is used (barrier).
+  virtual bool waits() const { return false; }
 };
 
 class ReduceOp : public Op {

@@ -1,0 +1,184 @@
+#include "tegula/compile/graph.h"
+
+#include <algorithm>
+#include <typeinfo>
+#include <unordered_map>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/structural.h"
+#include "tegula/tile/builder.h"
+
+namespace tegula::compile {
+namespace {
+
+class CopyOp final : public ElementwiseOp {
+ public:
+  std::string_view name() const override { return "copy"; }
+  tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override { return x[0]; }
+  double reference(std::span<const double> x) const override { return x[0]; }
+};
+
+bool is_leaf(const Node& node) { return node.has_value() || node.op().role() == Role::Leaf; }
+
+std::vector<const Node*> reachable(std::span<const Node* const> roots) {
+  std::vector<const Node*> order, stack(roots.begin(), roots.end());
+  std::unordered_map<const Node*, bool> seen;
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (!seen.emplace(node, true).second) continue;
+    order.push_back(node);
+    if (is_leaf(*node)) continue;
+    for (const auto& input : node->inputs()) stack.push_back(input.get());
+  }
+  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
+  return order;
+}
+
+void append(Words& words, const Dims& dims) {
+  words.push_back(static_cast<std::uint64_t>(dims.rank()));
+  for (auto d : dims) words.push_back(static_cast<std::uint64_t>(d));
+}
+
+}  // namespace
+
+const Ref<const Op>& copy_op() {
+  static const Ref<const Op> op(new CopyOp);
+  return op;
+}
+
+Reading read(std::span<const Node* const> roots) {
+  Reading out;
+  out.order = reachable(roots);
+  std::unordered_map<const Node*, std::uint64_t> number;
+  number.reserve(out.order.size());
+  out.key.reserve(out.order.size() * 8);
+  for (const Node* node : out.order) {
+    number.emplace(node, number.size());
+    if (is_leaf(*node)) {
+      out.key.push_back(~std::uint64_t{0});
+      out.leaves.push_back(node);
+      if (node->has_value()) append(out.key, node->layout().strides);
+    } else {
+      out.key.push_back(reinterpret_cast<std::uint64_t>(&typeid(node->op())));
+      node->op().attributes(out.key);
+      if (node->op().role() == Role::Scalar) {
+        out.constants.push_back(static_cast<const ScalarOp&>(node->op()).value());
+        out.constant_nodes.push_back(node);
+      }
+      for (const auto& input : node->inputs()) out.key.push_back(number.at(input.get()));
+    }
+    out.key.push_back(static_cast<std::uint64_t>(node->dtype()));
+    append(out.key, node->shape());
+  }
+  for (const Node* root : roots) out.key.push_back(number.at(root));
+  return out;
+}
+
+Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std::span<const std::pair<const Node*, const Node*>> updates) {
+  Graph graph;
+  std::unordered_map<const Node*, int> number;
+  for (const Node* node : reading.order) {
+    Item item{.op = node->op_ref(), .inputs = {}, .shape = node->shape(), .dtype = node->dtype(), .origin = node->origin(), .epilogue = {}, .order = {}};
+    if (is_leaf(*node)) {
+      item.op = leaf_op();
+      item.slot = static_cast<int>(graph.leaves.size());
+      Layout layout = node->has_value() ? node->layout() : Layout::dense(node->shape());
+      layout.offset = 0;  // bindings point at the first element
+      graph.leaves.push_back({node->shape(), node->dtype(), layout});
+    } else {
+      if (item.role() == Role::Scalar) {
+        item.slot = static_cast<int>(graph.constants.size());
+        graph.constants.push_back(tile::compute_type(node->dtype()));
+      }
+      for (const auto& input : node->inputs()) item.inputs.push_back(number.at(input.get()));
+    }
+    number[node] = graph.size();
+    graph.items.push_back(std::move(item));
+  }
+  for (const Node* output : outputs) graph.outputs.push_back(number.at(output));
+  for (const auto& [leaf, value] : updates) graph.updates.push_back({graph[number.at(leaf)].slot, number.at(value)});
+  return graph;
+}
+
+Layout layout_of(const Item& item) {
+  Layout layout = Layout::dense(item.shape);
+  if (item.order.empty()) return layout;
+  std::int64_t stride = 1;
+  for (int i = item.order.rank() - 1; i >= 0; --i) {
+    const int axis = static_cast<int>(item.order[i]);
+    layout.strides[axis] = stride;
+    stride *= item.shape[axis];
+  }
+  return layout;
+}
+
+std::string to_string(const Graph& graph) {
+  std::string text;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Item& item = graph[i];
+    text += "%" + std::to_string(i) + " = " + std::string(item.op->name());
+    if (item.role() == Role::Leaf || item.role() == Role::Scalar) text += "#" + std::to_string(item.slot);
+    for (std::size_t k = 0; k < item.inputs.size(); ++k) text += (k ? ", %" : " %") + std::to_string(item.inputs[k]);
+    // A scalar's value is an argument of the run, not part of the graph.
+    if (const std::string details = item.op->details(); !details.empty() && item.role() != Role::Scalar) text += " {" + details + "}";
+    if (item.epilogue.bias) text += " +bias";
+    if (item.epilogue.activation) text += " +activation";
+    text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);
+    if (!item.order.empty()) text += " order " + tegula::to_string(item.order);
+    if (const std::string place = tegula::to_string(item.origin.where); !place.empty()) text += "  // " + place;
+    if (item.origin.path) text += " " + *item.origin.path;
+    text += "\n";
+  }
+  text += "outputs";
+  for (int output : graph.outputs) text += " %" + std::to_string(output);
+  for (const auto& update : graph.updates) text += ", leaf#" + std::to_string(update.leaf) + " <- %" + std::to_string(update.item);
+  return text + "\n";
+}
+
+void verify(const Graph& graph, std::string_view after_pass) {
+  const auto fail = [&](int i, const std::string& what) {
+    throw Error({.op = "compile", .got = "%" + std::to_string(i) + " " + std::string(graph[i].op->name()) + " after pass " + std::string(after_pass),
+                 .expected = what, .advice = "this is a bug in Tegula; TEGULA_PRINT=all shows every stage", .where = graph[i].origin.where});
+  };
+  for (int i = 0; i < graph.size(); ++i) {
+    const Item& item = graph[i];
+    for (int input : item.inputs) {
+      if (input < 0 || input >= i) fail(i, "inputs to come earlier");
+    }
+    if (item.role() == Role::Leaf && (item.slot < 0 || item.slot >= static_cast<int>(graph.leaves.size()))) fail(i, "a leaf's number");
+    if (item.role() == Role::Scalar && (item.slot < 0 || item.slot >= static_cast<int>(graph.constants.size()))) fail(i, "a constant's number");
+    if (item.role() == Role::Elementwise) {
+      for (int input : item.inputs) {
+        if (graph[input].shape != item.shape && graph[input].shape.rank() != 0) fail(i, "elementwise inputs of the result's shape, or scalars");
+      }
+    }
+    if (item.role() == Role::View && item.inputs.empty()) fail(i, "a view of something");
+  }
+  for (int output : graph.outputs) {
+    if (output < 0 || output >= graph.size()) fail(0, "outputs to exist");
+  }
+}
+
+void remove_dead(Graph& graph) {
+  std::vector<bool> live(graph.items.size());
+  for (int output : graph.outputs) live[static_cast<std::size_t>(output)] = true;
+  for (const auto& update : graph.updates) live[static_cast<std::size_t>(update.item)] = true;
+  for (int i = graph.size() - 1; i >= 0; --i) {
+    if (!live[static_cast<std::size_t>(i)]) continue;
+    for (int input : graph[i].inputs) live[static_cast<std::size_t>(input)] = true;
+  }
+  std::vector<int> renumbered(graph.items.size(), -1);
+  std::vector<Item> kept;
+  for (int i = 0; i < graph.size(); ++i) {
+    if (!live[static_cast<std::size_t>(i)]) continue;
+    for (int& input : graph[i].inputs) input = renumbered[static_cast<std::size_t>(input)];
+    renumbered[static_cast<std::size_t>(i)] = static_cast<int>(kept.size());
+    kept.push_back(std::move(graph[i]));
+  }
+  graph.items = std::move(kept);
+  for (int& output : graph.outputs) output = renumbered[static_cast<std::size_t>(output)];
+  for (auto& update : graph.updates) update.item = renumbered[static_cast<std::size_t>(update.item)];
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,75 @@
+#pragma once
+// The flat graph the passes work on: nodes as items in program order, addressed by number.
+
+#include "tegula/graph/node.h"
+
+namespace tegula::compile {
+
+struct Item {
+  Ref<const Op> op;
+  std::vector<int> inputs;  // numbers of earlier items
+  Shape shape;
+  DType dtype = DType::f32;
+  Origin origin;
+  int slot = -1;                 // Leaf: which leaf. Scalar: which constant
+  LibraryOp::Epilogue epilogue;  // Library: what was folded in; a bias is the last input
+  Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
+
+  Role role() const { return op->role(); }
+  template <class O>
+  const O& as() const { return static_cast<const O&>(*op); }
+};
+
+struct Leaf {
+  Shape shape;
+  DType dtype;
+  Layout layout;
+};
+
+struct Graph {
+  std::vector<Item> items;
+  std::vector<Leaf> leaves;
+  std::vector<DType> constants;  // one entry of the parameter block each
+  std::vector<int> outputs;      // results that leave, each in a buffer of its own
+  struct Update {
+    int leaf;  // a Variable's value …
+    int item;  // … becomes this
+  };
+  std::vector<Update> updates;
+
+  Item& operator[](int i) { return items[static_cast<std::size_t>(i)]; }
+  const Item& operator[](int i) const { return items[static_cast<std::size_t>(i)]; }
+  int size() const { return static_cast<int>(items.size()); }
+};
+
+/// A pending graph read off its nodes: the structural key, and what differs between two graphs of equal key.
+struct Reading {
+  Words key;
+  std::vector<const Node*> order;      // every node, program order; nodes with a value are leaves
+  std::vector<const Node*> leaves;     // by first visit
+  std::vector<double> constants;       // by first visit
+  std::vector<const Node*> constant_nodes;
+};
+
+/// Reads the graph below `roots`, up to nodes that have a value (or are leaves without one: arguments of a trace).
+Reading read(std::span<const Node* const> roots);
+
+/// The flat graph of a reading. `updates[i]` says that leaf `first` receives the value of root `second`.
+Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std::span<const std::pair<const Node*, const Node*>> updates);
+
+/// A dense layout in the item's memory order.
+Layout layout_of(const Item& item);
+
+/// x itself as a computed value: what the compiler inserts where a copy is needed.
+const Ref<const Op>& copy_op();
+
+/// Text of a flat graph, one item a line.
+std::string to_string(const Graph& graph);
+
+/// Checks the invariants every pass must keep (inputs come earlier, numbers in range, shapes of copies agree). Throws Error.
+void verify(const Graph& graph, std::string_view after_pass);
+
+/// Removes items that nothing needs and renumbers the rest.
+void remove_dead(Graph& graph);
+
+}  // namespace tegula::compile

@@ -1,0 +1,77 @@
+#include <algorithm>
+
+#include "tegula/compile/passes.h"
+
+namespace tegula::compile {
+namespace {
+
+Dims channels_last_order(int rank) {
+  Dims order{0};
+  for (int i = 2; i < rank; ++i) order.push_back(i);
+  order.push_back(1);
+  return order;
+}
+
+// Whether a value of this shape lies the same way in both orders (one channel, or one pixel).
+bool order_matters(const Shape& shape) {
+  if (shape.rank() < 3) return false;
+  std::int64_t pixels = 1;
+  for (int i = 2; i < shape.rank(); ++i) pixels *= shape[i];
+  return shape[1] > 1 && pixels > 1;
+}
+
+bool lies_channels_last(const Graph& graph, int item) {
+  Item wanted = graph[item];
+  wanted.order = channels_last_order(wanted.shape.rank());
+  const Access access = access_of(graph, item);
+  const Layout dense = layout_of(wanted);
+  for (int i = 0; i < wanted.shape.rank(); ++i) {
+    if (wanted.shape[i] != 1 && access.layout.strides[i] != dense.strides[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void assign_layouts(Graph& graph, runtime::Device& device) {
+  // Items are rebuilt in order, because copies are inserted before the calls that want them.
+  Graph out = graph;
+  out.items.clear();
+  std::vector<int> renumbered(graph.items.size());
+  std::vector<std::pair<int, int>> converted;  // (item, its channels-last copy)
+  for (int i = 0; i < graph.size(); ++i) {
+    Item item = graph[i];
+    for (int& input : item.inputs) input = renumbered[static_cast<std::size_t>(input)];
+    if (item.role() == Role::Library) {
+      std::vector<Shape> shapes;
+      for (int input : item.inputs) shapes.push_back(out[input].shape);
+      const std::uint32_t mask = item.as<LibraryOp>().channels_last(device, shapes, item.shape, item.dtype);
+      for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+        int& input = item.inputs[k];
+        if (!(mask >> k & 1u) || !order_matters(out[input].shape) || lies_channels_last(out, input)) continue;
+        const auto found = std::find_if(converted.begin(), converted.end(), [&](const auto& pair) { return pair.first == input; });
+        if (found != converted.end()) {
+          input = found->second;
+          continue;
+        }
+        Item copy{.op = copy_op(), .inputs = {input}, .shape = out[input].shape, .dtype = out[input].dtype, .origin = item.origin, .epilogue = {},
+                  .order = channels_last_order(out[input].shape.rank())};
+        converted.emplace_back(input, out.size());
+        input = out.size();
+        out.items.push_back(std::move(copy));
+      }
+      if ((mask >> 31) && order_matters(item.shape)) item.order = channels_last_order(item.shape.rank());
+    } else if (item.role() == Role::Elementwise && order_matters(item.shape)) {
+      for (int input : item.inputs) {
+        if (out[input].shape == item.shape && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());
+      }
+    }
+    renumbered[static_cast<std::size_t>(i)] = out.size();
+    out.items.push_back(std::move(item));
+  }
+  for (int& output : out.outputs) output = renumbered[static_cast<std::size_t>(output)];
+  for (auto& update : out.updates) update.item = renumbered[static_cast<std::size_t>(update.item)];
+  graph = std::move(out);
+}
+
+}  // namespace tegula::compile

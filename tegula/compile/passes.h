@@ -1,0 +1,32 @@
+#pragma once
+// The passes over the flat graph, in the order in which pipeline.cpp runs them.
+
+#include "tegula/compile/graph.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::compile {
+
+/// Views that change nothing are looked through, equal items become one, dead ones go. First, so that all later passes see less.
+/// Never drops arithmetic such as 0*x: NaN and infinity must come through.
+void simplify(Graph& graph);
+
+/// Folds a bias and an activation into the matmul or convolution they follow. Before layout and fusion, which would otherwise claim
+/// the elementwise items.
+void fold_epilogues(Graph& graph);
+
+/// Chooses channels-last where the device's convolutions want it and carries the choice through elementwise items, so that values are
+/// not converted back and forth between layers. After fold_epilogues (fewer items), before materialize (which looks at layouts).
+void assign_layouts(Graph& graph, runtime::Device& device);
+
+/// Inserts copies where a view cannot be expressed by strides, where a library call or kernel does not take a layout, and where an
+/// output would not be a value of its own. After this every view resolves to (value, layout).
+void materialize(Graph& graph);
+
+/// Where an item's elements lie: a value that is computed or a leaf, seen through views.
+struct Access {
+  int base;       // an item that is not a view
+  Layout layout;  // of the item over the base's buffer
+};
+Access access_of(const Graph& graph, int item);
+
+}  // namespace tegula::compile

@@ -1,0 +1,67 @@
+#pragma once
+// What an op with tile programs of its own gets to see while it is lowered (KernelOp::lower).
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tegula/tile/builder.h"
+
+namespace tegula {
+
+/// One argument of a launch that the executable fills in: a buffer of the op, or a number.
+struct KernelArgument {
+  enum class Kind : std::uint8_t { Input, Output, Scratch, Integer, Real } kind;
+  int index = 0;             // Input, Scratch
+  std::int64_t integer = 0;  // Integer
+  double real = 0;           // Real
+  static KernelArgument input(int index) { return {Kind::Input, index}; }
+  static KernelArgument output() { return {Kind::Output}; }
+  static KernelArgument scratch(int index) { return {Kind::Scratch, index}; }
+  static KernelArgument number(std::int64_t value) { return {Kind::Integer, 0, value}; }
+  static KernelArgument number(double value) { return {Kind::Real, 0, 0, value}; }
+};
+
+/// Inputs and the output are dense and row-major. Launches run in the order in which they were added.
+class KernelContext {
+ public:
+  struct Operand {
+    Shape shape;
+    DType dtype;
+  };
+  KernelContext(std::vector<Operand> inputs, Operand output, std::int64_t tile_elements)
+      : inputs_(std::move(inputs)), output_(output), tile_elements_(tile_elements) {}
+
+  const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
+  const Operand& output() const { return output_; }
+  /// A good number of elements for a tile on this device.
+  std::int64_t tile_elements() const { return tile_elements_; }
+
+  /// A buffer of this launch sequence; the number is for KernelArgument::scratch.
+  int scratch(std::int64_t bytes) {
+    scratch_bytes_.push_back(bytes);
+    return static_cast<int>(scratch_bytes_.size()) - 1;
+  }
+  /// One launch; arguments in the order of the program's parameters. A grid with a zero does nothing.
+  void launch(tile::Program program, std::vector<KernelArgument> arguments, std::array<std::int64_t, 3> grid) {
+    launches_.push_back({std::move(program), std::move(arguments), grid});
+  }
+
+  struct Launch {
+    tile::Program program;
+    std::vector<KernelArgument> arguments;
+    std::array<std::int64_t, 3> grid;
+  };
+  std::vector<Launch>& launches() { return launches_; }
+  const std::vector<std::int64_t>& scratch_bytes() const { return scratch_bytes_; }
+
+ private:
+  std::vector<Operand> inputs_;
+  Operand output_;
+  std::int64_t tile_elements_;
+  std::vector<std::int64_t> scratch_bytes_;
+  std::vector<Launch> launches_;
+};
+
+}  // namespace tegula
