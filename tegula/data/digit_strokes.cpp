@@ -8,6 +8,7 @@ namespace {
 using Styles = std::vector<Glyph>;
 
 const std::array<Styles, 10>& table() {
+  // clang-format off: one line per style
   static const std::array<Styles, 10> glyphs{{
       // 0: an oval; narrow; not quite closed at the top
       {{{{0, -1}, {-0.42f, -0.68f}, {-0.58f, 0}, {-0.42f, 0.7f}, {0, 1}, {0.42f, 0.7f}, {0.58f, 0}, {0.42f, -0.68f}, {0, -1}}},
@@ -56,6 +57,7 @@ const std::array<Styles, 10>& table() {
         {{0.43f, -0.6f}, {0.44f, 0.1f}, {0.28f, 0.76f}, {-0.1f, 0.98f}, {-0.42f, 0.78f}}},
        {{{0.36f, -0.76f}, {0, -0.98f}, {-0.38f, -0.72f}, {-0.38f, -0.3f}, {-0.04f, -0.12f}, {0.3f, -0.4f}, {0.38f, -0.76f}, {0.38f, -0.76f}, {0.34f, -0.1f}, {0.22f, 0.5f}, {0.02f, 1}}}},
   }};
+  // clang-format on
   return glyphs;
 }
 

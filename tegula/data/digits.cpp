@@ -17,13 +17,14 @@ constexpr int kSide = 28;      // pixels
 constexpr int kClasses = 10;
 constexpr int kSpanSteps = 5;  // straight pieces between two points of a stroke
 
-// How far an image may stray from its glyph. Chosen so that a small convolutional network gets about 99 % right and a linear model clearly less.
-constexpr float kJitter = 0.045f;       // of each stroke point, in glyph units (half the height)
-constexpr float kRotation = 0.2f;       // radians, either way; also the slant
-constexpr float kHalfHeight = 9.0f;     // pixels
-constexpr float kScale = 0.15f;         // either way
-constexpr float kShift = 2.0f;          // pixels, either way
-constexpr float kElastic = 0.85f;       // deviation of the displacement, pixels
+// How far an image may stray from its glyph. Chosen so that a small convolutional network gets about 99 % right and a linear
+// model clearly less.
+constexpr float kJitter = 0.045f;  // of each stroke point, in glyph units (half the height)
+constexpr float kRotation = 0.2f;  // radians, either way; also the slant
+constexpr float kHalfHeight = 9.0f;  // pixels
+constexpr float kScale = 0.15f;  // either way
+constexpr float kShift = 2.0f;  // pixels, either way
+constexpr float kElastic = 0.85f;  // deviation of the displacement, pixels
 constexpr float kThinnest = 0.75f, kThickest = 1.75f;  // half the width of the pen, pixels
 
 struct Pen {
@@ -55,7 +56,8 @@ class ElasticField {
     Point sum;
     for (int i = 0; i < 4; ++i) {
       for (int j = 0; j < 4; ++j) {
-        const Point& v = grid_[static_cast<std::size_t>((row + i) * kGrid + column + j)];
+        const int cell = (row + i) * kGrid + column + j;
+        const Point& v = grid_[static_cast<std::size_t>(cell)];
         const float w = wy[static_cast<std::size_t>(i)] * wx[static_cast<std::size_t>(j)];
         sum.x += w * v.x;
         sum.y += w * v.y;
@@ -65,8 +67,8 @@ class ElasticField {
   }
 
  private:
-  static constexpr float kSpacing = 6;            // pixels
-  static constexpr int kGrid = kSide / 6 + 1 + 4; // covers the image
+  static constexpr float kSpacing = 6;  // pixels
+  static constexpr int kGrid = kSide / 6 + 1 + 4;  // covers the image
   struct Weights {
     int first;
     std::array<float, 4> w;
@@ -116,7 +118,8 @@ class Canvas {
         const float ex = px - t * dx, ey = py - t * dy;
         const float radius = a.radius + t * (b.radius - a.radius);
         const float cover = (radius - std::sqrt(ex * ex + ey * ey)) * steepness_ + 0.5f;
-        float& pixel = pixels_[static_cast<std::size_t>(y * kSide + x)];
+        const int index = y * kSide + x;
+        float& pixel = pixels_[static_cast<std::size_t>(index)];
         pixel = std::max(pixel, cover);
       }
     }
@@ -198,7 +201,8 @@ LabelledImages draw_digits(std::int64_t count, std::uint64_t seed) {
     }
     const int digit = order[static_cast<std::size_t>(i % kClasses)];
     labels[static_cast<std::size_t>(i)] = digit;
-    draw(digit, RandomStream(seed, static_cast<std::uint64_t>(i)), pixels.subspan(static_cast<std::size_t>(i) * kSide * kSide, kSide * kSide));
+    draw(digit, RandomStream(seed, static_cast<std::uint64_t>(i)),
+         pixels.subspan(static_cast<std::size_t>(i) * kSide * kSide, kSide * kSide));
   }
   return set;
 }

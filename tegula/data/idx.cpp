@@ -53,13 +53,15 @@ void copy_elements(const std::byte* from, std::byte* to, std::size_t bytes, std:
 
 HostArray parse_idx(std::span<const std::byte> bytes, std::string_view name) {
   if (bytes.size() < kMagicBytes) complain(name, std::to_string(bytes.size()) + " bytes", "at least 4 (the magic number)");
-  if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0}) complain(name, "a magic number that does not begin with two zero bytes", "00 00 dtype rank");
+  if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0})
+    complain(name, "a magic number that does not begin with two zero bytes", "00 00 dtype rank");
   const int code = std::to_integer<int>(bytes[2]), rank = std::to_integer<int>(bytes[3]);
   const auto dtype = dtype_of_code(code);
   if (!dtype) complain(name, "dtype code " + std::to_string(code), "8 (u8), 9 (i8), 11 (i16), 12 (i32), 13 (f32) or 14 (f64)");
   if (rank < 1 || rank > kMaxRank) complain(name, "rank " + std::to_string(rank), "1 to " + std::to_string(kMaxRank));
   const std::size_t header = kMagicBytes + kSizeBytes * static_cast<std::size_t>(rank);
-  if (bytes.size() < header) complain(name, std::to_string(bytes.size()) + " bytes", std::to_string(header) + " for a header of rank " + std::to_string(rank));
+  if (bytes.size() < header)
+    complain(name, std::to_string(bytes.size()) + " bytes", std::to_string(header) + " for a header of rank " + std::to_string(rank));
 
   Shape shape;
   std::int64_t needed = static_cast<std::int64_t>(size_of(*dtype));
@@ -71,7 +73,8 @@ HostArray parse_idx(std::span<const std::byte> bytes, std::string_view name) {
   const std::size_t rest = bytes.size() - header;
   if (overflow || static_cast<std::size_t>(needed) != rest) {
     complain(name, std::to_string(rest) + " bytes of data",
-             (overflow ? "more than 2^63" : std::to_string(needed)) + std::string(" for shape ") + to_string(shape) + " of " + std::string(tegula::name(*dtype)),
+             (overflow ? "more than 2^63" : std::to_string(needed)) + std::string(" for shape ") + to_string(shape) + " of " +
+                 std::string(tegula::name(*dtype)),
              "the file is truncated or damaged; fetch it again");
   }
   HostArray array = HostArray::empty(*dtype, shape);

@@ -48,13 +48,16 @@ LabelledImages load(const std::string& dir, const std::string& set) {
     complain(label_path, std::to_string(classes.shape[0]) + " labels", std::to_string(pixels.shape[0]) + ", one per image in " + image_path,
              "the files may belong to different sets");
   }
-  LabelledImages result{HostArray::empty(f32, {pixels.shape[0], 1, pixels.shape[1], pixels.shape[2]}), HostArray::empty(i64, classes.shape)};
+  LabelledImages result{HostArray::empty(f32, {pixels.shape[0], 1, pixels.shape[1], pixels.shape[2]}),
+                        HostArray::empty(i64, classes.shape)};
   const auto from = pixels.values<std::uint8_t>();
   const auto to = result.images.values<float>();
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<float>(from[i]) / 255.0f;
   const auto labels = classes.values<std::uint8_t>();
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] >= kClasses) complain(label_path, "label " + std::to_string(labels[i]) + " at " + std::to_string(i), "0 to 9", "the file is damaged; fetch it again");
+    if (labels[i] >= kClasses)
+      complain(label_path, "label " + std::to_string(labels[i]) + " at " + std::to_string(i), "0 to 9",
+               "the file is damaged; fetch it again");
     result.labels.values<std::int64_t>()[i] = labels[i];
   }
   return result;
@@ -66,7 +69,8 @@ std::pair<LabelledImages, LabelledImages> mnist(const std::string& dir) {
   std::pair sets{load(dir, "train"), load(dir, "t10k")};
   const Shape &train = sets.first.images.shape, &test = sets.second.images.shape;
   if (train[2] != test[2] || train[3] != test[3]) {
-    complain(dir, "training images " + to_string(train) + " and test images " + to_string(test), "images of one size", "the files may belong to different sets");
+    complain(dir, "training images " + to_string(train) + " and test images " + to_string(test), "images of one size",
+             "the files may belong to different sets");
   }
   return sets;
 }

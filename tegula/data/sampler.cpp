@@ -12,10 +12,16 @@ namespace tegula::data {
 
 Sampler::Sampler(std::int64_t count, const SamplerOptions& options) : count_(count), options_(options) {
   if (count < 0 || count > UINT32_MAX) {
-    throw Error({.op = "Sampler", .got = std::to_string(count) + " rows", .expected = "0 to 2^32 - 1", .advice = "split a larger set into several"});
+    throw Error({.op = "Sampler",
+                 .got = std::to_string(count) + " rows",
+                 .expected = "0 to 2^32 - 1",
+                 .advice = "split a larger set into several"});
   }
   if (options.batch < 1) {
-    throw Error({.op = "Sampler", .got = "batch " + std::to_string(options.batch), .expected = "at least 1", .advice = "set .batch to the number of rows per step"});
+    throw Error({.op = "Sampler",
+                 .got = "batch " + std::to_string(options.batch),
+                 .expected = "at least 1",
+                 .advice = "set .batch to the number of rows per step"});
   }
 }
 
@@ -31,7 +37,8 @@ void Sampler::order_epoch() {
   ordered_epoch_ = position_.epoch;
   if (!options_.shuffle) return;
   RandomStream random(options_.seed, static_cast<std::uint64_t>(position_.epoch));
-  for (std::size_t i = rows_.size(); i > 1; --i) std::swap(rows_[i - 1], rows_[random.below(static_cast<std::uint32_t>(i))]);  // Fisher-Yates
+  for (std::size_t i = rows_.size(); i > 1; --i)
+    std::swap(rows_[i - 1], rows_[random.below(static_cast<std::uint32_t>(i))]);  // Fisher-Yates
 }
 
 std::span<const std::int64_t> Sampler::next() {
@@ -47,7 +54,8 @@ std::span<const std::int64_t> Sampler::next() {
 
 void Sampler::seek(Position position) {
   if (position.epoch < 0 || position.batch < 0 || position.batch > batches()) {
-    throw Error({.op = "Sampler", .got = "epoch " + std::to_string(position.epoch) + ", batch " + std::to_string(position.batch),
+    throw Error({.op = "Sampler",
+                 .got = "epoch " + std::to_string(position.epoch) + ", batch " + std::to_string(position.batch),
                  .expected = "epoch 0 or later, batch 0 to " + std::to_string(batches()),
                  .advice = "resume with the data set and batch size the position was saved with"});
   }
@@ -56,7 +64,10 @@ void Sampler::seek(Position position) {
 
 HostArray gather_batch(const HostArray& array, std::span<const std::int64_t> rows) {
   if (array.shape.rank() == 0) {
-    throw Error({.op = "gather_batch", .got = "shape ()", .expected = "at least one axis", .advice = "give the array a first axis that counts the rows"});
+    throw Error({.op = "gather_batch",
+                 .got = "shape ()",
+                 .expected = "at least one axis",
+                 .advice = "give the array a first axis that counts the rows"});
   }
   Shape shape = array.shape;
   shape[0] = static_cast<std::int64_t>(rows.size());
@@ -66,8 +77,10 @@ HostArray gather_batch(const HostArray& array, std::span<const std::int64_t> row
   auto* to = static_cast<std::byte*>(batch.buffer->data());
   for (auto row : rows) {
     if (row < 0 || row >= array.shape[0]) {
-      throw Error({.op = "gather_batch", .got = "row " + std::to_string(row) + " of shape " + to_string(array.shape),
-                   .expected = "0 to " + std::to_string(array.shape[0] - 1), .advice = "give the sampler the number of rows of this array"});
+      throw Error({.op = "gather_batch",
+                   .got = "row " + std::to_string(row) + " of shape " + to_string(array.shape),
+                   .expected = "0 to " + std::to_string(array.shape[0] - 1),
+                   .advice = "give the sampler the number of rows of this array"});
     }
     std::memcpy(to, from + static_cast<std::size_t>(row) * row_bytes, row_bytes);
     to += row_bytes;

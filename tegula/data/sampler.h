@@ -19,8 +19,8 @@ struct SamplerOptions {
   Last last = Last::Keep;
 };
 
-/// Gives the row numbers of one batch after the other; every epoch visits each row once (but those dropped at the end). The order of an epoch depends
-/// only on seed, epoch and count, so a position is two numbers and a run resumes anywhere.
+/// Gives the row numbers of one batch after the other; every epoch visits each row once (but those dropped at the end). The order
+/// of an epoch depends only on seed, epoch and count, so a position is two numbers and a run resumes anywhere.
 class Sampler {
  public:
   struct Position {
@@ -32,8 +32,8 @@ class Sampler {
   /// Throws Error when count is negative or above 2^32 - 1, or options.batch is not positive.
   explicit Sampler(std::int64_t count, const SamplerOptions& options = {});
 
-  std::int64_t count() const { return count_; }      // rows
-  std::int64_t batches() const;                      // per epoch
+  std::int64_t count() const { return count_; }  // rows
+  std::int64_t batches() const;  // per epoch
   const SamplerOptions& options() const { return options_; }
 
   /// The rows of the next batch, valid until the next call; empty once at the end of each epoch, after which the next one begins.
@@ -49,8 +49,8 @@ class Sampler {
   std::int64_t count_;
   SamplerOptions options_;
   Position position_;
-  std::vector<std::int64_t> rows_;      // of the current epoch
-  std::int64_t ordered_epoch_ = -1;     // whose order is in rows_
+  std::vector<std::int64_t> rows_;  // of the current epoch
+  std::int64_t ordered_epoch_ = -1;  // whose order is in rows_
 };
 
 /// Copies of the given rows (slices along the first axis) of a (N, ...) array: (rows.size(), ...), same dtype.

@@ -18,7 +18,10 @@ namespace tegula::io {
 namespace {
 
 [[noreturn]] void fail(const char* what, int reason) {
-  throw Error({.op = "run_child", .got = std::string(what) + ": " + std::strerror(reason), .expected = "", .advice = "close other programs or files"});
+  throw Error({.op = "run_child",
+               .got = std::string(what) + ": " + std::strerror(reason),
+               .expected = "",
+               .advice = "close other programs or files"});
 }
 
 /// A file that lives in memory only. Pipes would need a thread or poll to avoid that both sides wait for each other.

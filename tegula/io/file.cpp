@@ -141,7 +141,8 @@ Bytes gunzip(std::span<const std::byte> bytes, std::string_view name, const Read
            "the file is truncated; fetch it again");
     }
     if (code != Z_OK) {
-      fail(options.op, file + ": corrupt gzip data near byte " + std::to_string(used) + (stream.msg ? std::string(" (") + stream.msg + ")" : ""),
+      fail(options.op,
+           file + ": corrupt gzip data near byte " + std::to_string(used) + (stream.msg ? std::string(" (") + stream.msg + ")" : ""),
            "gzip data", "the file is damaged; fetch it again");
     }
   }
@@ -161,7 +162,8 @@ AtomicFile::AtomicFile(std::string path, std::string_view op) : path_(std::move(
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) {
-    io::fail(op_, path_ + ": " + system_message(), "a folder that can be written", "create the folder " + folder_of(path_) + " first, or choose another path");
+    io::fail(op_, path_ + ": " + system_message(), "a folder that can be written",
+             "create the folder " + folder_of(path_) + " first, or choose another path");
   }
   if (exists) static_cast<void>(::fchmod(descriptor_, status.st_mode & 07777));  // best effort: keep the access rights
 }
@@ -176,7 +178,8 @@ void AtomicFile::discard() noexcept {
 }
 
 void AtomicFile::fail(const char* what) const {
-  io::fail(op_, path_ + ": " + system_message() + " (" + what + ")", "a disk that takes the file", "check free space and rights; the old file, if any, is untouched");
+  io::fail(op_, path_ + ": " + system_message() + " (" + what + ")", "a disk that takes the file",
+           "check free space and rights; the old file, if any, is untouched");
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {

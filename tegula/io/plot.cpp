@@ -48,11 +48,16 @@ void check(const std::string& path, const Figure& figure) {
     bool any = false;
     for (const auto& series : panel.series) {
       if (series.x.size() != series.y.size()) {
-        complain(path, "series " + literal(series.name) + " with " + std::to_string(series.x.size()) + " x and " + std::to_string(series.y.size()) + " y", "equally many", "");
+        complain(path,
+                 "series " + literal(series.name) + " with " + std::to_string(series.x.size()) + " x and " +
+                     std::to_string(series.y.size()) + " y",
+                 "equally many", "");
       }
       for (std::size_t i = 0; i < series.x.size(); ++i) any |= std::isfinite(series.x[i]) && std::isfinite(series.y[i]);
     }
-    if (!any) complain(path, "panel " + literal(panel.y_label) + " without a finite point", "at least one", "plot after the first epoch; NaN everywhere means that training diverged");
+    if (!any)
+      complain(path, "panel " + literal(panel.y_label) + " without a finite point", "at least one",
+               "plot after the first epoch; NaN everywhere means that training diverged");
   }
 }
 
@@ -122,7 +127,8 @@ std::string script(const Figure& figure) {
   const std::string style = longest(figure) <= 60 ? "linespoints linewidth 2 pointtype 7 pointsize 0.7" : "lines linewidth 2";
   int block = 0;
   for (const auto& panel : figure.panels) {
-    text += "set xlabel " + literal(figure.x_label) + "\nset ylabel " + literal(panel.y_label) + "\nset key " + legend_place(panel) + "\n" + x_axis(panel) + "plot ";
+    text += "set xlabel " + literal(figure.x_label) + "\nset ylabel " + literal(panel.y_label) + "\nset key " + legend_place(panel) + "\n" +
+            x_axis(panel) + "plot ";
     std::size_t index = 0;
     for (const auto& series : panel.series) {
       text += (index ? ", " : "") + std::string("$data") + std::to_string(block++) + " using 1:2 with " + style + " linecolor rgb '" +
@@ -136,7 +142,8 @@ std::string script(const Figure& figure) {
 
 bool is_png(const Bytes& bytes) {
   constexpr unsigned char kMagic[] = {0x89, 'P', 'N', 'G'};
-  return bytes.size() > 4 && std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin(), [](unsigned char a, std::byte b) { return std::byte{a} == b; });
+  return bytes.size() > 4 &&
+         std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin(), [](unsigned char a, std::byte b) { return std::byte{a} == b; });
 }
 
 Series numbered(const std::string& name, double first_x, const std::vector<double>& values, double factor) {

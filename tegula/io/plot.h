@@ -26,8 +26,9 @@ struct Figure {
   int width = 900, height = 500;  // pixels
 };
 
-/// Draws the figure with the program gnuplot and writes the PNG atomically. Texts are taken literally. Throws Error when gnuplot is not installed or
-/// fails, for no panel or more than four, a panel without a finite point, and x and y of different lengths; whether that ends a run is the caller's choice.
+/// Draws the figure with the program gnuplot and writes the PNG atomically. Texts are taken literally. Throws Error when gnuplot
+/// is not installed or fails, for no panel or more than four, a panel without a finite point, and x and y of different lengths;
+/// whether that ends a run is the caller's choice.
 void plot(const std::string& path, const Figure& figure);
 
 /// What training leaves behind: values per epoch (or step) from `first_x` on in steps of 1. Empty curves are left out.

@@ -9,8 +9,8 @@
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
 
-// libpng reports errors by longjmp, which skips destructors. So the functions below that call setjmp own nothing: all that must be destroyed lives in
-// a struct of their caller, who turns the message into an exception after they returned false.
+// libpng reports errors by longjmp, which skips destructors. So the functions below that call setjmp own nothing: all that must
+// be destroyed lives in a struct of their caller, who turns the message into an exception after they returned false.
 namespace tegula::io {
 namespace {
 
@@ -75,7 +75,7 @@ bool read_header(Job& job) {
 
 bool set_transforms(Job& job) {
   if (setjmp(png_jmpbuf(job.png))) return false;
-  png_set_expand(job.png);    // palette to RGB, fewer than 8 bits to 8, transparent colour to alpha
+  png_set_expand(job.png);  // palette to RGB, fewer than 8 bits to 8, transparent colour to alpha
   png_set_scale_16(job.png);  // 16 bits to 8, rounded
   png_set_interlace_handling(job.png);
   png_read_update_info(job.png, job.info);
@@ -104,7 +104,8 @@ bool write_pixels(Job& job, std::uint32_t width, std::uint32_t height, int colou
 }
 
 [[noreturn]] void complain(std::string_view name, const Job& job) {
-  complain(name, job.message, "a PNG picture", job.truncated ? "the file is truncated; fetch it again" : "the file is damaged or of another kind");
+  complain(name, job.message, "a PNG picture",
+           job.truncated ? "the file is truncated; fetch it again" : "the file is damaged or of another kind");
 }
 
 void point_rows(Job& job, const HostArray& image, std::size_t row_bytes) {
@@ -127,13 +128,15 @@ HostArray parse_png(std::span<const std::byte> bytes, std::string_view name) {
   }
   // Before memory is taken: can this file hold so many pixels at all?
   if (png_get_rowbytes(job.png, job.info) * height > bytes.size() * kMaxExpansion) {
-    complain(name, std::to_string(bytes.size()) + " bytes for " + std::to_string(width) + " x " + std::to_string(height) + " pixels", "a PNG picture",
-             "the file is truncated; fetch it again");
+    complain(name, std::to_string(bytes.size()) + " bytes for " + std::to_string(width) + " x " + std::to_string(height) + " pixels",
+             "a PNG picture", "the file is truncated; fetch it again");
   }
   if (!set_transforms(job)) complain(name, job);
-  const HostArray image = HostArray::empty(u8, {static_cast<std::int64_t>(height), static_cast<std::int64_t>(width), png_get_channels(job.png, job.info)});
+  const HostArray image =
+      HostArray::empty(u8, {static_cast<std::int64_t>(height), static_cast<std::int64_t>(width), png_get_channels(job.png, job.info)});
   const std::size_t row_bytes = png_get_rowbytes(job.png, job.info);
-  if (row_bytes * height != image.bytes()) complain(name, "a bit depth libpng could not turn into 8", "8 bits per channel", "convert the picture first");
+  if (row_bytes * height != image.bytes())
+    complain(name, "a bit depth libpng could not turn into 8", "8 bits per channel", "convert the picture first");
   point_rows(job, image, row_bytes);
   if (!read_pixels(job)) complain(name, job);
   return image;
@@ -145,17 +148,19 @@ void write_png(const std::string& path, const HostArray& image) {
   const int rank = image.shape.rank();
   const std::int64_t channels = rank == 3 ? image.shape[2] : 1;
   if (image.dtype != u8 || rank < 2 || rank > 3 || (channels != 1 && channels != 3)) {
-    complain(path, "shape " + to_string(image.shape) + " of " + std::string(tegula::name(image.dtype)), "(H, W), (H, W, 1) or (H, W, 3) of u8",
-             "scale to 0..255, cast to u8 and put the channels last");
+    complain(path, "shape " + to_string(image.shape) + " of " + std::string(tegula::name(image.dtype)),
+             "(H, W), (H, W, 1) or (H, W, 3) of u8", "scale to 0..255, cast to u8 and put the channels last");
   }
   const std::int64_t height = image.shape[0], width = image.shape[1];
-  if (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX) complain(path, "shape " + to_string(image.shape), "at least one pixel, sides below 2^31", "");
+  if (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX)
+    complain(path, "shape " + to_string(image.shape), "at least one pixel, sides below 2^31", "");
   Job job;
   job.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning);
   job.info = job.png ? png_create_info_struct(job.png) : nullptr;
   if (!job.info) complain(path, "libpng could not start", "enough memory and the libpng it was built with", "");
   point_rows(job, image, static_cast<std::size_t>(width * channels));
-  if (!write_pixels(job, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY)) {
+  if (!write_pixels(job, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
+                    channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY)) {
     complain(path, job.message, "a picture libpng can write", "use a smaller picture");
   }
   write_atomically(path, job.output, "png");

@@ -10,9 +10,9 @@
 
 namespace tegula::io {
 
-/// The picture as (H, W, C) u8: C is 1 gray, 2 gray and alpha, 3 RGB, 4 RGB and alpha. Palettes become colours, transparent colours an alpha
-/// channel, fewer than 8 bits are scaled up and 16 bits rounded to 8; gamma is left alone. Throws Error for a missing, truncated or damaged file and
-/// for pictures above 2^28 pixels.
+/// The picture as (H, W, C) u8: C is 1 gray, 2 gray and alpha, 3 RGB, 4 RGB and alpha. Palettes become colours, transparent
+/// colours an alpha channel, fewer than 8 bits are scaled up and 16 bits rounded to 8; gamma is left alone. Throws Error for a
+/// missing, truncated or damaged file and for pictures above 2^28 pixels.
 HostArray read_png(const std::string& path);
 
 /// The same from memory. `name` stands for the file in messages.

@@ -42,7 +42,8 @@ struct Header {
 /// Throws the errors of one file.
 struct Complaint {
   std::string file;
-  [[noreturn]] void operator()(const std::string& got, std::string expected, std::string advice = "the file is damaged, or is no safetensors file") const {
+  [[noreturn]] void operator()(const std::string& got, std::string expected,
+                               std::string advice = "the file is damaged, or is no safetensors file") const {
     throw Error({.op = "safetensors", .got = file + ": " + got, .expected = std::move(expected), .advice = std::move(advice)});
   }
 };
@@ -63,7 +64,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { unexpected("binary data"); }
   bool number_unsigned(number_unsigned_t value) override {
     if (state_ != State::Numbers) unexpected("a number");
-    if (numbers_->size() == kMaxNumbers) complain_("tensor " + name() + " with more than " + std::to_string(kMaxNumbers) + " sizes or offsets", "at most 8 dimensions");
+    if (numbers_->size() == kMaxNumbers)
+      complain_("tensor " + name() + " with more than " + std::to_string(kMaxNumbers) + " sizes or offsets", "at most 8 dimensions");
     numbers_->push_back(value);
     return true;
   }
@@ -102,7 +104,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool end_object() override {
-    if (state_ == State::Tensor && fields_.size() != 3) complain_("an incomplete entry for tensor " + name(), "dtype, shape and data_offsets");
+    if (state_ == State::Tensor && fields_.size() != 3)
+      complain_("an incomplete entry for tensor " + name(), "dtype, shape and data_offsets");
     state_ = state_ == State::Top ? State::Done : State::Top;
     return true;
   }
@@ -172,13 +175,15 @@ void check_entry(Entry& entry, const Complaint& complain) {
   entry.dtype = dtype_of_entry(entry, complain);
   const std::string tensor = " of tensor " + in_quotes(entry.name);
   if (entry.shape.size() > static_cast<std::size_t>(kMaxRank)) {
-    complain("rank " + std::to_string(entry.shape.size()) + tensor, "at most " + std::to_string(kMaxRank) + " dimensions", "reshape the tensor before saving it");
+    complain("rank " + std::to_string(entry.shape.size()) + tensor, "at most " + std::to_string(kMaxRank) + " dimensions",
+             "reshape the tensor before saving it");
   }
   if (entry.offsets.size() != 2) complain(std::to_string(entry.offsets.size()) + " data_offsets" + tensor, "two: begin and end");
   const auto bytes = bytes_of(entry);
   if (!bytes) complain("shape " + list(entry.shape) + tensor, "a size below 2^63 bytes");
   if (entry.offsets[1] < entry.offsets[0] || entry.offsets[1] - entry.offsets[0] != *bytes) {
-    complain("data_offsets " + list(entry.offsets) + tensor, std::to_string(*bytes) + " bytes for shape " + list(entry.shape) + " of " + entry.type);
+    complain("data_offsets " + list(entry.offsets) + tensor,
+             std::to_string(*bytes) + " bytes for shape " + list(entry.shape) + " of " + entry.type);
   }
 }
 
@@ -195,7 +200,8 @@ void check_coverage(const Header& header, std::uint64_t data_bytes, const Compla
     }
     end = entry->offsets[1];
     if (end > data_bytes) {
-      complain("data_offsets " + list(entry->offsets) + " of tensor " + in_quotes(entry->name) + " in " + std::to_string(data_bytes) + " bytes of data",
+      complain("data_offsets " + list(entry->offsets) + " of tensor " + in_quotes(entry->name) + " in " + std::to_string(data_bytes) +
+                   " bytes of data",
                "offsets inside the file", "the file is truncated or damaged; fetch it again");
     }
   }
@@ -250,9 +256,10 @@ Safetensors parse_safetensors(std::span<const std::byte> bytes, std::string_view
   const Complaint complain{std::string(name)};
   const std::uint64_t length = header_length(bytes, bytes.size(), complain);
   const auto data = bytes.subspan(kLengthBytes + length);
-  return collect(parse_header(bytes.subspan(kLengthBytes, length), data.size(), complain), [&](std::uint64_t offset, std::span<std::byte> into) {
-    if (!into.empty()) std::memcpy(into.data(), data.data() + offset, into.size());
-  });
+  return collect(parse_header(bytes.subspan(kLengthBytes, length), data.size(), complain),
+                 [&](std::uint64_t offset, std::span<std::byte> into) {
+                   if (!into.empty()) std::memcpy(into.data(), data.data() + offset, into.size());
+                 });
 }
 
 Safetensors read_safetensors(const std::string& path) {
@@ -269,7 +276,8 @@ Safetensors read_safetensors(const std::string& path) {
 
 namespace {
 
-std::string header_text(const NamedArrays& tensors, const std::vector<std::uint64_t>& begins, const Metadata& metadata, const Complaint& complain) {
+std::string header_text(const NamedArrays& tensors, const std::vector<std::uint64_t>& begins, const Metadata& metadata,
+                        const Complaint& complain) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header[std::string(kMetadataKey)] = metadata;
   // push_back, not operator[]: ordered_json looks a key up in linear time, and names were checked already.
@@ -289,7 +297,9 @@ std::string header_text(const NamedArrays& tensors, const std::vector<std::uint6
     complain("a tensor name or metadata text that is not UTF-8", "UTF-8 text", "rename the tensor");
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begin at a multiple of 8
-  if (text.size() > kMaxHeader) complain("a header of " + std::to_string(text.size()) + " bytes", "at most " + std::to_string(kMaxHeader), "use fewer or shorter names and metadata");
+  if (text.size() > kMaxHeader)
+    complain("a header of " + std::to_string(text.size()) + " bytes", "at most " + std::to_string(kMaxHeader),
+             "use fewer or shorter names and metadata");
   return text;
 }
 
@@ -301,7 +311,9 @@ void write_safetensors(const std::string& path, const NamedArrays& tensors, cons
   for (const auto& [name, array] : tensors) {
     if (name == kMetadataKey) complain("a tensor named " + in_quotes(name), "another name", "this name is reserved by the format");
     if (!names.insert(name).second) complain("two tensors named " + in_quotes(name), "names that differ", "rename one of them");
-    if (!array.buffer) complain("tensor " + in_quotes(name) + " without a buffer", "an array that holds memory", "fill it first; it may have been moved from");
+    if (!array.buffer)
+      complain("tensor " + in_quotes(name) + " without a buffer", "an array that holds memory",
+               "fill it first; it may have been moved from");
   }
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

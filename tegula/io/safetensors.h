@@ -22,8 +22,8 @@ struct Safetensors {
 };
 
 /// Reads every tensor of a safetensors file: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL (a non-zero byte is true), rank up to 8.
-/// Throws Error for what the format forbids (header over 100 MB, bad JSON, duplicate names, unknown fields, offsets that leave gaps, overlap or
-/// leave the file, sizes that are not shape times dtype) and for other dtypes and ranks, naming file and tensor.
+/// Throws Error for what the format forbids (header over 100 MB, bad JSON, duplicate names, unknown fields, offsets that leave
+/// gaps, overlap or leave the file, sizes that are not shape times dtype) and for other dtypes and ranks, naming file and tensor.
 Safetensors read_safetensors(const std::string& path);
 
 /// The same from memory. `name` stands for the file in messages.

@@ -10,7 +10,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::size_t kLimit = 1 << 16;
   try {
     if (tegula::io::gunzip(std::as_bytes(std::span(data, size)), "fuzz", {.limit = kLimit}).size() > kLimit) std::abort();
-  } catch (const tegula::Error&) {
-  }
+  } catch (const tegula::Error&) {}
   return 0;
 }

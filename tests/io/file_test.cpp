@@ -88,9 +88,7 @@ TEST(Gzip, ReadsEmptyLargeAndSeveralMembers) {
 
 TEST(Gzip, EveryTruncationIsAnError) {
   const Bytes whole = gzip("some text that is long enough to have a body, some text");
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_ERROR(gunzip(std::span(whole).first(size), "f"), "truncated");
-  }
+  for (std::size_t size = 0; size < whole.size(); ++size) { EXPECT_ERROR(gunzip(std::span(whole).first(size), "f"), "truncated"); }
 }
 
 TEST(Gzip, CorruptDataAndTrailingBytesAreErrors) {

@@ -42,9 +42,7 @@ template <class F>
 std::string message_of(F f) {
   try {
     f();
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   return "";
 }
 
@@ -58,8 +56,8 @@ inline std::string shared_data() {
 }  // namespace tegula::testing
 
 /// Fails unless `statement` throws tegula::Error whose message contains `part`.
-#define EXPECT_ERROR(statement, part) \
-  do {                                                                                            \
+#define EXPECT_ERROR(statement, part)                                                                 \
+  do {                                                                                                \
     const std::string message = ::tegula::testing::message_of([&] { static_cast<void>(statement); }); \
-    EXPECT_NE(message.find(part), std::string::npos) << "message: " << message;                   \
+    EXPECT_NE(message.find(part), std::string::npos) << "message: " << message;                       \
   } while (false)

@@ -13,7 +13,8 @@
 namespace tegula {
 namespace {
 
-/// Reads mutations of every seed in tests/fuzz/<name>/; anything but a tegula::Error escapes and fails the test. Returns how many were refused.
+/// Reads mutations of every seed in tests/fuzz/<name>/; anything but a tegula::Error escapes and fails the test. Returns how many
+/// were refused.
 template <class Read>
 int refused(const std::string& name, int count, Read read) {
   std::vector<std::string> seeds;

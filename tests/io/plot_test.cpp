@@ -23,7 +23,8 @@ int count(const HostArray& image, int red, int green, int blue) {
   int n = 0;
   const auto v = image.values<std::uint8_t>();
   const auto channels = static_cast<std::size_t>(image.shape[2]);
-  for (std::size_t i = 0; i + 2 < v.size(); i += channels) n += std::abs(v[i] - red) + std::abs(v[i + 1] - green) + std::abs(v[i + 2] - blue) < 12;
+  for (std::size_t i = 0; i + 2 < v.size(); i += channels)
+    n += std::abs(v[i] - red) + std::abs(v[i + 1] - green) + std::abs(v[i + 2] - blue) < 12;
   return n;
 }
 
@@ -58,7 +59,8 @@ TEST(Plot, DrawsOnePointAndGapsForNan) {
   if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
   const TemporaryFolder folder;
   plot(folder / "a.png", LearningCurve{.title = {}, .train_loss = {1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}});
-  plot(folder / "b.png", LearningCurve{.title = {}, .train_loss = {1, NAN, 2, INFINITY, 1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}});
+  plot(folder / "b.png",
+       LearningCurve{.title = {}, .train_loss = {1, NAN, 2, INFINITY, 1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}});
   EXPECT_EQ(folder.files(), 2);
 }
 
@@ -75,7 +77,9 @@ TEST(Plot, SaysWhatToInstallWithoutGnuplot) {
   const TemporaryFolder folder;
   const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
   ::setenv("PATH", folder.path().c_str(), 1);
-  const std::string message = testing::message_of([&] { plot(folder / "p", LearningCurve{.title = {}, .train_loss = {1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}}); });
+  const std::string message = testing::message_of([&] {
+    plot(folder / "p", LearningCurve{.title = {}, .train_loss = {1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}});
+  });
   ::setenv("PATH", path.c_str(), 1);
   EXPECT_NE(message.find("apt-get install gnuplot-nox"), std::string::npos) << message;
 }

@@ -73,9 +73,9 @@ TEST(Png, ReadsThePngSuite) {
     ++good;
     const HostArray image = read_png(file.path().string());
     EXPECT_EQ(image.shape.rank(), 3) << name;
-    if (name.starts_with("basn2c16") || name.starts_with("basi2c08")) EXPECT_EQ(image.shape, (Shape{32, 32, 3})) << name;
-    if (name.starts_with("basn0g01")) EXPECT_EQ(image.shape, (Shape{32, 32, 1})) << name;
-    if (name.starts_with("basn6a08")) EXPECT_EQ(image.shape, (Shape{32, 32, 4})) << name;
+    if (name.starts_with("basn2c16") || name.starts_with("basi2c08")) { EXPECT_EQ(image.shape, (Shape{32, 32, 3})) << name; }
+    if (name.starts_with("basn0g01")) { EXPECT_EQ(image.shape, (Shape{32, 32, 1})) << name; }
+    if (name.starts_with("basn6a08")) { EXPECT_EQ(image.shape, (Shape{32, 32, 4})) << name; }
   }
   EXPECT_GT(good, 100);
   EXPECT_GT(broken, 5);

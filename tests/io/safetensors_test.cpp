@@ -19,7 +19,9 @@ std::string image(std::string header, const std::string& data = "") {
   return prefix + header + data;
 }
 
-Safetensors parse(const std::string& header, const std::string& data = "") { return parse_safetensors(bytes_of(image(header, data)), "file"); }
+Safetensors parse(const std::string& header, const std::string& data = "") {
+  return parse_safetensors(bytes_of(image(header, data)), "file");
+}
 
 std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return R"({"dtype":")" + dtype + R"(","shape":[)" + shape + R"(],"data_offsets":[)" + offsets + "]}";
@@ -27,7 +29,8 @@ std::string entry(const std::string& dtype, const std::string& shape, const std:
 
 HostArray counting(DType dtype, const Shape& shape) {
   HostArray array = HostArray::empty(dtype, shape);
-  for (std::size_t i = 0; i < array.bytes(); ++i) static_cast<unsigned char*>(array.buffer->data())[i] = static_cast<unsigned char>(dtype == boolean ? i % 2 : i * 7);
+  for (std::size_t i = 0; i < array.bytes(); ++i)
+    static_cast<unsigned char*>(array.buffer->data())[i] = static_cast<unsigned char>(dtype == boolean ? i % 2 : i * 7);
   return array;
 }
 
@@ -84,7 +87,8 @@ TEST(Safetensors, ReadsAnEmptyFileAndPaddedHeaders) {
 }
 
 TEST(Safetensors, TensorsMayLieInAnyOrderAndTrueIsOne) {
-  const Safetensors file = parse("{\"b\":" + entry("BOOL", "2", "2,4") + ",\"a\":" + entry("U8", "2", "0,2") + "}", std::string("\x05\x06\x00\xff", 4));
+  const Safetensors file =
+      parse("{\"b\":" + entry("BOOL", "2", "2,4") + ",\"a\":" + entry("U8", "2", "0,2") + "}", std::string("\x05\x06\x00\xff", 4));
   EXPECT_EQ(file.tensors[0].first, "b");
   EXPECT_EQ(file.tensors[1].second.values<std::uint8_t>()[1], 6);
   EXPECT_EQ(file.tensors[0].second.values<std::uint8_t>()[0], 0);
@@ -139,7 +143,9 @@ TEST(Safetensors, RefusesNumbersThatAreNoSizes) {
 }
 
 TEST(Safetensors, RefusesDataThatTheTensorsDoNotTile) {
-  const auto two = [](const std::string& a, const std::string& b) { return "{\"a\":" + entry("U8", "2", a) + ",\"b\":" + entry("U8", "2", b) + "}"; };
+  const auto two = [](const std::string& a, const std::string& b) {
+    return "{\"a\":" + entry("U8", "2", a) + ",\"b\":" + entry("U8", "2", b) + "}";
+  };
   EXPECT_EQ(parse(two("0,2", "2,4"), "abcd").tensors.size(), 2u);
   EXPECT_ERROR(parse(two("0,2", "3,5"), "abcde"), "no gaps, no overlap");
   EXPECT_ERROR(parse(two("0,2", "1,3"), "abc"), "no gaps, no overlap");
@@ -178,7 +184,8 @@ TEST(Safetensors, ReadsFilesOfOtherPrograms) {
   const std::string data = tegula::testing::shared_data();
   if (data.empty()) GTEST_SKIP() << "no shared data";
   const TemporaryFolder folder;
-  for (const char* file : {"/models/mnist-burn/mnist.safetensors", "/format-conformance/safetensors/burn/multi_layer/multi_layer.safetensors"}) {
+  for (const char* file :
+       {"/models/mnist-burn/mnist.safetensors", "/format-conformance/safetensors/burn/multi_layer/multi_layer.safetensors"}) {
     const Safetensors read = read_safetensors(data + file);
     EXPECT_GT(read.tensors.size(), 4u);
     write_safetensors(folder / "copy", read.tensors, read.metadata);

@@ -1,0 +1,140 @@
+#include "tegula/data/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tegula/data/random_stream.h"
+#include "tests/io/files.h"
+
+namespace tegula::data {
+namespace {
+
+using Rows = std::vector<std::int64_t>;
+
+Rows epoch_of(Sampler& sampler) {
+  Rows rows;
+  for (auto batch = sampler.next(); !batch.empty(); batch = sampler.next()) rows.insert(rows.end(), batch.begin(), batch.end());
+  return rows;
+}
+
+Rows counting(std::int64_t n) {
+  Rows rows(static_cast<std::size_t>(n));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+TEST(Sampler, WithoutShufflingGivesTheRowsInOrder) {
+  Sampler sampler(10, {.batch = 4});
+  EXPECT_EQ(sampler.batches(), 3);
+  EXPECT_EQ(sampler.next().size(), 4u);
+  EXPECT_EQ(sampler.next()[0], 4);
+  EXPECT_EQ(sampler.next().size(), 2u);
+  EXPECT_TRUE(sampler.next().empty());
+  EXPECT_EQ(sampler.position(), (Sampler::Position{1, 0}));
+  EXPECT_EQ(epoch_of(sampler), counting(10));
+}
+
+TEST(Sampler, DropsAnIncompleteLastBatchWhenAsked) {
+  Sampler sampler(10, {.batch = 4, .last = Last::Drop});
+  EXPECT_EQ(sampler.batches(), 2);
+  EXPECT_EQ(epoch_of(sampler), counting(8));
+  Sampler small(3, {.batch = 4, .last = Last::Drop});
+  EXPECT_TRUE(small.next().empty());
+  Sampler none(0, {.batch = 4});
+  EXPECT_TRUE(none.next().empty());
+}
+
+TEST(Sampler, EveryShuffledEpochVisitsEachRowOnceInAnotherOrder) {
+  Sampler sampler(1000, {.batch = 7, .shuffle = true, .seed = 3});
+  const Rows first = epoch_of(sampler), second = epoch_of(sampler);
+  EXPECT_NE(first, second);
+  for (Rows rows : {first, second}) {
+    EXPECT_NE(rows, counting(1000));
+    std::sort(rows.begin(), rows.end());
+    EXPECT_EQ(rows, counting(1000));
+  }
+}
+
+TEST(Sampler, TheSameSeedGivesTheSameOrderWhateverTheBatch) {
+  Sampler a(100, {.batch = 7, .shuffle = true, .seed = 3}), b(100, {.batch = 64, .shuffle = true, .seed = 3});
+  Sampler c(100, {.batch = 7, .shuffle = true, .seed = 4});
+  const Rows order = epoch_of(a);
+  EXPECT_EQ(order, epoch_of(b));
+  EXPECT_NE(order, epoch_of(c));
+}
+
+TEST(Sampler, ContinuesFromAnyPosition) {
+  Sampler whole(50, {.batch = 8, .shuffle = true, .seed = 9});
+  for (int steps = 0; steps < 20; ++steps) {
+    Sampler resumed(50, {.batch = 8, .shuffle = true, .seed = 9});
+    resumed.seek(whole.position());
+    const auto want = whole.next();
+    const auto got = resumed.next();
+    EXPECT_TRUE(std::equal(want.begin(), want.end(), got.begin(), got.end())) << steps;
+  }
+  EXPECT_GT(whole.position().epoch, 1);
+}
+
+TEST(Sampler, RefusesImpossibleOptionsAndPositions) {
+  EXPECT_ERROR(Sampler(-1), "-1 rows");
+  EXPECT_ERROR(Sampler(std::int64_t{1} << 32), "2^32 - 1");
+  EXPECT_ERROR(Sampler(10, {.batch = 0}), "batch 0");
+  Sampler sampler(10, {.batch = 5});
+  EXPECT_ERROR(sampler.seek({0, 3}), "batch 0 to 2");
+  EXPECT_ERROR(sampler.seek({-1, 0}), "epoch -1");
+}
+
+TEST(GatherBatch, CopiesRowsOfAnyDtypeAndRank) {
+  const float values[] = {0, 1, 2, 3, 4, 5};
+  const HostArray array = HostArray::from<float>(values, {3, 2});
+  const HostArray batch = gather_batch(array, Rows{2, 0, 2, 1});
+  EXPECT_EQ(batch.shape, (Shape{4, 2}));
+  const float want[] = {4, 5, 0, 1, 4, 5, 2, 3};
+  EXPECT_TRUE(std::equal(std::begin(want), std::end(want), batch.values<float>().begin()));
+  const std::int64_t labels[] = {7, 8, 9};
+  EXPECT_EQ(gather_batch(HostArray::from<std::int64_t>(labels, {3}), Rows{1}).values<std::int64_t>()[0], 8);
+  EXPECT_EQ(gather_batch(array, Rows{}).shape, (Shape{0, 2}));
+}
+
+TEST(GatherBatch, RefusesRowsOutsideAndScalars) {
+  const HostArray array = HostArray::empty(u8, {3, 2});
+  EXPECT_ERROR(gather_batch(array, Rows{3}), "row 3 of shape (3, 2), expected 0 to 2");
+  EXPECT_ERROR(gather_batch(array, Rows{-1}), "row -1");
+  EXPECT_ERROR(gather_batch(HostArray::empty(u8, {}), Rows{0}), "shape ()");
+}
+
+TEST(RandomStream, DrawsBelowABoundEvenly) {
+  RandomStream random(1, 2);
+  int counts[6] = {};
+  for (int i = 0; i < 60'000; ++i) ++counts[random.below(6)];
+  for (int count : counts) EXPECT_NEAR(count, 10'000, 400);  // four standard deviations
+}
+
+TEST(RandomStream, NoiseHasMeanZeroAndVarianceOne) {
+  RandomStream random(5, 0);
+  double sum = 0, squares = 0;
+  constexpr int kDraws = 100'000;
+  for (int i = 0; i < kDraws; ++i) {
+    const double v = random.noise();
+    sum += v;
+    squares += v * v;
+  }
+  EXPECT_NEAR(sum / kDraws, 0, 0.015);
+  EXPECT_NEAR(squares / kDraws, 1, 0.02);
+}
+
+TEST(RandomStream, BeginsWithPhiloxWordsAndStreamsDiffer) {
+  RandomStream random(42, 0), other(42, 1);
+  bool differs = false;
+  for (std::uint64_t i = 0; i < 9; ++i) {
+    const auto word = random.word();
+    EXPECT_EQ(word, philox_word(42, i));
+    differs |= word != other.word();
+  }
+  EXPECT_TRUE(differs);
+}
+
+}  // namespace
+}  // namespace tegula::data
