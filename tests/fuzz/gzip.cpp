@@ -6,7 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT(readability-identifier-naming): libFuzzer's name
   constexpr std::size_t kLimit = 1 << 16;
   try {
     if (tegula::io::gunzip(std::as_bytes(std::span(data, size)), "fuzz", {.limit = kLimit}).size() > kLimit) std::abort();

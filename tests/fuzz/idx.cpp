@@ -6,7 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/data/idx.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT(readability-identifier-naming): libFuzzer's name
   try {
     const tegula::HostArray array = tegula::data::parse_idx(std::as_bytes(std::span(data, size)), "fuzz");
     if (array.bytes() + 4 + 4 * static_cast<std::size_t>(array.shape.rank()) != size) std::abort();

@@ -7,7 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/io/safetensors.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT(readability-identifier-naming): libFuzzer's name
   try {
     const auto file = tegula::io::parse_safetensors(std::as_bytes(std::span(data, size)), "fuzz");
     std::uint64_t bytes = 0;

@@ -12,7 +12,7 @@ namespace {
 using tegula::testing::bytes_of;
 using tegula::testing::TemporaryFolder;
 
-std::string image(std::string header, const std::string& data = "") {
+std::string image(const std::string& header, const std::string& data = "") {
   const std::uint64_t length = header.size();
   std::string prefix(8, '\0');
   std::memcpy(prefix.data(), &length, 8);
