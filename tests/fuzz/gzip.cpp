@@ -6,7 +6,8 @@
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT(readability-identifier-naming): libFuzzer's name
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kLimit = 1 << 16;
   try {
     if (tegula::io::gunzip(std::as_bytes(std::span(data, size)), "fuzz", {.limit = kLimit}).size() > kLimit) std::abort();

@@ -6,7 +6,8 @@
 #include "tegula/core/error.h"
 #include "tegula/data/idx.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT(readability-identifier-naming): libFuzzer's name
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const tegula::HostArray array = tegula::data::parse_idx(std::as_bytes(std::span(data, size)), "fuzz");
     if (array.bytes() + 4 + 4 * static_cast<std::size_t>(array.shape.rank()) != size) std::abort();

@@ -6,7 +6,8 @@
 #include "tegula/core/error.h"
 #include "tegula/io/png.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT(readability-identifier-naming): libFuzzer's name
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const tegula::HostArray image = tegula::io::parse_png(std::as_bytes(std::span(data, size)), "fuzz");
     if (image.shape.rank() != 3 || image.dtype != tegula::u8) std::abort();

@@ -7,7 +7,8 @@
 #include "tegula/core/error.h"
 #include "tegula/io/safetensors.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT(readability-identifier-naming): libFuzzer's name
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const auto file = tegula::io::parse_safetensors(std::as_bytes(std::span(data, size)), "fuzz");
     std::uint64_t bytes = 0;
