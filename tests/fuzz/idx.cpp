@@ -11,6 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const tegula::HostArray array = tegula::data::parse_idx(std::as_bytes(std::span(data, size)), "fuzz");
     if (array.bytes() + 4 + 4 * static_cast<std::size_t>(array.shape.rank()) != size) std::abort();
-  } catch (const tegula::Error&) {}
+  } catch (const tegula::Error& error) {
+    if (error.report().op.empty()) std::abort();
+  }
   return 0;
 }

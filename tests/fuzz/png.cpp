@@ -11,6 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const tegula::HostArray image = tegula::io::parse_png(std::as_bytes(std::span(data, size)), "fuzz");
     if (image.shape.rank() != 3 || image.dtype != tegula::u8) std::abort();
-  } catch (const tegula::Error&) {}
+  } catch (const tegula::Error& error) {
+    if (error.report().op.empty()) std::abort();
+  }
   return 0;
 }

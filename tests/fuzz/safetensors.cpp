@@ -16,6 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     bytes += 8;
     for (const auto& [name, array] : file.tensors) bytes += array.bytes();
     if (bytes != size) std::abort();
-  } catch (const tegula::Error&) {}
+  } catch (const tegula::Error& error) {
+    if (error.report().op.empty()) std::abort();
+  }
   return 0;
 }
