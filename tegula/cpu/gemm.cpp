@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)  // the machines we tune for have AVX2 at least
+#include "tegula/cpu/vector_targets.h"  // before Highway
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tegula/cpu/gemm.cpp"
 #include <hwy/foreach_target.h>
