@@ -162,17 +162,17 @@ Value Builder::full(const Shape& shape, double value, DType dtype) { return broa
 // Memory.
 
 Value Builder::load(Value pointer, Value mask, Value other) {
-  if (other && !mask) fail(*this, "load", "a value for masked-off elements but no mask", "both or none");
+  if (!other.is_empty() && mask.is_empty()) fail(*this, "load", "a value for masked-off elements but no mask", "both or none");
   Shape shape = pointer.shape();
   for (const Value value : {mask, other}) {
-    if (!value || value.shape().empty()) continue;
+    if (value.is_empty() || value.shape().empty()) continue;
     const auto common = tegula::broadcast(shape, value.shape());
     if (!common) fail(*this, "load", "shapes " + to_string(shape) + " and " + to_string(value.shape()), "shapes that broadcast");
     shape = *common;
   }
   std::vector<Id> operands{broadcast(pointer, shape).id()};
   for (const Value value : {mask, other}) {
-    if (value) operands.push_back(value.shape().empty() ? value.id() : broadcast(value, shape).id());
+    if (!value.is_empty()) operands.push_back(value.shape().empty() ? value.id() : broadcast(value, shape).id());
   }
   return emit(Word::Load, {compute_type(pointer.dtype()), false, shape}, std::move(operands));
 }
@@ -180,7 +180,7 @@ Value Builder::load(Value pointer, Value mask, Value other) {
 void Builder::store(Value pointer, Value value, Value mask) {
   std::vector<Id> operands{pointer.id()};
   for (const Value x : {value, mask}) {
-    if (x) operands.push_back(x.shape().empty() ? x.id() : broadcast(x, pointer.shape()).id());
+    if (!x.is_empty()) operands.push_back(x.shape().empty() ? x.id() : broadcast(x, pointer.shape()).id());
   }
   emit(Word::Store, {}, std::move(operands));
 }
@@ -188,7 +188,7 @@ void Builder::store(Value pointer, Value value, Value mask) {
 void Builder::atomic_add(Value pointer, Value value, Value mask) {
   std::vector<Id> operands{pointer.id()};
   for (const Value x : {value, mask}) {
-    if (x) operands.push_back(x.shape().empty() ? x.id() : broadcast(x, pointer.shape()).id());
+    if (!x.is_empty()) operands.push_back(x.shape().empty() ? x.id() : broadcast(x, pointer.shape()).id());
   }
   emit(Word::AtomicAdd, {}, std::move(operands));
 }
@@ -263,7 +263,7 @@ std::vector<Value> Builder::if_(Value condition, const std::function<std::vector
   for (const auto* trace : {&then, &otherwise}) {
     Scope scope(*this);
     for (const Value value : (*trace)()) {
-      if (!value) fail(*this, "if", "an empty Value from a branch", "a Value made by this builder");
+      if (value.is_empty()) fail(*this, "if", "an empty Value from a branch", "a Value made by this builder");
       scope.region.results.push_back(value.id());
     }
     branch.regions.push_back(std::move(scope.region));

@@ -23,7 +23,8 @@ class Value {
   Type type() const;  // a copy: the builder's instructions move in memory as it grows
   DType dtype() const { return type().dtype; }
   Shape shape() const { return type().shape; }
-  explicit operator bool() const { return builder_ != nullptr; }
+  bool is_empty() const { return builder_ == nullptr; }  // not !value, which emits a Not
+  explicit operator bool() const { return !is_empty(); }
 
  private:
   Builder* builder_ = nullptr;

@@ -52,9 +52,12 @@ class Rule {
       if (!has_result(program_[operand].word)) return "operands that are values";
     }
     if (!self_.regions.empty()) return "no regions";
-    if (has_result(self_.word)) {
-      if (std::string text = check_result(); !text.empty()) return text;
-    }
+    std::string text = check_word();
+    return text.empty() && has_result(self_.word) ? check_result() : text;
+  }
+
+ private:
+  std::string check_word() const {
     if (is_elementwise(self_.word)) return check_elementwise();
     if (self_.word <= Word::Arange) return check_source();
     if (self_.word <= Word::Transpose) return check_shape_word();
@@ -63,7 +66,6 @@ class Rule {
     return check_rest();
   }
 
- private:
   const Type& type(std::size_t i) const { return program_[self_.operands[i]].type; }
   std::string expect(const Type& type) const { return self_.type == type ? kFine : "a result of type " + to_string(type); }
 

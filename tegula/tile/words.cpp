@@ -16,7 +16,7 @@ namespace {
 Builder& builder_of(std::string_view op, std::initializer_list<Value> values) {
   Builder* builder = nullptr;
   for (const Value value : values) {
-    if (!value) throw Error({.op = "tile." + std::string(op), .got = "an empty Value", .expected = "a Value made by a Builder", .where = builder ? builder->location() : std::source_location{}});
+    if (value.is_empty()) throw Error({.op = "tile." + std::string(op), .got = "an empty Value", .expected = "a Value made by a Builder", .where = builder ? builder->location() : std::source_location{}});
     if (builder != nullptr && value.builder() != builder) fail(*builder, op, "values of two programs", "values of one Builder");
     builder = value.builder();
   }
