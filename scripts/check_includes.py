@@ -9,12 +9,12 @@ from sources import ROOT, sources
 RULES = {
     # floor 1: knows no op and no device kind
     "core": [],
-    # floor 2: the two languages; neither knows the other
-    "graph": ["core"],
+    # floor 2: the two languages; the graph's structural ops are written as tile code
     "tile": ["core"],
+    "graph": ["core", "tile"],
     # floor 3
-    "ops": ["core", "graph", "tile"],
     "runtime": ["core", "tile"],
+    "ops": ["core", "graph", "tile", "runtime"],
     # floor 4: on ops and variables
     "nn": ["core", "graph", "ops"],
     "optim": ["core", "graph", "ops"],
@@ -25,8 +25,8 @@ RULES = {
     "cpu": ["core", "tile", "runtime"],
     "cuda": ["core", "tile", "runtime"],
     # floor 4: files and batches
-    "data": ["core", "graph", "runtime"],
-    "text": ["core", "graph", "runtime"],
+    "data": ["core", "graph", "runtime", "io"],
+    "text": ["core", "graph", "runtime", "io"],
     "io": ["core", "graph", "runtime"],
 }
 USER_ROOMS = [room for room in RULES if room not in ("cpu", "cuda")]

@@ -1,4 +1,5 @@
 #include "tegula/compile/passes.h"
+#include "tegula/graph/structural.h"
 
 namespace tegula::compile {
 
@@ -9,7 +10,9 @@ Access access_of(const Graph& graph, int item) {
     item = graph[item].inputs[0];
   }
   const Item& base = graph[item];
-  Layout layout = base.role() == Role::Leaf ? graph.leaves[static_cast<std::size_t>(base.slot)].layout : layout_of(base);
+  Layout layout = layout_of(base);
+  if (base.role() == Role::Leaf) layout = graph.leaves[static_cast<std::size_t>(base.slot)].layout;
+  if (base.role() == Role::Index) layout = base.as<IndexOp>().layout();
   for (auto it = views.rbegin(); it != views.rend(); ++it) {
     auto next = graph[*it].as<ViewOp>().apply(layout);
     // Before materialize a view may not be expressible yet; a dense layout stands for the copy it will get.

@@ -83,7 +83,7 @@ Ref<Buffer> allocate_host(std::size_t bytes) {
       return Ref<Buffer>(buffer);
     }
   }
-  void* data = std::aligned_alloc(kBufferAlignment, class_bytes(size_class));
+  void* data = std::aligned_alloc(kBufferAlignment, (class_bytes(size_class) + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
   if (!data) {
     throw Error({.op = "allocate", .got = "no memory for " + std::to_string(bytes) + " bytes",
                  .expected = "", .advice = "use a smaller batch, or release tensors that are no longer needed"});

@@ -31,6 +31,8 @@ std::vector<Tensor> Op::gradient(const Node&, const Tensor&, const std::vector<b
   return std::vector<Tensor>(wanted.size());
 }
 
+std::string Op::check_message(std::int64_t, std::int64_t value) const { return "the value " + std::to_string(value) + " out of range"; }
+
 Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& shape, DType dtype, Origin origin)
     : op_(std::move(op)),
       count_(static_cast<std::uint32_t>(inputs.size())),

@@ -53,6 +53,9 @@ class Op : public Shared {
   /// The attributes for people: "axes=(0, 2)".
   virtual std::string details() const { return ""; }
 
+  /// What went wrong when a check this op emitted (tile::Builder::check with this id) failed on `value`: the text after "got".
+  virtual std::string check_message(std::int64_t id, std::int64_t value) const;
+
   /// Gradients of the inputs given that of the output, as more graph. `wanted[i]` says which are needed; others may stay empty,
   /// as do those through which nothing flows. The default has no gradient at all.
   virtual std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const;

@@ -197,7 +197,7 @@ void Builder::check(Value condition, Value value, std::int64_t id) {
   const auto shape = tegula::broadcast(condition.shape(), value.shape());
   if (!shape) fail(*this, "assert", to_string(condition.type()) + ", " + to_string(value.type()), "shapes that broadcast");
   if (!value.shape().empty()) value = broadcast(value, *shape);
-  emit(Word::Assert, {}, {broadcast(condition, *shape).id(), value.id()}, id);
+  emit(Word::Assert, {}, {broadcast(condition, *shape).id(), value.id()}, check_scope_ * kCheckIds + id);
 }
 
 // Control.

@@ -56,6 +56,9 @@ class Builder {
   void atomic_add(Value pointer, Value value, Value mask = {});
   /// Where condition is false the launch fails with (id, value).
   void check(Value condition, Value value, std::int64_t id);
+  /// Checks emitted from now on report scope * kCheckIds + id, so that several ops of one program can be told apart.
+  static constexpr std::int64_t kCheckIds = 16;
+  void set_check_scope(std::int64_t scope) { check_scope_ = scope; }
 
   /// Calls body(induction variable, carried) once, to trace it; body returns the next carried values, of the types of the initial
   /// ones. The results are the last ones. begin, end and step (> 0) are integer scalars.
@@ -94,6 +97,7 @@ class Builder {
   std::vector<Region*> open_;
   std::vector<KnownValues> known_{1};  // by hash; one for the program's body and one for each open region
   std::source_location where_{};
+  std::int64_t check_scope_ = 0;
 };
 
 // Elementwise. All operands of one dtype (numbers adapt); tiles broadcast.

@@ -1,0 +1,53 @@
+#pragma once
+// Which items become one tile program.
+//
+// A group has one iteration domain (a shape) and at most one set of reduced axes. Its items are elementwise over the whole domain
+// (Full), reductions along those axes, or elementwise over what is left (Reduced). A value used only inside its group never reaches
+// memory: softmax, a normalisation, a loss with its gradient are one group each.
+//
+// Runs after materialize, because it asks where values lie; before lower, which only has to write down what is decided here.
+
+#include <cstdint>
+
+#include "tegula/compile/passes.h"
+
+namespace tegula::compile {
+
+enum class Space : std::uint8_t { None, Full, Reduced };
+
+/// How an item sits in its group: which domain axis each of its axes runs over (-1: none, the size is 1 or it is broadcast).
+struct Place {
+  int group = -1;
+  Space space = Space::None;
+  std::vector<int> axes;
+};
+
+struct Group {
+  std::vector<int> items;  // in program order
+  Shape domain;
+  Dims reduced;            // sorted domain axes; empty without reductions
+  bool has_reduction = false;
+};
+
+struct Fusion {
+  std::vector<Place> places;  // one per item
+  std::vector<Group> groups;
+  std::vector<bool> stored;   // items whose value must reach memory
+};
+
+Fusion fuse(const Graph& graph, runtime::Device& device);
+
+/// What input `k` of `item` is for the lowering: a value of the same group, or memory, seen along the domain axes.
+struct Operand {
+  enum class Kind : std::uint8_t { Inside, Memory, Scalar, Index } kind = Kind::Memory;
+  int base = -1;     // the item
+  Layout pattern;    // Memory, Index: shape = domain (size 1 on axes it does not run over), strides per domain axis, offset
+};
+Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k);
+
+/// Elements beyond which a program instance that keeps a whole reduced extent to itself is no longer sensible, and the number of
+/// instances from which on a reduction needs no splitting. Fixed numbers: results must not depend on the machine's thread count.
+inline constexpr std::int64_t kLongestReduction = 1 << 18;
+inline constexpr std::int64_t kEnoughInstances = 16;
+
+}  // namespace tegula::compile

@@ -1,0 +1,188 @@
+#include "tegula/compile/group_loops.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+namespace tegula::compile {
+namespace {
+
+int stream_number(LoopNest& nest, const Stream& stream) {
+  const auto found = std::find(nest.streams.begin(), nest.streams.end(), stream);
+  if (found != nest.streams.end()) return static_cast<int>(found - nest.streams.begin());
+  nest.streams.push_back(stream);
+  return static_cast<int>(nest.streams.size()) - 1;
+}
+
+Layout store_pattern(const Plan& plan, const Group& group, int item) {
+  const Layout own = layout_of(plan.graph[item]);
+  const int rank = group.domain.rank();
+  Layout pattern{Dims::filled(rank, 1), Dims::filled(rank, 0), 0};
+  for (int d = 0; d < own.shape.rank(); ++d) {
+    const int axis = plan.fusion.places[static_cast<std::size_t>(item)].axes[static_cast<std::size_t>(d)];
+    if (axis < 0 || own.shape[d] == 1) continue;
+    pattern.shape[axis] = own.shape[d];
+    pattern.strides[axis] = own.strides[d];
+  }
+  return pattern;
+}
+
+// The stream whose memory order the loops follow: a store, or else a load, that runs over every axis.
+int leading_stream(const LoopNest& nest, const Shape& domain) {
+  const int count = static_cast<int>(nest.streams.size());
+  const auto whole = [&](int s) {
+    const Stream& stream = nest.streams[static_cast<std::size_t>(s)];
+    if (stream.kind != Operand::Kind::Memory) return false;
+    for (int i = 0; i < domain.rank(); ++i) {
+      if (domain[i] != 1 && stream.pattern.strides[i] == 0) return false;
+    }
+    return true;
+  };
+  for (int s = nest.loads; s < count; ++s) if (whole(s)) return s;
+  for (int s = 0; s < nest.loads; ++s) if (whole(s)) return s;
+  return -1;
+}
+
+bool mergeable(const Loop& outer, const Loop& inner) {
+  if (outer.reduced != inner.reduced) return false;
+  for (std::size_t s = 0; s < inner.strides.size(); ++s) {
+    if (outer.strides[s] != inner.strides[s] * inner.extent) return false;
+  }
+  return true;
+}
+
+void merge_axes(LoopNest& nest, const Group& group) {
+  std::vector<int> order(static_cast<std::size_t>(group.domain.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  if (const int lead = leading_stream(nest, group.domain); lead >= 0) {
+    const Strides& strides = nest.streams[static_cast<std::size_t>(lead)].pattern.strides;
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
+  }
+  for (int axis : order) {
+    if (group.domain[axis] == 1) continue;
+    Loop next{group.domain[axis], group.reduced.contains(axis), {}};
+    for (const Stream& stream : nest.streams) next.strides.push_back(stream.pattern.strides[axis]);
+    if (!nest.loops.empty() && mergeable(nest.loops.back(), next)) {
+      next.extent *= nest.loops.back().extent;
+      nest.loops.back() = std::move(next);
+    } else {
+      nest.loops.push_back(std::move(next));
+    }
+  }
+}
+
+// A divisor of `extent` near `wanted`, or 1.
+std::int64_t divisor_near(std::int64_t extent, std::int64_t wanted) {
+  for (std::int64_t d = wanted; d <= std::min<std::int64_t>(extent, 8 * wanted); ++d) {
+    if (extent % d == 0) return d;
+  }
+  for (std::int64_t d = std::min(extent, wanted); d > 1; --d) {
+    if (extent % d == 0) return d;
+  }
+  return 1;
+}
+
+}  // namespace
+
+LoopNest make_loop_nest(const Plan& plan, const Group& group) {
+  LoopNest nest;
+  for (int i : group.items) {
+    for (std::size_t k = 0; k < plan.graph[i].inputs.size(); ++k) {
+      const std::pair key(i, static_cast<int>(k));
+      const Operand operand = operand_of(plan.graph, plan.fusion, i, k);
+      nest.operands[key] = operand;
+      if (operand.kind == Operand::Kind::Memory || operand.kind == Operand::Kind::Index) {
+        nest.stream_of[key] = stream_number(nest, {operand.kind, operand.base, operand.pattern, -1});
+      }
+    }
+  }
+  nest.loads = static_cast<int>(nest.streams.size());
+  for (int i : group.items) {
+    if (!plan.fusion.stored[static_cast<std::size_t>(i)]) continue;
+    nest.store_of[i] = static_cast<int>(nest.streams.size());
+    nest.streams.push_back({Operand::Kind::Memory, i, store_pattern(plan, group, i), -1});
+  }
+  merge_axes(nest, group);
+  return nest;
+}
+
+void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
+  const int count = static_cast<int>(nest.loops.size());
+  bool has_reduction = false;
+  for (const Loop& loop : nest.loops) has_reduction = has_reduction || loop.reduced;
+  const auto last_where = [&](bool reduced, int before) {
+    for (int i = before - 1; i >= 0; --i) {
+      if (nest.loops[static_cast<std::size_t>(i)].reduced == reduced) return i;
+    }
+    return -1;
+  };
+  nest.col = count - 1;
+  nest.row = -1;
+  nest.cols = nest.rows = 1;
+  if (nest.col >= 0) {
+    const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
+    if (nest.reduced(nest.col)) {
+      nest.row = last_where(false, nest.col);
+      nest.cols = extent <= tiles.longest_row ? extent : tiles.elements;
+    } else {
+      nest.row = last_where(true, nest.col);
+      if (nest.row < 0) nest.row = last_where(false, nest.col);
+      nest.cols = std::min(extent, has_reduction ? std::min<std::int64_t>(tiles.elements, 256) : tiles.elements);
+      if (count == 1) nest.cols = tiles.elements;
+    }
+    nest.cols = std::max<std::int64_t>(1, nest.cols);
+  }
+  if (nest.row >= 0) {
+    const std::int64_t fit = std::max<std::int64_t>(1, tiles.elements / nest.cols);
+    nest.rows = std::max<std::int64_t>(1, std::min(nest.loops[static_cast<std::size_t>(nest.row)].extent, fit));
+  }
+  nest.chunks = nest.instances = 1;
+  for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);
+}
+
+bool split_reduction(Plan& plan, const Group& group, LoopNest& nest) {
+  if (nest.chunks < 8 || nest.instances >= kEnoughInstances || nest.instances == 0) return false;
+  std::size_t outer = 0;
+  while (!nest.loops[outer].reduced) ++outer;
+  const std::int64_t wanted = std::min(nest.chunks / 4, (2 * kEnoughInstances + nest.instances - 1) / nest.instances);
+  const std::int64_t splits = divisor_near(nest.loops[outer].extent, std::max<std::int64_t>(wanted, 2));
+  if (splits < 2) return false;
+  Loop kept = nest.loops[outer];
+  nest.loops[outer].extent /= splits;
+  kept.reduced = false;
+  kept.extent = splits;
+  for (auto& stride : kept.strides) stride *= nest.loops[outer].extent;
+  nest.loops.insert(nest.loops.begin(), kept);  // outermost: kept loops are numbered from the program id, inner ones first
+  for (int i : group.items) {
+    const Item& item = plan.graph[i];
+    if (item.role() != Role::Reduce) continue;
+    plan.scratch_bytes.push_back(static_cast<std::size_t>(numel(item.shape) * splits) * size_of(tile::compute_type(item.dtype)));
+    nest.part_of[i] = static_cast<int>(nest.streams.size());
+    nest.streams.push_back({Operand::Kind::Memory, i, {}, static_cast<int>(plan.scratch_bytes.size()) - 1});
+    // The parts of one split are dense over the kept loops, in their order.
+    std::int64_t stride = 1;
+    for (std::size_t l = nest.loops.size(); l-- > 1;) {
+      nest.loops[l].strides.push_back(nest.loops[l].reduced ? 0 : stride);
+      if (!nest.loops[l].reduced) stride *= nest.loops[l].extent;
+    }
+    nest.loops[0].strides.push_back(stride);
+  }
+  return true;
+}
+
+LoopNest combining_nest(const LoopNest& nest) {
+  LoopNest out = nest;
+  out.loops.clear();
+  Loop split = nest.loops[0];
+  split.reduced = true;
+  for (std::size_t s = 0; s < split.strides.size(); ++s) {
+    if (nest.streams[s].scratch < 0) split.strides[s] = 0;
+  }
+  out.loops.push_back(std::move(split));
+  for (std::size_t l = 1; l < nest.loops.size(); ++l) {
+    if (!nest.loops[l].reduced) out.loops.push_back(nest.loops[l]);
+  }
+  return out;
+}
+
+}  // namespace tegula::compile

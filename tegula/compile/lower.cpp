@@ -1,0 +1,183 @@
+// From groups, calls and kernels to steps in an order that respects the data flow.
+
+#include <algorithm>
+#include <queue>
+
+#include "tegula/compile/plan.h"
+#include "tegula/core/error.h"
+#include "tegula/runtime/kernel_cache.h"
+#include "tegula/tile/kernel_context.h"
+
+namespace tegula::compile {
+namespace {
+
+/// A group, or an item that is a call or has kernels of its own.
+struct Unit {
+  int group = -1, item = -1;
+  int last = 0;               // its last item: program order decides among units that are ready
+  std::vector<int> before;    // units it needs
+  std::vector<int> after;
+  int missing = 0;
+};
+
+class Orderer {
+ public:
+  explicit Orderer(const Plan& plan) : plan_(plan), unit_of_(plan.graph.items.size(), -1) {
+    for (int g = 0; g < static_cast<int>(plan.fusion.groups.size()); ++g) {
+      const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
+      if (items.empty()) continue;
+      for (int i : items) unit_of_[static_cast<std::size_t>(i)] = static_cast<int>(units_.size());
+      units_.push_back({g, -1, items.back(), {}, {}, 0});
+    }
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      if (plan.graph[i].role() != Role::Library && plan.graph[i].role() != Role::Kernel) continue;
+      unit_of_[static_cast<std::size_t>(i)] = static_cast<int>(units_.size());
+      units_.push_back({-1, i, i, {}, {}, 0});
+    }
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      if (unit_of_[static_cast<std::size_t>(i)] >= 0) {
+        for (int input : plan.graph[i].inputs) depend(unit_of_[static_cast<std::size_t>(i)], input);
+      }
+    }
+  }
+
+  std::vector<Unit> run() {
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      auto& before = units_[u].before;
+      std::sort(before.begin(), before.end());
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+      units_[u].missing = static_cast<int>(before.size());
+      for (int b : before) units_[static_cast<std::size_t>(b)].after.push_back(static_cast<int>(u));
+    }
+    using Entry = std::pair<int, int>;  // (last item, unit)
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      if (units_[u].missing == 0) ready.push({units_[u].last, static_cast<int>(u)});
+    }
+    std::vector<Unit> order;
+    while (!ready.empty()) {
+      const int u = ready.top().second;
+      ready.pop();
+      order.push_back(units_[static_cast<std::size_t>(u)]);
+      for (int a : units_[static_cast<std::size_t>(u)].after) {
+        if (--units_[static_cast<std::size_t>(a)].missing == 0) ready.push({units_[static_cast<std::size_t>(a)].last, a});
+      }
+    }
+    if (order.size() != units_.size()) {
+      throw Error({.op = "compile", .got = "groups that wait for each other", .expected = "an order to run them in", .advice = "this is a bug in Tegula"});
+    }
+    return order;
+  }
+
+ private:
+  void depend(int unit, int item) {
+    if (plan_.graph[item].role() == Role::View) {
+      for (int input : plan_.graph[item].inputs) depend(unit, input);
+    } else if (const int producer = unit_of_[static_cast<std::size_t>(item)]; producer >= 0 && producer != unit) {
+      units_[static_cast<std::size_t>(unit)].before.push_back(producer);
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<int> unit_of_;
+  std::vector<Unit> units_;
+};
+
+Reference value_reference(const Plan& plan, int input) {
+  const Access access = access_of(plan.graph, input);
+  const auto bytes = access.layout.offset * static_cast<std::int64_t>(size_of(plan.graph[access.base].dtype));
+  return {Reference::Kind::Value, access.base, bytes, 0};
+}
+
+void lower_call(Plan& plan, int i, runtime::Device& device) {
+  const Item& item = plan.graph[i];
+  const auto& op = item.as<LibraryOp>();
+  Step step;
+  std::vector<Layout> layouts;
+  std::vector<Shape> shapes;
+  for (int input : item.inputs) {
+    const Access access = access_of(plan.graph, input);
+    Layout layout = access.layout;
+    layout.offset = 0;
+    layouts.push_back(layout);
+    shapes.push_back(layout.shape);
+    step.buffers.push_back(value_reference(plan, input));
+    step.reads.push_back(access.base);
+    step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
+  }
+  step.buffers.push_back({Reference::Kind::Value, i, 0, 0});
+  step.writes.push_back(i);
+  step.bytes += static_cast<double>(bytes_of(item));
+  step.operations = op.operations(shapes, item.shape);
+  step.origin = item.origin;
+  step.call = op.prepare(device, layouts, layout_of(item), item.dtype, item.epilogue);
+  step.name = std::string(op.name()) + " [" + step.call->describe() + "]";
+  if (const std::size_t bytes = step.call->scratch_bytes(); bytes > 0) {
+    step.scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
+    plan.scratch_bytes.push_back(bytes);
+  }
+  plan.steps.push_back(std::move(step));
+}
+
+void lower_kernel(Plan& plan, int i, runtime::Device& device) {
+  const Item& item = plan.graph[i];
+  std::vector<KernelContext::Operand> inputs;
+  for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
+  KernelContext context(std::move(inputs), {item.shape, item.dtype}, device.tiles().elements);
+  item.as<KernelOp>().lower(context);
+  std::vector<int> scratch;
+  for (auto bytes : context.scratch_bytes()) {
+    scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
+    plan.scratch_bytes.push_back(static_cast<std::size_t>(bytes));
+  }
+  for (auto& launch : context.launches()) {
+    Step step;
+    step.name = launch.program.name;
+    LaunchSet set{{}, launch.grid};
+    for (const KernelArgument& argument : launch.arguments) {
+      using Kind = KernelArgument::Kind;
+      switch (argument.kind) {
+        case Kind::Input: set.arguments.push_back(value_reference(plan, item.inputs[static_cast<std::size_t>(argument.index)])); break;
+        case Kind::Output: set.arguments.push_back({Reference::Kind::Value, i, 0, 0}); break;
+        case Kind::Scratch: set.arguments.push_back({Reference::Kind::Scratch, scratch[static_cast<std::size_t>(argument.index)], 0, 0}); break;
+        case Kind::Integer: set.arguments.push_back({Reference::Kind::Integer, -1, argument.integer, 0}); break;
+        case Kind::Real: set.arguments.push_back({Reference::Kind::Real, -1, 0, argument.real}); break;
+      }
+    }
+    // Every launch is taken to read all inputs and to continue the output, so that none is moved past another.
+    for (int input : item.inputs) step.reads.push_back(access_of(plan.graph, input).base);
+    step.writes.push_back(i);
+    step.scratch = scratch;
+    step.sets.push_back(std::move(set));
+    step.program = std::move(launch.program);
+    step.structure = tile::structure(step.program);
+    step.origin = item.origin;
+    step.bytes = static_cast<double>(bytes_of(item));
+    for (int input : item.inputs) step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
+    step.operations = static_cast<double>(numel(item.shape)) * 4;
+    step.check_item = i;
+    for (const auto& instruction : step.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
+    plan.steps.push_back(std::move(step));
+  }
+}
+
+}  // namespace
+
+std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(item.shape)) * size_of(item.dtype); }
+
+void lower(Plan& plan, runtime::Device& device) {
+  for (const Unit& unit : Orderer(plan).run()) {
+    if (unit.group >= 0) lower_group(plan, unit.group, device);
+    else if (numel(plan.graph[unit.item].shape) == 0) continue;
+    else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, device);
+    else lower_kernel(plan, unit.item, device);
+  }
+}
+
+void compile_kernels(Plan& plan, runtime::Device& device) {
+  for (Step& step : plan.steps) {
+    if (!step.call) step.kernel = runtime::compiled(device, step.program, step.structure);
+  }
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,155 @@
+// Where values live: results in buffers of their own, Variables in place, everything else in one arena with reuse.
+
+#include <algorithm>
+#include <map>
+
+#include "tegula/compile/plan.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::size_t kAlignment = kBufferAlignment;
+std::size_t aligned(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// A stretch of the arena in use from one step to another.
+struct Block {
+  std::size_t bytes = 0;
+  int first = 0, last = 0;
+  std::size_t offset = 0;
+};
+
+class Planner {
+ public:
+  explicit Planner(Plan& plan) : plan_(plan), graph_(plan.graph) {
+    const auto count = graph_.items.size();
+    written_.assign(count, -1);
+    last_read_.assign(count, -1);
+    for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
+      for (int i : plan.steps[static_cast<std::size_t>(s)].writes) {
+        if (written_[static_cast<std::size_t>(i)] < 0) written_[static_cast<std::size_t>(i)] = s;
+        touch(i, s);
+      }
+      for (int i : plan.steps[static_cast<std::size_t>(s)].reads) touch(i, s);
+      if (plan.steps[static_cast<std::size_t>(s)].checks) last_check_ = s;
+    }
+  }
+
+  void run() {
+    plan_.storage.assign(graph_.items.size(), {});
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (graph_[i].role() == Role::Leaf) storage(i) = {Storage::Kind::Leaf, graph_[i].slot, 0};
+    }
+    for (std::size_t o = 0; o < graph_.outputs.size(); ++o) storage(graph_.outputs[o]) = {Storage::Kind::Output, static_cast<int>(o), 0};
+    for (std::size_t u = 0; u < graph_.updates.size(); ++u) place_update(static_cast<int>(u));
+    place_arena();
+  }
+
+ private:
+  Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
+  void touch(int item, int step) { last_read_[static_cast<std::size_t>(item)] = std::max(last_read_[static_cast<std::size_t>(item)], step); }
+
+  static std::size_t count(const std::vector<int>& list, int item) { return static_cast<std::size_t>(std::count(list.begin(), list.end(), item)); }
+
+  // Whether `item` may be written where `old` lies: nobody reads `old` later, and the writing step only element by element before.
+  bool may_replace(int item, int old) const {
+    const int step = written_[static_cast<std::size_t>(item)];
+    if (step < 0 || last_read_[static_cast<std::size_t>(old)] > step) return false;
+    const Step& writer = plan_.steps[static_cast<std::size_t>(step)];
+    const std::size_t reads = count(writer.reads, old);
+    if (reads == 0) return true;
+    const bool alike = std::find(writer.in_place.begin(), writer.in_place.end(), std::pair(item, old)) != writer.in_place.end();
+    return reads == 1 && alike;
+  }
+
+  // A Variable is written where it lives, unless its old value is still needed or a check could still fail.
+  void place_update(int u) {
+    const auto& update = graph_.updates[static_cast<std::size_t>(u)];
+    int leaf = -1;
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (graph_[i].role() == Role::Leaf && graph_[i].slot == update.leaf) leaf = i;
+    }
+    const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
+    const bool after_checks = written_[static_cast<std::size_t>(update.item)] > last_check_;
+    if (dense && after_checks && (leaf < 0 || may_replace(update.item, leaf))) storage(update.item) = {Storage::Kind::Update, u, 0};
+    else plan_.late_updates.emplace_back(u, update.item);
+  }
+
+  void place_arena() {
+    std::vector<Block> blocks;
+    std::map<int, std::size_t> block_of;  // item -> block
+    const int end = static_cast<int>(plan_.steps.size());
+    for (int s = 0; s < end; ++s) {
+      Step& step = plan_.steps[static_cast<std::size_t>(s)];
+      for (int item : step.writes) {
+        if (storage(item).kind != Storage::Kind::None || written_[static_cast<std::size_t>(item)] != s || block_of.contains(item)) continue;
+        const std::size_t bytes = aligned(bytes_of(graph_[item]));
+        const bool late = std::any_of(plan_.late_updates.begin(), plan_.late_updates.end(), [&](const auto& l) { return l.second == item; });
+        const int last = late ? end : last_read_[static_cast<std::size_t>(item)];
+        bool placed = false;
+        for (const auto& [out, in] : step.in_place) {
+          if (out != item || !block_of.contains(in) || last_read_[static_cast<std::size_t>(in)] != s || !may_replace(item, in)) continue;
+          Block& block = blocks[block_of.at(in)];
+          if (block.bytes != bytes || taken_.contains(in)) continue;
+          taken_[in] = true;
+          block.last = std::max(block.last, last);
+          block_of[item] = block_of.at(in);
+          placed = true;
+          break;
+        }
+        if (placed) continue;
+        block_of[item] = blocks.size();
+        blocks.push_back({bytes, s, last, 0});
+      }
+    }
+    std::vector<std::size_t> scratch_block;
+    for (std::size_t b = 0; b < plan_.scratch_bytes.size(); ++b) {
+      Block block{aligned(plan_.scratch_bytes[b]), end, 0, 0};
+      for (int s = 0; s < end; ++s) {
+        if (count(plan_.steps[static_cast<std::size_t>(s)].scratch, static_cast<int>(b)) == 0) continue;
+        block.first = std::min(block.first, s);
+        block.last = std::max(block.last, s);
+      }
+      scratch_block.push_back(blocks.size());
+      blocks.push_back(block);
+    }
+    assign_offsets(blocks);
+    for (const auto& [item, block] : block_of) storage(item) = {Storage::Kind::Arena, 0, blocks[block].offset};
+    for (std::size_t b : scratch_block) plan_.scratch_offsets.push_back(blocks[b].offset);
+  }
+
+  // Largest first, each at the lowest offset where it meets no block alive at the same time.
+  void assign_offsets(std::vector<Block>& blocks) {
+    std::vector<Block*> order;
+    for (Block& block : blocks) order.push_back(&block);
+    std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
+    std::vector<Block*> placed;
+    for (Block* block : order) {
+      std::vector<std::pair<std::size_t, std::size_t>> busy;
+      for (const Block* other : placed) {
+        if (other->first <= block->last && block->first <= other->last) busy.emplace_back(other->offset, other->offset + other->bytes);
+      }
+      std::sort(busy.begin(), busy.end());
+      std::size_t at = 0;
+      for (const auto& [begin, finish] : busy) {
+        if (at + block->bytes <= begin) break;
+        at = std::max(at, finish);
+      }
+      block->offset = at;
+      plan_.arena_bytes = std::max(plan_.arena_bytes, at + block->bytes);
+      placed.push_back(block);
+    }
+  }
+
+  Plan& plan_;
+  const Graph& graph_;
+  std::vector<int> written_;    // step that first writes an item
+  std::vector<int> last_read_;  // last step that reads or writes it
+  int last_check_ = -1;
+  std::map<int, bool> taken_;   // items whose place another took
+};
+
+}  // namespace
+
+void plan_memory(Plan& plan) { Planner(plan).run(); }
+
+}  // namespace tegula::compile

@@ -1,0 +1,82 @@
+#pragma once
+// The plan: steps in order, and where each value lives. What lower makes, schedule and memory refine, and executable runs.
+
+#include <memory>
+
+#include "tegula/compile/fuse.h"
+#include "tegula/tile/ir.h"
+
+namespace tegula::compile {
+
+/// What one argument of a launch or call refers to.
+struct Reference {
+  enum class Kind : std::uint8_t { Value /* a stored item or leaf */, Scratch, Constant, Integer, Real } kind = Kind::Value;
+  int index = -1;            // item, scratch buffer or constant
+  std::int64_t integer = 0;  // Integer; for Value the offset in bytes
+  double real = 0;
+};
+
+struct LaunchSet {
+  std::vector<Reference> arguments;
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+};
+
+struct Step {
+  std::string name;                          // for people
+  // A launch …
+  std::shared_ptr<const runtime::Kernel> kernel;
+  tile::Program program;
+  Words structure;                           // of the program; equal structures may share a launch
+  std::vector<LaunchSet> sets;
+  // … or a call.
+  std::unique_ptr<runtime::Call> call;
+  std::vector<Reference> buffers;
+
+  std::vector<int> reads, writes;            // items
+  std::vector<int> scratch;                  // scratch buffers used
+  std::vector<std::pair<int, int>> in_place; // (written item, read item) that may share memory: read only where and before it is written
+  double bytes = 0, operations = 0;          // what the step must move and do
+  bool checks = false;                       // may fail: comes before any state is changed
+  int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
+  Origin origin;
+  int threads = 1;
+  bool streaming = false;
+};
+
+/// Where a value lives while the plan runs.
+struct Storage {
+  enum class Kind : std::uint8_t { None, Leaf, Arena, Output, Update } kind = Kind::None;
+  int index = 0;             // Leaf, Output, Update: which
+  std::size_t offset = 0;    // Arena
+};
+
+struct Plan {
+  Graph graph;
+  Fusion fusion;
+  std::vector<Step> steps;
+  std::vector<std::size_t> scratch_bytes;
+  // After memory planning:
+  std::vector<Storage> storage;              // per item
+  std::vector<std::size_t> scratch_offsets;
+  std::size_t arena_bytes = 0;
+  std::vector<std::pair<int, int>> late_updates;  // (update, item): computed in the arena, copied into the Variable at the end
+};
+
+/// Bytes of a stored item.
+std::size_t bytes_of(const Item& item);
+
+/// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
+void lower_group(Plan& plan, int group, runtime::Device& device);
+/// All steps in an order that respects the data flow, checks before state.
+void lower(Plan& plan, runtime::Device& device);
+void compile_kernels(Plan& plan, runtime::Device& device);
+/// Launches of equal programs that do not depend on each other become one.
+void merge_launches(Plan& plan);
+/// Threads and streaming stores for each step, from the work it does.
+void assign_threads(Plan& plan, runtime::Device& device);
+/// Arena offsets with reuse, in-place results, Variables written where they live.
+void plan_memory(Plan& plan);
+
+std::string to_string(const Plan& plan);
+
+}  // namespace tegula::compile
