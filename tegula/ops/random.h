@@ -1,0 +1,66 @@
+#pragma once
+// Random numbers from Philox 4x32-10 (Salmon et al., SC 2011): the word at a position of a seed's stream is the same on every device.
+// Integers and uniforms agree bit for bit between devices, normals within 2 ulp.
+
+#include "tegula/graph/variable.h"
+
+namespace tegula {
+
+/// A stream of random words and a position in it. Both are Variables, so a jit-ed function captures them and every call draws anew.
+/// A copy continues from the same place on its own.
+class Generator {
+ public:
+  using Location = std::source_location;
+  explicit Generator(std::uint64_t seed = 0, Location where = Location::current());
+
+  /// Restarts the stream of `seed`.
+  void manual_seed(std::uint64_t seed, Location where = Location::current());
+  /// Takes `words` 32-bit words: the position of the first, i64, rank 0.
+  Tensor draw(std::int64_t words, Location where = Location::current());
+  Tensor seed(Location where = Location::current()) const { return seed_.read(where); }
+
+  /// Fields for state_dict and checkpoints.
+  Variable& seed_variable() { return seed_; }
+  Variable& counter_variable() { return counter_; }
+
+ private:
+  Variable seed_, counter_;
+};
+
+/// The generator of this thread: seed 0 until manual_seed. Threads with the same seed draw the same numbers.
+Generator& default_generator();
+/// Seeds the generator of this thread.
+void manual_seed(std::uint64_t seed, std::source_location where = std::source_location::current());
+
+struct RandomOptions {
+  DType dtype = DType::f32;
+  Generator* generator = nullptr;  // null: the default one
+};
+
+/// i32 words, all 2^32 values equally likely.
+Tensor random_bits(const Shape& shape, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+/// In [low, high): 24 random bits for f32 and the halves, 53 for f64.
+Tensor uniform(const Shape& shape, double low = 0, double high = 1, const RandomOptions& options = {},
+               std::source_location where = std::source_location::current());
+/// Gaussian, by Box and Muller (1958).
+Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, const RandomOptions& options = {},
+              std::source_location where = std::source_location::current());
+/// Gaussian, restricted to [low, high] (in units of x, not of the deviation), by inversion.
+Tensor truncated_normal(const Shape& shape, double mean = 0, double deviation = 1, double low = -2, double high = 2,
+                        const RandomOptions& options = {}, std::source_location where = std::source_location::current());
+/// Exponential with density rate * exp(-rate * x).
+Tensor exponential(const Shape& shape, double rate = 1, const RandomOptions& options = {},
+                   std::source_location where = std::source_location::current());
+/// i64 in [low, high), high - low at most 2^53.
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator* generator = nullptr,
+               std::source_location where = std::source_location::current());
+/// true with probability p, a number or a tensor that broadcasts to `shape`.
+Tensor bernoulli(Arg p, const Shape& shape, Generator* generator = nullptr);
+/// true with the probability in each element of p.
+Tensor bernoulli(Arg p, Generator* generator = nullptr);
+/// (n) i64: 0 … n-1 in random order.
+Tensor permutation(std::int64_t n, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+/// x with its slices along axis 0 in random order.
+Tensor shuffle(Arg x, Generator* generator = nullptr);
+
+}  // namespace tegula
