@@ -1,0 +1,141 @@
+#include "tegula/graph/evaluate.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "tegula/compile/cache.h"
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
+
+namespace tegula {
+namespace {
+
+thread_local std::size_t pending_nodes = 0;
+std::atomic<std::size_t> pending_bound{100'000};
+
+std::atomic<int>& eager_state() {
+  static std::atomic<int> state{std::getenv("TEGULA_EAGER") && std::strcmp(std::getenv("TEGULA_EAGER"), "0") != 0 ? 1 : 0};
+  return state;
+}
+
+// The nodes evaluated last keep their history, so that `grad` still works after a look at the loss. A write to a Variable ends that.
+class History {
+ public:
+  void remember(const Ref<Node>& node) {
+    if (node->inputs().empty()) return;
+    if (ring_[next_]) ring_[next_]->forget();
+    ring_[next_] = node;
+    next_ = (next_ + 1) % ring_.size();
+  }
+  void forget() {
+    for (auto& node : ring_) {
+      if (node) node->forget();
+      node = nullptr;
+    }
+  }
+
+ private:
+  std::array<Ref<Node>, 16> ring_;
+  std::size_t next_ = 0;
+};
+thread_local History history;
+
+// Values that need no program: a view of a value, a number.
+bool settle_directly(Node& node) {
+  if (node.op().role() == Role::View && node.input(0).has_value()) {
+    if (const auto layout = static_cast<const ViewOp&>(node.op()).apply(node.input(0).layout())) {
+      node.set_value(node.input(0).buffer(), *layout);
+      return true;
+    }
+  }
+  if (node.op().role() == Role::Scalar) {
+    HostArray array = HostArray::empty(node.dtype(), {});
+    const double value = static_cast<const ScalarOp&>(node.op()).value();
+    visit(node.dtype(), [&](auto zero) { array.values<decltype(zero)>()[0] = from_double<decltype(zero)>(value); });
+    node.set_value(array.buffer, Layout::dense({}));
+    return true;
+  }
+  return false;
+}
+
+[[noreturn]] void throw_unbound(const Node& node, const std::source_location& where) {
+  throw Error({.op = "evaluate", .got = "a tensor of the jit-ed function at " + to_string(node.origin().where) + ", outside of it",
+               .expected = "tensors that have a value or can be computed",
+               .advice = "return the tensor from the function; those it leaves elsewhere have no value", .where = where});
+}
+
+void run(const std::vector<Ref<Node>>& roots, const std::source_location& where) {
+  std::vector<const Node*> pointers;
+  for (const auto& root : roots) pointers.push_back(root.get());
+  const compile::Reading reading = compile::read(pointers);
+  for (const Node* leaf : reading.leaves) {
+    if (!leaf->has_value()) throw_unbound(*leaf, where);
+  }
+  runtime::Device& device = compile::default_device();
+  const auto executable = compile::cached(reading.key, [&] { return compile::compile(compile::flatten(reading, pointers, {}), device); });
+
+  std::vector<void*> leaves, outputs;
+  for (const Node* leaf : reading.leaves) leaves.push_back(leaf->data());
+  std::vector<Ref<Buffer>> buffers;
+  for (const auto& root : roots) {
+    buffers.push_back(device.allocate(static_cast<std::size_t>(numel(root->shape())) * size_of(root->dtype())));
+    outputs.push_back(buffers.back()->data());
+  }
+  {
+    std::scoped_lock lock(executable->mutex());
+    executable->run({.leaves = leaves, .constants = reading.constants, .outputs = outputs, .updates = {}});
+  }
+  for (std::size_t i = 0; i < roots.size(); ++i) roots[i]->set_value(std::move(buffers[i]), Layout::dense(roots[i]->shape()));
+}
+
+}  // namespace
+
+std::vector<Ref<Cell>>& pending_writes() {
+  thread_local std::vector<Ref<Cell>> cells;
+  return cells;
+}
+
+void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where) {
+  refuse_in_trace("evaluate", where);
+  const auto cells = std::exchange(pending_writes(), {});
+  std::vector<Ref<Node>> roots, all(nodes.begin(), nodes.end());
+  for (const auto& cell : cells) all.push_back(cell->value().node());
+  for (const auto& node : all) {
+    if (node->has_value() || std::find(roots.begin(), roots.end(), node) != roots.end()) continue;
+    if (!settle_directly(*node)) roots.push_back(node);
+  }
+  pending_nodes = 0;
+  try {
+    if (!roots.empty()) run(roots, where);
+  } catch (...) {
+    // The writes stay pending: a failed evaluation changes nothing.
+    pending_writes().insert(pending_writes().end(), cells.begin(), cells.end());
+    throw;
+  }
+  if (cells.empty()) {
+    for (const auto& node : roots) history.remember(node);
+  } else {
+    history.forget();
+    for (const auto& node : all) node->forget();
+  }
+}
+
+void note_new_node(Node& node) {
+  if (Trace::current()) return;
+  if (++pending_nodes <= pending_bound.load(std::memory_order_relaxed) && !eager_state().load(std::memory_order_relaxed)) return;
+  const Ref<Node> nodes[] = {Ref<Node>(&node)};
+  const bool flush = !eager();
+  evaluate(nodes, node.origin().where);
+  if (flush) node.forget();
+}
+
+void set_pending_bound(std::size_t nodes) { pending_bound = nodes; }
+bool eager() { return eager_state().load(std::memory_order_relaxed) != 0; }
+void set_eager(bool on) { eager_state() = on ? 1 : 0; }
+
+}  // namespace tegula

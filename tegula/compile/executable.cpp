@@ -1,0 +1,111 @@
+#include "tegula/compile/executable.h"
+
+#include <cstring>
+
+#include "tegula/core/error.h"
+#include "tegula/tile/builder.h"
+
+namespace tegula::compile {
+
+Executable::Executable(Plan plan, runtime::Device& device) : plan_(std::move(plan)), device_(device) {
+  arena_ = device_.allocate(plan_.arena_bytes);
+  prepare();
+}
+
+// Everything that stays is written now; what changes is remembered as patches.
+void Executable::prepare() {
+  std::size_t count = 0;
+  for (const Step& step : plan_.steps) {
+    for (const LaunchSet& set : step.sets) count += set.arguments.size();
+  }
+  arguments_.resize(count);
+  prepared_.resize(plan_.steps.size());
+  runtime::Argument* next = arguments_.data();
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    const Step& step = plan_.steps[s];
+    Prepared& prepared = prepared_[s];
+    for (const LaunchSet& set : step.sets) {
+      prepared.sets.push_back({next, set.grid});
+      for (const Reference& reference : set.arguments) {
+        switch (reference.kind) {
+          case Reference::Kind::Integer: next->integer = reference.integer; break;
+          case Reference::Kind::Real: next->real = reference.real; break;
+          case Reference::Kind::Constant: patches_.push_back({next, reference}); break;
+          default:
+            next->pointer = fixed_address(reference);
+            if (!next->pointer) patches_.push_back({next, reference});
+        }
+        ++next;
+      }
+    }
+    if (!step.call) continue;
+    prepared.buffers.resize(step.buffers.size());
+    for (std::size_t b = 0; b < step.buffers.size(); ++b) {
+      prepared.buffers[b] = fixed_address(step.buffers[b]);
+      if (!prepared.buffers[b]) buffer_patches_.push_back({&prepared.buffers[b], step.buffers[b]});
+    }
+    if (!step.scratch.empty()) prepared.scratch = fixed_address({Reference::Kind::Scratch, step.scratch[0], 0, 0});
+  }
+}
+
+// The address of what lies in the arena; null for what is bound at each run.
+void* Executable::fixed_address(const Reference& reference) const {
+  auto* arena = static_cast<std::byte*>(arena_->data());
+  if (reference.kind == Reference::Kind::Scratch) return arena + plan_.scratch_offsets[static_cast<std::size_t>(reference.index)];
+  const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
+  return storage.kind == Storage::Kind::Arena ? arena + storage.offset + reference.integer : nullptr;
+}
+
+void* Executable::address(const Reference& reference, const Bindings& bindings) const {
+  const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
+  const auto index = static_cast<std::size_t>(storage.index);
+  void* base = nullptr;
+  switch (storage.kind) {
+    case Storage::Kind::Leaf: base = bindings.leaves[index]; break;
+    case Storage::Kind::Output: base = bindings.outputs[index]; break;
+    case Storage::Kind::Update: base = bindings.updates[index]; break;
+    default: return nullptr;  // an empty value that no step computes
+  }
+  return static_cast<std::byte*>(base) + reference.integer;
+}
+
+void Executable::run(const Bindings& bindings) {
+  for (const Patch& patch : patches_) {
+    if (patch.reference.kind == Reference::Kind::Constant) {
+      const auto slot = static_cast<std::size_t>(patch.reference.index);
+      if (is_float(plan_.graph.constants[slot])) patch.argument->real = bindings.constants[slot];
+      else patch.argument->integer = static_cast<std::int64_t>(bindings.constants[slot]);
+    } else {
+      patch.argument->pointer = address(patch.reference, bindings);
+    }
+  }
+  for (const BufferPatch& patch : buffer_patches_) *patch.buffer = address(patch.reference, bindings);
+
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    const Step& step = plan_.steps[s];
+    const Prepared& prepared = prepared_[s];
+    if (step.call) {
+      step.call->run(prepared.buffers, prepared.scratch, step.threads);
+      continue;
+    }
+    runtime::Failure failure;
+    step.kernel->launch(prepared.sets, {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
+    if (step.checks && failure.id >= 0) throw_check(step, failure);
+  }
+  for (const auto& [update, item] : plan_.late_updates) {
+    const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
+    if (!from) from = fixed_address({Reference::Kind::Value, item, 0, 0});
+    std::memcpy(bindings.updates[static_cast<std::size_t>(update)], from, bytes_of(plan_.graph[item]));
+  }
+}
+
+void Executable::throw_check(const Step& step, const runtime::Failure& failure) const {
+  const int number = step.check_item >= 0 ? step.check_item : static_cast<int>(failure.id / tile::Builder::kCheckIds);
+  const Item& item = plan_.graph[number];
+  throw Error({.op = std::string(item.op->name()),
+               .got = item.op->check_message(failure.id % tile::Builder::kCheckIds, failure.value),
+               .advice = "check the data that was passed in",
+               .where = item.origin.where});
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,342 @@
+#include "tegula/compile/jit.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <typeinfo>
+#include <unordered_set>
+
+#include "tegula/compile/executable.h"
+#include "tegula/compile/cache.h"
+#include "tegula/core/error.h"
+#include "tegula/core/warning.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::size_t kMaxExecutables = 8;
+
+/// Where a leaf of the traced graph gets its memory from at a call.
+struct Source {
+  enum class Kind : std::uint8_t { Argument, Cell, Captured } kind;
+  int index = 0;        // Argument, Cell
+  Ref<Node> captured;   // a tensor from outside: a constant
+  bool operator==(const Source&) const = default;
+};
+
+/// One trace, as far as it must agree with the next.
+struct Recorded {
+  Reading reading;
+  std::vector<Source> sources;         // per leaf
+  std::vector<Ref<Cell>> cells;
+  std::vector<Trace::Guard> guards;
+  std::vector<Ref<Node>> outputs;
+  std::vector<Ref<Node>> updates;      // new values, in the order of updated_cells
+  std::vector<int> updated_cells;      // indices into cells
+  std::vector<Ref<Node>> placeholders; // of the updated cells
+  std::vector<Ref<Node>> keep;         // what reading points into
+};
+
+struct Entry {
+  Words signature;
+  Recorded recorded;
+  std::unique_ptr<Executable> executable;
+  std::uint64_t calls = 0, last_use = 0;
+  // Buffers reused from call to call, so that a replay allocates nothing.
+  std::vector<void*> leaves, outputs, updates;
+  std::vector<Ref<Buffer>> fresh;
+};
+
+bool holds(const std::vector<Trace::Guard>& guards) {
+  return std::all_of(guards.begin(), guards.end(), [](const auto& guard) { return *guard.flag == guard.value; });
+}
+
+void signature_of(std::span<const Tensor> arguments, Words& out) {
+  out.clear();
+  for (const Tensor& argument : arguments) {
+    out.push_back(static_cast<std::uint64_t>(argument.dtype()) << 8 | static_cast<std::uint64_t>(argument.shape().rank()));
+    for (auto size : argument.shape()) out.push_back(static_cast<std::uint64_t>(size));
+  }
+}
+
+// Nodes from before the trace that have no value yet: they are computed now and become constants.
+std::vector<Ref<Node>> unevaluated_captures(const std::vector<Ref<Node>>& roots, std::uint32_t trace) {
+  std::vector<Ref<Node>> out, stack(roots);
+  std::unordered_set<const Node*> seen;
+  while (!stack.empty()) {
+    const Ref<Node> node = stack.back();
+    stack.pop_back();
+    if (node->has_value() || !seen.insert(node.get()).second) continue;
+    if (node->trace() != trace) {
+      out.push_back(node);
+      continue;
+    }
+    for (const auto& input : node->inputs()) stack.push_back(input);
+  }
+  return out;
+}
+
+std::string line_of(const Node& node) {
+  const std::string place = tegula::to_string(node.origin().where);
+  return std::string(node.op().name()) + (place.empty() ? "" : " at " + place);
+}
+
+bool same_node(const Node& a, const Node& b) {
+  if (typeid(a.op()) != typeid(b.op()) || a.dtype() != b.dtype() || !(a.shape() == b.shape()) || a.inputs().size() != b.inputs().size()) return false;
+  Words x, y;
+  a.op().attributes(x);
+  b.op().attributes(y);
+  return x == y;
+}
+
+// Throws when two traces of one signature differ, naming the first line of each at which they do.
+void require_equal(const Recorded& first, const Recorded& second, const std::source_location& where) {
+  const auto differ = [&](const std::string& was, const std::string& is) {
+    throw Error({.op = "jit", .got = "a function that did not build the same graph twice: first " + was + ", then " + is,
+                 .expected = "the same ops and constants at every call with one signature",
+                 .advice = "make what changes an argument, a Variable or a Flag", .where = where});
+  };
+  const auto& a = first.reading;
+  const auto& b = second.reading;
+  for (std::size_t i = 0; i < std::min(a.order.size(), b.order.size()); ++i) {
+    if (!same_node(*a.order[i], *b.order[i])) differ(line_of(*a.order[i]), line_of(*b.order[i]));
+  }
+  if (a.order.size() != b.order.size() || a.key != b.key) {
+    differ(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected");
+  }
+  for (std::size_t i = 0; i < a.constants.size(); ++i) {
+    if (std::memcmp(&a.constants[i], &b.constants[i], sizeof(double)) == 0) continue;
+    differ("the number " + std::to_string(a.constants[i]) + " (" + line_of(*a.constant_nodes[i]) + ")",
+           std::to_string(b.constants[i]) + " (" + line_of(*b.constant_nodes[i]) + ")");
+  }
+  for (std::size_t i = 0; i < first.sources.size(); ++i) {
+    if (first.sources[i] == second.sources[i]) continue;
+    differ("a captured tensor (" + line_of(*a.leaves[i]) + ")", "another one (" + line_of(*b.leaves[i]) + ")");
+  }
+  if (first.updated_cells != second.updated_cells || first.cells != second.cells) differ("some Variables", "others");
+}
+
+// A leaf of its own for the cell, over `buffer`.
+void rehouse(const Ref<Cell>& cell, Ref<Buffer> buffer) {
+  const Node& old = *cell->value().node();
+  Ref<Node> own = make<Node>(leaf_op(), std::span<const Ref<Node>>(), old.shape(), old.dtype(), old.origin());
+  own->set_value(std::move(buffer), Layout::dense(old.shape()));
+  cell->set(Tensor(std::move(own)));
+}
+
+// Makes a cell fit for a run: dense, and when it is about to be overwritten, shared with nobody. Others who hold the old value keep it.
+void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) {
+  const Ref<Node>& node = cell->value().node();
+  const bool dense = node->layout().is_dense();
+  const bool shared_node = written && node->use_count() > 1, shared_buffer = written && node->buffer()->use_count() > 1;
+  if (dense && !shared_node && !shared_buffer) return;
+  const HostArray contents = cell->value().to_array();
+  Ref<Buffer> copy = device.allocate(contents.bytes());
+  std::memcpy(copy->data(), contents.buffer->data(), contents.bytes());
+  if (!dense || shared_buffer || node->layout().offset != 0) {
+    rehouse(cell, std::move(copy));
+  } else {  // the cell keeps its address, the other handles get the copy
+    const Ref<Node> others = node;
+    rehouse(cell, others->buffer());
+    others->move_value(std::move(copy), Layout::dense(others->shape()));
+  }
+}
+
+bool always_check() {
+  static const bool on = std::getenv("TEGULA_CHECK") && std::strstr(std::getenv("TEGULA_CHECK"), "jit");
+  return on;
+}
+
+}  // namespace
+
+struct JitState::Impl {
+  std::source_location where;
+  std::mutex mutex;
+  bool running = false;
+  std::vector<std::unique_ptr<Entry>> entries;
+  Entry* last = nullptr;
+  Words signature;
+  std::vector<Tensor> arguments;
+  std::uint64_t clock = 0;
+  int traces = 0;
+
+  Recorded record(std::span<const Tensor> args, const Body& body);
+  Entry& make_entry(std::span<const Tensor> args, const Body& body);
+  Entry* find();
+  std::vector<Tensor> replay(Entry& entry);
+};
+
+JitState::JitState(std::source_location where) : impl_(std::make_unique<Impl>()) { impl_->where = where; }
+JitState::~JitState() = default;
+
+Recorded JitState::Impl::record(std::span<const Tensor> args, const Body& body) {
+  ++traces;
+  Recorded out;
+  std::uint32_t id = 0;
+  std::vector<Tensor> placeholders;
+  std::vector<Ref<Node>> cell_nodes, roots;
+  {
+    Trace trace(where);
+    id = trace.id();
+    for (const Tensor& argument : args) placeholders.push_back(trace.argument(argument.shape(), argument.dtype()));
+    for (const Tensor& result : body(placeholders)) out.outputs.push_back(result.node());
+    for (const auto& use : trace.cells()) {
+      if (use.written) {
+        out.updated_cells.push_back(static_cast<int>(out.cells.size()));
+        out.updates.push_back(use.current.node());
+        out.placeholders.push_back(use.placeholder.node());
+      }
+      out.cells.push_back(use.cell);
+      cell_nodes.push_back(use.placeholder.node());
+    }
+    out.guards = trace.guards();
+  }
+  roots = out.outputs;
+  roots.insert(roots.end(), out.updates.begin(), out.updates.end());
+  if (const auto captures = unevaluated_captures(roots, id); !captures.empty()) evaluate(captures, where);
+  // The placeholders of updated cells are read too, so that each has a leaf.
+  std::vector<const Node*> pointers;
+  for (const auto& root : roots) pointers.push_back(root.get());
+  for (const auto& node : out.placeholders) pointers.push_back(node.get());
+  out.reading = read(pointers);
+  out.keep = roots;
+  for (const Tensor& placeholder : placeholders) out.keep.push_back(placeholder.node());
+  out.keep.insert(out.keep.end(), cell_nodes.begin(), cell_nodes.end());
+  for (const Node* leaf : out.reading.leaves) {
+    Source source{Source::Kind::Captured, 0, {}};
+    for (std::size_t i = 0; i < placeholders.size(); ++i) {
+      if (placeholders[i].node().get() == leaf) source = {Source::Kind::Argument, static_cast<int>(i), {}};
+    }
+    for (std::size_t i = 0; i < cell_nodes.size(); ++i) {
+      if (cell_nodes[i].get() == leaf) source = {Source::Kind::Cell, static_cast<int>(i), {}};
+    }
+    if (source.kind == Source::Kind::Captured) {
+      if (!leaf->has_value()) {
+        throw Error({.op = "jit", .got = "a tensor of another jit-ed function's trace (" + tegula::to_string(leaf->origin().where) + ")",
+                     .expected = "arguments, Variables and tensors with values", .advice = "return tensors from a jit-ed function instead of storing them",
+                     .where = where});
+      }
+      source.captured = Ref<Node>(const_cast<Node*>(leaf));
+    }
+    out.sources.push_back(std::move(source));
+  }
+  return out;
+}
+
+Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body) {
+  auto entry = std::make_unique<Entry>();
+  entry->signature = signature;
+  entry->recorded = record(args, body);
+  const Recorded& r = entry->recorded;
+  std::vector<const Node*> outputs;
+  for (const auto& output : r.outputs) outputs.push_back(output.get());
+  std::vector<std::pair<const Node*, const Node*>> updates;
+  for (std::size_t u = 0; u < r.updates.size(); ++u) updates.emplace_back(r.placeholders[u].get(), r.updates[u].get());
+  entry->executable = compile(flatten(r.reading, outputs, updates), default_device());
+  entry->leaves.resize(r.sources.size());
+  entry->outputs.resize(r.outputs.size());
+  entry->updates.resize(r.updates.size());
+  entry->fresh.resize(r.outputs.size());
+  if (entries.size() >= kMaxExecutables) {
+    warn("jit.many_signatures", "the jit-ed function at " + tegula::to_string(where) + " was called with more than " + std::to_string(kMaxExecutables) +
+                                    " combinations of shapes and dtypes; the one used longest ago is compiled again when it returns");
+    entries.erase(std::min_element(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
+  }
+  entries.push_back(std::move(entry));
+  return *entries.back();
+}
+
+Entry* JitState::Impl::find() {
+  if (last && last->signature == signature && holds(last->recorded.guards)) return last;
+  for (const auto& entry : entries) {
+    if (entry->signature == signature && holds(entry->recorded.guards)) return entry.get();
+  }
+  return nullptr;
+}
+
+std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
+  const Recorded& r = entry.recorded;
+  runtime::Device& device = entry.executable->device();
+  for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
+  for (const auto& cell : r.cells) prepare_cell(cell, false, device);
+  for (std::size_t i = 0; i < r.sources.size(); ++i) {
+    const Source& source = r.sources[i];
+    switch (source.kind) {
+      case Source::Kind::Argument: entry.leaves[i] = arguments[static_cast<std::size_t>(source.index)].node()->data(); break;
+      case Source::Kind::Cell: entry.leaves[i] = r.cells[static_cast<std::size_t>(source.index)]->value().node()->data(); break;
+      case Source::Kind::Captured: entry.leaves[i] = source.captured->data(); break;
+    }
+  }
+  for (std::size_t o = 0; o < r.outputs.size(); ++o) {
+    entry.fresh[o] = device.allocate(static_cast<std::size_t>(numel(r.outputs[o]->shape())) * size_of(r.outputs[o]->dtype()));
+    entry.outputs[o] = entry.fresh[o]->data();
+  }
+  for (std::size_t u = 0; u < r.updates.size(); ++u) {
+    entry.updates[u] = r.cells[static_cast<std::size_t>(r.updated_cells[u])]->value().node()->data();
+  }
+  {
+    std::scoped_lock lock(entry.executable->mutex());
+    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates});
+  }
+  std::vector<Tensor> results;
+  results.reserve(r.outputs.size());
+  for (std::size_t o = 0; o < r.outputs.size(); ++o) {
+    const Node& like = *r.outputs[o];
+    Ref<Node> node = make<Node>(leaf_op(), std::span<const Ref<Node>>(), like.shape(), like.dtype(), like.origin());
+    node->set_value(std::move(entry.fresh[o]), Layout::dense(like.shape()));
+    results.emplace_back(std::move(node));
+  }
+  return results;
+}
+
+std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body& body) {
+  for (const Tensor& argument : arguments) argument.shape(impl_->where);
+  if (Trace::current() || eager()) return body(arguments);
+  Impl& impl = *impl_;
+  if (impl.running) {
+    throw Error({.op = "jit", .got = "a call of the function from inside itself", .expected = "a function that does not call itself", .where = impl.where});
+  }
+  std::scoped_lock lock(impl.mutex);
+  // Arguments are dense values; pending Variable writes happen first, in program order.
+  impl.arguments.assign(arguments.begin(), arguments.end());
+  std::vector<Ref<Node>> pending;
+  for (const Tensor& argument : impl.arguments) {
+    if (!argument.node()->has_value()) pending.push_back(argument.node());
+  }
+  if (!pending.empty() || !pending_writes().empty()) evaluate(pending, impl.where);
+  for (Tensor& argument : impl.arguments) {
+    if (!argument.node()->layout().is_dense()) argument = from_array(argument.to_array(), impl.where);
+  }
+  signature_of(impl.arguments, impl.signature);
+  Entry* entry = impl.find();
+  if (!entry) {
+    impl.running = true;
+    try {
+      entry = &impl.make_entry(impl.arguments, body);
+    } catch (...) {
+      impl.running = false;
+      throw;
+    }
+    impl.running = false;
+  } else if (entry->calls == 1 || always_check()) {
+    const Recorded again = impl.record(impl.arguments, body);
+    if (holds(again.guards) && entry->recorded.guards.size() == again.guards.size()) require_equal(entry->recorded, again, impl.where);
+  }
+  impl.last = entry;
+  entry->calls++;
+  entry->last_use = ++impl.clock;
+  auto results = impl.replay(*entry);
+  impl.arguments.clear();
+  return results;
+}
+
+int JitState::traces() const { return impl_->traces; }
+int JitState::executables() const { return static_cast<int>(impl_->entries.size()); }
+std::string JitState::print_plan() const { return impl_->last ? to_string(impl_->last->executable->plan()) : ""; }
+std::string JitState::print_graph() const { return impl_->last ? to_string(impl_->last->executable->plan().graph) : ""; }
+
+}  // namespace tegula::compile

@@ -1,0 +1,95 @@
+#pragma once
+// jit: a function over tensors, traced once per signature and replayed afterwards.
+
+#include <functional>
+#include <memory>
+#include <tuple>
+
+#include "tegula/graph/variable.h"
+
+namespace tegula {
+
+namespace compile {
+
+/// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other.
+class JitState {
+ public:
+  explicit JitState(std::source_location where);
+  ~JitState();
+  using Body = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+  std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body);
+  /// How many times the function was traced, and how many executables are kept.
+  int traces() const;
+  int executables() const;
+  /// Text of the plan used last: steps, memory, threads.
+  std::string print_plan() const;
+  /// Text of the flat graph used last.
+  std::string print_graph() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// What functions may return: nothing, a Tensor, a vector of them, or a pair or tuple of Tensors.
+inline std::vector<Tensor> pack(const Tensor& result) { return {result}; }
+inline std::vector<Tensor> pack(const std::vector<Tensor>& result) { return result; }
+template <class A, class B>
+std::vector<Tensor> pack(const std::pair<A, B>& result) { return {result.first, result.second}; }
+template <class... T>
+std::vector<Tensor> pack(const std::tuple<T...>& result) {
+  return std::apply([](const auto&... tensors) { return std::vector<Tensor>{tensors...}; }, result);
+}
+template <class R>
+R unpack(std::vector<Tensor>& results) {
+  if constexpr (std::is_same_v<R, Tensor>) return std::move(results[0]);
+  else if constexpr (std::is_same_v<R, std::vector<Tensor>>) return std::move(results);
+  else return [&]<std::size_t... I>(std::index_sequence<I...>) { return R{std::move(results[I])...}; }(std::make_index_sequence<std::tuple_size_v<R>>{});
+}
+
+}  // namespace compile
+
+/// A callable made by jit(f). Arguments are Tensors, Variables or numbers (numbers are inputs: a changing learning rate never compiles
+/// again); each combination of shapes and dtypes is a signature with an executable of its own (eight are kept).
+template <class F>
+class Jit {
+ public:
+  Jit(F f, std::source_location where) : f_(std::move(f)), state_(std::make_unique<compile::JitState>(where)) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) {
+    using Result = decltype(f_((static_cast<void>(args), Tensor())...));
+    const Tensor arguments[sizeof...(Args) + 1] = {Tensor(args)..., Tensor()};
+    auto results = state_->call(std::span(arguments, sizeof...(Args)), [&](std::span<const Tensor> tensors) {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        if constexpr (std::is_void_v<Result>) {
+          f_(tensors[I]...);
+          return std::vector<Tensor>();
+        } else {
+          return compile::pack(f_(tensors[I]...));
+        }
+      }(std::make_index_sequence<sizeof...(Args)>{});
+    });
+    if constexpr (!std::is_void_v<Result>) return compile::unpack<Result>(results);
+  }
+
+  int traces() const { return state_->traces(); }
+  int executables() const { return state_->executables(); }
+  std::string print_plan() const { return state_->print_plan(); }
+  std::string print_graph() const { return state_->print_graph(); }
+
+ private:
+  F f_;
+  std::unique_ptr<compile::JitState> state_;
+};
+
+/// f, traced at the first call with each signature and compiled as one program; later calls skip the building. In the trace:
+/// Variables may be read and assigned (all writes are committed together after the run); other captured values and Tensors are
+/// constants; item(), print() and creating a Variable are errors at the user's line. The second call traces again, and a difference
+/// between the two graphs (a captured number that changed) is an error naming both lines; TEGULA_CHECK=jit does so at every call.
+template <class F>
+Jit<F> jit(F f, std::source_location where = std::source_location::current()) {
+  return Jit<F>(std::move(f), where);
+}
+
+}  // namespace tegula

@@ -1,0 +1,61 @@
+// The passes, in order.
+
+#include <cstdlib>
+#include <string_view>
+
+#include "tegula/compile/executable.h"
+#include "tegula/core/warning.h"
+
+namespace tegula::compile {
+namespace {
+
+bool wants(std::string_view stage) {
+  const char* list = std::getenv("TEGULA_PRINT");
+  if (!list) return false;
+  const std::string text = "," + std::string(list) + ",";
+  return text == ",all," || text.find("," + std::string(stage) + ",") != std::string::npos;
+}
+
+void show(std::string_view stage, const auto& text_of) {
+  if (wants(stage)) warn("print." + std::string(stage), text_of());
+}
+
+void done(const Graph& graph, std::string_view pass) {
+  verify(graph, pass);
+  show(pass, [&] { return to_string(graph); });
+}
+
+}  // namespace
+
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
+  done(graph, "graph");
+  simplify(graph);
+  done(graph, "simplify");
+  fold_epilogues(graph);
+  done(graph, "epilogue");
+  assign_layouts(graph, device);
+  done(graph, "layout");
+  materialize(graph);
+  remove_dead(graph);
+  done(graph, "materialize");
+
+  Plan plan;
+  plan.fusion = fuse(graph, device);
+  plan.graph = std::move(graph);
+  lower(plan, device);
+  merge_launches(plan);
+  compile_kernels(plan, device);
+  assign_threads(plan, device);
+  plan_memory(plan);
+  show("plan", [&] { return to_string(plan); });
+  show("tile", [&] {
+    std::string text;
+    for (const Step& step : plan.steps) {
+      if (!step.call) text += tile::to_string(step.program) + "\n";
+    }
+    return text;
+  });
+  return std::make_unique<Executable>(std::move(plan), device);
+}
+
+}  // namespace tegula::compile
