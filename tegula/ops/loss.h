@@ -1,6 +1,8 @@
 #pragma once
 // Losses. Inputs are float tensors (halves computed in f32); the result is a scalar, or with LossReduction::None one value per element or sample.
 
+#include <optional>
+
 #include "tegula/graph/tensor.h"
 
 namespace tegula {
@@ -31,7 +33,7 @@ Tensor smooth_l1_loss(Arg input, Arg target, const SmoothL1Options& options = {}
 
 struct CrossEntropyOptions {
   Tensor weight = {};  // (C): a factor for each class; Mean then divides by the sum of the factors
-  std::int64_t ignore_index = -100;  // samples with this label count nothing
+  std::optional<std::int64_t> ignore_index = {};  // samples with this label count nothing; PyTorch's default, -100, must be asked for
   LossReduction reduction = LossReduction::Mean;
   double label_smoothing = 0;  // in [0, 1]: this share of the target is spread evenly over the classes
 };
@@ -42,7 +44,7 @@ Tensor cross_entropy(Arg logits, Arg labels, const CrossEntropyOptions& options 
 
 struct NllOptions {
   Tensor weight = {};
-  std::int64_t ignore_index = -100;
+  std::optional<std::int64_t> ignore_index = {};
   LossReduction reduction = LossReduction::Mean;
 };
 /// -log_probabilities[label]; shapes and errors as for cross_entropy.
