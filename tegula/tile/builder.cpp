@@ -32,9 +32,8 @@ std::uint64_t hash(const Instruction& instruction) {
 }
 
 bool same(const Instruction& a, const Instruction& b) {
-  return a.word == b.word && a.type == b.type && a.operands == b.operands && a.attribute == b.attribute &&
-         a.attribute2 == b.attribute2 && a.kind == b.kind && a.integer == b.integer &&
-         std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
+  return a.word == b.word && a.type == b.type && a.operands == b.operands && a.attribute == b.attribute && a.attribute2 == b.attribute2 &&
+         a.kind == b.kind && a.integer == b.integer && std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
 }
 
 Instruction make(Word word, Type type, std::vector<Id> operands = {}) {
@@ -46,7 +45,10 @@ Instruction make(Word word, Type type, std::vector<Id> operands = {}) {
 }
 
 [[noreturn]] void fail(const Builder& builder, std::string op, std::string got, std::string expected, std::string advice = {}) {
-  throw Error({.op = "tile." + std::move(op), .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice),
+  throw Error({.op = "tile." + std::move(op),
+               .got = std::move(got),
+               .expected = std::move(expected),
+               .advice = std::move(advice),
                .where = builder.location()});
 }
 
@@ -105,7 +107,8 @@ Id Builder::intern(Instruction instruction) {
 
 Value Builder::emit(Word word, Type type, std::vector<Id> operands, std::int64_t attribute, Reduction kind, std::int64_t attribute2) {
   for (const Id id : operands) {
-    if (id < 0 || id >= static_cast<Id>(program_.instructions.size())) fail(*this, std::string(name(word)), "an unknown operand", "values of this builder");
+    if (id < 0 || id >= static_cast<Id>(program_.instructions.size()))
+      fail(*this, std::string(name(word)), "an unknown operand", "values of this builder");
   }
   Instruction instruction = make(word, std::move(type), std::move(operands));
   instruction.attribute = attribute;
@@ -137,7 +140,8 @@ Value Builder::constant(double value, DType dtype) {
   }
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
   if (!(value >= -kLimit && value < kLimit) || std::trunc(value) != value) {
-    fail(*this, "constant", std::to_string(value) + " as " + std::string(name(dtype)), "a whole number", "cast the other operand to a float dtype");
+    fail(*this, "constant", std::to_string(value) + " as " + std::string(name(dtype)), "a whole number",
+         "cast the other operand to a float dtype");
   }
   return constant(static_cast<std::int64_t>(value), dtype);
 }
@@ -217,7 +221,8 @@ std::vector<Value> Builder::for_(Value begin, Value end, Value step, std::vector
   Instruction loop = make(Word::For, {});
   for (const Value bound : {begin, end, step}) {
     const Type type = bound.type();
-    if (type.pointer || !is_integer(type.dtype) || !type.shape.empty()) fail(*this, "for", "a bound of type " + to_string(type), "an integer scalar");
+    if (type.pointer || !is_integer(type.dtype) || !type.shape.empty())
+      fail(*this, "for", "a bound of type " + to_string(type), "an integer scalar");
     loop.operands.push_back(cast(bound, i64).id());
   }
   for (const Value value : initial) loop.operands.push_back(value.id());
@@ -236,14 +241,16 @@ std::vector<Value> Builder::for_(Value begin, Value end, Value step, std::vector
 
     const std::vector<Value> next = body(index, carried);
     if (next.size() != initial.size()) {
-      fail(*this, "for", std::to_string(next.size()) + " values from the body", std::to_string(initial.size()) + ", one for each carried value");
+      fail(*this, "for", std::to_string(next.size()) + " values from the body",
+           std::to_string(initial.size()) + ", one for each carried value");
     }
     for (std::size_t i = 0; i < next.size(); ++i) {
       const Type type = initial[i].type();
       Value value = next[i];
       if (value.shape().empty() && !type.shape.empty()) value = broadcast(value, type.shape);
       if (value.type() != type) {
-        fail(*this, "for", "carried value " + std::to_string(i) + " that begins as " + to_string(type) + " and comes back as " + to_string(value.type()),
+        fail(*this, "for",
+             "carried value " + std::to_string(i) + " that begins as " + to_string(type) + " and comes back as " + to_string(value.type()),
              "one type", "begin with a tile of the shape and dtype that the body returns");
       }
       scope.region.results.push_back(value.id());
@@ -276,7 +283,8 @@ std::vector<Value> Builder::if_(Value condition, const std::function<std::vector
     }
     return false;
   };
-  if (mismatch()) fail(*this, "if", "branches that give (" + types(program_, first) + ") and (" + types(program_, second) + ")", "equal types");
+  if (mismatch())
+    fail(*this, "if", "branches that give (" + types(program_, first) + ") and (" + types(program_, second) + ")", "equal types");
   return results_of(append(std::move(branch)), first);
 }
 

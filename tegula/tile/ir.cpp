@@ -5,7 +5,8 @@
 namespace tegula::tile {
 namespace {
 
-// In the order of the enum.
+// In the order of the enum, line by line as there.
+// clang-format off
 constexpr std::string_view kWordNames[] = {
     "parameter", "program_id", "num_programs", "constant", "arange",
     "broadcast", "expand_dims", "reshape", "transpose",
@@ -17,6 +18,7 @@ constexpr std::string_view kWordNames[] = {
     "load", "store", "atomic_add",
     "reduce", "arg_reduce", "scan", "sort", "argsort", "dot", "random_bits", "assert",
     "for", "if", "result", "region_parameter"};
+// clang-format on
 static_assert(std::size(kWordNames) == static_cast<std::size_t>(Word::RegionParameter) + 1);
 
 constexpr std::string_view kReductionNames[] = {"sum", "prod", "min", "max", "any", "all"};

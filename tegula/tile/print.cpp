@@ -46,10 +46,17 @@ std::string attribute_text(const Program& program, const Instruction& instructio
       const auto index = static_cast<std::size_t>(instruction.attribute);
       return index < program.parameters.size() ? program.parameters[index].name : number;
     }
-    case Word::ProgramId: case Word::NumPrograms: case Word::Arange: case Word::Result: case Word::Assert: return number;
+    case Word::ProgramId:
+    case Word::NumPrograms:
+    case Word::Arange:
+    case Word::Result:
+    case Word::Assert: return number;
     case Word::ExpandDims: return "axis " + number;
-    case Word::Reduce: case Word::ArgReduce: case Word::Scan: return std::string(name(instruction.kind)) + " axis " + number;
-    case Word::Sort: case Word::ArgSort: return (instruction.attribute2 ? "descending axis " : "ascending axis ") + number;
+    case Word::Reduce:
+    case Word::ArgReduce:
+    case Word::Scan: return std::string(name(instruction.kind)) + " axis " + number;
+    case Word::Sort:
+    case Word::ArgSort: return (instruction.attribute2 ? "descending axis " : "ascending axis ") + number;
     case Word::Narrow: {
       const bool known = instruction.attribute >= 0 && instruction.attribute <= static_cast<int>(DType::boolean);
       return known ? std::string(name(static_cast<DType>(instruction.attribute))) : number;

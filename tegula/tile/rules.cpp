@@ -12,10 +12,14 @@ std::pair<std::size_t, std::size_t> operand_count(Word word) {
   if (word <= Word::IsInf) return {1, 1};
   if (word <= Word::Ge) return {2, 2};
   switch (word) {
-    case Word::Select: case Word::Fma: case Word::Dot: return {3, 3};
+    case Word::Select:
+    case Word::Fma:
+    case Word::Dot: return {3, 3};
     case Word::Load: return {1, 3};
-    case Word::Store: case Word::AtomicAdd: return {2, 3};
-    case Word::RandomBits: case Word::Assert: return {2, 2};
+    case Word::Store:
+    case Word::AtomicAdd: return {2, 3};
+    case Word::RandomBits:
+    case Word::Assert: return {2, 2};
     default: return {1, 1};
   }
 }
@@ -26,15 +30,33 @@ bool is_comparison(Word word) { return word >= Word::Eq && word <= Word::Ge; }
 /// What the dtype of the operands of an elementwise word has to be.
 std::string check_domain(Word word, DType dtype) {
   switch (word) {
-    case Word::Neg: case Word::Abs: case Word::Sign:
-    case Word::Add: case Word::Sub: case Word::Mul: case Word::Div: case Word::Rem: case Word::Min: case Word::Max:
-    case Word::Lt: case Word::Le: case Word::Gt: case Word::Ge:
-      return is_number(dtype) ? kFine : "a float or integer dtype";
-    case Word::Not: case Word::And: case Word::Or: case Word::Xor:
-      return is_float(dtype) ? "an integer dtype or bool" : kFine;
-    case Word::Shl: case Word::Shr: return is_integer(dtype) ? kFine : "an integer dtype";
+    case Word::Neg:
+    case Word::Abs:
+    case Word::Sign:
+    case Word::Add:
+    case Word::Sub:
+    case Word::Mul:
+    case Word::Div:
+    case Word::Rem:
+    case Word::Min:
+    case Word::Max:
+    case Word::Lt:
+    case Word::Le:
+    case Word::Gt:
+    case Word::Ge: return is_number(dtype) ? kFine : "a float or integer dtype";
+    case Word::Not:
+    case Word::And:
+    case Word::Or:
+    case Word::Xor: return is_float(dtype) ? "an integer dtype or bool" : kFine;
+    case Word::Shl:
+    case Word::Shr: return is_integer(dtype) ? kFine : "an integer dtype";
     case Word::MulHi: return dtype == i32 ? kFine : "i32";
-    case Word::Eq: case Word::Ne: case Word::Select: case Word::Cast: case Word::Bitcast: case Word::Narrow: return kFine;
+    case Word::Eq:
+    case Word::Ne:
+    case Word::Select:
+    case Word::Cast:
+    case Word::Bitcast:
+    case Word::Narrow: return kFine;
     default: return is_float(dtype) ? kFine : "f32 or f64";
   }
 }
@@ -88,8 +110,7 @@ class Rule {
         return expect({parameter.dtype, parameter.pointer, {}});
       }
       case Word::Constant: return !self_.type.pointer && self_.type.shape.empty() ? kFine : "a scalar that is no pointer";
-      case Word::Arange:
-        return self_.type.shape.rank() == 1 ? expect({i64, false, self_.type.shape}) : "a result of rank 1";
+      case Word::Arange: return self_.type.shape.rank() == 1 ? expect({i64, false, self_.type.shape}) : "a result of rank 1";
       default:
         if (self_.attribute < 0 || self_.attribute > 2) return "a grid axis from 0 to 2";
         return expect({i64, false, {}});

@@ -63,7 +63,9 @@ Id Builder::simplify(const Instruction& instruction) {
       if (from.word != Word::Constant || is_float(from.type.dtype) || is_float(type.dtype)) return -1;
       return filled(type.dtype == boolean ? from.integer != 0 : wrap(from.integer, type.dtype));
     }
-    case Word::Broadcast: case Word::Reshape: case Word::Bitcast: return is_result(a) ? a : -1;
+    case Word::Broadcast:
+    case Word::Reshape:
+    case Word::Bitcast: return is_result(a) ? a : -1;
     case Word::Select: {
       const auto condition = known_integer(program_, a);
       const Id yes = instruction.operands[1];

@@ -13,7 +13,10 @@ namespace {
 class Verifier {
  public:
   explicit Verifier(const Program& program)
-      : program_(program), visible_(program.instructions.size(), false), defined_(visible_), owners_(program.instructions.size(), -1) {}
+      : program_(program),
+        visible_(program.instructions.size(), false),
+        defined_(visible_),
+        owners_(program.instructions.size(), -1) {}
 
   void run() {
     for (const Parameter& parameter : program_.parameters) {
@@ -34,8 +37,10 @@ class Verifier {
     throw Error({.op = "tile.verify", .got = std::move(got) + " in program " + program_.name, .expected = std::move(expected)});
   }
   [[noreturn]] void fail(Id id, std::string expected) const {
-    throw Error({.op = "tile.verify", .got = "\"" + to_string(program_, id) + "\" in program " + program_.name,
-                 .expected = std::move(expected), .where = program_[id].where});
+    throw Error({.op = "tile.verify",
+                 .got = "\"" + to_string(program_, id) + "\" in program " + program_.name,
+                 .expected = std::move(expected),
+                 .where = program_[id].where});
   }
 
   void define(Id id, Id owner) {
@@ -62,7 +67,8 @@ class Verifier {
     for (std::size_t i = 0; i < region.results.size(); ++i) {
       const Instruction& result = program_[region.results[i]];
       const Type& type = program_[like[first + i]].type;
-      if (!has_result(result.word) || result.type != type) fail(id, "%" + std::to_string(region.results[i]) + " to be yielded as " + to_string(type));
+      if (!has_result(result.word) || result.type != type)
+        fail(id, "%" + std::to_string(region.results[i]) + " to be yielded as " + to_string(type));
     }
   }
 
@@ -89,7 +95,8 @@ class Verifier {
       case Word::If: return check_if(id);
       case Word::Result: return check_result(id);
       case Word::RegionParameter: fail(id, "region parameters to be listed as such, not in a body");
-      case Word::Store: case Word::AtomicAdd: stores_.push_back(id); break;
+      case Word::Store:
+      case Word::AtomicAdd: stores_.push_back(id); break;
       default: break;
     }
     if (std::string expected = complaint(program_, self); !expected.empty()) fail(id, std::move(expected) + operand_types(self));
@@ -113,7 +120,8 @@ class Verifier {
     if (step.word == Word::Constant && step.integer <= 0) fail(id, "a step of at least 1, not " + std::to_string(step.integer));
     if (self.regions.size() != 1) fail(id, "one region");
     const Region& body = self.regions[0];
-    if (body.parameters.size() + 2 != self.operands.size()) fail(id, "the induction variable and one region parameter for each carried value");
+    if (body.parameters.size() + 2 != self.operands.size())
+      fail(id, "the induction variable and one region parameter for each carried value");
     region(body, id);
     if (program_[body.parameters[0]].type != Type{i64, false, {}}) fail(id, "an i64 induction variable");
     for (std::size_t i = 1; i < body.parameters.size(); ++i) {
@@ -125,7 +133,8 @@ class Verifier {
 
   void check_if(Id id) {
     const Instruction& self = program_[id];
-    if (self.operands.size() != 1 || !has_result(program_[self.operands[0]].word) || program_[self.operands[0]].type != Type{boolean, false, {}}) {
+    if (self.operands.size() != 1 || !has_result(program_[self.operands[0]].word) ||
+        program_[self.operands[0]].type != Type{boolean, false, {}}) {
       fail(id, "a bool scalar as condition");
     }
     if (self.regions.size() != 2) fail(id, "two regions");
@@ -145,7 +154,8 @@ class Verifier {
     const Instruction& control = program_[self.operands[0]];
     if (control.word != Word::For && control.word != Word::If) fail(id, "a for or an if as operand");
     const std::vector<Id>& yielded = control.regions[0].results;
-    if (self.attribute < 0 || self.attribute >= static_cast<std::int64_t>(yielded.size())) fail(id, "one of " + std::to_string(yielded.size()) + " results");
+    if (self.attribute < 0 || self.attribute >= static_cast<std::int64_t>(yielded.size()))
+      fail(id, "one of " + std::to_string(yielded.size()) + " results");
     const Type& type = program_[yielded[static_cast<std::size_t>(self.attribute)]].type;
     if (self.type != type) fail(id, "the type " + to_string(type));
   }
@@ -162,7 +172,8 @@ class Verifier {
       const Instruction& self = program_[id];
       const auto index = static_cast<std::size_t>(self.attribute);
       if (self.word == Word::Parameter) {
-        if (!program_.parameters[index].writable) fail(store, "a pointer that may be written; parameter " + program_.parameters[index].name + " is read-only");
+        if (!program_.parameters[index].writable)
+          fail(store, "a pointer that may be written; parameter " + program_.parameters[index].name + " is read-only");
       } else if (self.word == Word::RegionParameter) {
         const Instruction& loop = program_[owners_[static_cast<std::size_t>(id)]];
         const std::vector<Id>& parameters = loop.regions[0].parameters;

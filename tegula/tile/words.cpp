@@ -16,7 +16,11 @@ namespace {
 Builder& builder_of(std::string_view op, std::initializer_list<Value> values) {
   Builder* builder = nullptr;
   for (const Value value : values) {
-    if (value.is_empty()) throw Error({.op = "tile." + std::string(op), .got = "an empty Value", .expected = "a Value made by a Builder", .where = builder ? builder->location() : std::source_location{}});
+    if (value.is_empty())
+      throw Error({.op = "tile." + std::string(op),
+                   .got = "an empty Value",
+                   .expected = "a Value made by a Builder",
+                   .where = builder ? builder->location() : std::source_location{}});
     if (builder != nullptr && value.builder() != builder) fail(*builder, op, "values of two programs", "values of one Builder");
     builder = value.builder();
   }
@@ -25,7 +29,9 @@ Builder& builder_of(std::string_view op, std::initializer_list<Value> values) {
 
 int axis_of(const Builder& builder, std::string_view op, Value x, int axis, int rank) {
   const auto normal = normalize_axis(axis, rank);
-  if (!normal) fail(builder, op, "axis " + std::to_string(axis) + " for " + to_string(x.type()), "an axis from " + std::to_string(-rank) + " to " + std::to_string(rank - 1));
+  if (!normal)
+    fail(builder, op, "axis " + std::to_string(axis) + " for " + to_string(x.type()),
+         "an axis from " + std::to_string(-rank) + " to " + std::to_string(rank - 1));
   return *normal;
 }
 

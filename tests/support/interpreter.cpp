@@ -39,7 +39,12 @@ void write(DType stored, Int address, Scalar value) {
 class Instance {
  public:
   Instance(const Program& program, const runtime::ArgumentSet& set, std::array<Int, 3> id, runtime::Failure* failure)
-      : program_(program), set_(set), id_(id), failure_(failure), values_(program.instructions.size()), results_(values_.size()) {}
+      : program_(program),
+        set_(set),
+        id_(id),
+        failure_(failure),
+        values_(program.instructions.size()),
+        results_(values_.size()) {}
 
   void run() { run(program_.body); }
 
@@ -76,7 +81,8 @@ class Instance {
     std::vector<Elements> carried;
     for (std::size_t i = 3; i < self.operands.size(); ++i) carried.push_back(operand(self, i));
     const Int end = operand(self, 1)[0].integer, step = operand(self, 2)[0].integer;
-    if (step < 1) throw Error({.op = "interpreter", .got = "a for step of " + std::to_string(step), .expected = "at least 1", .where = self.where});
+    if (step < 1)
+      throw Error({.op = "interpreter", .got = "a for step of " + std::to_string(step), .expected = "at least 1", .where = self.where});
     for (Int i = operand(self, 0)[0].integer; i < end; i += step) {
       value(body.parameters[0]) = {{0, i}};
       for (std::size_t k = 0; k < carried.size(); ++k) value(body.parameters[k + 1]) = carried[k];
@@ -217,9 +223,11 @@ class Instance {
       }
       std::vector<std::size_t> order(line.size());
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         const Scalar x = from[line[a]], y = from[line[b]];
-        return self.attribute2 ? comes_before(y, x, dtype) : comes_before(x, y, dtype);
+        if (comes_before(x, y, dtype)) return self.attribute2 == 0;
+        if (comes_before(y, x, dtype)) return self.attribute2 == 1;
+        return a < b;
       });
       for (std::size_t i = 0; i < line.size(); ++i) {
         out[line[i]] = self.word == Word::Sort ? from[line[order[i]]] : Scalar{0, static_cast<Int>(order[i])};
@@ -277,7 +285,8 @@ void interpret(const Program& program, const runtime::ArgumentSet& set, runtime:
     }
   }
   if (local.id >= 0) {
-    throw Error({.op = "interpreter", .got = "a failed assert, id " + std::to_string(local.id) + ", value " + std::to_string(local.value),
+    throw Error({.op = "interpreter",
+                 .got = "a failed assert, id " + std::to_string(local.id) + ", value " + std::to_string(local.value),
                  .expected = "a Failure to report it to"});
   }
 }

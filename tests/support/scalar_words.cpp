@@ -24,7 +24,7 @@ double erfinv(double y) {
   double x = std::copysign(std::sqrt(std::sqrt(b * b - log_term / a) - b), y);
   for (int step = 0; step < 4; ++step) {
     // erfc keeps the digits where erf is near 1.
-    const double error = std::abs(y) > 0.5 ? std::copysign((1 - std::abs(y)) - std::erfc(std::abs(x)), y) : std::erf(x) - y;
+    const double error = std::abs(y) > 0.5 ? std::copysign(1.0, y) * ((1 - std::abs(y)) - std::erfc(std::abs(x))) : std::erf(x) - y;
     x -= error / (2 / std::sqrt(std::numbers::pi) * std::exp(-x * x));
   }
   return x;
@@ -196,7 +196,8 @@ Scalar evaluate(Word word, DType from, DType to, std::int64_t attribute, const S
     case Word::Bitcast: return bitcast(x[0], from, to);
     default: break;
   }
-  if (word >= Word::Eq && word <= Word::Ge) return {0, is_float(from) ? compare(word, x[0].real, x[1].real) : compare(word, x[0].integer, x[1].integer)};
+  if (word >= Word::Eq && word <= Word::Ge)
+    return {0, is_float(from) ? compare(word, x[0].real, x[1].real) : compare(word, x[0].integer, x[1].integer)};
   const bool one = word <= Word::IsInf;
   if (is_float(from)) return rounded({one ? float_unary(word, x[0].real) : float_binary(word, x[0].real, x[1].real), 0}, to);
   return rounded({0, one ? integer_unary(word, x[0].integer, from) : integer_binary(word, x[0].integer, x[1].integer, from)}, to);

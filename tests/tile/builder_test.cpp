@@ -55,7 +55,7 @@ TEST(Builder, ErrorsNameTheWordTheTypesAndTheLine) {
   EXPECT_MENTIONS(mixed, "builder_test.cpp" + line);
   EXPECT_MENTIONS(message_of([&] { x + b.full({4}, 1, f32); }), "tile.add: got f32[8], f32[4], expected shapes that broadcast");
   EXPECT_MENTIONS(message_of([&] { unary(Word::Exp, i); }), "tile.exp: got i64[8], expected f32 or f64");
-  EXPECT_MENTIONS(message_of([&] { x && x; }), "tile.and: got f32[8], f32[8], expected an integer dtype or bool");
+  EXPECT_MENTIONS(message_of([&] { x&& x; }), "tile.and: got f32[8], f32[8], expected an integer dtype or bool");
   EXPECT_MENTIONS(message_of([&] { select(x, x, x); }), "tile.select: got f32[8], f32[8], f32[8], expected a bool condition");
   EXPECT_MENTIONS(message_of([&] { reduce(x, 1, Reduction::Sum); }), "tile.reduce: got axis 1 for f32[8], expected an axis from -1 to 0");
   EXPECT_MENTIONS(message_of([&] { reduce(x, 0, Reduction::Any); }), "tile.reduce: got f32[8], expected a bool tile");
@@ -79,7 +79,7 @@ TEST(Builder, MemoryErrorsNameTheElementType) {
   EXPECT_MENTIONS(message_of([&] { b.load(places, b.full({8}, 1, f32)); }), "expected a bool mask");
   EXPECT_MENTIONS(message_of([&] { b.load(b.arange(0, 8)); }), "expected a pointer as the first operand");
   EXPECT_MENTIONS(message_of([&] { b.load(places, {}, b.constant(0.0, f32)); }), "but no mask");
-  EXPECT_MENTIONS(message_of([&] { places * places; }), "expected operands that are not pointers");
+  EXPECT_MENTIONS(message_of([&] { places* places; }), "expected operands that are not pointers");
   EXPECT_MENTIONS(message_of([&] { places + 0.5; }), "expected a whole number");
   EXPECT_MENTIONS(message_of([&] { places + b.constant(0.5, f32); }), "expected a pointer and an integer offset");
 }
@@ -113,16 +113,17 @@ TEST(Builder, InstructionsAreSharedWithRegionsInsideButNotWithSiblings) {
   Builder b("scopes");
   const Value x = b.scalar("x", f32), outside = unary(Word::Exp, x);
   Id in_then = -1, in_else = -1;
-  b.if_(b.scalar("c", boolean),
-        [&] {
-          EXPECT_EQ(unary(Word::Exp, x).id(), outside.id());
-          in_then = unary(Word::Sin, x).id();
-          return std::vector<Value>{};
-        },
-        [&] {
-          in_else = unary(Word::Sin, x).id();
-          return std::vector<Value>{};
-        });
+  b.if_(
+      b.scalar("c", boolean),
+      [&] {
+        EXPECT_EQ(unary(Word::Exp, x).id(), outside.id());
+        in_then = unary(Word::Sin, x).id();
+        return std::vector<Value>{};
+      },
+      [&] {
+        in_else = unary(Word::Sin, x).id();
+        return std::vector<Value>{};
+      });
   EXPECT_NE(in_then, in_else);
   EXPECT_NE(unary(Word::Sin, x).id(), in_then);
 }
@@ -163,12 +164,15 @@ TEST(Builder, LoopsCheckWhatTheyCarry) {
   EXPECT_EQ(results[0].type(), (Type{f32, false, {8}}));
 
   const auto grow = [&] {
-    b.for_(zero, n, one, {b.constant(0.0, f32)}, [&](Value, std::span<const Value> carried) { return std::vector<Value>{carried[0] + b.full({8}, 1, f32)}; });
+    b.for_(zero, n, one, {b.constant(0.0, f32)},
+           [&](Value, std::span<const Value> carried) { return std::vector<Value>{carried[0] + b.full({8}, 1, f32)}; });
   };
   EXPECT_MENTIONS(message_of(grow), "carried value 0 that begins as f32 and comes back as f32[8]");
   const auto lose = [&] { b.for_(zero, n, one, {zero}, [&](Value, std::span<const Value>) { return std::vector<Value>{}; }); };
   EXPECT_MENTIONS(message_of(lose), "got 0 values from the body, expected 1");
-  const auto fraction = [&] { b.for_(zero, b.constant(0.5, f32), one, {}, [&](Value, std::span<const Value>) { return std::vector<Value>{}; }); };
+  const auto fraction = [&] {
+    b.for_(zero, b.constant(0.5, f32), one, {}, [&](Value, std::span<const Value>) { return std::vector<Value>{}; });
+  };
   EXPECT_MENTIONS(message_of(fraction), "got a bound of type f32, expected an integer scalar");
 }
 

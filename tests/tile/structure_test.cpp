@@ -45,7 +45,7 @@ TEST(Structure, IdsCountInOrderOfExecution) {
     for (Id& id : ids) id = last - id;
   };
   const auto turn_region = [&](Region& region) {
-    turn(region.parameters), turn(region.body), turn(region.results);
+    for (auto* ids : {&region.parameters, &region.body, &region.results}) turn(*ids);
   };
   std::reverse(shuffled.instructions.begin(), shuffled.instructions.end());
   for (Instruction& instruction : shuffled.instructions) {
@@ -58,16 +58,9 @@ TEST(Structure, IdsCountInOrderOfExecution) {
 }
 
 TEST(Structure, EverythingThatIsComputedCounts) {
-  const std::vector<Variation> variations{{},
-                                          {.dtype = f16},
-                                          {.writable = false},
-                                          {.factor = 3.0},
-                                          {.factor = 0.0},
-                                          {.factor = -0.0},
-                                          {.size = 16},
-                                          {.step = 2},
-                                          {.word = Word::Exp2},
-                                          {.kind = Reduction::Max}};
+  const std::vector<Variation> variations{
+      {},           {.dtype = f16}, {.writable = false},  {.factor = 3.0},         {.factor = 0.0}, {.factor = -0.0},
+      {.size = 16}, {.step = 2},    {.word = Word::Exp2}, {.kind = Reduction::Max}};
   for (std::size_t i = 0; i < variations.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) EXPECT_NE(structure(make(variations[i])), structure(make(variations[j]))) << i << " and " << j;
   }

@@ -17,9 +17,7 @@ template <class F>
 std::string message_of(F&& f) {
   try {
     f();
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   ADD_FAILURE() << "nothing was thrown";
   return "";
 }

@@ -15,8 +15,8 @@ class Verify : public testing::Test {
     const auto total = b.for_(zero, n, one, {b.full({8}, 0, f32), x + b.arange(0, 8)}, [&](Value i, std::span<const Value> carried) {
       return std::vector<Value>{carried[0] + b.load(carried[1]) * cast(i, f32), carried[1] + 8};
     });
-    const auto result = b.if_(n > 0, [&] { return std::vector{reduce(total[0], 0, Reduction::Sum)}; },
-                              [&] { return std::vector{b.full({1}, 1, f32)}; });
+    const auto result =
+        b.if_(n > 0, [&] { return std::vector{reduce(total[0], 0, Reduction::Sum)}; }, [&] { return std::vector{b.full({1}, 1, f32)}; });
     b.set_location(std::source_location::current());
     store_line = std::to_string(std::source_location::current().line() - 1);
     b.store(out + b.arange(0, 1), result[0]);
