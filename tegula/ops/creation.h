@@ -1,0 +1,53 @@
+#pragma once
+// Tensors from nothing: constants, ranges, the identity. None of them takes memory until something needs the elements side by side.
+
+#include <concepts>
+#include <optional>
+#include <type_traits>
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula {
+
+using Where = std::source_location;
+
+Tensor zeros(const Shape& shape, DType dtype = f32, Where where = Where::current());
+Tensor ones(const Shape& shape, DType dtype = f32, Where where = Where::current());
+/// `value`, a number or a tensor of rank 0, in every element. Without a dtype: f32 for a floating-point number, i64 for an integer,
+/// bool for a bool, as in PyTorch.
+Tensor full(const Shape& shape, Arg value, std::optional<DType> dtype = std::nullopt);
+
+/// Of the shape and, unless given, the dtype of x. No gradient flows to x.
+Tensor zeros_like(Arg x, std::optional<DType> dtype = std::nullopt);
+Tensor ones_like(Arg x, std::optional<DType> dtype = std::nullopt);
+Tensor full_like(Arg x, Arg value, std::optional<DType> dtype = std::nullopt);
+
+namespace ops {
+Tensor arange(double begin, double end, double step, DType dtype, const Where& where);
+}
+
+/// (ceil((end - begin) / step)): begin, begin + step, …, without end. i64 when all three are integers, else f32, unless a dtype is given.
+/// Throws when step is 0 or leads away from end.
+template <class Begin, class End, class Step = int>
+  requires std::is_arithmetic_v<Begin> && std::is_arithmetic_v<End> && std::is_arithmetic_v<Step>
+Tensor arange(Begin begin, End end, Step step = 1, std::optional<DType> dtype = std::nullopt, Where where = Where::current()) {
+  constexpr bool integers = std::is_integral_v<Begin> && std::is_integral_v<End> && std::is_integral_v<Step>;
+  return ops::arange(static_cast<double>(begin), static_cast<double>(end), static_cast<double>(step), dtype.value_or(integers ? i64 : f32), where);
+}
+/// (end): 0, 1, …, end - 1.
+template <class End>
+  requires std::is_arithmetic_v<End>
+Tensor arange(End end, Where where = Where::current()) {
+  return arange(End{0}, end, 1, std::nullopt, where);
+}
+
+/// (count): evenly spaced from begin to end, both exact. dtype must be a float type.
+Tensor linspace(double begin, double end, std::int64_t count, DType dtype = f32, Where where = Where::current());
+
+/// (rows, columns), by default square: 1 where both indices are equal.
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns = std::nullopt, DType dtype = f32, Where where = Where::current());
+
+/// i64 of this shape: the index of each element along `axis`.
+Tensor iota(const Shape& shape, int axis, Where where = Where::current());
+
+}  // namespace tegula

@@ -1,0 +1,37 @@
+#pragma once
+// Elements by number. Indices are integer tensors; negative ones count from the end. One outside [-size, size) is an Error at the
+// user's line when the op runs. What depends on values for its shape (nonzero, masked_select, indexing by booleans) is not here: the shape of
+// every tensor is known when the graph is built; use where() and sums over masks.
+
+#include <optional>
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula {
+
+/// x[…, index, …] along one axis (NumPy's take): shape x.shape[:axis] + index.shape + x.shape[axis+1:]. Without an axis, of the
+/// flattened tensor. take(weight, tokens, 0) looks up embeddings.
+Tensor take(Arg x, Arg index, std::optional<int> axis = std::nullopt);
+/// x[index]: take along axis 0.
+Tensor index(Arg x, Arg index);
+/// take with an index of rank 1 (PyTorch's argument order).
+Tensor index_select(Arg x, int axis, Arg index);
+/// y[i, j, k] = x[i, index[i, j, k], k] for axis 1 (torch.gather): index has x's rank, and its other axes are no longer than x's.
+Tensor gather(Arg x, int axis, Arg index);
+/// gather whose other axes broadcast (NumPy).
+Tensor take_along_axis(Arg x, Arg index, int axis);
+
+/// x with y[i, index[i, j, k], k] = source[i, j, k] for axis 1 (torch.scatter). Of equal indices the last one stays, and gradients
+/// are right only without them. source has index's shape, or is a number.
+Tensor scatter(Arg x, int axis, Arg index, Arg source);
+/// x with y[i, index[i, j, k], k] += source[i, j, k]; the order of additions is fixed.
+Tensor scatter_add(Arg x, int axis, Arg index, Arg source);
+/// x with y[…, index[k], …] += source[…, k, …]; index has rank 1.
+Tensor index_add(Arg x, int axis, Arg index, Arg source);
+
+/// x, where mask is true `value`.
+Tensor masked_fill(Arg x, Arg mask, Arg value);
+/// index.shape + (classes): 1 at the index, 0 elsewhere; a row of zeros for an index outside [0, classes).
+Tensor one_hot(Arg index, std::int64_t classes, DType dtype = i64);
+
+}  // namespace tegula
