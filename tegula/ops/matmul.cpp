@@ -97,7 +97,7 @@ Tensor integer_product(const Tensor& a, const Tensor& b, const std::source_locat
   Shape left = a.shape(), right = b.shape();
   left.push_back(1);                   // (batch…, M, K, 1)
   right.insert(right.rank() - 2, 1);   // (batch…, 1, K, N)
-  const Tensor terms = mul(Arg(graph::reshape(a, left, where), where), Arg(graph::reshape(b, right, where), where));
+  const Tensor terms = graph::reshape(a, left, where) * graph::reshape(b, right, where);
   return graph::sum(terms, {terms.rank() - 2}, where);
 }
 
@@ -190,7 +190,7 @@ Tensor linear(const Arg& input, const Arg& matrix, const Arg* bias) {
   if (bias) {
     const Tensor b = bias->tensor("linear");
     if (b.shape() != Shape{out}) refuse("linear", weight, b, "a bias of shape (" + std::to_string(out) + ",) for this weight", "", where);
-    y = add(Arg(y, where), Arg(graph::cast(b, y.dtype(), where), where));  // before the reshape, so that it folds into the product
+    y = y + graph::cast(b, y.dtype(), where);  // before the reshape, so that it folds into the product
   }
   return graph::reshape(y, shape, where);
 }
@@ -204,14 +204,14 @@ Tensor dot(Arg left, Arg right) {
   const In frame("dot", left.loc);
   auto [a, b] = operands("dot", left, right);
   if (a.rank() != 1 || a.shape() != b.shape()) refuse("dot", a, b, "two vectors of one length", "matmul takes other ranks", left.loc);
-  return graph::sum(mul(Arg(a, left.loc), Arg(b, left.loc)), {0}, left.loc);
+  return graph::sum(a * b, {0}, left.loc);
 }
 
 Tensor outer(Arg left, Arg right) {
   const In frame("outer", left.loc);
   auto [a, b] = operands("outer", left, right);
   expect_rank("outer", a, 1, b, 1, left.loc);
-  return mul(Arg(graph::reshape(a, {a.numel(), 1}, left.loc), left.loc), Arg(b, left.loc));
+  return graph::reshape(a, {a.numel(), 1}, left.loc) * b;
 }
 
 Tensor mv(Arg left, Arg right) {
@@ -239,9 +239,9 @@ Tensor addmm(Arg input, Arg left, Arg right, const AddmmOptions& options) {
   const In frame("addmm", input.loc);
   Tensor y = mm(left, right), c = input.tensor("addmm");
   if (broadcast(c.shape(), y.shape()) != y.shape()) refuse("addmm", c, y, "an input that broadcasts to the product", "", input.loc);
-  if (options.alpha != 1) y = mul(Arg(y, input.loc), Arg(options.alpha, input.loc));
-  if (options.beta != 1) c = mul(Arg(c, input.loc), Arg(options.beta, input.loc));
-  return add(Arg(y, input.loc), Arg(c, input.loc));
+  if (options.alpha != 1) y = y * options.alpha;
+  if (options.beta != 1) c = c * options.beta;
+  return y + c;
 }
 
 }  // namespace tegula
