@@ -1,0 +1,138 @@
+#include "tegula/cpu/convolution.h"
+
+#include <string>
+#include <vector>
+
+#include "tegula/cpu/epilogue.h"
+#include "tegula/cpu/library.h"
+#include "tegula/cpu/parallel.h"
+
+namespace tegula::cpu {
+namespace {
+
+using runtime::Activation;
+using runtime::Convolution;
+using runtime::ConvolutionPass;
+
+[[noreturn]] void refuse(const std::string& got, const std::string& expected) {
+  throw Error({.op = "convolution", .got = got, .expected = expected});
+}
+
+/// f16 and bf16: all operands are widened, an f32 convolution is made of them, its results are rounded.
+class WidenedConvolution : public runtime::Call {
+ public:
+  explicit WidenedConvolution(Convolution d) : dtype_(d.dtype), most_threads_(library_threads()) {
+    d.dtype = f32;
+    inner_ = make_convolution(d);
+    const std::int64_t input = numel(d.input.shape), weight = numel(d.weight.shape), output = numel(d.output.shape), k = d.output.shape[1];
+    switch (d.pass) {
+      case ConvolutionPass::Forward: sizes_ = {input, weight}; break;
+      case ConvolutionPass::BackwardData: sizes_ = {output, weight, input}; break;
+      case ConvolutionPass::BackwardWeight: sizes_ = {input, output, weight}; break;
+    }
+    if (d.bias) sizes_.push_back(k);
+    read_ = d.pass == ConvolutionPass::Forward ? sizes_.size() : 2;
+    if (d.pass == ConvolutionPass::Forward) sizes_.push_back(output);
+  }
+
+  std::size_t scratch_bytes() const override {
+    std::size_t bytes = inner_->scratch_bytes();
+    for (const std::int64_t size : sizes_) bytes += aligned(size);
+    return bytes;
+  }
+  std::string describe() const override { return std::string(name(dtype_)) + " widened: " + inner_->describe(); }
+
+  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+    threads = std::clamp(threads, 1, most_threads_);
+    std::array<void*, 4> wide;
+    char* at = static_cast<char*>(scratch);
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      wide[i] = at;
+      at += aligned(sizes_[i]);
+    }
+    for (std::size_t i = 0; i < read_; ++i) {
+      parallel(threads, [&](int thread, int count) {
+        const Range r = share(sizes_[i], thread, count);
+        widen(dtype_, static_cast<const std::uint16_t*>(buffers[i]) + r.begin, static_cast<float*>(wide[i]) + r.begin, r.end - r.begin);
+      });
+    }
+    inner_->run({wide.data(), sizes_.size()}, at, threads);
+    for (std::size_t i = read_; i < sizes_.size(); ++i) {
+      parallel(threads, [&](int thread, int count) {
+        const Range r = share(sizes_[i], thread, count);
+        narrow(dtype_, static_cast<const float*>(wide[i]) + r.begin, static_cast<std::uint16_t*>(buffers[i]) + r.begin, r.end - r.begin);
+      });
+    }
+  }
+
+ private:
+  static std::size_t aligned(std::int64_t elements) { return static_cast<std::size_t>((elements + 15) / 16 * 64); }
+
+  DType dtype_;
+  int most_threads_;
+  std::unique_ptr<runtime::Call> inner_;
+  std::vector<std::int64_t> sizes_;  // of the buffers in their order, in elements
+  std::size_t read_ = 0;             // so many of them are read, the rest written
+};
+
+}  // namespace
+
+Geometry::Geometry(const Convolution& d) : n(d.input.shape[0]), c(d.input.shape[1]), k(d.output.shape[1]), groups(d.groups) {
+  input = {d.input.strides[0], d.input.strides[1]};
+  output = {d.output.strides[0], d.output.strides[1]};
+  const int spatial = d.input.shape.rank() - 2;
+  for (int axis = 0; axis < spatial; ++axis) {
+    const auto to = static_cast<std::size_t>(3 - spatial + axis);
+    in[to] = d.input.shape[axis + 2];
+    out[to] = d.output.shape[axis + 2];
+    kernel[to] = d.weight.shape[axis + 2];
+    stride[to] = d.stride[axis];
+    dilation[to] = d.dilation[axis];
+    low[to] = d.pad_low[axis];
+    high[to] = d.pad_high[axis];
+    input.spatial[to] = d.input.strides[axis + 2];
+    output.spatial[to] = d.output.strides[axis + 2];
+  }
+}
+
+void check(const Convolution& d) {
+  const int rank = d.input.shape.rank();
+  const std::string shapes = "input " + to_string(d.input.shape) + ", weight " + to_string(d.weight.shape) + ", output " + to_string(d.output.shape);
+  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
+  if (rank < 3 || rank > 5 || d.weight.shape.rank() != rank || d.output.shape.rank() != rank) refuse(shapes, "one to three spatial axes, the same of each");
+  for (const Dims* dims : {&d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
+    if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
+  }
+  if (d.groups < 1 || d.input.shape[0] != d.output.shape[0] || d.weight.shape[0] != d.output.shape[1] ||
+      d.weight.shape[1] * d.groups != d.input.shape[1] || d.output.shape[1] % d.groups) {
+    refuse(shapes + " in " + std::to_string(d.groups) + " groups", "(N, C, …), (K, C/groups, …), (N, K, …)");
+  }
+  for (int axis = 0; axis < rank - 2; ++axis) {
+    if (d.stride[axis] < 1 || d.dilation[axis] < 1) refuse("stride " + to_string(d.stride) + ", dilation " + to_string(d.dilation), "at least 1");
+    const std::int64_t room = d.input.shape[axis + 2] + d.pad_low[axis] + d.pad_high[axis] - d.dilation[axis] * (d.weight.shape[axis + 2] - 1) - 1;
+    if (d.output.shape[axis + 2] != (room < 0 ? 0 : room / d.stride[axis] + 1)) refuse(shapes, "an output of (input + padding - dilation * (kernel - 1) - 1) / stride + 1");
+  }
+  if (d.activation != Activation::None && d.activation != Activation::Relu) refuse("an activation other than relu", "none or relu");
+  if (!d.weight.is_dense()) refuse("weight strides " + to_string(d.weight.strides), "a row-major weight");
+}
+
+std::string to_string(const Convolution& d) {
+  constexpr const char* kPasses[] = {"forward ", "backward data ", "backward weight "};
+  const auto sizes = [](const Shape& shape) {
+    std::string text;
+    for (const auto size : shape) text += (text.empty() ? "" : "x") + std::to_string(size);
+    return text;
+  };
+  return kPasses[static_cast<int>(d.pass)] + sizes(d.input.shape) + " * " + sizes(d.weight.shape);
+}
+
+std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
+  check(d);
+  if (is_half(d.dtype)) return std::make_unique<WidenedConvolution>(d);
+  if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
+  return make_onednn_convolution(d);
+}
+
+bool convolution_prefers_channels_last(const Convolution&) { return true; }
+
+}  // namespace tegula::cpu

@@ -1,0 +1,48 @@
+#pragma once
+// The ways in which the CPU convolves. make_convolution (library.h) chooses one.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "tegula/core/error.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::cpu {
+
+using Axes3 = std::array<std::int64_t, 3>;
+
+/// Where the elements of (N, C, d, h, w) lie.
+struct Strides5 {
+  std::int64_t n = 0, c = 0;
+  Axes3 spatial{};
+};
+
+/// A convolution with exactly three spatial axes: missing ones stand in front with size 1.
+struct Geometry {
+  std::int64_t n = 0, c = 0, k = 0, groups = 1;
+  Axes3 in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, low{}, high{};
+  Strides5 input, output;
+
+  explicit Geometry(const runtime::Convolution& description);
+  std::int64_t channels_per_group() const { return c / groups; }
+  std::int64_t outputs_per_group() const { return k / groups; }
+  std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  std::int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
+  std::int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+  bool empty() const { return n == 0 || c == 0 || k == 0 || taps() == 0 || in_pixels() == 0 || out_pixels() == 0; }
+};
+
+/// Throws Error unless shapes, strides and sizes agree.
+void check(const runtime::Convolution& description);
+
+/// Through a matrix of patches and our own gemm, f32 and f64, any strides and sizes, empty ones too.
+std::unique_ptr<runtime::Call> make_patch_convolution(const runtime::Convolution& description);
+
+/// Through oneDNN, f32; nothing is empty.
+std::unique_ptr<runtime::Call> make_onednn_convolution(const runtime::Convolution& description);
+
+/// "forward 64x12x28x28 24 6x6 …", for describe().
+std::string to_string(const runtime::Convolution& description);
+
+}  // namespace tegula::cpu
