@@ -196,7 +196,7 @@ class Lowering {
     if (l < 0 || loop(l).extent % nest_.step(l) == 0) return {};
     return at_[static_cast<std::size_t>(l)] < extents_[static_cast<std::size_t>(l)];
   }
-  static Value both(Value a, Value b) { return !a ? b : !b ? a : a && b; }
+  static Value both(Value a, Value b) { return a ? (b ? a && b : a) : b; }
   Value mask(bool rows, bool cols) { return both(rows ? mask_of(nest_.row) : Value(), cols ? mask_of(nest_.col) : Value()); }
 
   Value offset(int s) {

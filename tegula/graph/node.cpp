@@ -65,19 +65,18 @@ void Node::drop_inputs() {
   many_.clear();
 }
 
-// A long chain of nodes must not recurse once per link: nodes freed while one is being freed wait in a list.
+// A long chain of nodes must not recurse once per link: nodes freed while one is being freed wait in a list. The list is threaded
+// through the nodes, so that it outlives every other thread-local object.
 void Node::destroy() const {
-  thread_local std::vector<const Node*> waiting;
+  thread_local const Node* waiting = nullptr;
   thread_local bool busy = false;
-  if (busy) {
-    waiting.push_back(this);
-    return;
-  }
+  next_waiting_ = waiting;
+  waiting = this;
+  if (busy) return;
   busy = true;
-  delete this;
-  while (!waiting.empty()) {
-    const Node* node = waiting.back();
-    waiting.pop_back();
+  while (waiting) {
+    const Node* node = waiting;
+    waiting = node->next_waiting_;
     delete node;
   }
   busy = false;

@@ -72,6 +72,7 @@ class Node final : public Shared {
   std::uint64_t sequence_;
   Ref<Buffer> buffer_;
   Layout layout_;
+  mutable const Node* next_waiting_ = nullptr;  // while it waits to be freed
 };
 
 }  // namespace tegula
