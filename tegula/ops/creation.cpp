@@ -1,0 +1,104 @@
+#include "tegula/ops/creation.h"
+
+#include <cmath>
+
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/axes.h"
+#include "tegula/ops/compare.h"
+#include "tegula/ops/logic.h"
+
+namespace tegula {
+namespace {
+
+void check_shape(std::string_view op, const Shape& shape, const Where& where) {
+  for (const auto size : shape) {
+    if (size < 0) ops::refuse(op, "shape " + to_string(shape), "sizes of at least 0", where);
+  }
+}
+
+/// i64: 0, 1, …
+Tensor counter(std::int64_t count, const Where& where) { return graph::index(Layout::dense({count}), where); }
+
+}  // namespace
+
+Tensor zeros(const Shape& shape, DType dtype, Where where) {
+  check_shape("zeros", shape, where);
+  return graph::full(shape, 0, dtype, where);
+}
+
+Tensor ones(const Shape& shape, DType dtype, Where where) {
+  check_shape("ones", shape, where);
+  return graph::full(shape, 1, dtype, where);
+}
+
+Tensor full(const Shape& shape, Arg value, std::optional<DType> dtype) {
+  check_shape("full", shape, value.loc);
+  const Tensor number = dtype ? value.tensor("full", *dtype) : value.tensor("full");
+  if (number.rank() != 0) ops::refuse("full", "a value of shape " + to_string(number.shape()), "a number or a tensor of rank 0", value.loc);
+  return graph::expand(number, shape, value.loc);
+}
+
+Tensor zeros_like(Arg x, std::optional<DType> dtype) {
+  const Tensor like = x.tensor("zeros_like");
+  return graph::full(like.shape(), 0, dtype.value_or(like.dtype()), x.loc);
+}
+
+Tensor ones_like(Arg x, std::optional<DType> dtype) {
+  const Tensor like = x.tensor("ones_like");
+  return graph::full(like.shape(), 1, dtype.value_or(like.dtype()), x.loc);
+}
+
+Tensor full_like(Arg x, Arg value, std::optional<DType> dtype) {
+  const In frame("full_like", x.loc);
+  const Tensor like = x.tensor("full_like");
+  return full(like.shape(), value, dtype.value_or(like.dtype()));
+}
+
+Tensor ops::arange(double begin, double end, double step, DType dtype, const Where& where) {
+  const In frame("arange", where);
+  const double length = std::ceil((end - begin) / step);
+  if (!(length >= 0) || !std::isfinite(length) || length > 9e15) {
+    refuse("arange", "begin " + std::to_string(begin) + ", end " + std::to_string(end) + ", step " + std::to_string(step),
+           "a step that leads from begin to end", where);
+  }
+  const auto count = static_cast<std::int64_t>(length);
+  const bool whole = begin == std::trunc(begin) && step == std::trunc(step);
+  if (whole) {
+    const Layout pattern{{count}, {static_cast<std::int64_t>(step)}, static_cast<std::int64_t>(begin)};
+    return graph::cast(graph::index(pattern, where), dtype, where);
+  }
+  const DType fine = dtype == f64 || is_integer(dtype) ? f64 : f32;
+  const Tensor at = graph::cast(counter(count, where), fine, where);
+  return graph::cast(at * step + begin, dtype, where);
+}
+
+Tensor linspace(double begin, double end, std::int64_t count, DType dtype, Where where) {
+  const In frame("linspace", where);
+  if (count < 0) ops::refuse("linspace", "count " + std::to_string(count), "at least 0", where);
+  if (!is_float(dtype)) ops::refuse("linspace", "dtype " + std::string(name(dtype)), "a float type", where);
+  // From both ends, so that both are exact.
+  const double step = count > 1 ? (end - begin) / static_cast<double>(count - 1) : 0.0;
+  const Tensor i = counter(count, where);
+  const DType fine = dtype == f64 ? f64 : f32;
+  const Tensor up = graph::cast(i, fine, where) * step + begin;
+  const Tensor down = end - graph::cast((count - 1) - i, fine, where) * step;
+  return graph::cast(count > 1 ? tegula::where(i < count / 2, up, down) : up, dtype, where);
+}
+
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, DType dtype, Where where) {
+  const In frame("eye", where);
+  const Shape shape{rows, columns.value_or(rows)};
+  check_shape("eye", shape, where);
+  return graph::cast(graph::index({shape, {1, -1}, 0}, where) == 0, dtype, where);
+}
+
+Tensor iota(const Shape& shape, int axis, Where where) {
+  check_shape("iota", shape, where);
+  Layout pattern{shape, Dims::filled(shape.rank(), 0), 0};
+  pattern.strides[ops::axis_of("iota", axis, shape, where)] = 1;
+  return graph::index(pattern, where);
+}
+
+}  // namespace tegula

@@ -1,0 +1,29 @@
+#pragma once
+// The primitives of this room that its other families build on, with everything already checked.
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula::ops {
+
+/// Of `shape`: x[i…] at begin + i * step (step > 0), `value` elsewhere. Its gradient is a slice, and it is a slice's.
+Tensor embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, double value, const std::source_location& where);
+
+/// x[begin + i * step] for i in [0, count), along every axis; steps may be negative. A view.
+Tensor strided(const Tensor& x, const Dims& begin, const Dims& step, const Shape& count, const std::source_location& where);
+/// count elements of one axis from `begin`. A view.
+Tensor part(const Tensor& x, int axis, std::int64_t begin, std::int64_t count, const std::source_location& where);
+
+/// How the index of gather_along and scatter_sum lies.
+enum class IndexForm : std::uint8_t {
+  Full,    // of the result's (the source's) shape
+  Shared,  // of rank 1, the same for all lines along the axis
+};
+/// y[o, k, i] = x[o, index, i] along `axis`.
+Tensor gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm form, const std::source_location& where);
+/// Of x's shape with `length` along the axis: Σ of source[o, k, i] at [o, index, i], 0 elsewhere. The adjoint of gather_along.
+Tensor scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length, const std::source_location& where);
+
+/// The pieces side by side; of one dtype.
+Tensor joined(std::span<const Tensor> xs, int axis, const std::source_location& where);
+
+}  // namespace tegula::ops

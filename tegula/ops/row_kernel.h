@@ -1,0 +1,72 @@
+#pragma once
+// The frame of the kernels in this room: a domain of (rows, columns), cut into tiles that are spread over program instances.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tegula/tile/kernel_context.h"
+
+namespace tegula::ops {
+
+/// How an instance gets at the columns of its rows.
+enum class Columns : std::uint8_t {
+  Spread,  // instances share them out
+  Looped,  // each instance walks over all columns, a tile at a time: for_each_tile
+  Whole,   // one tile holds them all
+};
+
+/// One launch under construction. Extents are arguments of the launch, so that programs over tensors of different sizes are shared;
+/// only the tile's own sizes are part of the program.
+class RowKernel {
+ public:
+  using Value = tile::Value;
+  RowKernel(KernelContext& context, std::string name, std::int64_t rows, std::int64_t columns, Columns mode = Columns::Spread);
+
+  tile::Builder& builder() { return builder_; }
+  /// Parameters.
+  Value input(int i);
+  Value output();
+  Value scratch(int i, DType dtype, bool writable);
+  Value number(std::int64_t value);
+  Value real(double value, DType dtype);
+
+  /// Where the instance is, i64: rows (R, 1) and, unless looped, columns (1, C).
+  Value row() const { return row_; }
+  Value column() const { return column_; }
+  /// The parts of the tile inside the domain; empty where all of it is.
+  Value row_mask() const { return row_mask_; }
+  Value mask() const { return both(row_mask_, column_mask_); }
+  static Value both(Value a, Value b) { return a.is_empty() ? b : b.is_empty() ? a : a && b; }
+
+  /// The extent of the tile.
+  std::int64_t tile_rows() const { return tile_rows_; }
+  std::int64_t tile_columns() const { return tile_columns_; }
+
+  /// Columns::Looped: calls body with column() and mask() at each tile in turn; it maps carried values to the next ones.
+  using Body = std::function<std::vector<Value>(std::span<const Value>)>;
+  std::vector<Value> for_each_tile(std::vector<Value> initial, const Body& body);
+
+  /// Hands the program over.
+  void launch();
+
+ private:
+  void set_column(Value first);
+
+  KernelContext& context_;
+  tile::Builder builder_;
+  std::vector<KernelArgument> arguments_;
+  std::int64_t rows_, columns_, tile_rows_, tile_columns_;
+  Columns mode_;
+  Value columns_value_, row_, column_, row_mask_, column_mask_;
+};
+
+/// What leaves the other operand of the reduction unchanged.
+tile::Value identity_of(tile::Builder& builder, tile::Reduction kind, DType dtype);
+tile::Value combine(tile::Reduction kind, tile::Value a, tile::Value b);
+
+/// out[i] = value, or source[i], for all elements of the output or a scratch buffer: the first launch of kernels that then change some.
+void launch_fill(KernelContext& context, double value);
+void launch_copy(KernelContext& context, int input);
+
+}  // namespace tegula::ops
