@@ -1,0 +1,192 @@
+#include "tegula/ops/normalization.h"
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/grad.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/join.h"
+#include "tegula/ops/math.h"
+#include "tegula/ops/reduce.h"
+#include "tegula/ops/shape.h"
+#include "tegula/ops/wide.h"
+
+namespace tegula {
+namespace {
+
+double count_over(const Shape& shape, const Dims& axes) {
+  double n = 1;
+  for (auto axis : axes) n *= static_cast<double>(shape[static_cast<int>(axis)]);
+  return n;
+}
+
+/// Over axes that stay with size 1.
+Tensor mean_over(const Tensor& x, const Dims& axes) { return sum(x, axes, Keep::Yes) * (1 / count_over(x.shape(), axes)); }
+
+struct Moments {
+  Tensor centered, variance;  // x - mean, and the biased variance
+  Tensor mean;
+};
+
+Moments moments(const Tensor& x, const Dims& axes) {
+  const Tensor mean = mean_over(x, axes);
+  const Tensor centered = x - mean;
+  return {centered, mean_over(centered * centered, axes), mean};
+}
+
+/// (x - mean) * rsqrt(variance + eps). The gradient is written with y: dx = r * (dy - mean(dy) - y * mean(dy*y)), whose two means are one pass;
+/// r stays a function of x, so that it differentiates again.
+Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
+  if (x.numel() == 0) return x;
+  const auto forward = [=](const std::vector<Tensor>& in) {
+    const Moments m = moments(in[0], axes);
+    return m.centered * rsqrt(m.variance + eps);
+  };
+  const auto backward = [=](const std::vector<Tensor>& in, const Tensor& y, const Tensor& dy) {
+    const Tensor r = rsqrt(moments(in[0], axes).variance + eps);
+    return std::vector<Tensor>{r * (dy - mean_over(dy, axes) - y * mean_over(dy * y, axes))};
+  };
+  return custom_function("standardize", forward, backward, {x}, where);
+}
+
+Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
+  if (x.numel() == 0) return x;
+  const auto root = [=](const Tensor& t) { return rsqrt(mean_over(t * t, axes) + eps); };
+  const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * root(in[0]); };
+  const auto backward = [=](const std::vector<Tensor>& in, const Tensor& y, const Tensor& dy) {
+    return std::vector<Tensor>{root(in[0]) * (dy - y * mean_over(dy * y, axes))};
+  };
+  return custom_function("root_mean_square", forward, backward, {x}, where);
+}
+
+/// `parameter` (weight, bias, …) in the dtype of the computation. Throws unless it has this shape.
+Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype, const std::source_location& where) {
+  if (given.shape() != shape) {
+    throw Error({.op = std::string(op), .got = "a " + std::string(what) + " of shape " + to_string(given.shape()), .expected = "shape " + to_string(shape),
+                 .where = origin_at(where).where});
+  }
+  return graph::cast(given, dtype, where);
+}
+
+/// y * weight + bias, both (C) along axis 1.
+Tensor affine_channels(std::string_view op, Tensor y, const NormOptions& options, const std::source_location& where) {
+  const Shape shape{y.shape()[1]};
+  if (options.weight.defined()) y = y * ops::along_channels(parameter(op, "weight", options.weight, shape, y.dtype(), where), y.rank());
+  if (options.bias.defined()) y = y + ops::along_channels(parameter(op, "bias", options.bias, shape, y.dtype(), where), y.rank());
+  return y;
+}
+
+Tensor input_of(std::string_view op, const Arg& arg, int least_rank, std::string_view expected) {
+  const Tensor x = ops::float_tensor(op, arg);
+  if (x.rank() < least_rank) ops::refuse(op, "shape " + to_string(x.shape()), std::string(expected), arg.loc);
+  return x;
+}
+
+Dims all_but_channels(int rank) {
+  Dims axes{0};
+  for (int i = 2; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
+Dims last_axes(std::string_view op, const Tensor& x, const Shape& shape, const std::source_location& where) {
+  bool fits = !shape.empty() && shape.rank() <= x.rank();
+  Dims axes;
+  for (int i = 0; fits && i < shape.rank(); ++i) {
+    axes.push_back(x.rank() - shape.rank() + i);
+    fits = x.shape()[static_cast<int>(axes.back())] == shape[i];
+  }
+  if (!fits) ops::refuse(op, "shape " + to_string(x.shape()), "one that ends in " + to_string(shape), where);
+  return axes;
+}
+
+}  // namespace
+
+BatchNormResult batch_norm_training(Arg arg, const NormOptions& options) {
+  const In frame("batch_norm", arg.loc);
+  const Tensor given = input_of("batch_norm", arg, 2, "(batch, channels, spatial…)");
+  const Tensor x = ops::widen(given);
+  const Dims axes = all_but_channels(x.rank());
+  const double n = count_over(x.shape(), axes);
+  if (n < 2) ops::refuse("batch_norm", "shape " + to_string(x.shape()), "more than one value for each channel while training", arg.loc);
+  const Tensor y = affine_channels("batch_norm", standardize(x, axes, options.eps, arg.loc), options, arg.loc);
+  const Moments m = moments(graph::stop_gradient(x), axes);
+  const Shape channels{x.shape()[1]};
+  return {ops::narrow(y, given.dtype()), graph::reshape(m.mean, channels), graph::reshape(m.variance, channels) * (n / (n - 1))};
+}
+
+Tensor batch_norm(Arg arg, Arg mean, Arg variance, const NormOptions& options) {
+  const In frame("batch_norm", arg.loc);
+  const Tensor given = input_of("batch_norm", arg, 2, "(batch, channels, spatial…)");
+  const Tensor x = ops::widen(given);
+  const Shape channels{x.shape()[1]};
+  const auto vector = [&](std::string_view what, const Tensor& t) { return parameter("batch_norm", what, t, channels, x.dtype(), arg.loc); };
+  Tensor scale = rsqrt(vector("variance", variance.tensor("batch_norm")) + options.eps);  // (C)
+  if (options.weight.defined()) scale = scale * vector("weight", options.weight);
+  Tensor shift = -vector("mean", mean.tensor("batch_norm")) * scale;
+  if (options.bias.defined()) shift = shift + vector("bias", options.bias);
+  return ops::narrow(x * ops::along_channels(scale, x.rank()) + ops::along_channels(shift, x.rank()), given.dtype());
+}
+
+Tensor layer_norm(Arg arg, const Shape& normalized_shape, const NormOptions& options) {
+  const In frame("layer_norm", arg.loc);
+  const Tensor given = ops::float_tensor("layer_norm", arg);
+  const Dims axes = last_axes("layer_norm", given, normalized_shape, arg.loc);
+  Tensor y = standardize(ops::widen(given), axes, options.eps, arg.loc);
+  if (options.weight.defined()) y = y * parameter("layer_norm", "weight", options.weight, normalized_shape, y.dtype(), arg.loc);
+  if (options.bias.defined()) y = y + parameter("layer_norm", "bias", options.bias, normalized_shape, y.dtype(), arg.loc);
+  return ops::narrow(y, given.dtype());
+}
+
+Tensor rms_norm(Arg arg, const Shape& normalized_shape, const NormOptions& options) {
+  const In frame("rms_norm", arg.loc);
+  const Tensor given = ops::float_tensor("rms_norm", arg);
+  const Dims axes = last_axes("rms_norm", given, normalized_shape, arg.loc);
+  if (options.bias.defined()) ops::refuse("rms_norm", "a bias", "none", arg.loc, "add it to the result");
+  Tensor y = scaled_by_root_mean_square(ops::widen(given), axes, options.eps, arg.loc);
+  if (options.weight.defined()) y = y * parameter("rms_norm", "weight", options.weight, normalized_shape, y.dtype(), arg.loc);
+  return ops::narrow(y, given.dtype());
+}
+
+Tensor group_norm(Arg arg, std::int64_t groups, const NormOptions& options) {
+  const In frame("group_norm", arg.loc);
+  const Tensor given = input_of("group_norm", arg, 2, "(batch, channels, …)");
+  const std::int64_t channels = given.shape()[1];
+  if (groups < 1 || channels % groups != 0) {
+    ops::refuse("group_norm", std::to_string(groups) + " groups for shape " + to_string(given.shape()),
+                "a number that divides the " + std::to_string(channels) + " channels", arg.loc);
+  }
+  if (given.numel() == 0) return given;
+  const Shape grouped{given.shape()[0], groups, given.numel() / (given.shape()[0] * groups)};
+  const Tensor y = standardize(graph::reshape(ops::widen(given), grouped), {2}, options.eps, arg.loc);
+  return ops::narrow(affine_channels("group_norm", graph::reshape(y, given.shape()), options, arg.loc), given.dtype());
+}
+
+Tensor instance_norm(Arg arg, const NormOptions& options) {
+  const In frame("instance_norm", arg.loc);
+  const Tensor given = input_of("instance_norm", arg, 3, "(batch, channels, spatial…)");
+  Dims axes;
+  for (int i = 2; i < given.rank(); ++i) axes.push_back(i);
+  return ops::narrow(affine_channels("instance_norm", standardize(ops::widen(given), axes, options.eps, arg.loc), options, arg.loc), given.dtype());
+}
+
+Tensor local_response_norm(Arg arg, const LocalResponseNormOptions& options) {
+  const In frame("local_response_norm", arg.loc);
+  const Tensor given = input_of("local_response_norm", arg, 2, "(batch, channels, …)");
+  if (options.size < 1) ops::refuse("local_response_norm", "size " + std::to_string(options.size), "at least 1", arg.loc);
+  if (given.numel() == 0) return given;
+  const Tensor x = ops::widen(given);
+  std::vector<PadWidth> widths(static_cast<std::size_t>(x.rank()));
+  widths[1] = {options.size / 2, (options.size - 1) / 2};
+  const Tensor neighbours = windows(pad(x * x, widths), {1}, {options.size});  // (N, C, …, size)
+  const Tensor sums = sum(neighbours, -1);
+  return ops::narrow(x * pow(sums * (options.alpha / static_cast<double>(options.size)) + options.k, -options.beta), given.dtype());
+}
+
+Tensor l2_normalize(Arg arg, int axis, double eps) {
+  const In frame("l2_normalize", arg.loc);
+  const Tensor given = ops::float_tensor("l2_normalize", arg);
+  axis = ops::axis_of("l2_normalize", axis, given.shape(), arg.loc);
+  const Tensor x = ops::widen(given);
+  return ops::narrow(x / clamp_min(norm(x, 2, axis, Keep::Yes), eps), given.dtype());
+}
+
+}  // namespace tegula
