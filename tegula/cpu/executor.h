@@ -1,0 +1,19 @@
+#pragma once
+// Tile programs on the CPU: compiled to a row of vector steps, run over threads.
+
+#include <memory>
+
+#include "tegula/runtime/device.h"
+
+namespace tegula::cpu {
+
+struct ExecutorOptions {
+  bool contract = true;  // a * b + c is rounded once where it stands in a program as two words, as GPU compilers do
+  bool in_place = true;  // false: tiles are always copied in and out (for tests)
+};
+
+/// Throws Error for what the CPU does not have. Pointer parameters that a program writes must not overlap each other; one that it
+/// reads may be the same memory as one that it writes.
+std::unique_ptr<runtime::Kernel> compile_program(const tile::Program& program, const ExecutorOptions& options = {});
+
+}  // namespace tegula::cpu

@@ -1,0 +1,170 @@
+#pragma once
+// The flat code a tile program becomes on the CPU, and what it runs on.
+//
+// A kernel is a row of steps. A step is a struct that begins with the address of the function that runs it, followed by its own
+// operands; that function returns the next step. Operands are indices of slots: 8-byte registers of one thread. A scalar lives in
+// its slot; a tile lives in scratch memory (or in the user's memory, when nothing needs it copied) and its slot holds its address.
+// So the same step serves both: where a scalar is wanted as a tile, a second slot holds the address of the first.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "tegula/core/dtype.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::cpu {
+
+union Slot {
+  std::int64_t integer;  // i64; i32 sign-extended; booleans 0 or 1
+  double f64;
+  float f32;
+  std::byte* pointer;
+};
+
+/// What the threads of one launch share.
+struct Launch {
+  runtime::Failure* failure = nullptr;
+  std::atomic<bool> failed{false};
+  bool streaming = false;
+};
+
+/// What one thread runs on.
+struct Frame {
+  Slot* slots = nullptr;
+  Launch* launch = nullptr;
+};
+
+struct Step;
+using Run = const Step* (*)(const Step*, Frame&);
+struct Step {
+  Run run = nullptr;
+};
+
+template <class S>
+const Step* following(const S& step) {
+  static_assert(sizeof(S) % 8 == 0);
+  return reinterpret_cast<const Step*>(reinterpret_cast<const std::byte*>(&step) + sizeof(S));
+}
+inline const Step* at_distance(const Step& step, std::int64_t bytes) {
+  return reinterpret_cast<const Step*>(reinterpret_cast<const std::byte*>(&step) + bytes);
+}
+
+/// Slots of up to three integer scalars, and of the result.
+struct ScalarStep : Step {
+  std::int32_t out = 0, a = 0, b = 0, c = 0;
+};
+
+/// An elementwise word over rows x columns. Each operand advances by `row` bytes from row to row, and inside a row by one element or not at all.
+struct MapStep : Step {
+  std::int32_t rows = 0, columns = 0;  // slots
+  std::int32_t out = 0;                // slots of addresses, like in[]
+  std::int32_t in[4] = {};
+  std::int32_t out_row = 0;
+  std::int32_t row[4] = {};
+  std::int32_t advances[4] = {};       // 1: along the row; 0: one value per row
+  std::int32_t attribute = 0;          // Narrow: the stored type
+};
+
+struct LoopStep : Step {
+  std::int32_t index = 0, begin = 0, end = 0, step = 0;
+  std::int64_t distance = 0;  // begin: to what follows the loop; end: back to the body
+};
+
+/// Goes `distance` bytes when slot `condition` is 0 (or always, when condition is -1).
+struct JumpStep : Step {
+  std::int64_t distance = 0;
+  std::int64_t condition = -1;
+};
+
+struct MoveRows;
+
+inline constexpr int kMaxAxes = 4;
+inline constexpr int kMaxProtected = 8;
+
+/// A tile moved between scratch and memory whose elements are base + Σ index·stride, restricted to a box of indices.
+struct BlockStep : Step {
+  const MoveRows* rows = nullptr;
+  const MoveRows* fill_rows = nullptr;         // Load: of the tile's own dtype
+  std::int32_t rank = 0;
+  std::int32_t base = 0;                       // slot: address of element 0
+  std::int32_t stride[kMaxAxes] = {};          // slots: bytes between neighbours in memory
+  std::int32_t low[kMaxAxes] = {}, high[kMaxAxes] = {};  // slots: bounds of the index, -1 for none
+  std::int32_t size[kMaxAxes] = {};            // slots: extents of the tile
+  std::int64_t tile_stride[kMaxAxes] = {};     // bytes in the tile
+  std::int32_t tile = 0;                       // slot: the tile's address
+  std::int32_t home = 0;                       // slot: the scratch that belongs to the tile
+  std::int32_t fill = -1;                      // Load: slot of the value outside the box; -1: what is there stays
+  std::int32_t in_place = 0;                   // Load: the tile may lie in the user's memory. Store: the value may have been computed there
+  // Store: tiles that lie in the user's memory and are read later. They move home before that memory is overwritten.
+  std::int32_t protected_count = 0;
+  std::int32_t protected_tile[kMaxProtected] = {}, protected_home[kMaxProtected] = {};
+  std::int32_t protected_bytes[kMaxProtected] = {};
+  std::uint32_t spared = 0;                    // bit i: protected tile i may be overwritten where it is exactly what is stored to
+};
+
+/// Like BlockStep where element (i…) is at base + offset[i…]·scale + Σ index·stride and the mask is a tile or a box.
+struct GatherStep : Step {
+  const MoveRows* rows = nullptr;
+  const MoveRows* fill_rows = nullptr;
+  std::int32_t rank = 0;
+  std::int32_t base = 0;
+  std::int32_t offset = 0;                     // slot: address of an i64 tile
+  std::int32_t mask = -1;                      // slot: address of a boolean tile; -1 for none
+  std::int32_t stride[kMaxAxes] = {};          // slots
+  std::int32_t low[kMaxAxes] = {}, high[kMaxAxes] = {};  // slots or -1
+  std::int64_t size[kMaxAxes] = {};
+  std::int64_t offset_stride[kMaxAxes] = {}, mask_stride[kMaxAxes] = {}, tile_stride[kMaxAxes] = {};  // bytes
+  std::int64_t scale = 0;
+  std::int32_t tile = 0;
+  std::int32_t fill = -1;                      // Load: slot of the value where nothing is loaded; -1: what is there stays
+};
+
+/// Writes base + offset·scale + Σ index·stride into an i64 tile (offset = -1: none), or a box into a boolean tile.
+struct IndexStep : Step {
+  std::int32_t rank = 0;
+  std::int32_t base = 0;
+  std::int32_t offset = -1;
+  std::int32_t out = 0;
+  std::int32_t stride[kMaxAxes] = {};          // slots
+  std::int32_t low[kMaxAxes] = {}, high[kMaxAxes] = {};  // slots or -1
+  std::int64_t size[kMaxAxes] = {};
+  std::int64_t offset_stride[kMaxAxes] = {};   // bytes
+  std::int64_t scale = 0;
+};
+
+/// Along the middle axis of a dense (outer, length, inner) tile.
+struct AcrossStep : Step {
+  std::int32_t in = 0, out = 0;
+  std::int32_t outer = 0;      // slot
+  std::int32_t scratch = -1;   // slot of an address: two lines of 16 bytes per element
+  std::int64_t length = 0, inner = 0;
+  std::int32_t kind = 0, descending = 0;
+};
+
+struct DotStep : Step {
+  std::int32_t a = 0, b = 0, accumulator = 0, out = 0;  // slots of addresses
+  std::int64_t rows = 0, columns = 0, inner = 0;
+};
+
+struct RandomStep : Step {
+  std::int32_t seed = 0;       // slot of the value
+  std::int32_t index = 0;      // slot of an address; or, with consecutive, of the first index itself
+  std::int32_t out = 0;
+  std::int32_t consecutive = 0;
+  std::int64_t count = 0;
+};
+
+struct AssertStep : Step {
+  std::int32_t condition = 0, value = 0;                 // slots of addresses
+  std::int64_t count = 0;
+  std::int64_t value_advances = 0;
+  std::int64_t id = 0;
+};
+
+/// Runs from `step` to the end.
+inline void run_steps(const Step* step, Frame& frame) {
+  while (step != nullptr) step = step->run(step, frame);
+}
+
+}  // namespace tegula::cpu
