@@ -1,11 +1,11 @@
 #include "tegula/cpu/convolution.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "tegula/cpu/epilogue.h"
 #include "tegula/cpu/library.h"
-#include "tegula/cpu/parallel.h"
+#include "tegula/cpu/widened.h"
 
 namespace tegula::cpu {
 namespace {
@@ -18,62 +18,21 @@ using runtime::ConvolutionPass;
   throw Error({.op = "convolution", .got = got, .expected = expected});
 }
 
-/// f16 and bf16: all operands are widened, an f32 convolution is made of them, its results are rounded.
-class WidenedConvolution : public runtime::Call {
- public:
-  explicit WidenedConvolution(Convolution d) : dtype_(d.dtype), most_threads_(library_threads()) {
-    d.dtype = f32;
-    inner_ = make_convolution(d);
-    const std::int64_t input = numel(d.input.shape), weight = numel(d.weight.shape), output = numel(d.output.shape), k = d.output.shape[1];
-    switch (d.pass) {
-      case ConvolutionPass::Forward: sizes_ = {input, weight}; break;
-      case ConvolutionPass::BackwardData: sizes_ = {output, weight, input}; break;
-      case ConvolutionPass::BackwardWeight: sizes_ = {input, output, weight}; break;
-    }
-    if (d.bias) sizes_.push_back(k);
-    read_ = d.pass == ConvolutionPass::Forward ? sizes_.size() : 2;
-    if (d.pass == ConvolutionPass::Forward) sizes_.push_back(output);
+/// The sizes of the buffers in their order, those that are read first.
+std::unique_ptr<runtime::Call> widened_convolution(Convolution d) {
+  const DType dtype = std::exchange(d.dtype, f32);
+  const std::int64_t input = numel(d.input.shape), weight = numel(d.weight.shape), output = numel(d.output.shape), k = d.output.shape[1];
+  std::vector<std::int64_t> sizes;
+  switch (d.pass) {
+    case ConvolutionPass::Forward: sizes = {input, weight}; break;
+    case ConvolutionPass::BackwardData: sizes = {output, weight, input}; break;
+    case ConvolutionPass::BackwardWeight: sizes = {input, output, weight}; break;
   }
-
-  std::size_t scratch_bytes() const override {
-    std::size_t bytes = inner_->scratch_bytes();
-    for (const std::int64_t size : sizes_) bytes += aligned(size);
-    return bytes;
-  }
-  std::string describe() const override { return std::string(name(dtype_)) + " widened: " + inner_->describe(); }
-
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
-    threads = std::clamp(threads, 1, most_threads_);
-    std::array<void*, 4> wide;
-    char* at = static_cast<char*>(scratch);
-    for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      wide[i] = at;
-      at += aligned(sizes_[i]);
-    }
-    for (std::size_t i = 0; i < read_; ++i) {
-      parallel(threads, [&](int thread, int count) {
-        const Range r = share(sizes_[i], thread, count);
-        widen(dtype_, static_cast<const std::uint16_t*>(buffers[i]) + r.begin, static_cast<float*>(wide[i]) + r.begin, r.end - r.begin);
-      });
-    }
-    inner_->run({wide.data(), sizes_.size()}, at, threads);
-    for (std::size_t i = read_; i < sizes_.size(); ++i) {
-      parallel(threads, [&](int thread, int count) {
-        const Range r = share(sizes_[i], thread, count);
-        narrow(dtype_, static_cast<const float*>(wide[i]) + r.begin, static_cast<std::uint16_t*>(buffers[i]) + r.begin, r.end - r.begin);
-      });
-    }
-  }
-
- private:
-  static std::size_t aligned(std::int64_t elements) { return static_cast<std::size_t>((elements + 15) / 16 * 64); }
-
-  DType dtype_;
-  int most_threads_;
-  std::unique_ptr<runtime::Call> inner_;
-  std::vector<std::int64_t> sizes_;  // of the buffers in their order, in elements
-  std::size_t read_ = 0;             // so many of them are read, the rest written
-};
+  if (d.bias) sizes.push_back(k);
+  const std::size_t read = d.pass == ConvolutionPass::Forward ? sizes.size() : 2;
+  if (d.pass == ConvolutionPass::Forward) sizes.push_back(output);
+  return make_widened(make_convolution(d), dtype, std::move(sizes), read);
+}
 
 }  // namespace
 
@@ -128,7 +87,7 @@ std::string to_string(const Convolution& d) {
 
 std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
   check(d);
-  if (is_half(d.dtype)) return std::make_unique<WidenedConvolution>(d);
+  if (is_half(d.dtype)) return widened_convolution(d);
   if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
   return make_onednn_convolution(d);
 }
