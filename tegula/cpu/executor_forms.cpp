@@ -137,15 +137,15 @@ std::optional<Form> Compiler::compare_box(const Instruction& self) {
   }
   if (word == Word::Eq && step != 1) return std::nullopt;
   const auto floor = [&](const Scalar& x) { return step == 1 ? x : scalar_step(floor_divide, x, known(step), known(0), "floor_divide"); };
-  const Scalar up_to = floor(add(limit, known(step - 1)));     // the first index with index·step >= limit
-  const Scalar beyond = add(floor(limit), known(1));           // the first index with index·step > limit
+  const auto up_to = [&] { return Bound{true, floor(add(limit, known(step - 1)))}; };  // the first index with index·step >= limit
+  const auto beyond = [&] { return Bound{true, add(floor(limit), known(1))}; };         // the first index with index·step > limit
   Form box;
   box.kind = Kind::Box;
   Bound &low = box.low[static_cast<std::size_t>(axis)], &high = box.high[static_cast<std::size_t>(axis)];
-  if (word == Word::Lt) high = {true, up_to};
-  if (word == Word::Le || word == Word::Eq) high = {true, beyond};
-  if (word == Word::Gt) low = {true, beyond};
-  if (word == Word::Ge || word == Word::Eq) low = {true, up_to};
+  if (word == Word::Lt) high = up_to();
+  if (word == Word::Le || word == Word::Eq) high = beyond();
+  if (word == Word::Gt) low = beyond();
+  if (word == Word::Ge || word == Word::Eq) low = up_to();
   return box;
 }
 

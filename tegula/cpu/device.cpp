@@ -1,0 +1,59 @@
+#include <cstring>
+
+#include "tegula/core/error.h"
+#include "tegula/cpu/executor.h"
+#include "tegula/cpu/library.h"
+#include "tegula/cpu/parallel.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::cpu {
+namespace {
+
+void require_instruction_set() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return;
+  throw Error({.op = "cpu", .got = "a processor without AVX2 and FMA", .expected = "x86-64-v3 or newer (Intel from 2013, AMD from 2017)"});
+#endif
+}
+
+class CpuDevice final : public runtime::Device {
+ public:
+  CpuDevice() : threads_(omp_get_max_threads()) { require_instruction_set(); }
+
+  std::string name() const override { return "cpu"; }
+  int number() const override { return 0; }
+  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host(bytes); }
+  void copy_in(void* device, const void* host, std::size_t bytes) override { copy(device, host, bytes); }
+  void copy_out(void* host, const void* device, std::size_t bytes) override { copy(host, device, bytes); }
+  void synchronize() override {}
+
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_program(program); }
+  /// Measured by bench/executor: a handful of tiles of this size share the first-level cache.
+  runtime::TilePreference tiles() const override { return {.elements = 2048, .longest_row = 32768, .power_of_two = false}; }
+
+  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return make_matmul(description); }
+  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }
+  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return make_pooling(description); }
+  bool prefers_channels_last(const runtime::Convolution& description) const override { return convolution_prefers_channels_last(description); }
+
+  int max_threads() const override { return threads_; }
+
+ private:
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+
+  int threads_;
+};
+
+}  // namespace
+}  // namespace tegula::cpu
+
+namespace tegula::runtime {
+
+Device& cpu() {
+  static tegula::cpu::CpuDevice device;
+  return device;
+}
+
+}  // namespace tegula::runtime
