@@ -1,0 +1,206 @@
+// What jit promises: one trace per signature, state in place, no compile for changing numbers, errors instead of stale values.
+
+#include <gtest/gtest.h>
+
+#include "tegula/compile/cache.h"
+#include "tegula/compile/jit.h"
+#include "tegula/core/error.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/grad.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/math.h"
+#include "tegula/ops/reduce.h"
+
+namespace tegula {
+namespace {
+
+std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Jit, TracesOncePerSignatureAndOnceMoreToCompare) {
+  auto f = jit([](Tensor x) { return x * 2.0; });
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(f(ones({3})).to_host(), (std::vector<float>{2, 2, 2}));
+  EXPECT_EQ(f.traces(), 2);
+  EXPECT_EQ(f(ones({4})).to_host().size(), 4u);
+  EXPECT_EQ(f.traces(), 3);
+  EXPECT_EQ(f.executables(), 2);
+}
+
+TEST(Jit, NumbersAreInputs) {
+  Variable w(1.0f);
+  auto f = jit([&](Tensor lr) { w = w - lr * 1.0; });
+  for (int i = 0; i < 10; ++i) f(0.01f * static_cast<float>(i));
+  EXPECT_EQ(f.executables(), 1);
+  EXPECT_NEAR(Tensor(w).item(), 1.0f - 0.45f, 1e-6f);
+}
+
+TEST(Jit, WritesFollowProgramOrderAndReadsSeeThem) {
+  Variable w(1.0f);
+  auto f = jit([&]() {
+    Tensor before = w.read();
+    w = w * 2.0;
+    w = w + 1.0;
+    return std::pair(before, w.read());
+  });
+  const auto [before, after] = f();
+  EXPECT_EQ(before.item(), 1);
+  EXPECT_EQ(after.item(), 3);
+  f();
+  EXPECT_EQ(Tensor(w).item(), 7);
+}
+
+TEST(Jit, AnOldHandleKeepsItsValue) {
+  Variable w(tensor({1.f, 2.f}));
+  Tensor old = w.read();
+  Variable copy = w;
+  auto f = jit([&]() { w = w * 10.0; });
+  f();
+  f();
+  EXPECT_EQ(old.to_host(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(copy.read().to_host(), (std::vector<float>{1, 2}));
+  EXPECT_EQ(w.read().to_host(), (std::vector<float>{100, 200}));
+  const HostArray held = w.read().to_array();  // shares memory with the Variable
+  f();
+  EXPECT_EQ(held.values<float>()[0], 100);
+  EXPECT_EQ(w.read().to_host()[0], 1000);
+}
+
+TEST(Jit, SwappedVariablesKeepBothValues) {
+  Variable a(tensor({1.f, 2.f, 3.f})), b(tensor({4.f, 5.f, 6.f}));
+  auto f = jit([&]() {
+    Tensor x = a.read(), y = b.read();
+    a = y + 0.0;
+    b = x + 0.0;
+  });
+  f();
+  EXPECT_EQ(a.read().to_host(), (std::vector<float>{4, 5, 6}));
+  EXPECT_EQ(b.read().to_host(), (std::vector<float>{1, 2, 3}));
+}
+
+TEST(Jit, ACapturedNumberThatChangedIsAnErrorNamingBothLines) {
+  float scale = 1;
+  auto f = jit([&](Tensor x) { return x * scale; });
+  f(ones({2}));
+  scale = 2;
+  const std::string text = message_of([&] { f(ones({2})); });
+  EXPECT_TRUE(contains(text, "1.000000") && contains(text, "2.000000") && contains(text, "jit_test.cpp")) << text;
+}
+
+TEST(Jit, ABranchThatChangedIsAnError) {
+  int calls = 0;
+  auto f = jit([&](Tensor x) { return ++calls % 2 == 0 ? exp(x) : x * 2.0; });
+  f(ones({2}));
+  EXPECT_TRUE(contains(message_of([&] { f(ones({2})); }), "did not build the same graph twice"));
+}
+
+TEST(Jit, AFlagTracesAgainOncePerValue) {
+  Flag mode(0);
+  auto f = jit([&](Tensor x) { return mode ? x * 3.0 : x * 2.0; });
+  EXPECT_EQ(f(ones({1})).item(), 2);
+  mode = 1;
+  EXPECT_EQ(f(ones({1})).item(), 3);
+  mode = 0;
+  EXPECT_EQ(f(ones({1})).item(), 2);
+  EXPECT_EQ(f.executables(), 2);
+}
+
+TEST(Jit, ValuesInsideATraceAreErrors) {
+  auto item = jit([](Tensor x) { return x * x.item(); });
+  EXPECT_TRUE(contains(message_of([&] { item(ones({1})); }), "still being traced"));
+  auto create = jit([](Tensor x) {
+    Variable v(x);
+    return v.read();
+  });
+  EXPECT_TRUE(contains(message_of([&] { create(ones({1})); }), "created inside the jit"));
+  Tensor escaped;
+  auto escape = jit([&](Tensor x) {
+    escaped = x * 2.0;
+    return escaped;
+  });
+  escape(ones({1}));
+  EXPECT_TRUE(contains(message_of([&] { escaped.item(); }), "outside of it"));
+}
+
+TEST(Jit, GradOfAnAssignedVariableIsAnError) {
+  Variable w(2.0f);
+  auto f = jit([&](Tensor x) {
+    w = w * 2.0;
+    return grad(w * x, w);
+  });
+  EXPECT_TRUE(contains(message_of([&] { f(1.0f); }), "already assigned"));
+}
+
+TEST(Jit, AnExceptionInTheTraceChangesNothing) {
+  Variable w(1.0f);
+  auto f = jit([&](Tensor x) {
+    w = w + 1.0;
+    if (x.rank() == 1) throw std::runtime_error("user");
+  });
+  EXPECT_THROW(f(ones({3})), std::runtime_error);
+  EXPECT_EQ(Tensor(w).item(), 1);
+  f(1.0f);
+  EXPECT_EQ(Tensor(w).item(), 2);
+}
+
+TEST(Jit, InsideAnotherJitItIsInlined) {
+  auto inner = jit([](Tensor x) { return x + 1.0; });
+  auto outer = jit([&](Tensor x) { return inner(inner(x)); });
+  EXPECT_EQ(outer(ones({2})).to_host(), (std::vector<float>{3, 3}));
+  EXPECT_EQ(inner.traces(), 0);
+}
+
+TEST(Jit, ArgumentsMayBeViewsAndPending) {
+  auto f = jit([](Tensor x) { return x * 1.0; });
+  Tensor x = tensor({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}, {2, 3});
+  eval(x);
+  EXPECT_EQ(f(graph::permute(x, {1, 0})).to_host(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST(Evaluate, EqualStructuresShareAnExecutable) {
+  const auto compute = [](float a) { return (tensor({a, 2.f}) * a + 1.0).to_host(); };
+  compute(1);
+  const auto before = compile::cache_counters();
+  compute(5);
+  const auto after = compile::cache_counters();
+  EXPECT_EQ(after.misses, before.misses);
+  EXPECT_GT(after.hits, before.hits);
+}
+
+TEST(Evaluate, GradStillWorksAfterALookAtTheLoss) {
+  Variable w(3.0f);
+  Tensor loss = w * w;
+  EXPECT_EQ(loss.item(), 9);
+  EXPECT_EQ(grad(loss, w).item(), 6);
+}
+
+TEST(Evaluate, ALongSumDoesNotGrowWithoutBound) {
+  set_pending_bound(1000);
+  Tensor total = zeros({});
+  for (int i = 0; i < 20000; ++i) total = total + 1.0;
+  EXPECT_EQ(total.item(), 20000);
+  set_pending_bound(100'000);
+}
+
+TEST(Evaluate, EagerGivesTheSameValues) {
+  set_eager(true);
+  Variable w(tensor({1.f, 2.f}));
+  Tensor loss = sum(w * w * w);
+  EXPECT_EQ(grad(loss, w).to_host(), (std::vector<float>{3, 12}));
+  auto f = jit([&](Tensor x) { w = w - x; });
+  f(ones({2}));
+  EXPECT_EQ(w.read().to_host(), (std::vector<float>{0, 1}));
+  EXPECT_EQ(f.traces(), 0);
+  set_eager(false);
+}
+
+}  // namespace
+}  // namespace tegula
