@@ -5,7 +5,8 @@
 
 namespace tegula {
 
-/// indices (…) of an integer dtype, weight (V, D) -> (…, D): weight[indices]. An index outside [0, V) is an Error when it is computed.
+/// indices (…) of an integer dtype, weight (V, D) -> (…, D): weight[indices]. Negative indices count from the end; one
+/// outside [-V, V) is an Error when it is computed.
 Tensor embedding(Arg indices, Arg weight);
 /// The same, but row `padding_index` gets no gradient.
 Tensor embedding(Arg indices, Arg weight, std::int64_t padding_index);

@@ -4,6 +4,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/ops/activation.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/logic.h"
@@ -92,7 +93,7 @@ Tensor binary_cross_entropy_with_logits(Arg input, Arg target, const BinaryCross
   const In frame("binary_cross_entropy_with_logits", input.loc);
   const Pair p = pair_of("binary_cross_entropy_with_logits", input, target);
   const Tensor& x = p.input;
-  const Tensor negative = log1p(exp(-abs(x))) + where(x < 0, -x, 0.0);  // -log(sigmoid(x)); both halves have slope -1/2 + 0 at 0
+  const Tensor negative = -log_sigmoid(x);
   Tensor loss;
   if (options.pos_weight.defined()) {
     loss = (1.0 - p.target) * x + (1.0 + (options.pos_weight - 1.0) * p.target) * negative;

@@ -13,6 +13,8 @@ class Generator {
   using Location = std::source_location;
   explicit Generator(std::uint64_t seed = 0, Location where = Location::current());
 
+  /// Another generator that continues from the same place. Unlike a copy it may be made inside a trace.
+  Generator fork() const;
   /// Restarts the stream of `seed`.
   void manual_seed(std::uint64_t seed, Location where = Location::current());
   /// Takes `words` 32-bit words: the position of the first, i64, rank 0.
@@ -24,6 +26,8 @@ class Generator {
   Variable& counter_variable() { return counter_; }
 
  private:
+  struct Empty {};
+  explicit Generator(Empty) {}
   Variable seed_, counter_;
 };
 
@@ -39,7 +43,7 @@ struct RandomOptions {
 
 /// i32 words, all 2^32 values equally likely.
 Tensor random_bits(const Shape& shape, Generator* generator = nullptr, std::source_location where = std::source_location::current());
-/// In [low, high): 24 random bits for f32 and the halves, 53 for f64.
+/// In [low, high), up to rounding: 24 random bits for f32 and the halves, 53 for f64.
 Tensor uniform(const Shape& shape, double low = 0, double high = 1, const RandomOptions& options = {},
                std::source_location where = std::source_location::current());
 /// Gaussian, by Box and Muller (1958).

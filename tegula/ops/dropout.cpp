@@ -1,0 +1,49 @@
+#include "tegula/ops/dropout.h"
+
+#include <cmath>
+
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/logic.h"
+#include "tegula/ops/wide.h"
+
+namespace tegula {
+namespace {
+
+Tensor input_of(std::string_view op, const Arg& x, double p) {
+  if (!(p >= 0 && p <= 1)) ops::refuse(op, "p = " + std::to_string(p), "a probability", x.loc);
+  return ops::float_tensor(op, x);
+}
+
+Tensor kept(std::string_view op, const Arg& arg, const Shape& decisions, double p, Generator* generator) {
+  const In frame(op, arg.loc);
+  const Tensor x = input_of(op, arg, p);
+  if (p == 0) return x;
+  const Tensor keep = graph::expand(bernoulli(Arg(1 - p, arg.loc), decisions, generator), x.shape(), arg.loc);
+  return where(keep, p == 1 ? x : x * (1 / (1 - p)), 0.0);
+}
+
+}  // namespace
+
+Tensor dropout(Arg x, double p, Generator* generator) { return kept("dropout", x, x.tensor("dropout").shape(), p, generator); }
+
+Tensor dropout_channels(Arg x, double p, Generator* generator) {
+  Shape decisions = x.tensor("dropout_channels").shape();
+  if (decisions.rank() < 2) ops::refuse("dropout_channels", "shape " + to_string(decisions), "(batch, channels, …)", x.loc);
+  for (int i = 2; i < decisions.rank(); ++i) decisions[i] = 1;
+  return kept("dropout_channels", x, decisions, p, generator);
+}
+
+Tensor alpha_dropout(Arg arg, double p, Generator* generator) {
+  const In frame("alpha_dropout", arg.loc);
+  const Tensor x = input_of("alpha_dropout", arg, p);
+  if (p == 0) return x;
+  constexpr double kSaturation = -1.7580993408473766;  // -lambda * alpha of selu: where its negative part ends
+  const double q = 1 - p;
+  if (q == 0) return x * 0.0;
+  const double a = 1 / std::sqrt(q + kSaturation * kSaturation * q * p), b = -a * kSaturation * p;
+  return where(bernoulli(Arg(q, arg.loc), x.shape(), generator), x, kSaturation) * a + b;
+}
+
+}  // namespace tegula

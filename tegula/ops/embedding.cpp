@@ -1,0 +1,27 @@
+#include "tegula/ops/embedding.h"
+
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/axes.h"
+#include "tegula/ops/compare.h"
+#include "tegula/ops/index.h"
+#include "tegula/ops/logic.h"
+
+namespace tegula {
+
+Tensor embedding(Arg indices, Arg weight) {
+  const In frame("embedding", indices.loc);
+  const Tensor table = weight.tensor("embedding");
+  if (table.rank() != 2) ops::refuse("embedding", "a weight of shape " + to_string(table.shape()), "(rows, width)", indices.loc);
+  return take(table, indices, 0);
+}
+
+Tensor embedding(Arg indices, Arg weight, std::int64_t padding_index) {
+  const In frame("embedding", indices.loc);
+  const Tensor rows = embedding(indices, weight), at = indices.tensor("embedding");
+  Shape shape = at.shape();
+  shape.push_back(1);
+  return where(graph::reshape(at, shape) == padding_index, graph::stop_gradient(rows), rows);
+}
+
+}  // namespace tegula

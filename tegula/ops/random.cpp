@@ -1,0 +1,210 @@
+#include "tegula/ops/random.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "tegula/core/error.h"
+#include "tegula/core/philox.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/compare.h"
+#include "tegula/ops/logic.h"
+#include "tegula/ops/index.h"
+#include "tegula/ops/math.h"
+#include "tegula/ops/sort.h"
+#include "tegula/ops/wide.h"
+#include "tegula/tile/builder.h"
+
+namespace tegula {
+namespace {
+
+using tile::Value;
+using tile::Word;
+
+// Formulas over words, generic over how words are written: tile values, or doubles holding the word as unsigned.
+Value low_bits(Value word, int shift, std::int64_t mask) {
+  Value shifted = shift == 0 ? word : tile::binary(Word::Shr, word, tile::number(shift, word));
+  return shifted & tile::number(static_cast<double>(mask), word);
+}
+double low_bits(double word, int shift, std::int64_t mask) { return static_cast<double>(static_cast<std::int64_t>(word) >> shift & mask); }
+Value to_float(Value x, DType dtype) { return tile::cast(x, dtype); }
+double to_float(double x, DType) { return x; }
+Value root(Value x) { return tile::unary(Word::Sqrt, x); }
+double root(double x) { return std::sqrt(x); }
+Value logarithm(Value x) { return tile::unary(Word::Log, x); }
+double logarithm(double x) { return std::log(x); }
+Value cosine(Value x) { return tile::unary(Word::Cos, x); }
+double cosine(double x) { return std::cos(x); }
+
+constexpr double kTwoToMinus24 = 0x1p-24, kTwoToMinus32 = 0x1p-32, kTwoToMinus53 = 0x1p-53;
+
+/// In [0, 1).
+template <class T>
+T uniform24(T word) { return to_float(low_bits(word, 8, 0xffffff), DType::f32) * kTwoToMinus24; }
+template <class T>
+T uniform53(T first, T second) {
+  return (to_float(low_bits(first, 5, 0x7ffffff), DType::f64) * 0x1p26 + to_float(low_bits(second, 6, 0x3ffffff), DType::f64)) * kTwoToMinus53;
+}
+/// In (0, 1], all 32 bits: the tail reaches 6.8 deviations.
+template <class T>
+T uniform32(T word) {
+  return (to_float(low_bits(word, 16, 0xffff), DType::f32) * 65536.0 + to_float(low_bits(word, 0, 0xffff), DType::f32) + 0.5) * kTwoToMinus32;
+}
+template <class T>
+T box_muller(T u, T v) { return root(logarithm(u) * -2.0) * cosine(v * (2 * std::numbers::pi)); }
+
+enum class Kind : std::uint8_t { Bits, Uniform, Normal };
+
+std::int64_t words_per_element(Kind kind, DType dtype) {
+  const std::int64_t wide = dtype == DType::f64 ? 2 : 1;
+  return kind == Kind::Bits ? 1 : kind == Kind::Uniform ? wide : 2 * wide;
+}
+
+/// (seed (), position (), index pattern) -> random numbers. The pattern already counts in words.
+class RandomOp final : public ElementwiseOp {
+ public:
+  explicit RandomOp(Kind kind) : kind_(kind) {}
+  std::string_view name() const override {
+    constexpr std::string_view names[] = {"random_bits", "uniform", "normal"};
+    return names[static_cast<int>(kind_)];
+  }
+  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(kind_)); }
+  Value emit(tile::Builder&, std::span<const Value> x, DType dtype) const override {
+    const Value position = x[2] + x[1];
+    return compute<Value>(dtype, [&](std::int64_t i) { return tile::random_bits(x[0], i == 0 ? position : position + i); });
+  }
+  /// As if of dtype f32 (f64 numbers take other words).
+  double reference(std::span<const double> x) const override {
+    const auto seed = static_cast<std::uint64_t>(static_cast<std::int64_t>(x[0]));
+    const auto position = static_cast<std::uint64_t>(static_cast<std::int64_t>(x[1] + x[2]));
+    if (kind_ == Kind::Bits) return static_cast<double>(static_cast<std::int32_t>(philox_word(seed, position)));
+    return compute<double>(DType::f32, [&](std::int64_t i) { return static_cast<double>(philox_word(seed, position + static_cast<std::uint64_t>(i))); });
+  }
+
+ private:
+  template <class T, class F>
+  T compute(DType dtype, F&& word) const {
+    if (kind_ == Kind::Bits) return word(0);
+    if (kind_ == Kind::Uniform) return dtype == DType::f64 ? uniform53(word(0), word(1)) : uniform24(word(0));
+    if (dtype == DType::f64) return box_muller(1.0 - uniform53(word(0), word(1)), uniform53(word(2), word(3)));
+    return box_muller(uniform32(word(0)), uniform24(word(1)));
+  }
+  Kind kind_;
+};
+
+Tensor draw(Kind kind, const Shape& shape, DType dtype, Generator* generator, const std::source_location& where) {
+  if (kind != Kind::Bits && !is_float(dtype)) {
+    ops::refuse("random", "dtype " + std::string(name(dtype)), "a float type", where, "randint and bernoulli draw integers and booleans");
+  }
+  const DType computed = dtype == DType::f64 || kind == Kind::Bits ? dtype : DType::f32;
+  const std::int64_t words = words_per_element(kind, computed);
+  Generator& from = generator ? *generator : default_generator();
+  const Tensor position = from.draw(words * numel(shape), where);
+  Layout pattern = Layout::dense(shape);
+  for (auto& stride : pattern.strides) stride *= words;
+  const Tensor x = make_node(Ref<const Op>(new RandomOp(kind)), {from.seed(where), position, graph::index(pattern, where)}, shape, computed, where);
+  return graph::cast(x, dtype, where);
+}
+
+Tensor whole_number(std::uint64_t value) { return tensor({static_cast<std::int64_t>(value)}, Shape{}); }
+
+// Made when the program starts, because a Variable cannot be made inside a trace, where a thread may need its generator first.
+// Lives as long as the process.
+const Generator* const first_generator = new Generator(0);
+
+}  // namespace
+
+Generator::Generator(std::uint64_t seed, Location where) : seed_(whole_number(seed), where), counter_(whole_number(0), where) {}
+
+void Generator::manual_seed(std::uint64_t seed, Location where) {
+  seed_.assign(whole_number(seed), where);
+  counter_.assign(whole_number(0), where);
+}
+
+Tensor Generator::draw(std::int64_t words, Location where) {
+  const Tensor position = counter_.read(where);
+  // Whole blocks of four, so that a draw never shares one with the next.
+  counter_.assign(Arg(position, where) + Arg((words + 3) / 4 * 4, where), where);
+  return position;
+}
+
+Generator& default_generator() {
+  thread_local Generator generator = first_generator->fork();
+  return generator;
+}
+
+Generator Generator::fork() const {
+  Generator copy{Empty{}};
+  copy.seed_ = seed_;
+  copy.counter_ = counter_;
+  return copy;
+}
+
+void manual_seed(std::uint64_t seed, std::source_location where) { default_generator().manual_seed(seed, where); }
+
+Tensor random_bits(const Shape& shape, Generator* generator, std::source_location where) { return draw(Kind::Bits, shape, DType::i32, generator, where); }
+
+Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options, std::source_location where) {
+  const In frame("uniform", where);
+  const Tensor u = draw(Kind::Uniform, shape, options.dtype, options.generator, where);
+  return low == 0 && high == 1 ? u : u * (high - low) + low;
+}
+
+Tensor normal(const Shape& shape, double mean, double deviation, const RandomOptions& options, std::source_location where) {
+  const In frame("normal", where);
+  const Tensor z = draw(Kind::Normal, shape, options.dtype, options.generator, where);
+  return mean == 0 && deviation == 1 ? z : z * deviation + mean;
+}
+
+Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high, const RandomOptions& options, std::source_location where) {
+  const In frame("truncated_normal", where);
+  if (!(low < high) || !(deviation > 0)) {
+    ops::refuse("truncated_normal", "deviation " + std::to_string(deviation) + " and bounds " + std::to_string(low) + ", " + std::to_string(high),
+                "a positive deviation and low < high", where);
+  }
+  const auto cumulative = [&](double x) { return std::erf((x - mean) / (deviation * std::numbers::sqrt2)); };  // 2 Phi - 1
+  const double least = cumulative(low), greatest = cumulative(high);
+  const DType dtype = options.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor u = draw(Kind::Uniform, shape, dtype, options.generator, where) * (greatest - least) + least;
+  return ops::narrow(clamp(erfinv(u) * (deviation * std::numbers::sqrt2) + mean, low, high), options.dtype);
+}
+
+Tensor exponential(const Shape& shape, double rate, const RandomOptions& options, std::source_location where) {
+  const In frame("exponential", where);
+  const DType dtype = options.dtype == DType::f64 ? DType::f64 : DType::f32;
+  return ops::narrow(log1p(-draw(Kind::Uniform, shape, dtype, options.generator, where)) * (-1 / rate), options.dtype);
+}
+
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator* generator, std::source_location where) {
+  const In frame("randint", where);
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;
+  if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) > kMost) {
+    ops::refuse("randint", "bounds " + std::to_string(low) + " and " + std::to_string(high), "low < high, at most 2^53 apart", where);
+  }
+  // u < 1 with 53 bits: the product never rounds up to the range.
+  const Tensor u = draw(Kind::Uniform, shape, DType::f64, generator, where);
+  return cast(u * static_cast<double>(high - low), DType::i64) + low;
+}
+
+Tensor bernoulli(Arg p, const Shape& shape, Generator* generator) {
+  const In frame("bernoulli", p.loc);
+  return draw(Kind::Uniform, shape, DType::f32, generator, p.loc) < graph::expand(ops::float_tensor("bernoulli", p), shape, p.loc);
+}
+
+Tensor bernoulli(Arg p, Generator* generator) { return bernoulli(p, p.tensor("bernoulli").shape(), generator); }
+
+Tensor permutation(std::int64_t n, Generator* generator, std::source_location where) {
+  const In frame("permutation", where);
+  if (n < 0) ops::refuse("permutation", "n = " + std::to_string(n), "at least 0", where);
+  return argsort(draw(Kind::Uniform, {n}, DType::f64, generator, where), 0);
+}
+
+Tensor shuffle(Arg x, Generator* generator) {
+  const In frame("shuffle", x.loc);
+  const Tensor t = x.tensor("shuffle");
+  if (t.rank() == 0) ops::refuse("shuffle", "shape ()", "at least one axis", x.loc);
+  return take(t, permutation(t.shape()[0], generator, x.loc), 0);
+}
+
+}  // namespace tegula
