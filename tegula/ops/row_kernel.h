@@ -36,6 +36,7 @@ class RowKernel {
   Value column() const { return column_; }
   /// The parts of the tile inside the domain; empty where all of it is.
   Value row_mask() const { return row_mask_; }
+  Value column_mask() const { return column_mask_; }
   Value mask() const { return both(row_mask_, column_mask_); }
   static Value both(Value a, Value b) { return a.is_empty() ? b : b.is_empty() ? a : a && b; }
 
