@@ -212,6 +212,11 @@ T trigamma(const T& x) {
   return where(reflected, kPi * kPi / (s * s) - sum, sum);
 }
 
+/// log(1 + exp(x)) without overflow. A word of its own here, because the derivative of the expression is wrong twice over at 0.
+template <class T> requires std::same_as<T, double> || std::same_as<T, Value>
+T softplus(const T& x) { return maximum(x, 0.0) + log1p(exp(-abs(x))); }
+template <class T> Dual<T> softplus(const Dual<T>& x) { return chain(x, T(softplus(x.value)), [](const T& v, const T&) { return sigmoid(v); }); }
+
 // --- Functions of two values ---
 
 // Ties share the derivative.

@@ -6,7 +6,9 @@
 //   static auto forward(Numeric auto x…)              once, for every value type
 // and, where the derivative of forward is not good enough,
 //   static auto derivative(Input<i>, x…, y)           the partial derivative, with the result y at hand (for one input also derivative(x, y))
+//   static auto pullback(Input<i>, x…, y, dy)         derivative times dy, where a product would spoil it (for one input also pullback(x, y, dy))
 //   static Tensor vjp(Input<i>, x…, y, dy)            the gradient of input i as other ops
+//   static constexpr int inputs = 1                   further operands are parameters: numbers without a gradient
 //   static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
 // The op is one node. So is its gradient with respect to an input: the derivative of the formula in the direction dy, by Dual, so that what a
 // `where` leaves out stays out whatever it holds. Gradients of that node are primitives of the graph.
@@ -52,17 +54,33 @@ auto declared(const std::array<T, N>& x, const T& y) {
   }(std::make_index_sequence<N>());
 }
 
+template <class F, int I, class T, std::size_t N>
+auto declared_pullback(const std::array<T, N>& x, const T& y, const T& dy) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) {
+    if constexpr (requires { F::pullback(Input<I>{}, x[K]..., y, dy); }) return F::pullback(Input<I>{}, x[K]..., y, dy);
+    else if constexpr (requires { F::pullback(x[K]..., y, dy); }) return F::pullback(x[K]..., y, dy);
+  }(std::make_index_sequence<N>());
+}
+
+template <class F, int I>
+inline constexpr bool kPullback = !std::is_void_v<decltype(declared_pullback<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0, 0.0))>;
 template <class F, int I>
 inline constexpr bool kDeclared = !std::is_void_v<decltype(declared<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0))>;
 
+/// How many of F's operands may have a gradient.
 template <class F>
-inline constexpr bool kDifferentiable = !std::same_as<decltype(call<F>(std::array<double, static_cast<std::size_t>(arity<F>())>{})), bool>;
+constexpr int differentiable_inputs() {
+  constexpr auto kind = F::info.operands;
+  if constexpr (kind != Operands::Numbers && kind != Operands::Floats && kind != Operands::Chosen) return 0;
+  else if constexpr (requires { F::inputs; }) return F::inputs;
+  else return arity<F>();
+}
 
 /// The derivative of F along one input: a number that does not depend on the values, or nothing.
 template <class F, int I>
 Tangent<double> structural_derivative() {
   constexpr auto N = static_cast<std::size_t>(arity<F>());
-  if constexpr (kDeclared<F, I>) {
+  if constexpr (kDeclared<F, I> || kPullback<F, I>) {
     return Tangent<double>::of(0);
   } else {
     std::array<Dual<double>, N> x;
@@ -79,7 +97,9 @@ T input_gradient(const std::array<T, M>& all) {
   const T &y = all[N], &dy = all[N + 1];
   std::array<T, N> x;
   for (std::size_t k = 0; k < N; ++k) x[k] = all[k];
-  if constexpr (kDeclared<F, I>) {
+  if constexpr (kPullback<F, I>) {
+    return declared_pullback<F, I>(x, y, dy);
+  } else if constexpr (kDeclared<F, I>) {
     return dy * declared<F, I>(x, y);
   } else {
     std::array<Dual<T>, N> dual;
@@ -205,15 +225,14 @@ class Elementwise final : public ElementwiseOp {
     if constexpr (requires { F::epilogue; }) return F::epilogue;
     else return Epilogue::None;
   }
-  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
+  std::vector<Tensor> gradient([[maybe_unused]] const Node& y, [[maybe_unused]] const Tensor& dy,
+                               [[maybe_unused]] const std::vector<bool>& wanted) const override {
     std::vector<Tensor> out(kArity);
-    if constexpr (formula::kDifferentiable<F>) {
-      [&]<std::size_t... I>(std::index_sequence<I...>) {
-        ((wanted[I] ? static_cast<void>(out[I] = of_input<static_cast<int>(I)>(y, dy)) : void()), ...);
-      }(std::make_index_sequence<kArity>());
-      for (std::size_t i = 0; i < kArity; ++i) {
-        if (out[i].defined()) out[i] = graph::sum_to(out[i], y.inputs()[i]->shape());
-      }
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((wanted[I] ? static_cast<void>(out[I] = of_input<static_cast<int>(I)>(y, dy)) : void()), ...);
+    }(std::make_index_sequence<static_cast<std::size_t>(formula::differentiable_inputs<F>())>());
+    for (std::size_t i = 0; i < kArity; ++i) {
+      if (out[i].defined()) out[i] = graph::sum_to(out[i], y.inputs()[i]->shape());
     }
     return out;
   }
