@@ -22,6 +22,7 @@ RowKernel::RowKernel(KernelContext& context, std::string name, std::int64_t rows
 }
 
 void RowKernel::set_column(Value first) {
+  first_column_ = first;
   column_ = tile::row(first + builder_.arange(0, tile_columns_));
   column_mask_ = columns_ % tile_columns_ != 0 ? column_ < columns_value_ : Value();
 }

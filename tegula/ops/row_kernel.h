@@ -34,6 +34,8 @@ class RowKernel {
   /// Where the instance is, i64: rows (R, 1) and, unless looped, columns (1, C).
   Value row() const { return row_; }
   Value column() const { return column_; }
+  /// The first of the columns, a scalar.
+  Value first_column() const { return first_column_; }
   /// The parts of the tile inside the domain; empty where all of it is.
   Value row_mask() const { return row_mask_; }
   Value column_mask() const { return column_mask_; }
@@ -59,7 +61,7 @@ class RowKernel {
   std::vector<KernelArgument> arguments_;
   std::int64_t rows_, columns_, tile_rows_, tile_columns_;
   Columns mode_;
-  Value columns_value_, row_, column_, row_mask_, column_mask_;
+  Value columns_value_, row_, column_, first_column_, row_mask_, column_mask_;
 };
 
 /// What leaves the other operand of the reduction unchanged.
