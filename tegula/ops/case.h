@@ -40,6 +40,8 @@ struct OpCase {
   std::vector<std::vector<Shape>> more_shapes = {};
   /// Off for what has no gradient by nature (comparisons, counts).
   bool gradient = true;
+  /// Whether the gradient of the gradient is checked too.
+  bool second = true;
   /// Error allowed, as a multiple of the machine epsilon of the dtype, relative to max(1, |expected|).
   double tolerance = 16;
   /// The value jumps at places that rounding decides: halves are left out, and f32 is compared by all but one element in a hundred.

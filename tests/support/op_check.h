@@ -1,0 +1,18 @@
+#pragma once
+// Runs declared cases: value against f64, gradient against central differences, a row of the support table.
+
+#include "tegula/ops/case.h"
+
+namespace tegula {
+
+/// Tries the case for every dtype, shape and memory layout it declares; reports what is wrong to GoogleTest, and all of it to the support
+/// table, which is printed at the end of the program and written to $TEGULA_REPORT_DIR/support_table.txt.
+void check(const OpCase& one);
+void check(const std::vector<OpCase>& cases);
+
+/// How the elements of an input lie in memory.
+enum class InputLayout { Contiguous, Strided, Transposed };
+/// A leaf of these values (row-major, rounded to dtype) with that layout.
+Tensor leaf_of(const std::vector<double>& values, const Shape& shape, DType dtype, InputLayout layout = InputLayout::Contiguous);
+
+}  // namespace tegula
