@@ -1,0 +1,160 @@
+#include "tegula/train/metrics.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+#include "tegula/core/error.h"
+
+namespace tegula::train {
+namespace {
+
+struct Scores {
+  std::vector<double> values;  // (rows, classes)
+  std::int64_t rows, classes;
+  std::span<const double> row(std::int64_t i) const {
+    return std::span(values).subspan(static_cast<std::size_t>(i * classes), static_cast<std::size_t>(classes));
+  }
+};
+
+Scores scores_of(const char* op, const Tensor& scores, const std::source_location& where) {
+  const Shape& shape = scores.shape(where);
+  if (shape.rank() != 2 || shape[1] < 1) {
+    throw Error({.op = op, .got = "scores " + to_string(shape), .expected = "(N, C) with at least one class", .where = where});
+  }
+  return {scores.to_host<double>(where), shape[0], shape[1]};
+}
+
+std::vector<std::int64_t> labels_of(const char* op, const Tensor& labels, std::int64_t rows, const std::source_location& where) {
+  if (labels.shape(where) != Shape{rows} || is_float(labels.dtype())) {
+    throw Error({.op = op,
+                 .got = "labels " + to_string(labels.shape()) + " " + std::string(name(labels.dtype())),
+                 .expected = "an integer for each of the " + std::to_string(rows) + " rows of scores",
+                 .where = where});
+  }
+  return labels.to_host<std::int64_t>(where);
+}
+
+double ratio(std::int64_t part, std::int64_t whole) { return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole); }
+
+}  // namespace
+
+std::vector<std::int64_t> predicted_classes(const Tensor& scores, std::source_location where) {
+  const Scores s = scores_of("predicted_classes", scores, where);
+  std::vector<std::int64_t> classes(static_cast<std::size_t>(s.rows));
+  for (std::int64_t i = 0; i < s.rows; ++i) {
+    const auto row = s.row(i);
+    classes[static_cast<std::size_t>(i)] = std::max_element(row.begin(), row.end()) - row.begin();
+  }
+  return classes;
+}
+
+double accuracy(const Tensor& scores, const Tensor& labels, std::source_location where) { return top_k_accuracy(scores, labels, 1, where); }
+
+double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::source_location where) {
+  const Scores s = scores_of("top_k_accuracy", scores, where);
+  const auto truth = labels_of("top_k_accuracy", labels, s.rows, where);
+  if (k < 1 || k > s.classes) {
+    throw Error({.op = "top_k_accuracy", .got = "k = " + std::to_string(k), .expected = "1 to " + std::to_string(s.classes), .where = where});
+  }
+  if (s.rows == 0) return std::numeric_limits<double>::quiet_NaN();
+  std::int64_t hits = 0;
+  for (std::int64_t i = 0; i < s.rows; ++i) {
+    const auto row = s.row(i);
+    const std::int64_t label = truth[static_cast<std::size_t>(i)];
+    if (label < 0 || label >= s.classes) continue;
+    const double own = row[static_cast<std::size_t>(label)];
+    std::int64_t better = 0;
+    for (std::int64_t c = 0; c < s.classes; ++c) {
+      const double other = row[static_cast<std::size_t>(c)];
+      better += other > own || (other == own && c < label);
+    }
+    hits += better < k && own == own;  // a score of NaN never hits
+  }
+  return ratio(hits, s.rows);
+}
+
+ConfusionMatrix::ConfusionMatrix(std::int64_t classes) : classes_(classes) {
+  if (classes < 1 || classes > 10000) {
+    throw Error({.op = "ConfusionMatrix", .got = std::to_string(classes) + " classes", .expected = "1 to 10000"});
+  }
+  counts_.resize(static_cast<std::size_t>(classes * classes));
+}
+
+void ConfusionMatrix::add(std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted) {
+  if (truth.size() != predicted.size()) {
+    throw Error({.op = "ConfusionMatrix",
+                 .got = std::to_string(truth.size()) + " true and " + std::to_string(predicted.size()) + " predicted classes",
+                 .expected = "equally many"});
+  }
+  for (const auto list : {truth, predicted}) {
+    for (auto c : list) {
+      if (c < 0 || c >= classes_) {
+        throw Error({.op = "ConfusionMatrix", .got = "class " + std::to_string(c), .expected = "0 to " + std::to_string(classes_ - 1)});
+      }
+    }
+  }
+  for (std::size_t i = 0; i < truth.size(); ++i) ++counts_[static_cast<std::size_t>(truth[i] * classes_ + predicted[i])];
+}
+
+void ConfusionMatrix::add(const Tensor& scores, const Tensor& labels, std::source_location where) {
+  const auto predicted = predicted_classes(scores, where);
+  add(labels_of("ConfusionMatrix", labels, static_cast<std::int64_t>(predicted.size()), where), predicted);
+}
+
+std::int64_t ConfusionMatrix::total() const {
+  std::int64_t sum = 0;
+  for (auto n : counts_) sum += n;
+  return sum;
+}
+
+double ConfusionMatrix::accuracy() const {
+  std::int64_t right = 0;
+  for (std::int64_t c = 0; c < classes_; ++c) right += count(c, c);
+  return total() == 0 ? std::numeric_limits<double>::quiet_NaN() : ratio(right, total());
+}
+
+double ConfusionMatrix::precision(std::int64_t c) const {
+  std::int64_t called = 0;
+  for (std::int64_t t = 0; t < classes_; ++t) called += count(t, c);
+  return ratio(count(c, c), called);
+}
+
+double ConfusionMatrix::recall(std::int64_t c) const {
+  std::int64_t are = 0;
+  for (std::int64_t p = 0; p < classes_; ++p) are += count(c, p);
+  return ratio(count(c, c), are);
+}
+
+double ConfusionMatrix::f1(std::int64_t c) const {
+  const double p = precision(c), r = recall(c);
+  return p + r == 0 ? 0 : 2 * p * r / (p + r);
+}
+
+double ConfusionMatrix::macro_f1() const {
+  RunningMean mean;
+  for (std::int64_t c = 0; c < classes_; ++c) mean.add(f1(c));
+  return mean.value();
+}
+
+std::string ConfusionMatrix::print() const {
+  const auto largest = *std::max_element(counts_.begin(), counts_.end());
+  const int width = std::max<int>(5, static_cast<int>(std::to_string(largest).size()) + 1);
+  char cell[64];
+  const auto padded = [&](const std::string& text) {
+    std::snprintf(cell, sizeof cell, "%*s", width, text.c_str());
+    return std::string(cell);
+  };
+  std::string text = "true \\ predicted\n" + padded("");
+  for (std::int64_t c = 0; c < classes_; ++c) text += padded(std::to_string(c));
+  text += "   precision  recall      F1\n";
+  for (std::int64_t t = 0; t < classes_; ++t) {
+    text += padded(std::to_string(t));
+    for (std::int64_t p = 0; p < classes_; ++p) text += padded(count(t, p) == 0 ? "." : std::to_string(count(t, p)));
+    std::snprintf(cell, sizeof cell, "   %9.4f%8.4f%8.4f\n", precision(t), recall(t), f1(t));
+    text += cell;
+  }
+  return text;
+}
+
+}  // namespace tegula::train
