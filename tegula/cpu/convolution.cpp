@@ -89,6 +89,7 @@ std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
   check(d);
   if (is_half(d.dtype)) return widened_convolution(d);
   if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
+  if (lanes_suit(d)) return make_lanes_convolution(d);
   return make_onednn_convolution(d);
 }
 

@@ -42,6 +42,10 @@ std::unique_ptr<runtime::Call> make_patch_convolution(const runtime::Convolution
 /// Through oneDNN, f32; nothing is empty.
 std::unique_ptr<runtime::Call> make_onednn_convolution(const runtime::Convolution& description);
 
+/// With images in the lanes of vectors, f32, where lanes_suit() says so.
+bool lanes_suit(const runtime::Convolution& description);
+std::unique_ptr<runtime::Call> make_lanes_convolution(const runtime::Convolution& description);
+
 /// "forward 64x12x28x28 24 6x6 …", for describe().
 std::string to_string(const runtime::Convolution& description);
 

@@ -15,6 +15,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace tegula::cpu::HWY_NAMESPACE {
+namespace {  // other files use some of these names too
 namespace hn = hwy::HWY_NAMESPACE;
 using runtime::Activation;
 
@@ -131,6 +132,7 @@ void narrow_f16(const float* from, Half* to, std::int64_t count) {
   (void)narrow, (void)lanes;
 }
 
+}  // namespace
 }  // namespace tegula::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

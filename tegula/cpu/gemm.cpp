@@ -12,13 +12,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "tegula/cpu/unroll.h"
+
 #ifndef TEGULA_CPU_GEMM_ONCE
 #define TEGULA_CPU_GEMM_ONCE
-#if defined(__clang__)
-#define TEGULA_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define TEGULA_UNROLL _Pragma("GCC unroll 64")
-#endif
 namespace tegula::cpu {
 namespace {
 constexpr std::int64_t kBlockK = 256;   // a panel of B, kBlockK x 2 vectors, stays in the first-level cache
@@ -33,6 +30,7 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return 
 
 HWY_BEFORE_NAMESPACE();
 namespace tegula::cpu::HWY_NAMESPACE {
+namespace {  // other files use some of these names too
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Registers decide the tile: 12 x 2 accumulators of 32 registers, 6 x 2 of 16.
@@ -297,6 +295,7 @@ void multiply(const Gemm<T>& g, T* scratch) {
 void gemm_f32(const Gemm<float>& g, void* scratch) { multiply(g, static_cast<float*>(scratch)); }
 void gemm_f64(const Gemm<double>& g, void* scratch) { multiply(g, static_cast<double*>(scratch)); }
 
+}  // namespace
 }  // namespace tegula::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
