@@ -196,7 +196,10 @@ class Lowering {
     if (l < 0 || loop(l).extent % nest_.step(l) == 0) return {};
     return at_[static_cast<std::size_t>(l)] < extents_[static_cast<std::size_t>(l)];
   }
-  static Value both(Value a, Value b) { return a ? (b ? a && b : a) : b; }
+  static Value both(Value a, Value b) {
+    if (a.is_empty() || b.is_empty()) return a.is_empty() ? b : a;
+    return a && b;
+  }
   Value mask(bool rows, bool cols) { return both(rows ? mask_of(nest_.row) : Value(), cols ? mask_of(nest_.col) : Value()); }
 
   Value offset(int s) {
@@ -204,7 +207,7 @@ class Lowering {
     for (int l = 0; l < loop_count(); ++l) {
       if (loop(l).strides[static_cast<std::size_t>(s)] == 0) continue;
       Value part = at_[static_cast<std::size_t>(l)] * strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)];
-      total = total ? total + part : part;
+      total = total.is_empty() ? part : total + part;
     }
     return total;
   }
@@ -216,10 +219,11 @@ class Lowering {
     Value at = offset(s), result;
     if (stream(s).kind == Operand::Kind::Index) {
       Value start = offsets_[static_cast<std::size_t>(s)];
-      result = at && start ? at + start : at ? at : start ? start : integer(0);
+      if (at.is_empty()) result = start.is_empty() ? integer(0) : start;
+      else result = start.is_empty() ? at : at + start;
     } else {
       Value pointer = pointers_[static_cast<std::size_t>(s)];
-      result = builder_.load(at ? pointer + at : pointer, mask(runs_over(s, nest_.row), runs_over(s, nest_.col)));
+      result = builder_.load(at.is_empty() ? pointer : pointer + at, mask(runs_over(s, nest_.row), runs_over(s, nest_.col)));
     }
     return loaded_[s] = result;
   }
@@ -248,7 +252,7 @@ class Lowering {
     const tile::Reduction kind = item(i).as<ReduceOp>().kind();
     Value x = tile::broadcast(operand(i, 0), {nest_.rows, nest_.cols});
     const bool rows = nest_.reduced(nest_.row), cols = nest_.reduced(nest_.col);
-    if (Value inside = mask(rows, cols)) x = tile::select(inside, x, identity_value(builder_, kind, x.dtype()));
+    if (Value inside = mask(rows, cols); !inside.is_empty()) x = tile::select(inside, x, identity_value(builder_, kind, x.dtype()));
     if (cols) x = tile::reduce(x, 1, kind);
     if (rows) x = tile::reduce(x, 0, kind);
     return x;
@@ -257,7 +261,7 @@ class Lowering {
   void store(int s, Value y) {
     Value at = offset(s);
     Value pointer = pointers_[static_cast<std::size_t>(s)];
-    if (at) pointer = pointer + at;
+    if (!at.is_empty()) pointer = pointer + at;
     const Shape& shape = pointer.shape();
     if (shape.rank() == 0 && y.shape().rank() != 0) y = tile::reshape(y, {});
     else if (y.shape() != shape) y = tile::broadcast(y, shape);
