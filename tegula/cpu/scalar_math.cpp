@@ -26,7 +26,7 @@ double erfinv(double y) {
   double x = std::copysign(std::sqrt(std::sqrt(b * b - logarithm / a) - b), y);
   for (int step = 0; step < 4; ++step) {
     // erfc keeps the digits where erf is near 1.
-    const double error = std::abs(y) > 0.5 ? std::copysign((1 - std::abs(y)) - std::erfc(std::abs(x)), y) : std::erf(x) - y;
+    const double error = std::abs(y) > 0.5 ? std::copysign(1.0, y) * ((1 - std::abs(y)) - std::erfc(std::abs(x))) : std::erf(x) - y;
     x -= error / (2 * std::numbers::inv_sqrtpi * std::exp(-x * x));
   }
   return x;

@@ -19,7 +19,7 @@ struct Cast {
   static HWY_INLINE auto call(D d, V x) {
     const hn::Rebind<To, D> to;
     if constexpr (std::is_same_v<From, bool>) return hn::IfThenElseZero(hn::RebindMask(to, x), hn::Set(to, 1));
-    else if constexpr (std::is_same_v<To, bool>) return hn::Ne(x, hn::Zero(d));
+    else if constexpr (std::is_same_v<To, bool>) return hn::Not(hn::Eq(x, hn::Zero(d)));  // true for NaN
     else if constexpr (std::is_same_v<From, To>) return x;
     else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, std::int64_t>) return hn::ConvertTo(to, hn::PromoteTo(hn::Rebind<double, D>(), x));
     else if constexpr (std::is_same_v<From, std::int64_t> && std::is_same_v<To, float>) return hn::DemoteTo(to, hn::ConvertTo(hn::Rebind<double, D>(), x));

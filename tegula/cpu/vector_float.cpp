@@ -45,7 +45,8 @@ struct Div { template <class D, class V> static HWY_INLINE V call(D, V a, V b) {
 struct Min { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b)); } };
 struct Max { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b)); } };
 struct Eq { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V a, V b) { return hn::Eq(a, b); } };
-struct Ne { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V a, V b) { return hn::Ne(a, b); } };
+// Highway's Ne is false for NaN on some machines.
+struct Ne { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V a, V b) { return hn::Not(hn::Eq(a, b)); } };
 struct Lt { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V a, V b) { return hn::Lt(a, b); } };
 struct Le { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V a, V b) { return hn::Le(a, b); } };
 struct Gt { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V a, V b) { return hn::Gt(a, b); } };

@@ -1,0 +1,142 @@
+#pragma once
+// Runs a tile program on the executor and on the reference interpreter and compares every byte of memory they were given.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tegula/cpu/executor.h"
+#include "tegula/tile/builder.h"
+#include "tests/support/interpreter.h"
+
+namespace tegula::cpu {
+
+/// The memory behind a pointer parameter, or a scalar.
+struct TestArgument {
+  DType dtype = DType::f32;
+  std::vector<std::byte> bytes;  // empty for scalars
+  double real = 0;
+  std::int64_t integer = 0;
+  int same_as = -1;              // the memory of another argument
+
+  static TestArgument scalar(double value) { return {DType::f64, {}, value, static_cast<std::int64_t>(value)}; }
+  static TestArgument empty(DType dtype, std::size_t count) { return {dtype, std::vector<std::byte>(count * size_of(dtype), std::byte{0x5a})}; }
+  template <class F>
+  static TestArgument filled(DType dtype, std::size_t count, F&& value) {
+    TestArgument argument = empty(dtype, count);
+    visit(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::size_t i = 0; i < count; ++i) {
+        const T element = from_double<T>(value(i));
+        std::memcpy(argument.bytes.data() + i * sizeof(T), &element, sizeof(T));
+      }
+    });
+    return argument;
+  }
+};
+
+/// The distance of two floats in units in the last place of the larger; 0 for two NaNs.
+template <class T>
+double ulps(T a, T b) {
+  if (std::isnan(a) && std::isnan(b)) return 0;
+  if (a == b) return 0;
+  if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
+  const T largest = std::max(std::abs(a), std::abs(b));
+  const T unit = std::nextafter(largest, std::numeric_limits<T>::infinity()) - largest;
+  const T smallest = std::numeric_limits<T>::denorm_min();
+  return std::abs(static_cast<double>(a) - static_cast<double>(b)) / static_cast<double>(std::max(unit, smallest));
+}
+
+/// Calls f(index, got, expected) where two memories differ by more than `tolerance` ulps.
+inline void compare_memory(DType dtype, const std::vector<std::byte>& got, const std::vector<std::byte>& expected, double tolerance,
+                           const std::function<void(std::size_t, double, double)>& f) {
+  visit(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::size_t i = 0; i * sizeof(T) < got.size(); ++i) {
+      if constexpr (std::is_same_v<T, bool>) {
+        if (got[i] != expected[i]) f(i, static_cast<double>(got[i]), static_cast<double>(expected[i]));
+      } else {
+        T a, b;
+        std::memcpy(&a, got.data() + i * sizeof(T), sizeof(T));
+        std::memcpy(&b, expected.data() + i * sizeof(T), sizeof(T));
+        bool same = std::memcmp(&a, &b, sizeof(T)) == 0;
+        if constexpr (std::is_floating_point_v<T>) same = same || ulps(a, b) <= tolerance;
+        else if constexpr (!std::is_integral_v<T>) same = same || (std::isnan(as_double(a)) && std::isnan(as_double(b))) || as_double(a) == as_double(b);
+        if (!same) f(i, as_double(a), as_double(b));
+      }
+    }
+  });
+}
+
+struct RunOptions {
+  std::vector<std::array<std::int64_t, 3>> grids{{1, 1, 1}};  // one argument set each, over the same arguments
+  double tolerance = 0;                                       // ulps
+  bool contract = false;
+};
+
+/// Every way of running the program must leave in memory what the interpreter leaves. Memory ends where the vector ends, so that a
+/// sanitizer sees reads beyond it.
+inline ::testing::AssertionResult agrees(const tile::Program& program, const std::vector<TestArgument>& arguments, const RunOptions& options = {}) {
+  const auto run = [&](const std::function<void(std::span<const runtime::ArgumentSet>)>& launch) {
+    std::vector<TestArgument> own = arguments;
+    std::vector<runtime::Argument> values(own.size());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const tile::Parameter& parameter = program.parameters[i];
+      TestArgument& memory = own[i].same_as >= 0 ? own[static_cast<std::size_t>(own[i].same_as)] : own[i];
+      if (parameter.pointer) values[i].pointer = memory.bytes.data();
+      else if (is_float(parameter.dtype)) values[i].real = own[i].real;
+      else values[i].integer = own[i].integer;
+    }
+    std::vector<runtime::ArgumentSet> sets;
+    for (const auto& grid : options.grids) sets.push_back({values.data(), grid});
+    launch(sets);
+    return own;
+  };
+  const auto expected = run([&](std::span<const runtime::ArgumentSet> sets) {
+    for (const runtime::ArgumentSet& set : sets) tile::interpret(program, set);
+  });
+  std::vector<TestArgument> first;
+  for (const bool in_place : {true, false}) {
+    const auto kernel = compile_program(program, {options.contract, in_place});
+    for (const int threads : {1, 2}) {
+      for (const bool streaming : {false, true}) {
+        const auto got = run([&](std::span<const runtime::ArgumentSet> sets) { kernel->launch(sets, {threads, streaming, nullptr}); });
+        if (first.empty()) first = got;
+        std::string problem;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          int count = 0;
+          compare_memory(got[i].dtype, got[i].bytes, expected[i].bytes, options.tolerance, [&](std::size_t at, double a, double b) {
+            if (++count > 4) return;
+            char line[160];
+            std::snprintf(line, sizeof line, "argument %zu element %zu: %.9g, expected %.9g\n", i, at, a, b);
+            problem += line;
+          });
+          if (got[i].bytes != first[i].bytes) problem += "argument " + std::to_string(i) + " differs between ways of running\n";
+        }
+        if (!problem.empty()) {
+          return ::testing::AssertionFailure() << problem << "in_place " << in_place << " threads " << threads << " streaming " << streaming << "\n"
+                                               << tile::to_string(program) << "\n" << kernel->listing();
+        }
+      }
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// Numbers that an elementwise word may meet, specials among them.
+inline double test_number(DType dtype, std::size_t i, std::mt19937& random) {
+  if (dtype == boolean) return static_cast<double>(random() % 2);
+  if (is_integer(dtype)) {
+    constexpr double kSpecial[] = {0, 1, -1, 2, 127, 255, 1000};
+    return i % 9 == 0 ? kSpecial[i / 9 % 7] : static_cast<double>(random() % 200) - 100;
+  }
+  constexpr double kSpecial[] = {0.0, -0.0, 1.0, -1.0, HUGE_VAL, -HUGE_VAL, std::numeric_limits<double>::quiet_NaN(), 1e-40, -1e-40, 3e38, 0.5, -2.5, 88.5, -103};
+  return i % 5 == 0 ? kSpecial[i / 5 % 14] : static_cast<double>(static_cast<std::int64_t>(random() % 20001) - 10000) / 1024.0;
+}
+
+}  // namespace tegula::cpu
