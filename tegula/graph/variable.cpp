@@ -85,6 +85,12 @@ Variable& Variable::operator=(const Tensor& value) {
   return *this;
 }
 
+Variable& Variable::operator=(double value) {
+  if (!cell_) return *this = Tensor(value);
+  assign(graph::full(shape(), value, dtype()), Location{});
+  return *this;
+}
+
 void Variable::assign(const Tensor& value, Location where) { write_cell(cell(where), value, where); }
 
 Tensor Variable::read(Location where) const { return read_cell(cell(where), where); }

@@ -43,6 +43,8 @@ class Variable {
   /// Writes a new value of the same shape (an integer or another float type is converted to the Variable's dtype).
   /// In a trace: in program order, committed together when the executable has run.
   Variable& operator=(const Tensor& value);
+  /// The number in every element: adam.lr = 1e-4.
+  Variable& operator=(double value);
   void assign(const Tensor& value, Location where = Location::current());
   /// The value as the program sees it here.
   Tensor read(Location where = Location::current()) const;

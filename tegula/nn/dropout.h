@@ -1,0 +1,48 @@
+#pragma once
+// Dropout layers: random zeros in training, x itself in evaluation.
+
+#include "tegula/nn/module.h"
+
+namespace tegula::nn {
+
+namespace detail {
+
+class AnyDropout {
+ public:
+  explicit AnyDropout(double p, Generator* generator, std::string_view name, const std::source_location& where);
+  void visit(Visitor& visitor, const Path& path);
+
+  double p;
+  Flag training{1};
+
+ protected:
+  Generator* generator_;  // null: the default one; not owned
+};
+
+}  // namespace detail
+
+/// Each element 0 with probability p, the others divided by 1 - p (Srivastava et al., 2014).
+class Dropout : public detail::AnyDropout {
+ public:
+  explicit Dropout(double p = 0.5, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+  Tensor operator()(Arg x) const;
+};
+
+/// Whole channels of x (N, C, spatial…) (Tompson et al., 2015). Dropout1d, 2d and 3d are the same.
+class DropoutChannels : public detail::AnyDropout {
+ public:
+  explicit DropoutChannels(double p = 0.5, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+  Tensor operator()(Arg x) const;
+};
+using Dropout1d = DropoutChannels;
+using Dropout2d = DropoutChannels;
+using Dropout3d = DropoutChannels;
+
+/// For selu networks (Klambauer et al., 2017).
+class AlphaDropout : public detail::AnyDropout {
+ public:
+  explicit AlphaDropout(double p = 0.5, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+  Tensor operator()(Arg x) const;
+};
+
+}  // namespace tegula::nn

@@ -1,0 +1,78 @@
+#pragma once
+// Linear layers and tables.
+
+#include <optional>
+
+#include "tegula/nn/module.h"
+
+namespace tegula::nn {
+
+struct LinearOptions {
+  bool bias = true;
+  DType dtype = f32;
+};
+/// x (…, in) · weightᵀ (in, out) + bias -> (…, out). weight (out, in) and bias (out) begin uniform in ±1/sqrt(in).
+class Linear {
+ public:
+  using Location = std::source_location;
+  Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options = {}, Location where = Location::current());
+  Tensor operator()(Arg x) const;
+  void visit(Visitor& visitor, const Path& path);
+
+  Variable weight;  // (out, in)
+  Variable bias;    // (out), or empty
+};
+
+/// a (…, in1), b (…, in2) -> (…, out): a·weight[o]·b + bias[o]; weight (out, in1, in2).
+class Bilinear {
+ public:
+  using Location = std::source_location;
+  Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features, const LinearOptions& options = {},
+           Location where = Location::current());
+  Tensor operator()(Arg a, Arg b) const;
+  void visit(Visitor& visitor, const Path& path);
+
+  Variable weight;  // (out, in1, in2)
+  Variable bias;    // (out), or empty
+};
+
+struct EmbeddingOptions {
+  std::optional<std::int64_t> padding_idx = {};  // this row begins as zeros and gets no gradient
+  DType dtype = f32;
+};
+/// Integers (…) -> (…, dim), rows of weight (count, dim), which begins Gaussian. An index outside is an Error when it is computed.
+class Embedding {
+ public:
+  using Location = std::source_location;
+  Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options = {}, Location where = Location::current());
+  Tensor operator()(Arg indices) const;
+  void visit(Visitor& visitor, const Path& path);
+
+  Variable weight;  // (count, dim)
+
+ private:
+  std::optional<std::int64_t> padding_idx_;
+};
+
+/// x itself.
+struct Identity {
+  Tensor operator()(Arg x) const { return x.tensor("Identity"); }
+};
+
+/// Axes start_dim … end_dim become one; by default all but the batch.
+struct Flatten {
+  int start_dim = 1;
+  int end_dim = -1;
+  Tensor operator()(Arg x) const;
+  void visit(Visitor&, const Path&) {}
+};
+
+/// Axis `dim` becomes the axes `sizes`.
+struct Unflatten {
+  int dim;
+  Shape sizes;
+  Tensor operator()(Arg x) const;
+  void visit(Visitor&, const Path&) {}
+};
+
+}  // namespace tegula::nn

@@ -1,0 +1,220 @@
+#pragma once
+// Modules are plain structs: no base class, no registration. One walk over the fields finds parameters, buffers and flags, with names.
+//
+//   struct Block {                              // an aggregate: its fields are found by the compiler
+//     int in, out;                              // plain values are skipped; later fields see them
+//     nn::Conv2d conv1{in, out, 3, {.padding = Same}};
+//     std::optional<nn::Conv2d> down;
+//     Tensor operator()(Tensor x);
+//   };
+//   class Net {                                 // with a constructor, a base or private members: the fields are listed, after the members
+//     std::vector<Block> blocks_;
+//    public:
+//     explicit Net(int depth);
+//     static constexpr auto fields = nn::fields<&Net::blocks_>;
+//   };
+//
+// Fields may be Variables (trained), nn::Buffers (saved, not trained), Flags (train or eval), layers, further structs, and std::vector,
+// std::array, std::optional, std::unique_ptr of these. Names are PyTorch's: "blocks.0.conv1.weight"; a trailing underscore is left out.
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tegula/graph/variable.h"
+#include "tegula/nn/reflect.h"
+#include "tegula/ops/random.h"
+#include "tegula/ops/window.h"
+
+namespace tegula::nn {
+
+/// State that is saved but not trained: running statistics, counters.
+class Buffer : public Variable {
+ public:
+  Buffer() = default;
+  Buffer(const Tensor& value, Location where = Location::current()) : Variable(value, where) {}
+  Buffer& operator=(const Tensor& value) {
+    Variable::operator=(value);
+    return *this;
+  }
+};
+
+/// Where the walk stands: a chain of names up to the root.
+struct Path {
+  const Path* parent = nullptr;
+  std::string_view name = {};  // of a field; empty for elements of lists
+  std::int64_t index = -1;     // of an element of a list
+  /// "blocks.1.conv2.bias"
+  std::string text() const;
+};
+
+/// What a walk does with what it finds.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+  virtual void parameter(const Path&, Variable&) {}
+  virtual void buffer(const Path&, Variable&) {}
+  virtual void flag(const Path&, Flag&) {}
+};
+
+/// The listed fields of a class: static constexpr auto fields = nn::fields<&Net::conv1, &Net::head>;
+template <auto... Members>
+struct Fields {};
+template <auto... Members>
+inline constexpr Fields<Members...> fields{};
+
+/// Types that hold nothing to be found. Specialise for types of your own that a module carries along: template <> inline constexpr bool
+/// tegula::nn::kPlain<Clock> = true;
+template <class T>
+inline constexpr bool kPlain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_pointer_v<T> || std::is_empty_v<T>;
+template <> inline constexpr bool kPlain<std::string> = true;
+template <> inline constexpr bool kPlain<std::string_view> = true;
+template <> inline constexpr bool kPlain<Tensor> = true;  // a constant
+template <> inline constexpr bool kPlain<Dims> = true;
+template <> inline constexpr bool kPlain<PerAxis> = true;
+template <> inline constexpr bool kPlain<Padding> = true;
+
+/// Library layers and containers say themselves what they hold.
+template <class T>
+concept Visitable = requires(T& x, Visitor& visitor, const Path& path) { x.visit(visitor, path); };
+
+namespace detail {
+
+inline void visit_leaf(Variable& x, Visitor& visitor, const Path& path) { if (x.defined()) visitor.parameter(path, x); }
+inline void visit_leaf(Buffer& x, Visitor& visitor, const Path& path) { if (x.defined()) visitor.buffer(path, x); }
+inline void visit_leaf(Flag& x, Visitor& visitor, const Path& path) { visitor.flag(path, x); }
+void visit_leaf(Generator& x, Visitor& visitor, const Path& path);  // "seed" and "counter" are buffers
+
+template <class T> inline constexpr bool kLeaf = false;
+template <> inline constexpr bool kLeaf<Variable> = true;
+template <> inline constexpr bool kLeaf<Buffer> = true;
+template <> inline constexpr bool kLeaf<Flag> = true;
+template <> inline constexpr bool kLeaf<Generator> = true;
+
+template <class T> inline constexpr bool kList = false;
+template <class T, class A> inline constexpr bool kList<std::vector<T, A>> = true;
+template <class T, std::size_t N> inline constexpr bool kList<std::array<T, N>> = true;
+
+template <class T> inline constexpr bool kMaybe = false;
+template <class T> inline constexpr bool kMaybe<std::optional<T>> = true;
+template <class T, class D> inline constexpr bool kMaybe<std::unique_ptr<T, D>> = true;
+
+constexpr std::string_view without_underscore(std::string_view name) {
+  if (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
+  return name;
+}
+
+}  // namespace detail
+
+/// Walks over x, which may be a module, a container of modules or a single Variable.
+template <class T>
+void visit(T& x, Visitor& visitor, const Path& path = {});
+
+namespace detail {
+
+template <class T, auto... Members>
+void visit_members(T& x, Fields<Members...>, Visitor& visitor, const Path& path) {
+  (nn::visit(x.*Members, visitor, Path{&path, without_underscore(reflect::member_name<Members>())}), ...);
+}
+
+template <class T>
+void visit_aggregate(T& x, Visitor& visitor, const Path& path) {
+  constexpr int n = reflect::count<T>();
+  static_assert(n >= 0, "tegula: this struct has more fields than can be counted (or an array field: use std::array). List those that matter, after "
+                        "the members: static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
+  if constexpr (n > 0) {
+    auto fields = reflect::tie<n>(x);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (nn::visit(*std::get<I>(fields), visitor, Path{&path, without_underscore(reflect::kNames<T, n>[I])}), ...);
+    }(std::make_index_sequence<n>{});
+  }
+}
+
+}  // namespace detail
+
+template <class T>
+void visit(T& x, Visitor& visitor, const Path& path) {
+  if constexpr (kPlain<T>) {
+  } else if constexpr (detail::kLeaf<T>) {
+    detail::visit_leaf(x, visitor, path);
+  } else if constexpr (Visitable<T>) {
+    x.visit(visitor, path);
+  } else if constexpr (detail::kMaybe<T>) {
+    if (x) nn::visit(*x, visitor, path);
+  } else if constexpr (detail::kList<T>) {
+    if constexpr (!kPlain<typename T::value_type>) {
+      std::int64_t i = 0;
+      for (auto& element : x) nn::visit(element, visitor, Path{&path, {}, i++});
+    }
+  } else if constexpr (requires { T::fields; }) {
+    detail::visit_members(x, T::fields, visitor, path);
+  } else {
+    constexpr bool plain_struct = std::is_aggregate_v<T> && !std::is_union_v<T>;
+    static_assert(plain_struct,
+                  "tegula: the fields of this type cannot be found, because it has a constructor or private members, or is a lambda with captures "
+                  "(which hides the layers it holds: make it a struct). List the fields, after the members: "
+                  "static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>; or, if it holds no layers, say so: "
+                  "template <> inline constexpr bool tegula::nn::kPlain<Type> = true;");
+    if constexpr (plain_struct) {
+      static_assert(!reflect::HasBase<T>, "tegula: the fields of this type cannot be found, because it has a base class. List them, after the "
+                                          "members: static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
+      if constexpr (!reflect::HasBase<T>) detail::visit_aggregate(x, visitor, path);
+    }
+  }
+}
+
+/// What the walks below take: anything but a tensor.
+template <class T>
+concept Module = !std::is_convertible_v<T&, Tensor>;
+
+/// A module behind a pointer, so that what is done with it compiles once.
+class AnyModule {
+ public:
+  template <Module T>
+  AnyModule(const T& module)  // constness is shallow: cells are handles
+      : object_(const_cast<T*>(&module)), visit_([](void* object, Visitor& visitor) { nn::visit(*static_cast<T*>(object), visitor); }) {}
+  void visit(Visitor& visitor) const { visit_(object_, visitor); }
+
+ private:
+  void* object_;
+  void (*visit_)(void*, Visitor&);
+};
+
+/// Everything a checkpoint of the module holds: parameters and buffers, in the order of the fields.
+Parameters state(const AnyModule& module);
+
+namespace detail {
+Parameters parameters(const AnyModule& module);
+void set_training(const AnyModule& module, bool training);
+std::int64_t num_parameters(const AnyModule& module);
+}  // namespace detail
+}  // namespace tegula::nn
+
+namespace tegula {
+
+/// The trained state with names, in the order of the fields: "conv1.weight", "conv1.bias", … Handles to the cells, not copies.
+/// Throws Error when the same cell appears under two names (tie weights by using one of them twice).
+template <nn::Module T>
+Parameters parameters(const T& module) {
+  return nn::detail::parameters(module);
+}
+/// Switches the layers that behave differently in training (Dropout, BatchNorm): new modules are in training mode. A jit-ed function
+/// that reads the mode is traced once for each.
+template <nn::Module T>
+void train(T& module) {
+  nn::detail::set_training(module, true);
+}
+template <nn::Module T>
+void eval(T& module) {
+  nn::detail::set_training(module, false);
+}
+/// The number of trained numbers.
+template <nn::Module T>
+std::int64_t num_parameters(const T& module) {
+  return nn::detail::num_parameters(module);
+}
+
+}  // namespace tegula

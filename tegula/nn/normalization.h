@@ -1,0 +1,139 @@
+#pragma once
+// Normalisation layers.
+
+#include <optional>
+
+#include "tegula/nn/module.h"
+
+namespace tegula::nn {
+
+struct BatchNormOptions {
+  double eps = 1e-5;
+  std::optional<double> momentum = 0.1;  // share of the new batch in the running statistics; empty: the average over all batches
+  bool affine = true;                    // weight and bias
+  bool track_running_stats = true;       // without: the batch's statistics in evaluation too
+  DType dtype = f32;
+};
+/// x (N, C, spatial…) with `Axes` spatial axes (BatchNorm1d: (N, C) too), each channel normalised by the statistics of the batch in
+/// training and by the running ones in evaluation (Ioffe and Szegedy, 2015). The running variance is unbiased, as in PyTorch.
+template <int Axes>
+class BatchNorm {
+ public:
+  using Location = std::source_location;
+  explicit BatchNorm(std::int64_t num_features, const BatchNormOptions& options = {}, Location where = Location::current());
+  Tensor operator()(Arg x);
+  void visit(Visitor& visitor, const Path& path);
+
+  Variable weight, bias;             // (C), or empty
+  Buffer running_mean, running_var;  // (C), or empty
+  Buffer num_batches_tracked;        // () i64, or empty
+  Flag training{1};
+
+ private:
+  double eps_;
+  std::optional<double> momentum_;
+};
+using BatchNorm1d = BatchNorm<1>;
+using BatchNorm2d = BatchNorm<2>;
+using BatchNorm3d = BatchNorm<3>;
+
+struct LayerNormOptions {
+  double eps = 1e-5;
+  bool elementwise_affine = true;
+  bool bias = true;
+  DType dtype = f32;
+};
+/// Over the last axes, of sizes normalized_shape (Ba et al., 2016).
+class LayerNorm {
+ public:
+  using Location = std::source_location;
+  explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {}, Location where = Location::current());
+  explicit LayerNorm(std::int64_t size, const LayerNormOptions& options = {}, Location where = Location::current())
+      : LayerNorm(Shape{size}, options, where) {}
+  Tensor operator()(Arg x) const;
+  void visit(Visitor& visitor, const Path& path);
+
+  Variable weight, bias;  // normalized_shape, or empty
+
+ private:
+  Shape shape_;
+  double eps_;
+};
+
+struct RMSNormOptions {
+  double eps = 1e-6;
+  bool elementwise_affine = true;
+  DType dtype = f32;
+};
+/// x * rsqrt(mean(x²) + eps) * weight over the last axes (Zhang and Sennrich, 2019).
+class RMSNorm {
+ public:
+  using Location = std::source_location;
+  explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {}, Location where = Location::current());
+  explicit RMSNorm(std::int64_t size, const RMSNormOptions& options = {}, Location where = Location::current())
+      : RMSNorm(Shape{size}, options, where) {}
+  Tensor operator()(Arg x) const;
+  void visit(Visitor& visitor, const Path& path);
+
+  Variable weight;  // normalized_shape, or empty
+
+ private:
+  Shape shape_;
+  double eps_;
+};
+
+struct GroupNormOptions {
+  double eps = 1e-5;
+  bool affine = true;
+  DType dtype = f32;
+};
+/// x (N, C, …), the channels in groups (Wu and He, 2018).
+class GroupNorm {
+ public:
+  using Location = std::source_location;
+  GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options = {}, Location where = Location::current());
+  Tensor operator()(Arg x) const;
+  void visit(Visitor& visitor, const Path& path);
+
+  Variable weight, bias;  // (C), or empty
+
+ private:
+  std::int64_t groups_;
+  double eps_;
+};
+
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  bool affine = false;  // PyTorch's default
+  DType dtype = f32;
+};
+/// x (N, C, spatial…), each channel of each sample over its spatial axes (Ulyanov et al., 2016). No running statistics.
+template <int Axes>
+class InstanceNorm {
+ public:
+  using Location = std::source_location;
+  explicit InstanceNorm(std::int64_t num_features, const InstanceNormOptions& options = {}, Location where = Location::current());
+  Tensor operator()(Arg x) const;
+  void visit(Visitor& visitor, const Path& path);
+
+  Variable weight, bias;  // (C), or empty
+
+ private:
+  std::int64_t features_;
+  double eps_;
+};
+using InstanceNorm1d = InstanceNorm<1>;
+using InstanceNorm2d = InstanceNorm<2>;
+using InstanceNorm3d = InstanceNorm<3>;
+
+/// x / (k + alpha/size * Σ x²)^beta over `size` neighbouring channels (Krizhevsky et al., 2012).
+struct LocalResponseNorm {
+  std::int64_t size;
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+  Tensor operator()(Arg x) const;
+  void visit(Visitor&, const Path&) {}
+};
+
+}  // namespace tegula::nn

@@ -1,0 +1,64 @@
+#pragma once
+// The state of a module as named tensors, in memory and in safetensors files.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tegula/nn/module.h"
+
+namespace tegula {
+
+struct NamedTensor {
+  std::string name;  // "conv1.weight"
+  Tensor value;
+};
+/// Parameters and buffers by name, in the order of the fields. A snapshot: tensors never change.
+using StateDict = std::vector<NamedTensor>;
+
+enum class Strict : bool { No, Yes };
+
+/// What load did not find in the state, and what it did not know. Both are empty when it was strict.
+struct LoadReport {
+  std::vector<std::string> missing;
+  std::vector<std::string> unexpected;
+};
+
+/// The values of named cells (parameters, buffers, an optimiser's state) as they are now.
+StateDict state_dict(const Parameters& cells);
+/// Assigns the values to the cells of the same names; other dtypes are converted. Nothing is assigned when it throws: Error naming the
+/// missing and unexpected names (when strict), and all shapes that differ.
+LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes, std::source_location where = std::source_location::current());
+
+/// All parameters and buffers of a module.
+template <nn::Module T>
+  requires(!std::is_same_v<T, Parameters>)
+StateDict state_dict(const T& module) {
+  return state_dict(nn::state(module));
+}
+template <nn::Module T>
+  requires(!std::is_same_v<T, Parameters>)
+LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes, std::source_location where = std::source_location::current()) {
+  return load(nn::state(module), state, strict, where);
+}
+
+/// A safetensors file as a state, and a state as a safetensors file (written atomically). Throw Error for files that cannot be read or written.
+StateDict load_state(const std::string& path);
+void save_state(const StateDict& state, const std::string& path);
+
+/// save(net, "net.safetensors"): parameters and buffers under their names, as PyTorch would name them.
+template <nn::Module T>
+void save(const T& module, const std::string& path) {
+  save_state(state_dict(nn::state(module)), path);
+}
+/// Reads such a file into the module; all or nothing, errors as above.
+template <nn::Module T>
+LoadReport load(T& module, const std::string& path, Strict strict = Strict::Yes, std::source_location where = std::source_location::current()) {
+  return load(nn::state(module), load_state(path), strict, where);
+}
+template <nn::Module T>
+LoadReport load(T& module, const char* path, Strict strict = Strict::Yes, std::source_location where = std::source_location::current()) {
+  return load(module, std::string(path), strict, where);
+}
+
+}  // namespace tegula

@@ -1,0 +1,21 @@
+#pragma once
+// Limits on gradients, between grad and step.
+
+#include <vector>
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula::optim {
+
+struct ClippedGradients {
+  std::vector<Tensor> gradients;
+  Tensor norm;  // (), before clipping
+};
+/// All gradients times min(1, max_norm / (norm + 1e-6)), where norm is that of all of them as one vector (Pascanu et al., 2013).
+/// auto [clipped, norm] = optim::clip_grad_norm(grad(loss, parameters(net)), 1.0);
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, std::source_location where = std::source_location::current());
+
+/// Each element limited to [-limit, limit].
+std::vector<Tensor> clip_grad_value(const std::vector<Tensor>& gradients, double limit, std::source_location where = std::source_location::current());
+
+}  // namespace tegula::optim

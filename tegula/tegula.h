@@ -1,0 +1,71 @@
+#pragma once
+// Tegula: the one public include, and the table of contents.
+
+// Values. Error says op, what came, what was expected, the line, and what to do.
+#include "tegula/core/dtype.h"     // f32, i64, …
+#include "tegula/core/error.h"
+#include "tegula/core/host_array.h"
+#include "tegula/core/shape.h"     // Shape{2, 3}
+#include "tegula/graph/tensor.h"   // Tensor, tensor({1.f, 2.f}), item, to_host, print
+#include "tegula/graph/variable.h" // Variable, Parameter, Flag: state
+
+// The graph: differentiation, evaluation, compilation.
+#include "tegula/compile/jit.h"    // jit
+#include "tegula/graph/evaluate.h" // eval(a, b, …)
+#include "tegula/graph/frame.h"    // In frame("MyLayer", x.loc)
+#include "tegula/graph/grad.h"     // grad, value_and_grad, vjp, custom_function, checkpoint
+
+// Ops, element by element.
+#include "tegula/ops/activation.h" // relu, gelu, …
+#include "tegula/ops/arithmetic.h" // + - * / pow abs minimum clamp …
+#include "tegula/ops/compare.h"    // == < isclose …
+#include "tegula/ops/logic.h"      // && & where cast
+#include "tegula/ops/math.h"       // exp log sqrt tanh erf …
+
+// Ops that move elements.
+#include "tegula/ops/creation.h"   // zeros ones full arange linspace eye
+#include "tegula/ops/index.h"      // take gather scatter index one_hot masked_fill
+#include "tegula/ops/join.h"       // concat stack split pad repeat roll tril diag
+#include "tegula/ops/random.h"     // uniform normal randint bernoulli permutation manual_seed
+#include "tegula/ops/shape.h"      // reshape flatten permute transpose slice expand
+#include "tegula/ops/sort.h"       // sort argsort topk
+
+// Ops that combine elements.
+#include "tegula/ops/reduce.h"     // sum mean max argmax var norm logsumexp
+#include "tegula/ops/scan.h"       // cumsum cumprod
+#include "tegula/ops/matmul.h"     // matmul linear dot
+
+// Ops of networks.
+#include "tegula/ops/convolution.h"
+#include "tegula/ops/dropout.h"
+#include "tegula/ops/embedding.h"
+#include "tegula/ops/loss.h"       // cross_entropy mse_loss …
+#include "tegula/ops/normalization.h"
+#include "tegula/ops/pooling.h"
+#include "tegula/ops/softmax.h"
+
+// Are the gradients right?
+#include "tegula/ops/check_gradients.h"
+
+// Networks: plain structs of layers.
+#include "tegula/nn/activation.h"    // nn::ReLU, …
+#include "tegula/nn/convolution.h"   // nn::Conv2d, nn::ConvTranspose2d
+#include "tegula/nn/dropout.h"       // nn::Dropout
+#include "tegula/nn/init.h"          // nn::init::he_normal, …
+#include "tegula/nn/linear.h"        // nn::Linear, nn::Embedding, nn::Flatten
+#include "tegula/nn/module.h"        // parameters, train, eval, num_parameters
+#include "tegula/nn/normalization.h" // nn::BatchNorm2d, nn::LayerNorm
+#include "tegula/nn/pooling.h"       // nn::MaxPool2d
+#include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
+#include "tegula/nn/state.h"         // state_dict, save, load
+
+// Training.
+#include "tegula/optim/clip.h"       // optim::clip_grad_norm
+#include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
+#include "tegula/optim/schedule.h"   // optim::CosineLR, …
+
+// Data and files.
+#include "tegula/data/digits.h"      // data::draw_digits
+#include "tegula/data/mnist.h"       // data::mnist
+#include "tegula/io/plot.h"
+#include "tegula/io/safetensors.h"
