@@ -6,7 +6,7 @@
 
 #include "tegula/core/error.h"
 
-namespace tegula::train {
+namespace tegula::metrics {
 namespace {
 
 struct Scores {
@@ -157,4 +157,4 @@ std::string ConfusionMatrix::print() const {
   return text;
 }
 
-}  // namespace tegula::train
+}  // namespace tegula::metrics

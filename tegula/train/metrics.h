@@ -8,7 +8,7 @@
 
 #include "tegula/graph/tensor.h"
 
-namespace tegula::train {
+namespace tegula::metrics {
 
 /// The share of rows whose greatest score belongs to the label. scores (N, C), labels (N) integer. NaN for no rows.
 double accuracy(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
@@ -61,4 +61,4 @@ class ConfusionMatrix {
   std::vector<std::int64_t> counts_;  // (classes, classes)
 };
 
-}  // namespace tegula::train
+}  // namespace tegula::metrics

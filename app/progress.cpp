@@ -1,0 +1,86 @@
+#include "progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+#include "pictures.h"
+
+namespace tegula::app {
+
+using Clock = std::chrono::steady_clock;
+
+ProgressLine::ProgressLine() : terminal_(isatty(STDOUT_FILENO)) {}
+
+ProgressLine::~ProgressLine() {
+  if (open_) std::fputs("\n", stdout);
+  std::fflush(stdout);
+}
+
+bool ProgressLine::due() const { return terminal_ && Clock::now() - drawn_ > std::chrono::milliseconds(100); }
+
+void ProgressLine::show(const std::string& text) {
+  if (!terminal_) return;
+  std::string cut = text;  // a line that wraps could not be redrawn
+  while (display_width(cut) >= terminal_columns()) {
+    std::size_t last = cut.size() - 1;
+    while (last > 0 && (cut[last] & 0xC0) == 0x80) --last;
+    cut.resize(last);
+  }
+  std::printf("\r%s\x1b[K", cut.c_str());
+  std::fflush(stdout);
+  open_ = true;
+  drawn_ = Clock::now();
+}
+
+void ProgressLine::finish(const std::string& text) {
+  std::printf(terminal_ ? "\r%s\x1b[K\n" : "%s\n", text.c_str());
+  std::fflush(stdout);
+  open_ = false;
+}
+
+int terminal_columns() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds) + 0.5);
+  if (whole < 60) return format("%d s", static_cast<int>(whole));
+  if (whole < 3600) return format("%d min %02d s", static_cast<int>(whole / 60), static_cast<int>(whole % 60));
+  return format("%d h %02d min", static_cast<int>(whole / 3600), static_cast<int>(whole / 60 % 60));
+}
+
+std::string quantity(double value) {
+  const char* units[] = {"", " k", " M", " G", " T"};
+  int unit = 0;
+  while (std::abs(value) >= 999.5 && unit < 4) {
+    value /= 1000;
+    ++unit;
+  }
+  const int decimals = unit == 0 ? 0 : std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
+  return format("%.*f%s", decimals, value, units[unit]);
+}
+
+std::string bar(double share, int width) {
+  const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * width + 0.5);
+  std::string text;
+  for (int i = 0; i < width; ++i) text += i < full ? "█" : "░";
+  return text;
+}
+
+std::string format(const char* pattern, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(text, sizeof text, pattern, arguments);
+  va_end(arguments);
+  return text;
+}
+
+}  // namespace tegula::app

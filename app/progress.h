@@ -1,0 +1,44 @@
+#pragma once
+// What a running training tells its terminal.
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace tegula::app {
+
+/// A line that is redrawn in place in a terminal. Elsewhere (a file, a pipe) only finished lines appear.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();  // leaves the terminal on a fresh line
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  bool in_place() const { return terminal_; }
+  /// True when the last drawing is old enough for another one.
+  bool due() const;
+  void show(const std::string& text);
+  /// Replaces the line for good and begins a new one.
+  void finish(const std::string& text);
+
+ private:
+  bool terminal_;
+  bool open_ = false;
+  std::chrono::steady_clock::time_point drawn_{};
+};
+
+/// Characters in a line of the terminal; 80 when there is none.
+int terminal_columns();
+
+/// "8 s", "2 min 05 s", "1 h 03 min".
+std::string duration(double seconds);
+/// "812", "12.3 k", "1.84 M".
+std::string quantity(double value);
+/// "▓▓▓▓░░░░", `share` of `width` characters.
+std::string bar(double share, int width);
+
+/// Text by printf's rules.
+[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
+
+}  // namespace tegula::app

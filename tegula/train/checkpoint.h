@@ -1,0 +1,36 @@
+#pragma once
+// One file from which a training goes on as if it had never stopped: 2N steps equal N + save + load + N bit for bit.
+
+#include <string>
+
+#include "tegula/data/loader.h"
+#include "tegula/io/safetensors.h"
+#include "tegula/ops/random.h"
+
+namespace tegula {
+
+/// What a run consists of. Only what is given is saved and loaded.
+struct CheckpointParts {
+  Parameters model = {};            // parameters and buffers, under their own names: the file is a model file, too
+  Parameters optimizer = {};        // moments, step count, learning rate and whatever else changes, as "optimizer/NAME"
+  Generator* generator = nullptr;   // dropout and the like, as "generator/seed" and "generator/counter"
+  data::Loader* loader = nullptr;   // where in the data, as "loader/position"
+  io::NamedArrays extra = {};       // whatever else should travel, as "extra/NAME"
+  io::Metadata metadata = {};
+};
+
+/// What a file held beside the state that was restored.
+struct CheckpointContents {
+  io::NamedArrays extra;
+  io::Metadata metadata;
+};
+
+/// Writes a safetensors file, all or nothing: an older checkpoint stays until the new one is complete.
+/// Throws Error for names that occur twice or begin with one of the prefixes above, and when the disk refuses.
+void save_checkpoint(const std::string& path, const CheckpointParts& parts);
+
+/// Gives model, optimiser, generator and loader the state in the file. Throws Error, with everything untouched, when the file is
+/// damaged, lacks something, when a shape or dtype differs, or when the position belongs to another data set, batch size or seed.
+CheckpointContents load_checkpoint(const std::string& path, const CheckpointParts& parts);
+
+}  // namespace tegula
