@@ -59,6 +59,7 @@ class Layer {
     void visit(Visitor& visitor, const Path& path) override { nn::visit(f, visitor, path); }
     F f;
   };
+  explicit Layer(std::unique_ptr<Held> held) : held_(std::move(held)) {}
   [[noreturn]] static void throw_not_copyable();
   /// Throws Error when the layer was moved away.
   Held& held() const;

@@ -1,0 +1,35 @@
+#include "tegula/nn/dropout.h"
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/ops/dropout.h"
+
+namespace tegula::nn {
+
+detail::AnyDropout::AnyDropout(double p, Generator* generator, std::string_view name, const std::source_location& where)
+    : p(p), generator_(generator) {
+  if (p >= 0 && p <= 1) return;
+  throw Error({.op = std::string(name), .got = "p = " + std::to_string(p), .expected = "a probability in [0, 1]", .where = origin_at(where).where});
+}
+
+void detail::AnyDropout::visit(Visitor& visitor, const Path& path) { visitor.flag(Path{&path, "training"}, training); }
+
+Dropout::Dropout(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "Dropout", where) {}
+Tensor Dropout::operator()(Arg x) const {
+  In frame("Dropout", x.loc);
+  return training ? dropout(x, p, generator_) : x.tensor("Dropout");
+}
+
+DropoutChannels::DropoutChannels(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "Dropout2d", where) {}
+Tensor DropoutChannels::operator()(Arg x) const {
+  In frame("Dropout2d", x.loc);
+  return training ? dropout_channels(x, p, generator_) : x.tensor("Dropout2d");
+}
+
+AlphaDropout::AlphaDropout(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "AlphaDropout", where) {}
+Tensor AlphaDropout::operator()(Arg x) const {
+  In frame("AlphaDropout", x.loc);
+  return training ? alpha_dropout(x, p, generator_) : x.tensor("AlphaDropout");
+}
+
+}  // namespace tegula::nn

@@ -1,0 +1,171 @@
+#include "tegula/nn/normalization.h"
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/nn/checks.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/logic.h"
+#include "tegula/ops/normalization.h"
+
+namespace tegula::nn {
+namespace {
+
+constexpr std::string_view kBatchNorm[] = {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d"};
+constexpr std::string_view kInstanceNorm[] = {"InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"};
+
+Tensor value_or_empty(const Variable& variable) { return variable.defined() ? variable.read() : Tensor(); }
+
+// (N, C, spatial…), or where `also_flat` (N, C).
+void require_rank(std::string_view layer, const Tensor& x, int axes, bool also_flat, const std::source_location& where) {
+  const int rank = x.shape(where).rank();
+  if (rank == axes + 2 || (also_flat && rank == 2)) return;
+  throw Error({.op = std::string(layer), .got = "an input of shape " + to_string(x.shape()),
+               .expected = std::string(also_flat ? "2 or " : "") + std::to_string(axes + 2) + " axes (N, C, spatial…)", .where = origin_at(where).where});
+}
+
+void require_sizes(std::string_view layer, const Shape& shape, const std::source_location& where) {
+  if (shape.empty()) {
+    throw Error({.op = std::string(layer), .got = "an empty normalized_shape", .expected = "at least one axis", .where = origin_at(where).where});
+  }
+  for (auto size : shape) require_positive(layer, {{"a size of normalized_shape", size}}, where);
+}
+
+}  // namespace
+
+template <int Axes>
+BatchNorm<Axes>::BatchNorm(std::int64_t num_features, const BatchNormOptions& options, Location where)
+    : eps_(options.eps), momentum_(options.momentum) {
+  constexpr std::string_view name = kBatchNorm[Axes - 1];
+  In frame(name, where);
+  require_positive(name, {{"num_features", num_features}}, where);
+  const DType statistics = options.dtype == f64 ? f64 : f32;  // halves would lose the small updates
+  if (options.affine) {
+    weight = ones({num_features}, options.dtype, where);
+    bias = zeros({num_features}, options.dtype, where);
+  }
+  if (options.track_running_stats) {
+    running_mean = zeros({num_features}, statistics, where);
+    running_var = ones({num_features}, statistics, where);
+    num_batches_tracked = zeros({}, i64, where);
+  }
+}
+
+template <int Axes>
+Tensor BatchNorm<Axes>::operator()(Arg x) {
+  constexpr std::string_view name = kBatchNorm[Axes - 1];
+  In frame(name, x.loc);
+  const Tensor input = x.tensor(name);
+  require_rank(name, input, Axes, Axes == 1, x.loc);
+  const std::int64_t features = weight.defined() ? weight.shape()[0] : running_mean.defined() ? running_mean.shape()[0] : input.shape()[1];
+  require_features(name, input, 1, features, "channels", x.loc);
+  const NormOptions options{.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_};
+  if (!training && running_mean.defined()) return batch_norm(input, running_mean, running_var, options);
+  const BatchNormResult result = batch_norm_training(input, options);
+  if (training && running_mean.defined()) {
+    num_batches_tracked = num_batches_tracked + 1;
+    const Arg share = momentum_ ? Arg(*momentum_) : Arg(1.0 / cast(num_batches_tracked, running_mean.dtype()));
+    running_mean = lerp(running_mean, result.mean, share);
+    running_var = lerp(running_var, result.variance, share);
+  }
+  return result.y;
+}
+
+template <int Axes>
+void BatchNorm<Axes>::visit(Visitor& visitor, const Path& path) {
+  visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}});
+  nn::visit(running_mean, visitor, Path{&path, "running_mean"});
+  nn::visit(running_var, visitor, Path{&path, "running_var"});
+  nn::visit(num_batches_tracked, visitor, Path{&path, "num_batches_tracked"});
+  visitor.flag(Path{&path, "training"}, training);
+}
+
+LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options, Location where)
+    : shape_(normalized_shape), eps_(options.eps) {
+  In frame("LayerNorm", where);
+  require_sizes("LayerNorm", shape_, where);
+  if (options.elementwise_affine) weight = ones(shape_, options.dtype, where);
+  if (options.elementwise_affine && options.bias) bias = zeros(shape_, options.dtype, where);
+}
+
+Tensor LayerNorm::operator()(Arg x) const {
+  In frame("LayerNorm", x.loc);
+  return layer_norm(x, shape_, {.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_});
+}
+
+void LayerNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
+
+RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, Location where) : shape_(normalized_shape), eps_(options.eps) {
+  In frame("RMSNorm", where);
+  require_sizes("RMSNorm", shape_, where);
+  if (options.elementwise_affine) weight = ones(shape_, options.dtype, where);
+}
+
+Tensor RMSNorm::operator()(Arg x) const {
+  In frame("RMSNorm", x.loc);
+  return rms_norm(x, shape_, {.weight = value_or_empty(weight), .eps = eps_});
+}
+
+void RMSNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}}); }
+
+GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options, Location where)
+    : groups_(num_groups), eps_(options.eps) {
+  In frame("GroupNorm", where);
+  require_positive("GroupNorm", {{"num_groups", num_groups}, {"num_channels", num_channels}}, where);
+  if (num_channels % num_groups != 0) {
+    throw Error({.op = "GroupNorm", .got = std::to_string(num_channels) + " channels in " + std::to_string(num_groups) + " groups",
+                 .expected = "groups of equal size", .where = origin_at(where).where});
+  }
+  if (options.affine) {
+    weight = ones({num_channels}, options.dtype, where);
+    bias = zeros({num_channels}, options.dtype, where);
+  }
+}
+
+Tensor GroupNorm::operator()(Arg x) const {
+  In frame("GroupNorm", x.loc);
+  return group_norm(x, groups_, {.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_});
+}
+
+void GroupNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
+
+template <int Axes>
+InstanceNorm<Axes>::InstanceNorm(std::int64_t num_features, const InstanceNormOptions& options, Location where)
+    : features_(num_features), eps_(options.eps) {
+  constexpr std::string_view name = kInstanceNorm[Axes - 1];
+  In frame(name, where);
+  require_positive(name, {{"num_features", num_features}}, where);
+  if (options.affine) {
+    weight = ones({num_features}, options.dtype, where);
+    bias = zeros({num_features}, options.dtype, where);
+  }
+}
+
+template <int Axes>
+Tensor InstanceNorm<Axes>::operator()(Arg x) const {
+  constexpr std::string_view name = kInstanceNorm[Axes - 1];
+  In frame(name, x.loc);
+  const Tensor input = x.tensor(name);
+  require_rank(name, input, Axes, false, x.loc);
+  require_features(name, input, 1, features_, "channels", x.loc);
+  return instance_norm(input, {.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_});
+}
+
+template <int Axes>
+void InstanceNorm<Axes>::visit(Visitor& visitor, const Path& path) {
+  visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}});
+}
+
+Tensor LocalResponseNorm::operator()(Arg x) const {
+  In frame("LocalResponseNorm", x.loc);
+  return local_response_norm(x, {.size = size, .alpha = alpha, .beta = beta, .k = k});
+}
+
+template class BatchNorm<1>;
+template class BatchNorm<2>;
+template class BatchNorm<3>;
+template class InstanceNorm<1>;
+template class InstanceNorm<2>;
+template class InstanceNorm<3>;
+
+}  // namespace tegula::nn
