@@ -1,14 +1,17 @@
 #pragma once
 // What all optimisers share: the parameters, the learning rate, the number of steps, the state of a checkpoint.
 
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tegula/graph/variable.h"
 
 namespace tegula::optim {
 
-/// adam.step(grad(loss, parameters(net))) updates the parameters, in a jit together with everything else. All state lies in Variables: the learning
-/// rate may change between calls of a jit-ed function without another trace.
+/// adam.step(grad(loss, parameters(net))) updates the parameters, in a jit together with everything else. All state lies in Variables:
+/// the learning rate may change between calls of a jit-ed function without another trace.
 /// For groups with options of their own, make one optimiser for each.
 class Optimizer {
  public:
@@ -35,14 +38,28 @@ class Optimizer {
   /// Throws Error for an empty list and for parameters that are not floats.
   Optimizer(std::string_view name, Parameters parameters, double lr, Location where);
 
-  /// A tensor of state for each parameter, filled with `value`: of f32, or f64 for f64 parameters. Listed in the state under "<parameter>.<name>".
-  std::vector<Variable>& add_state(std::string_view name, double value = 0);
+  /// A tensor of state for each parameter, filled with `value`: f32, or f64 for f64 parameters. In the state it is "<parameter>.<name>".
+  /// The address stays when the optimiser is moved.
+  std::vector<Variable>* add_state(std::string_view name, double value = 0);
+  /// Throws Error in the name of the optimiser: an option does not make sense.
+  void require(bool holds, std::string_view got, std::string_view expected, Location where) const;
 
-  /// The update of parameter i: the formula of the optimiser. p and g are f32 (or f64), scalars() has been called before.
-  /// Returns the new parameter.
-  virtual Tensor update(std::size_t i, const Tensor& p, const Tensor& g) = 0;
-  /// What all the parameters share in this step, computed once: rank-0 tensors. t is the number of this step from 1, lr the rate, both f64.
-  virtual void scalars(const Tensor& t, const Tensor& lr) = 0;
+  /// A number that all parameters share in one step, computed once in f64. Every parameter uses the same formula and the same numbers, so that the
+  /// compiler makes one program of all the updates.
+  class Number {
+   public:
+    Number(const Tensor& value);  // () f64
+    const Tensor& like(const Tensor& x) const { return x.dtype() == f64 ? wide_ : narrow_; }
+
+   private:
+    Tensor wide_, narrow_;
+  };
+  struct Step {
+    Tensor t, lr;              // () f64; the number of this step from 1, the rate
+    std::vector<Tensor> p, g;  // parameters and gradients in f32, or f64
+  };
+  /// The new parameters: the formula of the optimiser.
+  virtual std::vector<Tensor> update(const Step& step) = 0;
 
  private:
   std::string_view name_;

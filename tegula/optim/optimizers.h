@@ -1,5 +1,5 @@
 #pragma once
-// The optimisers, with PyTorch's names, defaults and formulas. State and arithmetic are f32 (f64 for f64 parameters), whatever the parameters' dtype.
+// The optimisers, with PyTorch's names, defaults and formulas. State and arithmetic are f32, or f64 for f64 parameters.
 //
 // In all formulas g is the gradient, p the parameter, t the number of the step from 1.
 
@@ -20,11 +20,9 @@ class SGD final : public Optimizer {
   explicit SGD(Parameters parameters, const SGDOptions& options = {}, Location where = Location::current());
 
  private:
-  void scalars(const Tensor& t, const Tensor& lr) override;
-  Tensor update(std::size_t i, const Tensor& p, const Tensor& g) override;
+  std::vector<Tensor> update(const Step& step) override;
   SGDOptions options_;
   std::vector<Variable>* momentum_ = nullptr;
-  Tensor rate_, share_;
 };
 
 struct AdamOptions {
@@ -44,14 +42,12 @@ class Adam : public Optimizer {
   Adam(std::string_view name, Parameters parameters, const AdamOptions& options, Decay decay, Location where);
 
  private:
-  void scalars(const Tensor& t, const Tensor& lr) override;
-  Tensor update(std::size_t i, const Tensor& p, const Tensor& g) override;
+  std::vector<Tensor> update(const Step& step) override;
   AdamOptions options_;
   Decay decay_;
   std::vector<Variable>* exp_avg_;
   std::vector<Variable>* exp_avg_sq_;
   std::vector<Variable>* max_exp_avg_sq_ = nullptr;
-  Tensor rate_, root_, keep_;
 };
 
 struct AdamWOptions {
@@ -81,13 +77,11 @@ class RMSprop final : public Optimizer {
   explicit RMSprop(Parameters parameters, const RMSpropOptions& options = {}, Location where = Location::current());
 
  private:
-  void scalars(const Tensor& t, const Tensor& lr) override;
-  Tensor update(std::size_t i, const Tensor& p, const Tensor& g) override;
+  std::vector<Tensor> update(const Step& step) override;
   RMSpropOptions options_;
   std::vector<Variable>* square_avg_;
   std::vector<Variable>* grad_avg_ = nullptr;
   std::vector<Variable>* momentum_buffer_ = nullptr;
-  Tensor rate_;
 };
 
 struct AdagradOptions {
@@ -103,11 +97,9 @@ class Adagrad final : public Optimizer {
   explicit Adagrad(Parameters parameters, const AdagradOptions& options = {}, Location where = Location::current());
 
  private:
-  void scalars(const Tensor& t, const Tensor& lr) override;
-  Tensor update(std::size_t i, const Tensor& p, const Tensor& g) override;
+  std::vector<Tensor> update(const Step& step) override;
   AdagradOptions options_;
   std::vector<Variable>* sum_;
-  Tensor rate_;
 };
 
 struct AdadeltaOptions {
@@ -122,12 +114,10 @@ class Adadelta final : public Optimizer {
   explicit Adadelta(Parameters parameters, const AdadeltaOptions& options = {}, Location where = Location::current());
 
  private:
-  void scalars(const Tensor& t, const Tensor& lr) override;
-  Tensor update(std::size_t i, const Tensor& p, const Tensor& g) override;
+  std::vector<Tensor> update(const Step& step) override;
   AdadeltaOptions options_;
   std::vector<Variable>* square_avg_;
   std::vector<Variable>* acc_delta_;
-  Tensor rate_;
 };
 
 struct LionOptions {
@@ -141,11 +131,9 @@ class Lion final : public Optimizer {
   explicit Lion(Parameters parameters, const LionOptions& options = {}, Location where = Location::current());
 
  private:
-  void scalars(const Tensor& t, const Tensor& lr) override;
-  Tensor update(std::size_t i, const Tensor& p, const Tensor& g) override;
+  std::vector<Tensor> update(const Step& step) override;
   LionOptions options_;
   std::vector<Variable>* exp_avg_;
-  Tensor rate_, keep_;
 };
 
 }  // namespace tegula::optim

@@ -55,8 +55,8 @@ struct CosineLR {
 };
 
 enum class Anneal : std::uint8_t { Cosine, Linear };
-/// From maximum / div_factor up to the maximum over the first pct_start of the steps, then down to maximum / div_factor / final_div_factor at step
-/// total - 1, and stays there (Smith and Topin, 2018; PyTorch's OneCycleLR with two phases).
+/// From maximum / div_factor up to the maximum over the first pct_start of the steps, then down to maximum / div_factor /
+/// final_div_factor at step total - 1, and stays there (Smith and Topin, 2018; PyTorch's OneCycleLR with two phases).
 struct OneCycleLR {
   double maximum;
   std::int64_t total;
@@ -83,7 +83,7 @@ struct RuleLR {
 
 enum class Goal : std::uint8_t { Min, Max };
 /// Reduces the rate when a metric has stopped improving: adam.lr = plateau(validation_loss). PyTorch's ReduceLROnPlateau.
-/// The last four fields are its state; save them to continue.
+/// The last five fields are its state; save them to continue.
 struct PlateauLR {
   double base;
   double factor = 0.1;
@@ -94,7 +94,8 @@ struct PlateauLR {
   double minimum = 0;
 
   double rate = base;
-  double best = goal == Goal::Min ? 1e308 : -1e308;
+  double best = 0;
+  bool seen = false;  // whether best means anything
   std::int64_t bad = 0;
   std::int64_t cooling = 0;
 

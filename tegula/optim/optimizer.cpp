@@ -1,0 +1,83 @@
+#include "tegula/optim/optimizer.h"
+
+#include <string>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/arithmetic.h"
+
+namespace tegula::optim {
+namespace {
+
+// What state and arithmetic of a parameter are in.
+DType compute_dtype(const Parameter& parameter) { return parameter.cell->value().dtype() == f64 ? f64 : f32; }
+
+}  // namespace
+
+Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Location where) : name_(name), parameters_(std::move(parameters)) {
+  In frame(name_, where);
+  if (parameters_.empty()) {
+    throw Error({.op = std::string(name_), .got = "no parameters", .expected = "at least one", .advice = "does the module have Variable fields?",
+                 .where = origin_at(where).where});
+  }
+  for (const Parameter& parameter : parameters_) {
+    const DType dtype = parameter.cell->value().dtype();
+    if (is_float(dtype)) continue;
+    throw Error({.op = std::string(name_), .got = parameter.name + " of dtype " + std::string(tegula::name(dtype)), .expected = "floats",
+                 .advice = "state that is not trained is an nn::Buffer", .where = origin_at(where).where});
+  }
+  this->lr = graph::scalar(lr, f64, where);
+  steps_ = graph::scalar(0, i64, where);
+}
+
+void Optimizer::require(bool holds, std::string_view got, std::string_view expected, Location where) const {
+  if (holds) return;
+  throw Error({.op = std::string(name_), .got = std::string(got), .expected = std::string(expected), .where = origin_at(where).where});
+}
+
+std::vector<Variable>* Optimizer::add_state(std::string_view name, double value) {
+  auto values = std::make_unique<std::vector<Variable>>();
+  values->reserve(parameters_.size());
+  for (const Parameter& parameter : parameters_) {
+    values->emplace_back(graph::full(parameter.cell->value().shape(), value, compute_dtype(parameter)));
+  }
+  states_.push_back({std::string(name), std::move(values)});
+  return states_.back().values.get();
+}
+
+void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
+  In frame(name_, where);
+  if (gradients.size() != parameters_.size()) {
+    throw Error({.op = std::string(name_), .got = std::to_string(gradients.size()) + " gradients",
+                 .expected = "one for each of the " + std::to_string(parameters_.size()) + " parameters",
+                 .advice = "step(grad(loss, parameters(net))) with the parameters the optimiser was made for", .where = origin_at(where).where});
+  }
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Shape& shape = parameters_[i].cell->value().shape();
+    if (gradients[i].shape(where) == shape) continue;
+    throw Error({.op = std::string(name_), .got = "a gradient of shape " + to_string(gradients[i].shape()) + " for " + parameters_[i].name,
+                 .expected = "its shape " + to_string(shape), .where = origin_at(where).where});
+  }
+  steps_ = steps_ + 1;
+  Step step{.t = graph::cast(steps_, f64, where), .lr = lr.read(where), .p = {}, .g = {}};
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const DType dtype = compute_dtype(parameters_[i]);
+    step.p.push_back(graph::cast(parameters_[i].read(where), dtype, where));
+    step.g.push_back(graph::cast(gradients[i], dtype, where));
+  }
+  const std::vector<Tensor> next = update(step);
+  for (std::size_t i = 0; i < next.size(); ++i) parameters_[i].assign(next[i], where);
+}
+
+Optimizer::Number::Number(const Tensor& value) : wide_(value), narrow_(graph::cast(value, f32)) {}
+
+Parameters Optimizer::state() const {
+  Parameters cells{{"lr", lr.cell()}, {"steps", steps_.cell()}};
+  for (const State& state : states_) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) cells.push_back({parameters_[i].name + "." + state.name, (*state.values)[i].cell()});
+  }
+  return cells;
+}
+
+}  // namespace tegula::optim

@@ -1,0 +1,73 @@
+#include "tegula/optim/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tegula::optim {
+namespace {
+
+double number(std::int64_t n) { return static_cast<double>(n); }
+
+// From a at share 0 to b at share 1.
+double between(double a, double b, double share, Anneal anneal) {
+  if (anneal == Anneal::Linear) return a + (b - a) * share;
+  return b + (a - b) * 0.5 * (1 + std::cos(std::numbers::pi * share));
+}
+
+}  // namespace
+
+double ConstantLR::operator()(std::int64_t) const { return base; }
+
+double StepLR::operator()(std::int64_t step) const { return base * std::pow(gamma, number(step / std::max<std::int64_t>(step_size, 1))); }
+
+double MultiStepLR::operator()(std::int64_t step) const {
+  const auto reached = std::count_if(milestones.begin(), milestones.end(), [&](std::int64_t milestone) { return milestone <= step; });
+  return base * std::pow(gamma, number(reached));
+}
+
+double ExponentialLR::operator()(std::int64_t step) const { return base * std::pow(gamma, number(step)); }
+
+double CosineLR::operator()(std::int64_t step) const {
+  if (step < warmup) return base * number(step + 1) / number(warmup);
+  if (step >= total) return minimum;
+  return between(base, minimum, number(step - warmup) / number(total - warmup), Anneal::Cosine);
+}
+
+double OneCycleLR::operator()(std::int64_t step) const {
+  const double start = maximum / div_factor, end = start / final_div_factor;
+  const double peak = pct_start * number(total) - 1, last = number(total - 1), now = std::min(number(step), last);
+  if (now <= peak) return between(start, maximum, peak > 0 ? now / peak : 1, anneal);
+  return between(maximum, end, last > peak ? (now - peak) / (last - peak) : 1, anneal);
+}
+
+double LambdaLR::operator()(std::int64_t step) const { return base * factor(step); }
+
+double RuleLR::operator()(std::int64_t step) const {
+  double rate = base;
+  for (std::int64_t i = 1; i <= step; ++i) rate = rule(rate, i);
+  return rate;
+}
+
+double PlateauLR::operator()(double metric) {
+  const bool better = goal == Goal::Min ? metric < best - std::abs(best) * threshold : metric > best + std::abs(best) * threshold;
+  if (better || !seen) {
+    best = metric;
+    seen = true;
+    bad = 0;
+  } else {
+    ++bad;
+  }
+  if (cooling > 0) {
+    --cooling;
+    bad = 0;
+  }
+  if (bad > patience) {
+    rate = std::max(rate * factor, minimum);
+    cooling = cooldown;
+    bad = 0;
+  }
+  return rate;
+}
+
+}  // namespace tegula::optim
