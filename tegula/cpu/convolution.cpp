@@ -54,6 +54,19 @@ Geometry::Geometry(const Convolution& d) : n(d.input.shape[0]), c(d.input.shape[
   }
 }
 
+Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides) {
+  const std::int64_t pixels = size[0] * size[1] * size[2];
+  const auto matches = [&](std::int64_t channel_stride, std::int64_t pixel_stride) {
+    const Axes3 dense{size[1] * size[2] * pixel_stride, size[2] * pixel_stride, pixel_stride};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      if (size[axis] != 1 && strides.spatial[axis] != dense[axis]) return false;
+    }
+    return (channels == 1 || strides.c == channel_stride) && (n == 1 || strides.n == channels * pixels);
+  };
+  if (matches(pixels, 1)) return Order::ChannelsFirst;
+  return matches(1, channels) ? Order::ChannelsLast : Order::Other;
+}
+
 void check(const Convolution& d) {
   const int rank = d.input.shape.rank();
   const std::string shapes = "input " + to_string(d.input.shape) + ", weight " + to_string(d.weight.shape) + ", output " + to_string(d.output.shape);
@@ -90,9 +103,18 @@ std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
   if (is_half(d.dtype)) return widened_convolution(d);
   if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
   if (lanes_suit(d)) return make_lanes_convolution(d);
+  if (pointwise_suits(d)) return make_pointwise_convolution(d);
   return make_onednn_convolution(d);
 }
 
-bool convolution_prefers_channels_last(const Convolution&) { return true; }
+bool convolution_prefers_channels_last(const Convolution& d) {
+  // oneDNN is fastest there; images in lanes do not care, and then no flatten or first layer has to transpose.
+  Convolution first = d;
+  first.dtype = f32;
+  first.pass = ConvolutionPass::Forward;
+  first.input = Layout::dense(d.input.shape);
+  first.output = Layout::dense(d.output.shape);
+  return !lanes_suit(first);
+}
 
 }  // namespace tegula::cpu

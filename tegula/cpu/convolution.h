@@ -33,6 +33,11 @@ struct Geometry {
   bool empty() const { return n == 0 || c == 0 || k == 0 || taps() == 0 || in_pixels() == 0 || out_pixels() == 0; }
 };
 
+/// How dense activations lie: (N, C, d, h, w) or (N, d, h, w, C). Strides of axes of size 1 do not matter; where both orders fit it is
+/// ChannelsFirst.
+enum class Order { ChannelsFirst, ChannelsLast, Other };
+Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides);
+
 /// Throws Error unless shapes, strides and sizes agree.
 void check(const runtime::Convolution& description);
 
@@ -45,6 +50,10 @@ std::unique_ptr<runtime::Call> make_onednn_convolution(const runtime::Convolutio
 /// With images in the lanes of vectors, f32, where lanes_suit() says so.
 bool lanes_suit(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_lanes_convolution(const runtime::Convolution& description);
+
+/// As matrix products: gradients of 1x1 convolutions on channels-last activations.
+bool pointwise_suits(const runtime::Convolution& description);
+std::unique_ptr<runtime::Call> make_pointwise_convolution(const runtime::Convolution& description);
 
 /// "forward 64x12x28x28 24 6x6 …", for describe().
 std::string to_string(const runtime::Convolution& description);

@@ -19,25 +19,11 @@ using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
+constexpr std::int64_t kMostBlockBytes = 4 << 20;
 constexpr std::int64_t kStageBytes = 128 << 10;    // results that wait for their transposition, in the second-level cache
 constexpr std::int64_t kGradientBytes = 26 << 10;  // of four channels of the output gradient, in the first
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
-
-enum class Order { ChannelsFirst, ChannelsLast, Other };
-
-Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides) {
-  const std::int64_t pixels = size[0] * size[1] * size[2];
-  const auto matches = [&](std::int64_t channel_stride, std::int64_t pixel_stride) {
-    const Axes3 dense{size[1] * size[2] * pixel_stride, size[2] * pixel_stride, pixel_stride};
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      if (size[axis] != 1 && strides.spatial[axis] != dense[axis]) return false;
-    }
-    return (channels == 1 || strides.c == channel_stride) && (n == 1 || strides.n == channels * pixels);
-  };
-  if (matches(pixels, 1)) return Order::ChannelsFirst;
-  return matches(1, channels) ? Order::ChannelsLast : Order::Other;
-}
 
 /// How the images of one tensor lie in a block, with a border of zeros.
 struct BlockLayout {
@@ -387,9 +373,22 @@ class LaneGradient : public runtime::Call {
 
 bool lanes_suit(const Convolution& d) {
   const Geometry g(d);
-  if (d.dtype != f32 || g.groups != 1 || g.empty()) return false;
-  if (order_of(g.n, g.c, g.in, g.input) == Order::Other || order_of(g.n, g.k, g.out, g.output) == Order::Other) return false;
-  return true;
+  const Order input = order_of(g.n, g.c, g.in, g.input), output = order_of(g.n, g.k, g.out, g.output);
+  if (d.dtype != f32 || g.groups != 1 || g.empty() || input == Order::Other || output == Order::Other) return false;
+  // Half-empty vectors and idle threads.
+  const std::int64_t lanes = lane_count(), threads = library_threads();
+  const std::int64_t blocks = (g.n + lanes - 1) / lanes, rounds = (blocks + threads - 1) / threads;
+  if (static_cast<double>(g.n) < 0.6 * static_cast<double>(rounds * threads * lanes)) return false;
+  // A block of images that is far larger than the second-level cache.
+  if (std::max(g.c * g.in_pixels(), g.k * g.out_pixels()) * lanes * 4 > kMostBlockBytes) return false;
+  // oneDNN's vectors run over channels and are the better ones where these fill them.
+  const bool fills_inputs = g.c % 16 == 0, fills_outputs = g.k % 16 == 0, last = input == Order::ChannelsLast && output == Order::ChannelsLast;
+  if (fills_inputs && fills_outputs) return false;
+  switch (d.pass) {
+    case ConvolutionPass::Forward: return !(fills_outputs && (last || (g.c > 1 && g.c <= 4)));
+    case ConvolutionPass::BackwardWeight: return !(fills_outputs && last && g.c >= 16);
+    default: return true;
+  }
 }
 
 std::unique_ptr<runtime::Call> make_lanes_convolution(const Convolution& d) {

@@ -201,6 +201,9 @@ class OneDnnConvolution : public runtime::Call {
     const Geometry g(description_);
     const bool pointwise = g.taps() == 1 && g.stride == Axes3{1, 1, 1} && g.low == Axes3{} && g.high == Axes3{} && g.groups == 1;
     if (pointwise && lies(sizes_.user_input, sizes_.input, sizes_.channels_first())) return Activations::ChannelsFirst;
+    // The gradient of an image: vectors of input channels would be nearly empty.
+    const bool image = description_.pass == ConvolutionPass::BackwardData && g.c <= 4 && g.groups == 1;
+    if (image && lies(sizes_.user_output, sizes_.output, sizes_.channels_first())) return Activations::ChannelsFirst;
     return Activations::Blocked;
   }
 

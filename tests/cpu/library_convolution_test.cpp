@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "tegula/cpu/convolution.h"
 #include "tegula/cpu/library.h"
 #include "tests/cpu/library_support.h"
 
@@ -16,17 +17,17 @@ using test::Tensor;
 
 constexpr ConvolutionPass kPasses[] = {ConvolutionPass::Forward, ConvolutionPass::BackwardData, ConvolutionPass::BackwardWeight};
 
-enum class Order { ChannelsFirst, ChannelsLast, Reversed };
+enum class Memory { ChannelsFirst, ChannelsLast, Reversed };
 
 /// A dense tensor whose axes lie in memory in the given order.
-Layout activations(const Shape& shape, Order order) {
+Layout activations(const Shape& shape, Memory order) {
   Layout layout{shape, Dims::filled(shape.rank(), 1)};
   std::vector<int> axes;  // from the innermost
-  if (order == Order::ChannelsLast) axes.push_back(1);
+  if (order == Memory::ChannelsLast) axes.push_back(1);
   for (int axis = shape.rank() - 1; axis > 1; --axis) axes.push_back(axis);
-  if (order != Order::ChannelsLast) axes.push_back(1);
+  if (order != Memory::ChannelsLast) axes.push_back(1);
   axes.push_back(0);
-  if (order == Order::Reversed) std::reverse(axes.begin(), axes.end());
+  if (order == Memory::Reversed) std::reverse(axes.begin(), axes.end());
   std::int64_t step = 1;
   for (const int axis : axes) {
     layout.strides[axis] = step;
@@ -39,7 +40,7 @@ struct Options {
   std::int64_t n = 1, c = 1, k = 1, groups = 1;
   Dims in, kernel, stride, dilation, low, high;
   DType dtype = f32;
-  Order input = Order::ChannelsFirst, output = Order::ChannelsFirst;
+  Memory input = Memory::ChannelsFirst, output = Memory::ChannelsFirst;
   bool bias = false;
   Activation activation = Activation::None;
 };
@@ -113,37 +114,52 @@ std::vector<double> reference(const Convolution& d, const Tensor& x, const Tenso
   return result;
 }
 
+/// Every way that could be chosen on some machine, with some batch.
+std::vector<std::unique_ptr<runtime::Call>> candidates(const Convolution& d) {
+  std::vector<std::unique_ptr<runtime::Call>> calls;
+  calls.push_back(make_convolution(d));
+  const Geometry g(d);
+  if (d.dtype != f32 || g.empty()) return calls;
+  calls.push_back(make_onednn_convolution(d));
+  calls.push_back(make_patch_convolution(d));
+  const bool ordered = order_of(g.n, g.c, g.in, g.input) != Order::Other && order_of(g.n, g.k, g.out, g.output) != Order::Other;
+  if (g.groups == 1 && ordered) calls.push_back(make_lanes_convolution(d));
+  if (pointwise_suits(d)) calls.push_back(make_pointwise_convolution(d));
+  return calls;
+}
+
 void expect_pass(const Convolution& d, int threads) {
   Tensor x(d.dtype, d.input), w(d.dtype, d.weight), y(d.dtype, d.output), bias(d.dtype, Layout::dense({d.output.shape[1]}));
   x.randomize(), w.randomize(), y.randomize(), bias.randomize();
   const auto expected = reference(d, x, w, y, bias);
-  Tensor& result = d.pass == ConvolutionPass::Forward ? y : d.pass == ConvolutionPass::BackwardData ? x : w;
   std::vector<double> expected_bias(static_cast<std::size_t>(d.output.shape[1]), 0.0);
   y.for_each([&](const Dims& o) { expected_bias[static_cast<std::size_t>(o[1])] += y(o); });
-
-  std::vector<void*> buffers;
-  if (d.pass == ConvolutionPass::Forward) buffers = {x.data(), w.data()};
-  else if (d.pass == ConvolutionPass::BackwardData) buffers = {y.data(), w.data(), x.data()};
-  else buffers = {x.data(), y.data(), w.data()};
-  if (d.bias) buffers.push_back(bias.data());
-  if (d.pass == ConvolutionPass::Forward) buffers.push_back(y.data());
-  const auto call = make_convolution(d);
-  ASSERT_TRUE(test::run_guarded(*call, buffers, threads)) << "wrote behind its scratch: " << call->describe();
-  EXPECT_TRUE(result.untouched_outside()) << call->describe() << ' ' << text(d);
-
+  Tensor& source = d.pass == ConvolutionPass::Forward ? y : d.pass == ConvolutionPass::BackwardData ? x : w;
   const double weights = static_cast<double>(numel(d.weight.shape)), outputs = static_cast<double>(numel(d.output.shape));
   const double channels = std::max(1.0, static_cast<double>(d.output.shape[1]));
   const double terms = d.pass == ConvolutionPass::BackwardWeight ? outputs / channels : d.pass == ConvolutionPass::Forward ? weights / channels : weights;
-  double worst = 0;
-  std::size_t i = 0;
-  result.for_each([&](const Dims& index) {
-    const double error = std::abs(result(index) - expected[i++]);
-    worst = std::isnan(error) || worst < error ? error : worst;
-  });
-  EXPECT_LE(worst, test::tolerance(d.dtype, terms)) << call->describe() << ' ' << text(d) << " threads " << threads;
-  if (d.pass == ConvolutionPass::BackwardWeight && d.bias) {
+
+  for (const auto& call : candidates(d)) {
+    Tensor result(d.dtype, source.layout()), bias_gradient(d.dtype, bias.layout());
+    std::vector<void*> buffers;
+    if (d.pass == ConvolutionPass::Forward) buffers = {x.data(), w.data()};
+    else if (d.pass == ConvolutionPass::BackwardData) buffers = {y.data(), w.data(), result.data()};
+    else buffers = {x.data(), y.data(), result.data()};
+    if (d.bias) buffers.push_back(d.pass == ConvolutionPass::Forward ? bias.data() : bias_gradient.data());
+    if (d.pass == ConvolutionPass::Forward) buffers.push_back(result.data());
+    const std::string what = call->describe() + ' ' + text(d) + " threads " + std::to_string(threads);
+    ASSERT_TRUE(test::run_guarded(*call, buffers, threads)) << "wrote behind its scratch: " << what;
+    EXPECT_TRUE(result.untouched_outside()) << what;
+    double worst = 0;
+    std::size_t i = 0;
+    result.for_each([&](const Dims& index) {
+      const double error = std::abs(result(index) - expected[i++]);
+      worst = std::isnan(error) || worst < error ? error : worst;
+    });
+    EXPECT_LE(worst, test::tolerance(d.dtype, terms)) << what;
+    if (d.pass != ConvolutionPass::BackwardWeight || !d.bias) continue;
     for (std::int64_t k = 0; k < d.output.shape[1]; ++k) {
-      EXPECT_NEAR(bias({k}), expected_bias[static_cast<std::size_t>(k)], test::tolerance(d.dtype, terms)) << call->describe() << ' ' << text(d);
+      EXPECT_NEAR(bias_gradient({k}), expected_bias[static_cast<std::size_t>(k)], test::tolerance(d.dtype, terms)) << what;
     }
   }
 }
@@ -169,8 +185,8 @@ Options random_options(DType dtype) {
     o.low.push_back(pick(0, reach)), o.high.push_back(pick(0, reach));
     o.in.push_back(reach + pick(1, spatial == 3 ? 4 : 8));
   }
-  o.input = static_cast<Order>(pick(0, 20) ? pick(0, 1) : 2);
-  o.output = pick(0, 3) ? o.input : static_cast<Order>(pick(0, 1));
+  o.input = static_cast<Memory>(pick(0, 20) ? pick(0, 1) : 2);
+  o.output = pick(0, 3) ? o.input : static_cast<Memory>(pick(0, 1));
   o.bias = pick(0, 1) == 1;
   o.activation = pick(0, 1) ? Activation::Relu : Activation::None;
   return o;
@@ -211,7 +227,7 @@ TEST(Convolution, LayersOfRealNetworksMatch) {
   const auto square = [](std::int64_t n, std::int64_t c, std::int64_t hw, std::int64_t k, std::int64_t f, std::int64_t s, std::int64_t low, std::int64_t high) {
     return Options{.n = n, .c = c, .k = k, .in = {hw, hw}, .kernel = {f, f}, .stride = {s, s}, .dilation = {1, 1}, .low = {low, low}, .high = {high, high}, .bias = true};
   };
-  for (const auto order : {Order::ChannelsFirst, Order::ChannelsLast}) {
+  for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
     for (Options o : {square(17, 1, 14, 12, 3, 1, 1, 1), square(32, 12, 10, 24, 6, 2, 2, 2), square(20, 24, 8, 32, 6, 2, 2, 2), square(1, 24, 14, 32, 6, 2, 2, 2),
                       square(2, 3, 20, 64, 7, 2, 3, 3), square(2, 64, 7, 64, 3, 1, 1, 1), square(16, 64, 8, 96, 1, 1, 0, 0), square(2, 32, 9, 48, 1, 2, 0, 0)}) {
       o.input = o.output = order;
