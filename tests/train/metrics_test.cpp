@@ -6,7 +6,7 @@
 
 #include "tests/io/files.h"
 
-namespace tegula::train {
+namespace tegula::metrics {
 namespace {
 
 const Tensor scores = tensor({0.1f, 0.7f, 0.2f,   // 1, then 2
@@ -79,4 +79,4 @@ TEST(RunningMean, WeighsItsValues) {
 }
 
 }  // namespace
-}  // namespace tegula::train
+}  // namespace tegula::metrics

@@ -1,0 +1,106 @@
+#include "tegula/models/registry.h"
+
+#include <charconv>
+
+#include "tegula/core/error.h"
+#include "tegula/models/mnist.h"
+#include "tegula/nn/state.h"
+
+namespace tegula::models {
+namespace {
+
+template <class Net>
+nn::Layer build(const Options& options) {
+  return Net{options};
+}
+
+// The list. A model is a struct with Options as its first field and one line here.
+const Entry kEntries[] = {
+    {"mnist-mlp", "784-128-10 with ReLU", {1, 28, 28}, build<MnistMlp>, {}},
+    {"mnist-cnn", "convolutions 3x3x12, 6x6x24 /2, 6x6x32 /2, dense 200", {1, 28, 28}, build<MnistCnn>, {.dropout = 0.4}},
+    {"lenet5", "LeNet-5 with ReLU and max pooling", {1, 28, 28}, build<LeNet5>, {}},
+};
+
+constexpr const char* kName = "tegula.model";
+
+std::string text_of(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+/// Reads one number of the description.
+double number(const io::Metadata& metadata, const std::string& key, const std::string& path) {
+  const auto found = metadata.find(key);
+  double value = 0;
+  if (found != metadata.end()) {
+    const std::string& text = found->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return value;
+  }
+  throw Error({.op = "models::load",
+               .got = path + ": " + (found == metadata.end() ? "no entry " + key : key + " \"" + found->second + "\""),
+               .expected = "a number",
+               .advice = "was the file written by tegula train or models::save?"});
+}
+
+}  // namespace
+
+std::span<const Entry> all() { return kEntries; }
+
+const Entry& find(std::string_view name) {
+  std::string names;
+  for (const Entry& entry : all()) {
+    if (entry.name == name) return entry;
+    names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  throw Error({.op = "models", .got = "the name \"" + std::string(name) + "\"", .expected = "one of " + names});
+}
+
+Model make(std::string_view name, const Options& options) {
+  const Entry& entry = find(name);
+  if (!(options.dropout >= 0 && options.dropout < 1) || options.classes < 1 || options.classes > 1'000'000) {
+    throw Error({.op = "models::make",
+                 .got = "dropout " + text_of(options.dropout) + ", " + std::to_string(options.classes) + " classes",
+                 .expected = "dropout in [0, 1) and at least one class"});
+  }
+  return {std::string(name), options, entry.input, entry.make(options)};
+}
+
+Model make(std::string_view name) { return make(name, find(name).defaults); }
+
+io::Metadata describe(const Model& model) {
+  return {{kName, model.name},
+          {"tegula.classes", std::to_string(model.options.classes)},
+          {"tegula.dropout", text_of(model.options.dropout)},
+          {"tegula.batch_norm", model.options.batch_norm ? "1" : "0"}};
+}
+
+void save(const std::string& path, const Model& model) {
+  io::NamedArrays arrays;
+  for (const auto& [name, value] : state_dict(model.net)) arrays.emplace_back(name, value.to_array());
+  io::write_safetensors(path, arrays, describe(model));
+}
+
+Model load(const std::string& path) {
+  const io::Safetensors file = io::read_safetensors(path);
+  const auto name = file.metadata.find(kName);
+  if (name == file.metadata.end()) {
+    throw Error({.op = "models::load",
+                 .got = path + ": no entry " + kName + " in its metadata",
+                 .expected = "a file written by tegula train or models::save",
+                 .advice = "build the network yourself and call load(net, path)"});
+  }
+  Options options;
+  options.classes = static_cast<std::int64_t>(number(file.metadata, "tegula.classes", path));
+  options.dropout = number(file.metadata, "tegula.dropout", path);
+  options.batch_norm = number(file.metadata, "tegula.batch_norm", path) != 0;
+  Model model = make(name->second, options);
+  StateDict state;
+  for (const auto& [tensor, array] : file.tensors) {
+    if (tensor.find('/') == std::string::npos) state.push_back({tensor, from_array(array)});  // a checkpoint has more: optimizer/…
+  }
+  tegula::load(model.net, state);
+  return model;
+}
+
+}  // namespace tegula::models

@@ -1,0 +1,187 @@
+#include "tegula/train/trainer.h"
+
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "tegula/core/error.h"
+#include "tegula/ops/compare.h"
+#include "tegula/ops/join.h"
+#include "tegula/ops/loss.h"
+#include "tegula/ops/reduce.h"
+#include "tegula/graph/grad.h"
+#include "tegula/optim/clip.h"
+#include "tegula/train/metrics.h"
+
+namespace tegula {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kColumns = 7;  // of a record in a checkpoint
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+HostArray to_array(const History& history) {
+  HostArray array = HostArray::empty(f64, {static_cast<std::int64_t>(history.size()), kColumns});
+  auto values = array.values<double>();
+  for (std::size_t i = 0; i < history.size(); ++i) {
+    const EpochRecord& r = history[i];
+    const double row[] = {static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.seconds, r.rows_per_second};
+    std::copy(std::begin(row), std::end(row), values.begin() + static_cast<std::ptrdiff_t>(i) * kColumns);
+  }
+  return array;
+}
+
+History to_history(const HostArray& array) {
+  History history;
+  if (array.dtype != f64 || array.shape.rank() != 2 || array.shape[1] != kColumns) return history;
+  const auto values = array.values<double>();
+  for (std::size_t i = 0; i + kColumns <= values.size(); i += kColumns) {
+    history.push_back({static_cast<std::int64_t>(values[i]), values[i + 1], values[i + 2], values[i + 3], values[i + 4], values[i + 5], values[i + 6]});
+  }
+  return history;
+}
+
+/// Loss and share of hits over batches; results are those of loss_and_hits.
+struct Means {
+  metrics::RunningMean loss, accuracy;
+  double add(const std::vector<Tensor>& results, std::int64_t rows) {
+    const double value = results[0].item<double>();
+    loss.add(value, static_cast<double>(rows));
+    if (results.size() > 1) accuracy.add(results[1].item<double>() / static_cast<double>(rows), static_cast<double>(rows));
+    return value;
+  }
+};
+
+}  // namespace
+
+Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer& optimizer, TrainerOptions options, const Location& where)
+    : module_(module),
+      forward_(std::move(forward)),
+      optimizer_(optimizer),
+      options_(std::move(options)),
+      step_(jit(Results([this](const Tensor& x, const Tensor& y) {
+                  auto results = loss_and_hits(x, y);
+                  auto gradients = grad(results[0], optimizer_.parameters());
+                  if (options_.clip_norm > 0) gradients = optim::clip_grad_norm(gradients, options_.clip_norm).gradients;
+                  optimizer_.step(gradients);
+                  return results;
+                }),
+                where)),
+      measure_(jit(Results([this](const Tensor& x, const Tensor& y) { return loss_and_hits(x, y); }), where)),
+      output_(jit(std::function<Tensor(Tensor)>(forward_), where)) {
+  if (options_.epochs < 0 || options_.batch < 1 || options_.test_batch < 1 || !(options_.clip_norm >= 0)) {
+    throw Error({.op = "Trainer",
+                 .got = std::to_string(options_.epochs) + " epochs, batches of " + std::to_string(options_.batch) + " and " +
+                        std::to_string(options_.test_batch) + ", clip_norm " + std::to_string(options_.clip_norm),
+                 .expected = "none of them negative, batches of at least 1",
+                 .where = where});
+  }
+  if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& targets) { return cross_entropy(output, targets); };
+}
+
+std::vector<Tensor> Trainer::loss_and_hits(const Tensor& x, const Tensor& y) const {
+  const Tensor output = forward_(x);
+  std::vector<Tensor> results{options_.loss(output, y)};
+  if (!is_float(y.dtype()) && output.rank() == 2 && y.rank() == 1) results.push_back(sum(argmax(output, 1) == y));
+  return results;
+}
+
+CheckpointParts Trainer::parts() {
+  return {.model = nn::state(module_),
+          .optimizer = optimizer_.state(),
+          .generator = &default_generator(),
+          .loader = &*loader_,
+          .extra = {{"history", to_array(history_)}},
+          .metadata = options_.metadata};
+}
+
+void Trainer::save(const std::string& path) {
+  if (!loader_) throw Error({.op = "Trainer::save", .got = "no training", .expected = "a call from a callback of fit, or after it"});
+  save_checkpoint(path, parts());
+}
+
+History Trainer::fit(const data::Dataset& train, const data::Dataset& test) {
+  loader_.emplace(train, data::LoaderOptions{.batch = options_.batch, .shuffle = true, .seed = options_.seed});
+  history_.clear();
+  if (!resume_.empty()) {
+    for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
+      if (name == "history") history_ = to_history(array);
+    }
+    resume_.clear();
+  }
+  while (loader_->position().epoch < options_.epochs) {
+    EpochRecord record{.epoch = loader_->position().epoch + 1, .test_loss = kNone, .test_accuracy = kNone};
+    run_epoch(record);
+    if (test.size() > 0) {
+      const auto begin = Clock::now();
+      const Evaluation measured = evaluate(test);
+      test_seconds_ = since(begin);
+      record.test_loss = measured.loss;
+      record.test_accuracy = measured.accuracy;
+    }
+    history_.push_back(record);
+    if (!options_.checkpoint.empty()) save(options_.checkpoint);
+    if (on_epoch) on_epoch(record);
+  }
+  nn::detail::set_training(module_, false);
+  return history_;
+}
+
+void Trainer::run_epoch(EpochRecord& record) {
+  nn::detail::set_training(module_, true);
+  const std::int64_t batches = loader_->batches();
+  Means means;
+  const auto begin = Clock::now();
+  while (auto batch = loader_->next()) {
+    const std::int64_t done = loader_->position().batch, rows = batch->x.size(0);
+    if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule((record.epoch - 1) * batches + done - 1)));
+    const double loss = means.add(step_(batch->x, batch->y), rows);
+    if (!on_step) continue;
+    const double seconds = since(begin), per_second = means.loss.weight() / seconds;
+    const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);
+    on_step({.epoch = record.epoch,
+             .epochs = options_.epochs,
+             .batch = done,
+             .batches = batches,
+             .loss = loss,
+             .mean_loss = means.loss.value(),
+             .mean_accuracy = means.accuracy.value(),
+             .learning_rate = optimizer_.lr.read().item<double>(),
+             .rows_per_second = per_second,
+             .seconds_left = rows_left / per_second + test_seconds_ * static_cast<double>(options_.epochs - record.epoch + 1)});
+  }
+  record.seconds = since(begin);
+  record.rows_per_second = means.loss.weight() / record.seconds;
+  record.train_loss = means.loss.value();
+  record.train_accuracy = means.accuracy.value();
+}
+
+Evaluation Trainer::evaluate(const data::Dataset& data) {
+  nn::detail::set_training(module_, false);
+  Means means;
+  for (auto [x, y] : data::Loader(data, {.batch = options_.test_batch})) means.add(measure_(x, y), x.size(0));
+  return {means.loss.value(), means.accuracy.value(), data.size()};
+}
+
+Tensor Trainer::predict(const data::Dataset& data) {
+  nn::detail::set_training(module_, false);
+  std::vector<Tensor> parts;
+  for (auto [x, y] : data::Loader(data, {.batch = options_.test_batch})) parts.push_back(output_(x));
+  return concat(parts, 0);
+}
+
+io::LearningCurve learning_curve(const History& history, std::string title) {
+  io::LearningCurve curve{.title = std::move(title)};
+  for (const EpochRecord& r : history) {
+    curve.train_loss.push_back(r.train_loss);
+    curve.train_accuracy.push_back(r.train_accuracy);
+    curve.test_loss.push_back(r.test_loss);
+    curve.test_accuracy.push_back(r.test_accuracy);
+  }
+  if (!history.empty()) curve.first_x = static_cast<double>(history.front().epoch);
+  return curve;
+}
+
+}  // namespace tegula
