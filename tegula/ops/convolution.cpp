@@ -6,6 +6,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/spatial.h"
 #include "tegula/runtime/device.h"
 
@@ -263,6 +264,35 @@ Tensor conv_transpose3d(Arg x, Arg weight, const ConvolutionTransposeOptions& op
 }
 Tensor conv_transpose3d(Arg x, Arg weight, Arg bias, const ConvolutionTransposeOptions& options) {
   return convolve_transposed("conv_transpose3d", 3, x, weight, &bias, options);
+}
+
+std::vector<OpCase> convolution_cases() {
+  constexpr double kSums = 64;
+  const auto conv = [](Tensor (*function)(Arg, Arg, Arg, const ConvolutionOptions&), const ConvolutionOptions& options) {
+    return [=](const std::vector<Tensor>& x) { return function(x[0], x[1], x[2], options); };
+  };
+  const auto transposed = [](Tensor (*function)(Arg, Arg, Arg, const ConvolutionTransposeOptions&), const ConvolutionTransposeOptions& options) {
+    return [=](const std::vector<Tensor>& x) { return function(x[0], x[1], x[2], options); };
+  };
+  std::vector<OpCase> cases{
+      {.op = "conv1d", .function = conv(conv1d, {.padding = 1}), .inputs = {{{2, 3, 9}}, {{4, 3, 3}}, {{4}}}, .more_shapes = {{{3, 9}, {4, 3, 3}, {4}}}},
+      {.op = "conv1d", .function = conv(conv1d, {.stride = 2, .padding = Same, .dilation = 2}), .inputs = {{{1, 2, 8}}, {{2, 2, 3}}, {{2}}}},
+      {.op = "conv2d", .function = conv(conv2d, {}), .inputs = {{{2, 3, 5, 7}}, {{4, 3, 3, 2}}, {{4}}},
+       .more_shapes = {{{3, 5, 7}, {4, 3, 3, 2}, {4}}, {{1, 1, 1, 1}, {1, 1, 1, 1}, {1}}, {{2, 17, 6, 5}, {19, 17, 1, 1}, {19}}, {{0, 3, 5, 7}, {4, 3, 3, 2}, {4}}}},
+      {.op = "conv2d", .function = conv(conv2d, {.stride = {2, 1}, .padding = Padding::sides({1, 0}, {2, 1}), .dilation = {1, 2}}),
+       .inputs = {{{2, 3, 6, 7}}, {{2, 3, 3, 2}}, {{2}}}},
+      {.op = "conv2d", .function = conv(conv2d, {.stride = 2, .padding = Same, .groups = 2}), .inputs = {{{2, 4, 7, 6}}, {{6, 2, 3, 3}}, {{6}}}},
+      {.op = "conv2d", .function = conv(conv2d, {.padding = 1, .groups = 4}), .inputs = {{{1, 4, 5, 5}}, {{4, 1, 3, 3}}, {{4}}}},
+      {.op = "conv3d", .function = conv(conv3d, {.stride = {1, 2, 1}, .padding = {1, 0, 1}}), .inputs = {{{1, 2, 3, 5, 4}}, {{3, 2, 2, 3, 3}}, {{3}}}},
+      {.op = "conv_transpose1d", .function = transposed(conv_transpose1d, {.stride = 2, .padding = 1, .output_padding = 1}),
+       .inputs = {{{2, 3, 5}}, {{3, 4, 3}}, {{4}}}, .more_shapes = {{{3, 5}, {3, 4, 3}, {4}}}},
+      {.op = "conv_transpose2d", .function = transposed(conv_transpose2d, {.stride = {2, 1}, .groups = 2, .dilation = {1, 2}}),
+       .inputs = {{{1, 4, 3, 4}}, {{4, 3, 3, 2}}, {{6}}}},
+      {.op = "conv_transpose2d", .function = transposed(conv_transpose2d, {}), .inputs = {{{2, 3, 4, 4}}, {{3, 2, 3, 3}}, {{2}}}},
+      {.op = "conv_transpose3d", .function = transposed(conv_transpose3d, {.stride = 2}), .inputs = {{{1, 2, 2, 3, 2}}, {{2, 2, 2, 2, 3}}, {{2}}}},
+  };
+  for (OpCase& one : cases) one.tolerance = kSums;
+  return cases;
 }
 
 }  // namespace tegula

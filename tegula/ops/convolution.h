@@ -42,4 +42,8 @@ Tensor conv_transpose2d(Arg x, Arg weight, Arg bias, const ConvolutionTransposeO
 Tensor conv_transpose3d(Arg x, Arg weight, const ConvolutionTransposeOptions& options = {});
 Tensor conv_transpose3d(Arg x, Arg weight, Arg bias, const ConvolutionTransposeOptions& options = {});
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> convolution_cases();
+
 }  // namespace tegula

@@ -5,6 +5,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/logic.h"
 #include "tegula/ops/wide.h"
 
@@ -44,6 +45,15 @@ Tensor alpha_dropout(Arg arg, double p, Generator* generator) {
   if (q == 0) return x * 0.0;
   const double a = 1 / std::sqrt(q + kSaturation * kSaturation * q * p), b = -a * kSaturation * p;
   return where(bernoulli(Arg(q, arg.loc), x.shape(), generator), x, kSaturation) * a + b;
+}
+
+std::vector<OpCase> dropout_cases() {
+  // A generator of its own for every call, so that finite differences see the same zeros.
+  return {
+      {.op = "dropout", .function = [](const auto& x) { Generator g(3); return dropout(x[0], 0.3, &g); }, .inputs = {{{7, 33}}}, .more_shapes = {{{0, 3}}}},
+      {.op = "dropout_channels", .function = [](const auto& x) { Generator g(3); return dropout_channels(x[0], 0.3, &g); }, .inputs = {{{4, 5, 3}}}},
+      {.op = "alpha_dropout", .function = [](const auto& x) { Generator g(3); return alpha_dropout(x[0], 0.3, &g); }, .inputs = {{{7, 33}}}},
+  };
 }
 
 }  // namespace tegula

@@ -12,4 +12,8 @@ Tensor dropout_channels(Arg x, double p = 0.5, Generator* generator = nullptr);
 /// For selu networks: keeps mean and variance (Klambauer et al., 2017).
 Tensor alpha_dropout(Arg x, double p = 0.5, Generator* generator = nullptr);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> dropout_cases();
+
 }  // namespace tegula

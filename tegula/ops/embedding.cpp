@@ -3,6 +3,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/axes.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/index.h"
 #include "tegula/ops/logic.h"
@@ -22,6 +23,13 @@ Tensor embedding(Arg indices, Arg weight, std::int64_t padding_index) {
   Shape shape = at.shape();
   shape.push_back(1);
   return where(graph::reshape(at, shape) == padding_index, graph::stop_gradient(rows), rows);
+}
+
+std::vector<OpCase> embedding_cases() {
+  return {
+      {.op = "embedding", .function = [](const auto& x) { return embedding(x[1], x[0]); }, .inputs = {{{5, 3}}, {{2, 4}, -5, 4, DType::i64}}},
+      {.op = "embedding", .function = [](const auto& x) { return embedding(x[1], x[0]); }, .inputs = {{{5, 3}}, {{7}, 0, 4, DType::i32}}},
+  };
 }
 
 }  // namespace tegula

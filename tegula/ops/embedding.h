@@ -11,4 +11,8 @@ Tensor embedding(Arg indices, Arg weight);
 /// The same, but row `padding_index` gets no gradient.
 Tensor embedding(Arg indices, Arg weight, std::int64_t padding_index);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> embedding_cases();
+
 }  // namespace tegula

@@ -1,13 +1,13 @@
 // Losses of numbers against numbers. Those of classes are in loss_classes.cpp.
 
-#include "tegula/ops/loss.h"
-
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/activation.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/logic.h"
+#include "tegula/ops/loss.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/ops/wide.h"
@@ -142,6 +142,31 @@ Tensor triplet_margin_loss(Arg anchor, Arg positive, Arg negative, const Triplet
   const auto distance = [](const Pair& p) { return norm(p.input - p.target + kEps, 2, -1); };
   const Tensor slack = distance(near) - distance(far) + options.margin;
   return finish(where(slack > 0, slack, 0.0), options.reduction, near.dtype);
+}
+
+std::vector<OpCase> loss_cases() {
+  const CaseInput real{{5, 7}}, share{{5, 7}, 0.05, 0.95}, sign{{7}, 0.5, 1};
+  std::vector<OpCase> cases;
+  const auto add = [&](std::string op, auto loss, const CaseInput& input, const CaseInput& target) {
+    for (const LossReduction reduction : {LossReduction::None, LossReduction::Sum, LossReduction::Mean}) {
+      cases.push_back({.op = op, .function = [=](const auto& x) { return loss(x, reduction); }, .inputs = {input, target}, .tolerance = 64});
+    }
+  };
+  add("mse_loss", [](const auto& x, LossReduction r) { return mse_loss(x[0], x[1], {r}); }, real, real);
+  add("l1_loss", [](const auto& x, LossReduction r) { return l1_loss(x[0], x[1], {r}); }, real, {{7}, 2.5, 3});
+  add("huber_loss", [](const auto& x, LossReduction r) { return huber_loss(x[0], x[1], {.delta = 0.7, .reduction = r}); }, real, real);
+  add("smooth_l1_loss", [](const auto& x, LossReduction r) { return smooth_l1_loss(x[0], x[1], {.beta = 0.7, .reduction = r}); }, real, real);
+  add("binary_cross_entropy", [](const auto& x, LossReduction r) { return binary_cross_entropy(x[0], x[1], {.reduction = r}); }, share, share);
+  add("bce_with_logits", [](const auto& x, LossReduction r) { return binary_cross_entropy_with_logits(x[0], x[1], {.reduction = r}); }, real, share);
+  cases.push_back({.op = "bce_with_logits", .function = [](const auto& x) {
+    return binary_cross_entropy_with_logits(x[0], x[1], {.weight = x[2], .pos_weight = x[2]}); }, .inputs = {real, share, {{7}, 0.5, 2}}, .tolerance = 64});
+  add("kl_div", [](const auto& x, LossReduction r) { return kl_div(x[0], x[1], {.reduction = r}); }, real, share);
+  cases.push_back({.op = "kl_div", .function = [](const auto& x) { return kl_div(x[0], x[1], {.log_target = true, .batch_mean = true}); }, .inputs = {real, real}, .tolerance = 64});
+  add("hinge_loss", [](const auto& x, LossReduction r) { return hinge_loss(x[0], x[1], {r}); }, real, sign);
+  cases.push_back({.op = "cosine_embedding_loss", .function = [](const auto& x) { return cosine_embedding_loss(x[0], x[1], x[2] * 2 - 1, {.margin = 0.1}); },
+                   .inputs = {real, real, {{5}, 0, 1, DType::i64}}, .tolerance = 64});
+  cases.push_back({.op = "triplet_margin_loss", .function = [](const auto& x) { return triplet_margin_loss(x[0], x[1], x[2]); }, .inputs = {real, real, real}, .tolerance = 64});
+  return cases;
 }
 
 }  // namespace tegula

@@ -92,4 +92,9 @@ struct TripletMarginOptions {
 /// max(0, ‖anchor - positive‖₂ - ‖anchor - negative‖₂ + margin) over the last axis (Schroff et al., "FaceNet", 2015).
 Tensor triplet_margin_loss(Arg anchor, Arg positive, Arg negative, const TripletMarginOptions& options = {});
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> loss_cases();
+std::vector<OpCase> class_loss_cases();
+
 }  // namespace tegula

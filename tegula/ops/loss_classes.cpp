@@ -3,6 +3,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/label.h"
 #include "tegula/ops/logic.h"
@@ -158,6 +159,27 @@ Tensor multi_margin_loss(Arg input, Arg labels, const MultiMarginOptions& option
   const Tensor slack = p.scores - right + options.margin;
   const Tensor losses = sum(where(!mask && slack > 0, slack, 0.0), 1) / static_cast<double>(p.classes.count);
   return finish(p, losses, {}, options.reduction);
+}
+
+std::vector<OpCase> class_loss_cases() {
+  const CaseInput scores{{5, 7}, -4, 4}, labels{{5}, 0, 6, DType::i64}, weights{{7}, 0.5, 2, {}, false};
+  const std::vector<std::vector<Shape>> shapes{{{7}, {}}, {{2, 7, 3}, {2, 3}}, {{33, 7}, {33}}};
+  std::vector<OpCase> cases;
+  for (const LossReduction reduction : {LossReduction::None, LossReduction::Sum, LossReduction::Mean}) {
+    cases.push_back({.op = "cross_entropy", .function = [=](const auto& x) { return cross_entropy(x[0], x[1], {.reduction = reduction}); }, .inputs = {scores, labels},
+                     .more_shapes = shapes});
+    cases.push_back({.op = "cross_entropy", .function = [=](const auto& x) {
+      return cross_entropy(x[0], x[1], {.weight = x[2], .ignore_index = 3, .reduction = reduction, .label_smoothing = 0.2}); },
+      .inputs = {scores, {{5}, 0, 6, DType::u8}, weights}});
+    cases.push_back({.op = "cross_entropy", .function = [=](const auto& x) {
+      return cross_entropy(x[0], x[1], {.weight = x[2], .reduction = reduction, .label_smoothing = 0.1}); }, .inputs = {scores, {{5, 7}, 0, 1}, weights}});
+    cases.push_back({.op = "nll_loss", .function = [=](const auto& x) { return nll_loss(x[0], x[1], {.weight = x[2], .ignore_index = 2, .reduction = reduction}); },
+                     .inputs = {scores, labels, weights}});
+    cases.push_back({.op = "multi_margin_loss", .function = [=](const auto& x) { return multi_margin_loss(x[0], x[1], {.reduction = reduction}); }, .inputs = {scores, labels}});
+  }
+  cases.push_back({.op = "nll_loss", .function = [](const auto& x) { return nll_loss(x[0], x[1]); }, .inputs = {scores, labels}, .more_shapes = shapes});
+  for (OpCase& one : cases) one.tolerance = 64;
+  return cases;
 }
 
 }  // namespace tegula

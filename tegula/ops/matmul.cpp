@@ -6,6 +6,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula {
@@ -242,6 +243,27 @@ Tensor addmm(Arg input, Arg left, Arg right, const AddmmOptions& options) {
   if (options.alpha != 1) y = y * options.alpha;
   if (options.beta != 1) c = c * options.beta;
   return y + c;
+}
+
+std::vector<OpCase> matmul_cases() {
+  constexpr double kSums = 64;  // of products: errors add up
+  const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
+  std::vector<OpCase> cases{
+      {.op = "matmul", .function = product, .inputs = {{{5, 7}}, {{7, 3}}}, .dtypes = kNumbers,
+       .more_shapes = {{{1, 1}, {1, 1}}, {{33, 65}, {65, 17}}, {{7}, {7}}, {{4, 7}, {7}}, {{7}, {7, 4}}, {{2, 3, 4, 5}, {3, 5, 2}}, {{3, 4, 5}, {5, 6}},
+                       {{4, 5}, {3, 5, 2}}, {{2, 1, 4, 5}, {1, 3, 5, 2}}, {{0, 3}, {3, 4}}, {{3, 4}, {4, 0}}},
+       .tolerance = kSums},
+      {.op = "linear", .function = [](const auto& x) { return linear(x[0], x[1], x[2]); }, .inputs = {{{5, 7}}, {{3, 7}}, {{3}}}, .dtypes = kNumbers,
+       .more_shapes = {{{7}, {3, 7}, {3}}, {{2, 3, 7}, {4, 7}, {4}}, {{0, 7}, {3, 7}, {3}}}, .tolerance = kSums},
+      {.op = "dot", .function = [](const auto& x) { return dot(x[0], x[1]); }, .inputs = {{{33}}, {{33}}}, .dtypes = kNumbers, .tolerance = kSums},
+      {.op = "outer", .function = [](const auto& x) { return outer(x[0], x[1]); }, .inputs = {{{5}}, {{7}}}, .dtypes = kNumbers},
+      {.op = "mv", .function = [](const auto& x) { return mv(x[0], x[1]); }, .inputs = {{{5, 7}}, {{7}}}, .dtypes = kNumbers, .tolerance = kSums},
+      {.op = "mm", .function = [](const auto& x) { return mm(x[0], x[1]); }, .inputs = {{{5, 7}}, {{7, 2}}}, .dtypes = kNumbers, .tolerance = kSums},
+      {.op = "bmm", .function = [](const auto& x) { return bmm(x[0], x[1]); }, .inputs = {{{3, 5, 7}}, {{3, 7, 2}}}, .dtypes = kNumbers, .tolerance = kSums},
+      {.op = "addmm", .function = [](const auto& x) { return addmm(x[0], x[1], x[2], {.beta = 0.5, .alpha = 2}); }, .inputs = {{{3}}, {{5, 7}}, {{7, 3}}},
+       .tolerance = kSums},
+  };
+  return cases;
 }
 
 }  // namespace tegula

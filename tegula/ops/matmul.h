@@ -31,4 +31,8 @@ struct AddmmOptions {
 /// beta*input + alpha*(a · b), input broadcast to (M, N).
 Tensor addmm(Arg input, Arg a, Arg b, const AddmmOptions& options = {});
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> matmul_cases();
+
 }  // namespace tegula

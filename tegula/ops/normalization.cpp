@@ -4,6 +4,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/grad.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/join.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/reduce.h"
@@ -187,6 +188,28 @@ Tensor l2_normalize(Arg arg, int axis, double eps) {
   axis = ops::axis_of("l2_normalize", axis, given.shape(), arg.loc);
   const Tensor x = ops::widen(given);
   return ops::narrow(x / clamp_min(norm(x, 2, axis, Keep::Yes), eps), given.dtype());
+}
+
+std::vector<OpCase> normalization_cases() {
+  constexpr double kRows = 64;
+  std::vector<OpCase> cases{
+      {.op = "batch_norm_training", .function = [](const auto& x) { return batch_norm_training(x[0], {.weight = x[1], .bias = x[2]}).y; },
+       .inputs = {{{4, 3, 5, 2}}, {{3}}, {{3}}}, .more_shapes = {{{7, 4}, {4}, {4}}, {{3, 5, 4}, {5}, {5}}}},
+      {.op = "batch_norm_mean", .function = [](const auto& x) { return batch_norm_training(x[0]).mean; }, .inputs = {{{4, 3, 5}}}, .gradient = false},
+      {.op = "batch_norm_variance", .function = [](const auto& x) { return batch_norm_training(x[0]).variance; }, .inputs = {{{4, 3, 5}}}, .gradient = false},
+      {.op = "batch_norm", .function = [](const auto& x) { return batch_norm(x[0], x[1], x[2], {.weight = x[3], .bias = x[4]}); },
+       .inputs = {{{4, 3, 5, 2}}, {{3}}, {{3}, 0.2, 2}, {{3}}, {{3}}}},
+      {.op = "layer_norm", .function = [](const auto& x) { return layer_norm(x[0], x[1].shape(), {.weight = x[1], .bias = x[2]}); },
+       .inputs = {{{5, 33}}, {{33}}, {{33}}}, .more_shapes = {{{2, 3, 4, 5}, {4, 5}, {4, 5}}, {{7}, {7}, {7}}, {{0, 3}, {3}, {3}}}},
+      {.op = "rms_norm", .function = [](const auto& x) { return rms_norm(x[0], x[1].shape(), {.weight = x[1]}); }, .inputs = {{{5, 33}}, {{33}}},
+       .more_shapes = {{{2, 3, 4, 5}, {4, 5}}}},
+      {.op = "group_norm", .function = [](const auto& x) { return group_norm(x[0], 2, {.weight = x[1], .bias = x[2]}); }, .inputs = {{{3, 4, 5, 2}}, {{4}}, {{4}}}},
+      {.op = "instance_norm", .function = [](const auto& x) { return instance_norm(x[0], {.weight = x[1], .bias = x[2]}); }, .inputs = {{{3, 4, 5, 2}}, {{4}}, {{4}}}},
+      {.op = "local_response_norm", .function = [](const auto& x) { return local_response_norm(x[0], {.size = 3, .alpha = 0.3, .k = 2}); }, .inputs = {{{2, 6, 3}}}},
+      {.op = "l2_normalize", .function = [](const auto& x) { return l2_normalize(x[0]); }, .inputs = {{{5, 7}}}, .more_shapes = {{{2, 3, 4}}}},
+  };
+  for (OpCase& one : cases) one.tolerance = kRows;
+  return cases;
 }
 
 }  // namespace tegula

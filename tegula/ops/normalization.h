@@ -47,4 +47,8 @@ Tensor local_response_norm(Arg x, const LocalResponseNormOptions& options = {});
 /// x / max(‖x‖₂, eps) along `axis`.
 Tensor l2_normalize(Arg x, int axis = 1, double eps = 1e-12);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> normalization_cases();
+
 }  // namespace tegula

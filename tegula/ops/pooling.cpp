@@ -8,6 +8,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/index.h"
 #include "tegula/ops/join.h"
 #include "tegula/ops/reduce.h"
@@ -300,5 +301,38 @@ Tensor adaptive_max_pool3d(Arg x, const PerAxis& output) { return adaptive_pool(
 
 Tensor global_avg_pool(Arg x) { return global_pool("global_avg_pool", x, Statistic::Mean); }
 Tensor global_max_pool(Arg x) { return global_pool("global_max_pool", x, Statistic::Max); }
+
+std::vector<OpCase> pooling_cases() {
+  std::vector<OpCase> cases{
+      {.op = "max_pool1d", .function = [](const auto& x) { return max_pool1d(x[0], 3, {.stride = 2, .padding = 1}); }, .inputs = {{{2, 3, 9}}},
+       .more_shapes = {{{3, 9}}}},
+      {.op = "max_pool2d", .function = [](const auto& x) { return max_pool2d(x[0], 2); }, .inputs = {{{2, 3, 6, 7}}}, .more_shapes = {{{3, 5, 4}}, {{0, 3, 4, 4}}}},
+      {.op = "max_pool2d", .function = [](const auto& x) { return max_pool2d(x[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}}); },
+       .inputs = {{{2, 5, 6, 7}}}},
+      {.op = "max_pool2d", .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .ceil_mode = true}); }, .inputs = {{{1, 2, 6, 8}}}},
+      {.op = "max_pool2d", .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .padding = Same}); }, .inputs = {{{1, 2, 6, 7}}}},
+      {.op = "max_pool3d", .function = [](const auto& x) { return max_pool3d(x[0], {2, 3, 2}, {.stride = 1}); }, .inputs = {{{1, 2, 3, 5, 4}}}},
+      {.op = "avg_pool1d", .function = [](const auto& x) { return avg_pool1d(x[0], 3, {.stride = 1, .padding = 1}); }, .inputs = {{{2, 3, 9}}}},
+      {.op = "avg_pool2d", .function = [](const auto& x) { return avg_pool2d(x[0], 2); }, .inputs = {{{2, 3, 6, 7}}}, .more_shapes = {{{3, 5, 4}}}},
+      {.op = "avg_pool2d", .function = [](const auto& x) { return avg_pool2d(x[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .count_include_pad = false}); },
+       .inputs = {{{2, 5, 6, 7}}}},
+      {.op = "avg_pool2d", .function = [](const auto& x) { return avg_pool2d(x[0], 3, {.stride = 2, .padding = 1, .ceil_mode = true}); }, .inputs = {{{1, 2, 6, 8}}}},
+      {.op = "avg_pool3d", .function = [](const auto& x) { return avg_pool3d(x[0], 2, {.stride = 1}); }, .inputs = {{{1, 2, 3, 5, 4}}}},
+      {.op = "adaptive_avg_pool2d", .function = [](const auto& x) { return adaptive_avg_pool2d(x[0], {3, 2}); }, .inputs = {{{2, 3, 6, 4}}}, .more_shapes = {{{2, 3, 7, 5}}}},
+      {.op = "adaptive_max_pool2d", .function = [](const auto& x) { return adaptive_max_pool2d(x[0], {3, 2}); }, .inputs = {{{2, 3, 6, 4}}}, .more_shapes = {{{2, 3, 7, 5}}}},
+      {.op = "adaptive_avg_pool1d", .function = [](const auto& x) { return adaptive_avg_pool1d(x[0], 4); }, .inputs = {{{2, 3, 10}}}},
+      {.op = "adaptive_max_pool1d", .function = [](const auto& x) { return adaptive_max_pool1d(x[0], 4); }, .inputs = {{{2, 3, 10}}}},
+      {.op = "adaptive_avg_pool3d", .function = [](const auto& x) { return adaptive_avg_pool3d(x[0], {1, 2, 3}); }, .inputs = {{{1, 2, 3, 4, 5}}}},
+      {.op = "adaptive_max_pool3d", .function = [](const auto& x) { return adaptive_max_pool3d(x[0], {1, 2, 3}); }, .inputs = {{{1, 2, 3, 4, 5}}}},
+      unary_case("global_avg_pool", global_avg_pool, -2, 2),
+      unary_case("global_max_pool", global_max_pool, -2, 2),
+  };
+  for (OpCase& one : cases) {
+    if (!one.op.starts_with("global")) continue;
+    one.inputs = {{{2, 3, 5, 4}}};
+    one.more_shapes = {{{2, 3, 7}}, {{1, 2, 3, 4, 5}}};
+  }
+  return cases;
+}
 
 }  // namespace tegula

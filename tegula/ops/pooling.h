@@ -44,4 +44,8 @@ Tensor adaptive_max_pool3d(Arg x, const PerAxis& output);
 Tensor global_avg_pool(Arg x);
 Tensor global_max_pool(Arg x);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> pooling_cases();
+
 }  // namespace tegula

@@ -3,6 +3,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/grad.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/ops/wide.h"
@@ -52,6 +53,18 @@ Tensor log_softmax(Arg arg, int axis) {
     return std::vector<Tensor>{dy - exp(y) * sum(dy, axis, Keep::Yes)};
   };
   return ops::narrow(custom_function("log_softmax", forward, backward, {ops::widen(given)}, arg.loc), given.dtype());
+}
+
+std::vector<OpCase> softmax_cases() {
+  std::vector<OpCase> cases;
+  const auto add = [&](std::string op, Tensor (*function)(Arg, int)) {
+    cases.push_back({.op = op, .function = [=](const auto& x) { return function(x[0], -1); }, .inputs = {{{7, 33}, -4, 4}}, .more_shapes = {{{1023}}, {{0, 3}}, {{3, 1}}}});
+    cases.push_back({.op = op, .function = [=](const auto& x) { return function(x[0], 1); }, .inputs = {{{2, 5, 3}, -4, 4}}});
+  };
+  add("softmax", softmax);
+  add("log_softmax", log_softmax);
+  add("softmin", softmin);
+  return cases;
 }
 
 }  // namespace tegula

@@ -12,4 +12,8 @@ Tensor log_softmax(Arg x, int axis = -1);
 /// softmax(-x).
 Tensor softmin(Arg x, int axis = -1);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> softmax_cases();
+
 }  // namespace tegula

@@ -1,0 +1,109 @@
+#include "tegula/ops/convolution.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tegula/compile/jit.h"
+#include "tegula/core/error.h"
+#include "tegula/graph/grad.h"
+#include "tegula/ops/activation.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
+#include "tegula/ops/reduce.h"
+#include "tegula/ops/shape.h"
+#include "tests/support/op_check.h"
+
+namespace tegula {
+namespace {
+
+Tensor random_tensor(const Shape& shape, int seed) {
+  std::mt19937 engine(static_cast<unsigned>(seed));
+  std::uniform_real_distribution<double> draw(-1, 1);
+  std::vector<double> values(static_cast<std::size_t>(numel(shape)));
+  for (auto& x : values) x = draw(engine);
+  return tensor(values, shape);
+}
+
+std::string message(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) { return error.what(); }
+  return "no error";
+}
+
+TEST(Convolution, DeclaredCases) { check(convolution_cases()); }
+
+TEST(Convolution, OutputSizesAreThoseOfPyTorch) {
+  const auto shape = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) { return conv2d(random_tensor(x, 1), random_tensor(w, 2), options).shape(); };
+  EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {}), (Shape{2, 5, 8, 8}));
+  EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {.stride = 2, .padding = 1}), (Shape{2, 5, 5, 5}));
+  EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {.padding = Same}), (Shape{2, 5, 10, 11}));
+  EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {.stride = 3, .padding = Same}), (Shape{2, 5, 4, 4}));
+  EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {.padding = Padding::sides({2, 0}, {0, 1}), .dilation = {2, 1}}), (Shape{2, 5, 8, 9}));
+  EXPECT_EQ(shape({2, 4, 10, 11}, {6, 2, 1, 1}, {.groups = 2}), (Shape{2, 6, 10, 11}));
+  EXPECT_EQ(conv_transpose2d(random_tensor({1, 3, 4, 5}, 1), random_tensor({3, 2, 3, 3}, 2), {.stride = 2, .padding = 1, .output_padding = 1}).shape(),
+            (Shape{1, 2, 8, 10}));
+}
+
+TEST(Convolution, TheTransposedOneIsTheAdjoint) {
+  // <conv(x), y> = <x, conv_transpose(y)> for the same weight.
+  const Tensor x = random_tensor({2, 3, 7, 6}, 1), w = random_tensor({4, 3, 3, 2}, 2);
+  const Tensor forward = conv2d(x, w, {.stride = 2, .padding = 1});
+  const Tensor y = random_tensor(forward.shape(), 3);
+  const Tensor back = conv_transpose2d(y, w, {.stride = 2, .padding = 1, .output_padding = {0, 0}});
+  ASSERT_EQ(back.shape(), (Shape{2, 3, 7, 6}));
+  EXPECT_NEAR(sum(forward * y).item<double>(), sum(x * back).item<double>(), 1e-12);
+}
+
+TEST(Convolution, WholeNetworksKeepTheirValuesWhateverTheLayout) {
+  // Two layers with bias and relu: activations may lie channels-last in between; the same in f64, one op at a time.
+  const Tensor x = random_tensor({2, 3, 9, 8}, 1), w1 = random_tensor({8, 3, 3, 3}, 2), b1 = random_tensor({8}, 3), w2 = random_tensor({4, 8, 3, 3}, 4);
+  const auto net = [&](const Tensor& in) { return conv2d(relu(conv2d(in, w1, b1, {.padding = Same})), w2, {.stride = 2}); };
+  const auto fused = net(x).to_host<double>();
+  const auto settled = [](const Tensor& t) { return tensor(t.to_host<double>(), t.shape()); };
+  const Tensor first = settled(conv2d(x, w1, {.padding = Same}));
+  const Tensor hidden = settled(relu(settled(first + reshape(b1, {8, 1, 1}))));
+  const auto apart = conv2d(hidden, w2, {.stride = 2}).to_host<double>();
+  ASSERT_EQ(fused.size(), apart.size());
+  for (std::size_t i = 0; i < fused.size(); ++i) EXPECT_NEAR(fused[i], apart[i], 1e-12);
+}
+
+TEST(Convolution, GradientsThroughTwoLayersInAJit) {
+  const Tensor x = random_tensor({2, 3, 6, 6}, 1), w1 = random_tensor({5, 3, 3, 3}, 2), w2 = random_tensor({2, 5, 3, 3}, 3);
+  const auto loss = [](const Tensor& in, const Tensor& a, const Tensor& b) { return sum(square(conv2d(relu(conv2d(in, a, {.padding = 1})), b))); };
+  auto step = jit([&](Tensor in, Tensor a, Tensor b) { return grad(loss(in, a, b), {Wrt(a), Wrt(b)}); });
+  const auto compiled = step(x, w1, w2);
+  const double h = 1e-6;
+  for (int which = 0; which < 2; ++which) {
+    const Tensor& w = which == 0 ? w1 : w2;
+    std::vector<double> values = w.to_host<double>(), up = values, down = values;
+    up[7] += h, down[7] -= h;
+    const auto at = [&](const std::vector<double>& v) {
+      const Tensor moved = tensor(v, w.shape());
+      return (which == 0 ? loss(x, moved, w2) : loss(x, w1, moved)).item<double>();
+    };
+    EXPECT_NEAR(compiled[static_cast<std::size_t>(which)].to_host<double>()[7], (at(up) - at(down)) / (2 * h), 1e-5);
+  }
+}
+
+TEST(Convolution, ErrorsSayWhatDoesNotFit) {
+  const auto refused = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) {
+    return message([&] { conv2d(random_tensor(x, 1), random_tensor(w, 2), options); });
+  };
+  EXPECT_NE(refused({2, 3, 8, 8}, {4, 2, 3, 3}, {}).find("conv2d: got shapes (2, 3, 8, 8) and (4, 2, 3, 3), expected weight (O, I/groups"), std::string::npos);
+  EXPECT_NE(refused({2, 3, 8}, {4, 2, 3}, {}).find("a weight with 4"), std::string::npos);
+  EXPECT_NE(refused({2, 3, 2, 2}, {4, 3, 3, 3}, {}).find("not larger than the padded input"), std::string::npos);
+  EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.stride = 0}).find("stride (0,)"), std::string::npos);
+  EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.padding = -1}).find("padding (-1,)"), std::string::npos);
+  EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.stride = {1, 2, 3}}).find("one for each of 2 spatial axes"), std::string::npos);
+  EXPECT_NE(refused({2, 4, 8, 8}, {5, 2, 3, 3}, {.groups = 2}).find("O divisible by groups = 2"), std::string::npos);
+  EXPECT_NE(message([] { conv2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), tensor(std::vector<int>(4), {1, 1, 2, 2})); }).find("float tensors"), std::string::npos);
+  EXPECT_NE(message([] { conv2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({2, 1, 2, 2}, 2), random_tensor({3}, 3)); }).find("2 output channels"), std::string::npos);
+  EXPECT_NE(message([] { conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.output_padding = 1}); }).find("output_padding (1, 1)"),
+            std::string::npos);
+  EXPECT_NE(message([] { conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.padding = Same}); }).find("padding Same"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tegula

@@ -1,0 +1,142 @@
+#include "tegula/ops/normalization.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/grad.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
+#include "tegula/ops/logic.h"
+#include "tegula/ops/reduce.h"
+#include "tegula/ops/softmax.h"
+#include "tests/support/op_check.h"
+
+namespace tegula {
+namespace {
+
+std::vector<double> random_values(std::size_t n, int seed, double low = -2, double high = 3) {
+  std::mt19937 engine(static_cast<unsigned>(seed));
+  std::uniform_real_distribution<double> draw(low, high);
+  std::vector<double> values(n);
+  for (auto& x : values) x = draw(engine);
+  return values;
+}
+
+void expect_near(const Tensor& got, const std::vector<double>& expected, double tolerance) {
+  const auto values = got.to_host<double>();
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], tolerance) << i;
+}
+
+std::string message(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) { return error.what(); }
+  return "no error";
+}
+
+TEST(Softmax, DeclaredCases) { check(softmax_cases()); }
+
+TEST(Softmax, AgreesWithTheDefinition) {
+  const auto x = random_values(4 * 9, 1);
+  std::vector<double> y(x.size()), logs(x.size());
+  for (std::size_t r = 0; r < 4; ++r) {
+    double total = 0;
+    for (std::size_t i = 0; i < 9; ++i) total += std::exp(x[r * 9 + i]);
+    for (std::size_t i = 0; i < 9; ++i) y[r * 9 + i] = std::exp(x[r * 9 + i]) / total, logs[r * 9 + i] = std::log(y[r * 9 + i]);
+  }
+  expect_near(softmax(tensor(x, {4, 9})), y, 1e-15);
+  expect_near(log_softmax(tensor(x, {4, 9})), logs, 1e-14);
+  expect_near(softmax(tensor(x, {4, 9}), 0), softmax(tensor(x, {4, 9}), -2).to_host<double>(), 0);
+}
+
+TEST(Softmax, NeitherLargeInputsNorMinusInfinityHurt) {
+  const float inf = std::numeric_limits<float>::infinity();
+  expect_near(softmax(tensor({1000.f, 1000.f, -1000.f})), {0.5, 0.5, 0}, 0);
+  expect_near(softmax(tensor({-inf, 0.f, 0.f})), {0, 0.5, 0.5}, 0);
+  const Tensor x = tensor({-inf, 1.f, 2.f});
+  for (double g : grad(sum(softmax(x) * tensor({1.f, 2.f, 3.f})), x).to_host<double>()) EXPECT_TRUE(std::isfinite(g));
+  for (double v : softmax(tensor({-inf, -inf})).to_host<double>()) EXPECT_TRUE(std::isnan(v));
+  EXPECT_EQ(log_softmax(tensor({0.f, -1e30f})).to_host<double>()[0], 0);
+}
+
+TEST(Normalization, DeclaredCases) { check(normalization_cases()); }
+
+// (x - mean) / sqrt(var + eps) over groups of consecutive elements.
+std::vector<double> standardized(const std::vector<double>& x, std::size_t group, double eps) {
+  std::vector<double> y(x.size());
+  for (std::size_t begin = 0; begin < x.size(); begin += group) {
+    double mean = 0, variance = 0;
+    for (std::size_t i = 0; i < group; ++i) mean += x[begin + i] / static_cast<double>(group);
+    for (std::size_t i = 0; i < group; ++i) variance += std::pow(x[begin + i] - mean, 2) / static_cast<double>(group);
+    for (std::size_t i = 0; i < group; ++i) y[begin + i] = (x[begin + i] - mean) / std::sqrt(variance + eps);
+  }
+  return y;
+}
+
+TEST(Normalization, LayerGroupAndInstanceAgreeWithTheDefinition) {
+  const auto x = random_values(2 * 4 * 6, 2);
+  expect_near(layer_norm(tensor(x, {8, 6}), {6}), standardized(x, 6, 1e-5), 1e-13);
+  expect_near(layer_norm(tensor(x, {2, 4, 6}), {4, 6}, {.eps = 0.1}), standardized(x, 24, 0.1), 1e-13);
+  expect_near(group_norm(tensor(x, {2, 4, 6}), 2), standardized(x, 12, 1e-5), 1e-13);
+  expect_near(instance_norm(tensor(x, {2, 4, 6})), standardized(x, 6, 1e-5), 1e-13);
+}
+
+TEST(Normalization, BatchNormGivesWhatPyTorchAverages) {
+  const auto x = random_values(5 * 2, 3);
+  const auto result = batch_norm_training(tensor(x, {5, 2}));
+  for (std::size_t c = 0; c < 2; ++c) {
+    double mean = 0, squares = 0;
+    for (std::size_t n = 0; n < 5; ++n) mean += x[n * 2 + c] / 5;
+    for (std::size_t n = 0; n < 5; ++n) squares += std::pow(x[n * 2 + c] - mean, 2);
+    EXPECT_NEAR(result.mean.to_host<double>()[c], mean, 1e-14);
+    EXPECT_NEAR(result.variance.to_host<double>()[c], squares / 4, 1e-14);
+    for (std::size_t n = 0; n < 5; ++n) EXPECT_NEAR(result.y.to_host<double>()[n * 2 + c], (x[n * 2 + c] - mean) / std::sqrt(squares / 5 + 1e-5), 1e-13);
+  }
+  const Tensor evaluated = batch_norm(tensor(x, {5, 2}), tensor({0.5, -1.0}), tensor({4.0, 0.25}), {.eps = 0});
+  EXPECT_NEAR(evaluated.to_host<double>()[1], (x[1] + 1) / 0.5, 1e-13);
+}
+
+TEST(Normalization, TheVarianceDoesNotCancel) {
+  std::vector<float> x;
+  for (int i = 0; i < 64; ++i) x.push_back(10000.f + static_cast<float>(i % 2));
+  const auto y = layer_norm(tensor(x, {64}), {64}).to_host<double>();
+  EXPECT_NEAR(y[0], -1, 1e-3);
+  EXPECT_NEAR(y[1], 1, 1e-3);
+}
+
+TEST(Normalization, HalvesAreComputedInSingle) {
+  const auto x = random_values(512, 4, 100, 130);
+  const Tensor half = cast(tensor(x, {512}), f16);
+  const auto expected = standardized(half.to_host<double>(), 512, 1e-5);
+  expect_near(layer_norm(half, {512}), expected, 2e-3);
+}
+
+TEST(Normalization, LocalResponseIsAlexNets) {
+  const std::vector<double> x{1, 2, 3, 4};  // four channels, one pixel
+  std::vector<double> expected;
+  for (int c = 0; c < 4; ++c) {
+    double sum = 0;
+    for (int j = std::max(0, c - 1); j <= std::min(3, c + 1); ++j) sum += x[static_cast<std::size_t>(j)] * x[static_cast<std::size_t>(j)];
+    expected.push_back(x[static_cast<std::size_t>(c)] / std::pow(2 + 0.3 / 3 * sum, 0.75));
+  }
+  expect_near(local_response_norm(tensor(x, {1, 4, 1}), {.size = 3, .alpha = 0.3, .beta = 0.75, .k = 2}), expected, 1e-14);
+}
+
+TEST(Normalization, ErrorsSayWhatDoesNotFit) {
+  const Tensor x = tensor(random_values(24, 5), {2, 3, 4});
+  EXPECT_NE(message([&] { layer_norm(x, {3}); }).find("layer_norm: got shape (2, 3, 4), expected one that ends in (3,)"), std::string::npos);
+  EXPECT_NE(message([&] { layer_norm(x, {4}, {.weight = x}); }).find("a weight of shape (2, 3, 4), expected shape (4,)"), std::string::npos);
+  EXPECT_NE(message([&] { group_norm(x, 2); }).find("divides the 3 channels"), std::string::npos);
+  EXPECT_NE(message([&] { batch_norm_training(tensor({1.0, 2.0}, {1, 2})); }).find("more than one value for each channel"), std::string::npos);
+  EXPECT_NE(message([&] { batch_norm(x, x, x); }).find("a variance of shape"), std::string::npos);
+  EXPECT_NE(message([&] { softmax(x, 3); }).find("softmax"), std::string::npos);
+  EXPECT_NE(message([&] { softmax(tensor({1, 2})); }).find("dtype i32, expected a float type"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tegula

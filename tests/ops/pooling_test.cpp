@@ -1,0 +1,80 @@
+#include "tegula/ops/pooling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/grad.h"
+#include "tegula/ops/case.h"
+#include "tegula/ops/reduce.h"
+#include "tests/support/op_check.h"
+
+namespace tegula {
+namespace {
+
+std::string message(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) { return error.what(); }
+  return "no error";
+}
+
+const std::vector<double> kGrid{1, 3, 2, 9, 7, 4, 1, 5, 8, 5, 2, 3, 4, 2, 1, 4};
+Tensor grid() { return tensor(kGrid, {1, 1, 4, 4}); }
+
+TEST(Pooling, DeclaredCases) { check(pooling_cases()); }
+
+TEST(Pooling, KnownValues) {
+  EXPECT_EQ(max_pool2d(grid(), 2).to_host<double>(), (std::vector<double>{7, 9, 8, 4}));
+  EXPECT_EQ(max_pool2d(grid(), 2, {.stride = 1}).to_host<double>(), (std::vector<double>{7, 4, 9, 8, 5, 5, 8, 5, 4}));
+  EXPECT_EQ(avg_pool2d(grid(), 2).to_host<double>(), (std::vector<double>{3.75, 4.25, 4.75, 2.5}));
+  EXPECT_EQ(global_max_pool(grid()).to_host<double>(), (std::vector<double>{9}));
+}
+
+TEST(Pooling, PaddingIsMinusInfinityForTheMaximumAndZeroForTheMean) {
+  const Tensor x = tensor({-1.0, -2.0, -3.0}, {1, 1, 3});
+  EXPECT_EQ(max_pool1d(x, 3, {.stride = 1, .padding = 1}).to_host<double>(), (std::vector<double>{-1, -1, -2}));
+  EXPECT_EQ(avg_pool1d(x, 3, {.stride = 1, .padding = 1}).to_host<double>(), (std::vector<double>{-1, -2, -5.0 / 3}));
+  EXPECT_EQ(avg_pool1d(x, 3, {.stride = 1, .padding = 1, .count_include_pad = false}).to_host<double>(), (std::vector<double>{-1.5, -2, -2.5}));
+}
+
+TEST(Pooling, CeilModeDividesByWhatIsInsideThePaddedInput) {
+  // PyTorch: windows begin at 0, 2 and 4; the last holds one element.
+  const Tensor x = tensor({1.0, 2.0, 3.0, 4.0, 5.0}, {1, 1, 5});
+  EXPECT_EQ(avg_pool1d(x, 2, {.ceil_mode = true}).to_host<double>(), (std::vector<double>{1.5, 3.5, 5}));
+  EXPECT_EQ(max_pool1d(x, 2, {.ceil_mode = true}).to_host<double>(), (std::vector<double>{2, 4, 5}));
+  EXPECT_EQ(max_pool1d(x, 2).to_host<double>(), (std::vector<double>{2, 4}));
+}
+
+TEST(Pooling, TheGradientGoesToTheFirstMaximumOfEachWindow) {
+  const Tensor x = tensor({2.0, 2.0, 1.0, 3.0}, {1, 1, 4});
+  EXPECT_EQ(grad(sum(max_pool1d(x, 2)), x).to_host<double>(), (std::vector<double>{1, 0, 0, 1}));
+  EXPECT_EQ(grad(sum(max_pool1d(x, 2, {.stride = 1})), x).to_host<double>(), (std::vector<double>{1, 1, 0, 1}));
+}
+
+TEST(Pooling, NanIsTheMaximum) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto y = max_pool1d(tensor({1.0, nan, 2.0, 3.0}, {1, 1, 4}), 2).to_host<double>();
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_EQ(y[1], 3);
+}
+
+TEST(Pooling, AdaptiveWindowsAreThoseOfPyTorch) {
+  // 5 -> 3: [0, 2), [1, 4), [3, 5).
+  const Tensor x = tensor({1.0, 2.0, 3.0, 4.0, 5.0}, {1, 1, 5});
+  EXPECT_EQ(adaptive_avg_pool1d(x, 3).to_host<double>(), (std::vector<double>{1.5, 3, 4.5}));
+  EXPECT_EQ(adaptive_max_pool1d(x, 3).to_host<double>(), (std::vector<double>{2, 4, 5}));
+}
+
+TEST(Pooling, ErrorsSayWhatDoesNotFit) {
+  EXPECT_NE(message([] { max_pool2d(grid(), 5); }).find("max_pool2d: got shape (1, 1, 4, 4) and window (5, 5)"), std::string::npos);
+  EXPECT_NE(message([] { max_pool2d(grid(), 2, {.padding = 2}); }).find("at most half of the window"), std::string::npos);
+  EXPECT_NE(message([] { max_pool2d(grid(), 0); }).find("window (0,)"), std::string::npos);
+  EXPECT_NE(message([] { max_pool3d(tensor(kGrid, {4, 4}), 2); }).find("f64 of shape (4, 4)"), std::string::npos);
+  EXPECT_NE(message([] { avg_pool2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), 2); }).find("i32 of shape (1, 1, 4, 4)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tegula
