@@ -266,9 +266,10 @@ std::vector<OpCase> arithmetic_cases() {
     if (one.op == "divide" || one.op == "lerp" || one.op == "reciprocal") continue;
     one.dtypes = kNumbers;
   }
-  // The jumps of the quotient are not at a place known beforehand, and bits decide there.
   for (OpCase& one : cases) {
-    if (one.op == "floor_divide" || one.op == "remainder" || one.op == "fmod") one.gradient = false, one.jumps = true;
+    const bool quotient = one.op == "floor_divide" || one.op == "remainder" || one.op == "fmod";
+    if (quotient || one.op == "sign") one.gradient = false;  // a quotient's jumps are not at places known beforehand
+    one.jumps = quotient;
   }
   cases.push_back({.op = "lerp", .function = [](const auto& x) { return lerp(x[0], x[1], x[2]); }, .inputs = {{{7, 5}}, {{7, 5}}, {{5}, 0, 1}}});
   cases.push_back({.op = "clamp", .function = [](const auto& x) { return clamp(x[0], x[1], x[2]); },

@@ -44,7 +44,7 @@ struct OpCase {
   bool second = true;
   /// Error allowed, as a multiple of the machine epsilon of the dtype, relative to max(1, |expected|).
   double tolerance = 16;
-  /// The value jumps at places that rounding decides: halves are left out, and f32 is compared by all but one element in a hundred.
+  /// The value jumps at places that rounding decides: one element in a hundred may be on the other side.
   bool jumps = false;
   /// Without it the reference is the graph of the case, interpreted in f64 node by node.
   CaseReference reference = {};

@@ -354,7 +354,6 @@ std::vector<OpCase> math_cases() {
   for (OpCase& one : cases) {
     const std::string& op = one.op;
     if (op == "floor" || op == "ceil" || op == "round" || op == "trunc" || op.starts_with("is")) one.gradient = false;
-    if (op == "floor" || op == "ceil" || op == "round" || op == "trunc" || op == "frac") one.jumps = true;
   }
   return cases;
 }

@@ -168,7 +168,7 @@ TEST(ElementwiseGradients, WhatWhereLeavesOutGetsNone) {
 }
 
 TEST(ElementwiseGradients, OfBroadcastInputsAreSummed) {
-  const Tensor a = doubles({1, 2, 3}), b = tensor<double>({10., 20.}, {2, 1}), c = tensor<double>({5.}, {});
+  const Tensor a = doubles({1, 2, 3}), b = tensor<double>({10., 20.}, {2, 1}), c = tensor<double>({5.}, Shape{});
   const Tensor y = a * b + c;
   expect_values(derivative(y, a), {30, 30, 30});
   expect_values(derivative(y, b), {6, 6});

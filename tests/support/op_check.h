@@ -10,6 +10,14 @@ namespace tegula {
 void check(const OpCase& one);
 void check(const std::vector<OpCase>& cases);
 
+/// What one run of a case showed. `check` records these.
+struct Finding {
+  std::optional<DType> dtype;  // of a value; nothing for a gradient
+  std::string run;             // "gelu f16 (7, 33) strided"
+  std::string wrong;           // empty when all is well
+};
+std::vector<Finding> examine(const OpCase& one);
+
 /// How the elements of an input lie in memory.
 enum class InputLayout { Contiguous, Strided, Transposed };
 /// A leaf of these values (row-major, rounded to dtype) with that layout.
