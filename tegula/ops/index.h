@@ -34,4 +34,8 @@ Tensor masked_fill(Arg x, Arg mask, Arg value);
 /// index.shape + (classes): 1 at the index, 0 elsewhere; a row of zeros for an index outside [0, classes).
 Tensor one_hot(Arg index, std::int64_t classes, DType dtype = i64);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> index_cases();
+
 }  // namespace tegula

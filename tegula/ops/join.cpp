@@ -4,6 +4,7 @@
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/logic.h"
 #include "tegula/ops/nodes.h"
@@ -260,6 +261,40 @@ Tensor diag(Arg x, std::int64_t k) {
   const Tensor line = ops::embed(t, {0}, {1}, {n}, 0, x.loc);
   const Tensor spread = graph::expand(k >= 0 ? expand_dims(line, 1) : expand_dims(line, 0), {n, n}, x.loc);
   return where(column_minus_row(spread, x.loc) == k, spread, graph::scalar(0, t.dtype(), x.loc));
+}
+
+std::vector<OpCase> join_cases() {
+  std::vector<OpCase> cases;
+  using Inputs = std::vector<Tensor>;
+  const auto add = [&](std::string op, std::vector<Shape> shapes, std::function<Tensor(const Inputs&)> function, std::vector<std::vector<Shape>> more = {}) {
+    OpCase one{.op = std::move(op), .function = std::move(function), .inputs = {}, .dtypes = kEverything, .more_shapes = std::move(more)};
+    for (const Shape& shape : shapes) one.inputs.push_back({shape});
+    cases.push_back(std::move(one));
+  };
+  add("concat", {{5, 7}, {5, 33}, {5, 1}}, [](const Inputs& x) { return concat(x, -1); }, {{{0, 3}, {0, 2}, {0, 1}}, {{3, 0}, {3, 4}, {3, 0}}, {{3000}, {17}, {1}}});
+  add("concat", {{5, 7}, {3, 7}}, [](const Inputs& x) { return concat(x, 0); });
+  add("concat", {{2, 5, 3}, {2, 4, 3}}, [](const Inputs& x) { return concat(x, 1); });
+  add("stack", {{5, 7}, {5, 7}}, [](const Inputs& x) { return stack(x, -2); }, {{{}, {}}});
+  add("split", {{5, 7}}, [](const Inputs& x) { return split(x[0], 3, 1)[1]; });
+  add("chunk", {{5, 7}}, [](const Inputs& x) { return chunk(x[0], 3, 1)[2]; });
+  const auto pads = [&](PadMode mode) {
+    return [mode](const Inputs& x) { return pad(x[0], {{2, 1}, {1, 3}}, {.mode = mode, .value = 3}); };
+  };
+  add("pad", {{7, 33}}, pads(PadMode::Constant), {{{0, 3}}, {{1, 1}}, {{3, 3000}}, {{3000, 2}}});
+  add("pad", {{7, 33}}, [](const Inputs& x) { return pad(x[0], {{-2, 1}, {1, -3}}); });
+  add("pad", {{3, 5, 6, 2}}, [](const Inputs& x) { return pad(x[0], {{0, 0}, {1, 1}, {0, 2}, {0, 0}}); });
+  add("pad reflect", {{7, 33}}, pads(PadMode::Reflect), {{{3, 4}}});
+  add("pad replicate", {{7, 33}}, pads(PadMode::Replicate), {{{1, 1}}});
+  add("pad circular", {{7, 33}}, pads(PadMode::Circular), {{{2, 3}}});
+  add("repeat", {{5, 7}}, [](const Inputs& x) { return repeat(x[0], {2, 3, 2}); }, {{{1, 7}}, {{0, 2}}});
+  add("repeat_interleave", {{5, 7}}, [](const Inputs& x) { return repeat_interleave(x[0], 3, 1); });
+  add("repeat_interleave", {{5, 7}}, [](const Inputs& x) { return repeat_interleave(x[0], 2); });
+  add("roll", {{5, 7}}, [](const Inputs& x) { return roll(x[0], {2, -3}, {0, 1}); }, {{{0, 3}}});
+  add("tril", {{5, 7}}, [](const Inputs& x) { return tril(x[0], 1); }, {{{2, 7, 3}}});
+  add("triu", {{5, 7}}, [](const Inputs& x) { return triu(x[0], -1); }, {{{2, 7, 3}}});
+  add("diag", {{7}}, [](const Inputs& x) { return diag(x[0], -2); }, {{{7, 5}}});
+  add("diag", {{7}}, [](const Inputs& x) { return diag(x[0], 1); }, {{{7, 5}}});
+  return cases;
 }
 
 }  // namespace tegula

@@ -53,4 +53,8 @@ Tensor triu(Arg x, std::int64_t k = 0);
 /// (n) -> (n + |k|, n + |k|) with x on the k-th diagonal; (n, m) -> its k-th diagonal.
 Tensor diag(Arg x, std::int64_t k = 0);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> join_cases();
+
 }  // namespace tegula

@@ -6,6 +6,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/logic.h"
 #include "tegula/ops/math.h"
@@ -240,6 +241,51 @@ Tensor logsumexp(Arg x, const Axes& axes, Keep keep) {
   const Tensor none = total == 0;
   const Tensor y = where(none, -kInfinity, log(where(none, 1.0, total))) + shift;
   return call.finish(graph::cast(y, call.x.dtype(), x.loc));
+}
+
+std::vector<OpCase> reduce_cases() {
+  std::vector<OpCase> cases;
+  using Reduce = std::function<Tensor(const Tensor&, const Axes&)>;
+  const std::vector<std::vector<Shape>> filled{{{1023}}, {{}}, {{1, 1}}, {{3, 3000}}, {{70, 9, 5}}}, with_empty{{{1023}}, {{}}, {{0, 3}}, {{3, 0}}, {{3, 3000}}};
+  const auto add = [&](const std::string& op, const std::vector<DType>& dtypes, const std::vector<std::vector<Shape>>& more, const CaseInput& input, const Reduce& f) {
+    OpCase one{.op = op, .function = [=](const auto& x) { return f(x[0], {}); }, .inputs = {input}, .dtypes = dtypes, .more_shapes = more, .tolerance = 64};
+    one.inputs[0].shape = {7, 33};
+    cases.push_back(one);
+    for (const Axes& axes : {Axes(1), Axes{0, -1}, Axes(0)}) {
+      one.function = [=](const auto& x) { return f(x[0], axes); };
+      one.inputs[0].shape = {5, 9, 7};
+      one.more_shapes = {};
+      cases.push_back(one);
+    }
+  };
+  add("sum", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return sum(x, axes); });
+  add("prod", kEverything, {{{40}}, {{}}, {{0, 3}}, {{3, 0}}}, {.low = 0.5, .high = 1.6}, [](const Tensor& x, const Axes& axes) { return prod(x, axes, Keep::Yes); });
+  add("mean", kFloats, filled, {}, [](const Tensor& x, const Axes& axes) { return mean(x, axes); });
+  add("max", kEverything, filled, {}, [](const Tensor& x, const Axes& axes) { return max(x, axes); });
+  add("min", kEverything, filled, {}, [](const Tensor& x, const Axes& axes) { return min(x, axes, Keep::Yes); });
+  add("any", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return any(x, axes); });
+  add("all", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return all(x, axes); });
+  add("count_nonzero", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return count_nonzero(x, axes); });
+  add("var", kFloats, {{{1023}}, {{3, 3000}}}, {}, [](const Tensor& x, const Axes& axes) { return var(x, axes); });
+  add("stddev", kFloats, {{{1023}}}, {}, [](const Tensor& x, const Axes& axes) { return stddev(x, axes, {.correction = 0}); });
+  add("norm", kFloats, with_empty, {}, [](const Tensor& x, const Axes& axes) { return norm(x, 2, axes); });
+  add("norm 1", kFloats, with_empty, {.kinks = {0}}, [](const Tensor& x, const Axes& axes) { return norm(x, 1, axes); });
+  add("norm 3", kFloats, {{{1023}}}, {.kinks = {0}}, [](const Tensor& x, const Axes& axes) { return norm(x, 3, axes); });
+  add("norm inf", kFloats, with_empty, {}, [](const Tensor& x, const Axes& axes) { return norm(x, kInfinity, axes); });
+  add("logsumexp", kFloats, with_empty, {.low = -9, .high = 9}, [](const Tensor& x, const Axes& axes) { return logsumexp(x, axes); });
+  for (OpCase& one : cases) {
+    if (one.op == "any" || one.op == "all" || one.op == "count_nonzero") one.gradient = false;
+    if (one.op == "max" || one.op == "min" || one.op == "norm inf") one.second = false;
+  }
+  for (const bool greatest : {true, false}) {
+    for (const int axis : {0, 1, -1}) {
+      cases.push_back({.op = greatest ? "argmax" : "argmin", .function = [=](const auto& x) { return greatest ? argmax(x[0], axis) : argmin(x[0], axis, Keep::Yes); },
+                       .inputs = {{{5, 9, 7}}}, .dtypes = kEverything, .more_shapes = {{{3, 5000}}, {{7, 1}}, {{3000, 2}}}, .gradient = false});
+    }
+    cases.push_back({.op = greatest ? "argmax" : "argmin", .function = [=](const auto& x) { return greatest ? argmax(x[0]) : argmin(x[0]); },
+                     .inputs = {{{5, 9, 7}}}, .dtypes = kEverything, .more_shapes = {{{}}, {{9000}}}, .gradient = false});
+  }
+  return cases;
 }
 
 }  // namespace tegula

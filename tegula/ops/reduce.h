@@ -44,4 +44,8 @@ Tensor norm(Arg x, double p = 2, const Axes& axes = {}, Keep keep = Keep::No);
 /// log Σ exp(x) without overflow; -inf when all elements are (the gradient is 0 there) or there is none.
 Tensor logsumexp(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> reduce_cases();
+
 }  // namespace tegula

@@ -7,6 +7,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/logic.h"
 #include "tegula/ops/math.h"
@@ -154,6 +155,27 @@ Tensor logcumsumexp(Arg x, int axis) {
     t = where(none, nothing, log(where(none, 1.0, total))) + shift;
   }
   return graph::cast(t, dtype, x.loc);
+}
+
+std::vector<OpCase> scan_cases() {
+  std::vector<OpCase> cases;
+  const auto add = [&](std::string op, Tensor (*function)(Arg, int), const std::vector<DType>& dtypes, CaseInput input) {
+    for (const int axis : {-1, 0}) {
+      OpCase one{.op = op, .function = [=](const auto& x) { return function(x[0], axis); }, .inputs = {input}, .dtypes = dtypes,
+                 .more_shapes = {{{1023}}, {{0, 3}}, {{3, 0}}, {{3, 5000}}, {{5, 9, 7}}}, .tolerance = 2000};
+      one.inputs[0].shape = {7, 33};
+      cases.push_back(std::move(one));
+    }
+  };
+  add("cumsum", cumsum, kEverything, {});
+  add("cumprod", cumprod, kFloats, {.low = 0.97, .high = 1.03});
+  add("cummax", cummax, kNumbers, {});
+  add("cummin", cummin, kNumbers, {});
+  add("logcumsumexp", logcumsumexp, kFloats, {.low = -9, .high = 9});
+  for (OpCase& one : cases) {
+    if (one.op == "cummax" || one.op == "cummin") one.second = false;
+  }
+  return cases;
 }
 
 }  // namespace tegula

@@ -15,4 +15,8 @@ Tensor cummin(Arg x, int axis);
 /// y_i = log(exp x_0 + … + exp x_i) without overflow. Of a float type.
 Tensor logcumsumexp(Arg x, int axis);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> scan_cases();
+
 }  // namespace tegula

@@ -4,6 +4,7 @@
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/case.h"
 
 namespace tegula {
 namespace {
@@ -129,5 +130,31 @@ Tensor unsqueeze(Arg x, int axis) { return expand_dims(x, axis); }
 
 Tensor expand(Arg x, const Shape& shape) { return expanded("expand", x, shape); }
 Tensor broadcast_to(Arg x, const Shape& shape) { return expanded("broadcast_to", x, shape); }
+
+std::vector<OpCase> shape_cases() {
+  std::vector<OpCase> cases;
+  using Inputs = std::vector<Tensor>;
+  const auto add = [&](std::string op, const Shape& shape, std::function<Tensor(const Tensor&)> function, std::vector<std::vector<Shape>> more = {}) {
+    cases.push_back({.op = std::move(op), .function = [=](const Inputs& x) { return function(x[0]); }, .inputs = {{shape}}, .dtypes = kEverything,
+                     .more_shapes = std::move(more)});
+  };
+  add("reshape", {6, 35}, [](const Tensor& x) { return reshape(x, {5, -1, 7}); }, {{{2, 3, 35}}, {{210}}});
+  add("flatten", {3, 5, 7}, [](const Tensor& x) { return flatten(x, 1); }, {{{0, 3}}});
+  add("permute", {3, 5, 7}, [](const Tensor& x) { return permute(x, {2, 0, -2}); }, {{{3, 0, 7}}, {{1, 5, 1}}});
+  add("transpose", {7, 33}, [](const Tensor& x) { return transpose(x); }, {{{2, 3, 5}}, {{0, 3}}});
+  add("swapaxes", {3, 5, 7}, [](const Tensor& x) { return swapaxes(x, 0, -1); });
+  add("movedim", {3, 5, 7, 2}, [](const Tensor& x) { return movedim(x, 0, -2); });
+  add("squeeze", {3, 1, 7, 1}, [](const Tensor& x) { return squeeze(x, {1, 2}); }, {{{3, 1, 1, 1}}});
+  add("expand_dims", {7, 33}, [](const Tensor& x) { return expand_dims(x, -2); });
+  add("expand", {7, 1}, [](const Tensor& x) { return expand(x, {3, -1, 5}); }, {{{1, 1}}, {{0, 1}}, {{1, 5}}});
+  add("slice", {9, 33}, [](const Tensor& x) { return slice(x, {{1, -1, 2}, {.step = -3}}); }, {{{2, 1}}, {{17, 3, 5}}, {{0, 5}}});
+  add("select", {5, 7, 3}, [](const Tensor& x) { return select(x, 1, -2); }, {{{5, 2}}});
+  add("flip", {5, 7, 3}, [](const Tensor& x) { return flip(x, {0, 2}); }, {{{1, 0, 3}}, {{1, 2, 1}}});
+  add("diagonal", {7, 33}, [](const Tensor& x) { return diagonal(x, 2); }, {{{33, 7}}, {{3, 5, 5}}, {{1, 2}}});
+  add("diagonal", {5, 3, 7}, [](const Tensor& x) { return diagonal(x, -1, -1, 0); });
+  add("windows", {3, 11}, [](const Tensor& x) { return windows(x, {1}, {4}, {.stride = {2}, .dilation = {2}}); });
+  add("windows", {2, 9, 7}, [](const Tensor& x) { return windows(x, {-1, 1}, {3, 2}, {.stride = {1, 2}}); });
+  return cases;
+}
 
 }  // namespace tegula

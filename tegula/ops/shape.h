@@ -57,4 +57,8 @@ struct WindowOptions {
 /// the axes' places and the window sizes as new last axes, in the order of `axes`. An overlapping view; its gradient adds up.
 Tensor windows(Arg x, const Dims& axes, const Dims& window, const WindowOptions& options = {});
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> shape_cases();
+
 }  // namespace tegula

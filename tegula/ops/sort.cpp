@@ -6,6 +6,7 @@
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/logic.h"
 #include "tegula/ops/math.h"
@@ -135,6 +136,25 @@ Tensor searchsorted(Arg sorted, Arg values, Side side) {
   const Tensor x = expand_dims(v, -1);
   const Tensor before = side == Side::Left ? line < x || (isnan(x) && !isnan(line)) : line <= x || isnan(x);
   return sum(before, -1);
+}
+
+std::vector<OpCase> sort_cases() {
+  std::vector<OpCase> cases;
+  const auto add = [&](std::string op, bool gradient, std::function<Tensor(const Tensor&)> function) {
+    cases.push_back({.op = std::move(op), .function = [=](const auto& x) { return function(x[0]); }, .inputs = {{{7, 33}, -100, 100}}, .dtypes = kEverything,
+                     .more_shapes = {{{1023}}, {{3, 3000}}, {{5, 9, 7}}}, .gradient = gradient, .second = false});
+  };
+  add("sort", true, [](const Tensor& x) { return sort(x).values; });
+  add("sort", true, [](const Tensor& x) { return sort(x, 0, Order::Descending).values; });
+  add("argsort", false, [](const Tensor& x) { return argsort(x, 0); });
+  add("argsort", false, [](const Tensor& x) { return argsort(x, -1, Order::Descending); });
+  add("topk", true, [](const Tensor& x) { return topk(x, 3).values; });
+  add("topk", false, [](const Tensor& x) { return topk(x, 4, 0, Order::Ascending).indices; });
+  add("kthvalue", true, [](const Tensor& x) { return kthvalue(x, 2).values; });
+  add("median", true, [](const Tensor& x) { return median(x); });
+  cases.push_back({.op = "searchsorted", .function = [](const auto& x) { return searchsorted(tegula::sort(x[0]).values, x[1], Side::Right); },
+                   .inputs = {{{33}}, {{7, 5}}}, .dtypes = kNumbers, .gradient = false});
+  return cases;
 }
 
 }  // namespace tegula

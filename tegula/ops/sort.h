@@ -25,4 +25,8 @@ Tensor median(Arg x, int axis = -1, Keep keep = Keep::No);
 enum class Side : std::uint8_t { Left, Right };
 Tensor searchsorted(Arg sorted, Arg values, Side side = Side::Left);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> sort_cases();
+
 }  // namespace tegula
