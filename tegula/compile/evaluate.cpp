@@ -117,11 +117,13 @@ void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& wher
     pending_writes().insert(pending_writes().end(), cells.begin(), cells.end());
     throw;
   }
-  if (cells.empty()) {
-    for (const auto& node : roots) history.remember(node);
-  } else {
+  // Cells hold leaves. A step that wrote Variables is over; what came before it needs no gradient any more.
+  for (const auto& cell : cells) cell->value().node()->forget();
+  if (std::any_of(cells.begin(), cells.end(), [](const auto& cell) { return cell->written(); })) {
     history.forget();
     for (const auto& node : all) node->forget();
+  } else {
+    for (const auto& node : roots) history.remember(node);
   }
 }
 

@@ -5,6 +5,7 @@
 namespace tegula::compile {
 namespace {
 
+constexpr std::int64_t kSmallDomain = 1 << 17;  // elements: half a megabyte, which one core walks again faster than two share it out
 constexpr std::int64_t kMark = 1'000'003;  // strides of a probe: powers of no consequence, all different
 
 Layout probe(const Shape& shape) {
@@ -193,7 +194,7 @@ class Fuser {
     const std::int64_t all = numel(group.domain);
     std::int64_t extent = 1;
     for (auto axis : group.reduced) extent *= group.domain[static_cast<int>(axis)];
-    if (all <= 16 * 1024) return true;
+    if (all <= kSmallDomain) return true;
     if (extent == 0 || extent > kLongestReduction) return false;
     const int innermost = group.domain.rank() - 1;
     std::int64_t instances = all / extent;

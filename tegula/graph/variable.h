@@ -18,10 +18,12 @@ class Cell final : public Shared {
   void set(Tensor value);
   /// The evaluated value (evaluates when pending).
   const Node& settled();
+  /// False while it holds the value it was made with.
+  bool written() const { return written_; }
 
  private:
-  friend class CellAccess;
   Tensor value_;
+  bool written_ = false;
 };
 
 /// A cell with value semantics: a copy is a new cell with the same contents (nothing is copied until one of them changes),

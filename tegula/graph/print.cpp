@@ -1,0 +1,86 @@
+#include "tegula/graph/print.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace tegula {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') out += "\\n";
+    else out += c;
+  }
+  return out + "\"";
+}
+
+/// "conv2d\n(64, 12, 28, 28) f32"
+std::string label(const Node& node, std::string_view name) {
+  std::string text(name);
+  if (const std::string details = node.op().details(); !details.empty()) text += " " + details;
+  return text + "\n" + to_string(node.shape()) + " " + std::string(tegula::name(node.dtype()));
+}
+
+const char* colour(const Node& node) {
+  switch (node.op().role()) {
+    case Role::Leaf: return "#FFFFFF";
+    case Role::Library: return "#F6D5B8";
+    case Role::Kernel: return "#E8C7DD";
+    case Role::Reduce: return "#BFE3D6";
+    case Role::View: return "#EEEEEE";
+    default: return "#CBE3F3";
+  }
+}
+
+/// All nodes below the outputs in program order; those with a value are leaves.
+std::vector<const Node*> reachable(std::span<const Tensor> outputs) {
+  std::vector<const Node*> order, stack;
+  std::unordered_set<const Node*> seen;
+  for (const Tensor& output : outputs) stack.push_back(output.node().get());
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (!seen.insert(node).second) continue;
+    order.push_back(node);
+    if (node->has_value()) continue;
+    for (const auto& input : node->inputs()) stack.push_back(input.get());
+  }
+  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
+  return order;
+}
+
+bool hidden(const Node& node) { return node.op().role() == Role::Scalar || node.op().role() == Role::Index; }
+
+}  // namespace
+
+std::string to_dot(std::span<const Tensor> outputs, const DotOptions& options) {
+  std::unordered_map<const Node*, std::string> names;
+  for (const Parameter& parameter : options.parameters) names[parameter.cell->value().node().get()] = parameter.name;
+  for (const Tensor& output : outputs) names.erase(output.node().get());  // a parameter's new value is computed, not given
+
+  std::unordered_map<const Node*, std::size_t> number;
+  std::string boxes, edges;
+  for (const Node* node : reachable(outputs)) {
+    if (hidden(*node)) continue;
+    const std::size_t id = number.emplace(node, number.size()).first->second;
+    const auto given = names.find(node);
+    const bool leaf = node->has_value() || node->op().role() == Role::Leaf;
+    const std::string name = given != names.end() ? given->second : leaf ? "input" : std::string(node->op().name());
+    boxes += "  n" + std::to_string(id) + " [label=" + quoted(label(*node, name)) + ", fillcolor=\"" +
+                      (given != names.end() ? "#F5EFA8" : colour(*node)) + "\"];\n";
+    if (leaf) continue;
+    for (const auto& input : node->inputs()) {
+      const auto from = number.find(input.get());
+      if (from != number.end()) edges += "  n" + std::to_string(from->second) + " -> n" + std::to_string(id) + ";\n";
+    }
+  }
+  std::string text = "digraph tegula {\n  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\", fontsize=10];\n";
+  if (!options.title.empty()) text += "  label=" + quoted(options.title) + ";\n";
+  return text + boxes + edges + "}\n";
+}
+
+}  // namespace tegula
