@@ -5,13 +5,9 @@
 #include <utility>
 
 #include "tegula/core/error.h"
-#include "tegula/ops/compare.h"
-#include "tegula/ops/join.h"
-#include "tegula/ops/loss.h"
-#include "tegula/ops/reduce.h"
 #include "tegula/graph/grad.h"
 #include "tegula/optim/clip.h"
-#include "tegula/train/metrics.h"
+#include "tegula/train/means.h"
 
 namespace tegula {
 namespace {
@@ -43,49 +39,28 @@ History to_history(const HostArray& array) {
   return history;
 }
 
-/// Loss and share of hits over batches; results are those of loss_and_hits.
-struct Means {
-  metrics::RunningMean loss, accuracy;
-  double add(const std::vector<Tensor>& results, std::int64_t rows) {
-    const double value = results[0].item<double>();
-    loss.add(value, static_cast<double>(rows));
-    if (results.size() > 1) accuracy.add(results[1].item<double>() / static_cast<double>(rows), static_cast<double>(rows));
-    return value;
-  }
-};
-
 }  // namespace
 
-Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer& optimizer, TrainerOptions options, const Location& where)
+Trainer::Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options, const Location& where)
     : module_(module),
-      forward_(std::move(forward)),
       optimizer_(optimizer),
       options_(std::move(options)),
-      step_(jit(Results([this](const Tensor& x, const Tensor& y) {
-                  auto results = loss_and_hits(x, y);
+      evaluator_(module, std::move(forward), {.batch = options_.test_batch, .loss = options_.loss}, where),
+      step_(jit(std::function([this](Tensor x, Tensor y) {
+                  auto results = evaluator_.loss_and_hits(x, y);
                   auto gradients = grad(results[0], optimizer_.parameters());
                   if (options_.clip_norm > 0) gradients = optim::clip_grad_norm(gradients, options_.clip_norm).gradients;
                   optimizer_.step(gradients);
                   return results;
                 }),
-                where)),
-      measure_(jit(Results([this](const Tensor& x, const Tensor& y) { return loss_and_hits(x, y); }), where)),
-      output_(jit(std::function<Tensor(Tensor)>(forward_), where)) {
-  if (options_.epochs < 0 || options_.batch < 1 || options_.test_batch < 1 || !(options_.clip_norm >= 0)) {
+                where)) {
+  if (options_.epochs < 0 || options_.batch < 1 || !(options_.clip_norm >= 0)) {
     throw Error({.op = "Trainer",
-                 .got = std::to_string(options_.epochs) + " epochs, batches of " + std::to_string(options_.batch) + " and " +
-                        std::to_string(options_.test_batch) + ", clip_norm " + std::to_string(options_.clip_norm),
+                 .got = std::to_string(options_.epochs) + " epochs, batches of " + std::to_string(options_.batch) + ", clip_norm " +
+                        std::to_string(options_.clip_norm),
                  .expected = "none of them negative, batches of at least 1",
                  .where = where});
   }
-  if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& targets) { return cross_entropy(output, targets); };
-}
-
-std::vector<Tensor> Trainer::loss_and_hits(const Tensor& x, const Tensor& y) const {
-  const Tensor output = forward_(x);
-  std::vector<Tensor> results{options_.loss(output, y)};
-  if (!is_float(y.dtype()) && output.rank() == 2 && y.rank() == 1) results.push_back(sum(argmax(output, 1) == y));
-  return results;
 }
 
 CheckpointParts Trainer::parts() {
@@ -116,7 +91,7 @@ History Trainer::fit(const data::Dataset& train, const data::Dataset& test) {
     run_epoch(record);
     if (test.size() > 0) {
       const auto begin = Clock::now();
-      const Evaluation measured = evaluate(test);
+      const Evaluation measured = evaluator_.evaluate(test);
       test_seconds_ = since(begin);
       record.test_loss = measured.loss;
       record.test_accuracy = measured.accuracy;
@@ -132,7 +107,7 @@ History Trainer::fit(const data::Dataset& train, const data::Dataset& test) {
 void Trainer::run_epoch(EpochRecord& record) {
   nn::detail::set_training(module_, true);
   const std::int64_t batches = loader_->batches();
-  Means means;
+  train_detail::Means means;
   const auto begin = Clock::now();
   while (auto batch = loader_->next()) {
     const std::int64_t done = loader_->position().batch, rows = batch->x.size(0);
@@ -156,20 +131,6 @@ void Trainer::run_epoch(EpochRecord& record) {
   record.rows_per_second = means.loss.weight() / record.seconds;
   record.train_loss = means.loss.value();
   record.train_accuracy = means.accuracy.value();
-}
-
-Evaluation Trainer::evaluate(const data::Dataset& data) {
-  nn::detail::set_training(module_, false);
-  Means means;
-  for (auto [x, y] : data::Loader(data, {.batch = options_.test_batch})) means.add(measure_(x, y), x.size(0));
-  return {means.loss.value(), means.accuracy.value(), data.size()};
-}
-
-Tensor Trainer::predict(const data::Dataset& data) {
-  nn::detail::set_training(module_, false);
-  std::vector<Tensor> parts;
-  for (auto [x, y] : data::Loader(data, {.batch = options_.test_batch})) parts.push_back(output_(x));
-  return concat(parts, 0);
 }
 
 io::LearningCurve learning_curve(const History& history, std::string title) {

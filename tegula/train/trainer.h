@@ -10,13 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "tegula/compile/jit.h"
-#include "tegula/data/loader.h"
 #include "tegula/io/plot.h"
-#include "tegula/nn/module.h"
 #include "tegula/optim/optimizer.h"
 #include "tegula/optim/schedule.h"
 #include "tegula/train/checkpoint.h"
+#include "tegula/train/evaluator.h"
 
 namespace tegula {
 
@@ -40,11 +38,6 @@ struct StepReport {
   double seconds_left;          // an estimate for all remaining epochs, evaluation included once it was measured
 };
 
-struct Evaluation {
-  double loss = 0, accuracy = 0;  // accuracy NaN when targets are not classes
-  std::int64_t rows = 0;
-};
-
 struct TrainerOptions {
   std::int64_t epochs = 5;
   std::int64_t batch = 128;
@@ -52,7 +45,7 @@ struct TrainerOptions {
   std::uint64_t seed = 0;            // of the order of the data
   optim::Schedule schedule = {};     // the learning rate of each step, from 0; empty: the optimiser's own stays
   double clip_norm = 0;              // limit on the norm of all gradients; 0: none
-  std::function<Tensor(Tensor output, Tensor targets)> loss = {};  // a mean over the batch; empty: cross_entropy
+  Loss loss = {};                    // empty: cross_entropy
   std::string checkpoint = {};       // written after each epoch; empty: nowhere
   io::Metadata metadata = {};        // for that file
 };
@@ -62,7 +55,7 @@ struct TrainerOptions {
 class Trainer {
  public:
   using Location = std::source_location;
-  template <class Model>
+  template <nn::Module Model>
   Trainer(Model& model, optim::Optimizer& optimizer, TrainerOptions options = {}, Location where = Location::current())
       : Trainer(nn::AnyModule(model), [&model](const Tensor& x) { return model(x); }, optimizer, std::move(options), where) {}
 
@@ -76,10 +69,8 @@ class Trainer {
   /// Inside of a callback: everything fit needs to go on from here.
   void save(const std::string& path);
 
-  /// Mean loss and accuracy in evaluation mode.
-  Evaluation evaluate(const data::Dataset& data);
-  /// The model's output for each row, in evaluation mode: (N, …).
-  Tensor predict(const data::Dataset& data);
+  /// The model in evaluation mode, with the loss of the options.
+  Evaluator& evaluator() { return evaluator_; }
 
   std::function<void(const StepReport&)> on_step = {};
   std::function<void(const EpochRecord&)> on_epoch = {};
@@ -91,20 +82,16 @@ class Trainer {
   int traces() const { return step_.traces(); }
 
  private:
-  using Forward = std::function<Tensor(const Tensor&)>;
-  using Results = std::function<std::vector<Tensor>(Tensor, Tensor)>;
-  Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer& optimizer, TrainerOptions options, const Location& where);
+  Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options, const Location& where);
 
-  std::vector<Tensor> loss_and_hits(const Tensor& x, const Tensor& y) const;
   void run_epoch(EpochRecord& record);
   CheckpointParts parts();
 
   nn::AnyModule module_;
-  Forward forward_;
   optim::Optimizer& optimizer_;
   TrainerOptions options_;
-  Jit<Results> step_, measure_;
-  Jit<std::function<Tensor(Tensor)>> output_;
+  Evaluator evaluator_;
+  Jit<std::function<std::vector<Tensor>(Tensor, Tensor)>> step_;
   std::optional<data::Loader> loader_;
   std::string resume_;
   History history_;

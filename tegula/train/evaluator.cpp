@@ -1,0 +1,49 @@
+#include "tegula/train/evaluator.h"
+
+#include "tegula/core/error.h"
+#include "tegula/ops/compare.h"
+#include "tegula/ops/join.h"
+#include "tegula/ops/loss.h"
+#include "tegula/ops/reduce.h"
+#include "tegula/train/means.h"
+
+namespace tegula {
+
+Evaluator::Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOptions options, const Location& where)
+    : module_(module),
+      forward_(std::move(forward)),
+      options_(std::move(options)),
+      measure_(jit(std::function([this](Tensor x, Tensor y) { return loss_and_hits(x, y); }), where)),
+      output_(jit(std::function([this](Tensor x) { return forward_(x); }), where)) {
+  if (options_.batch < 1) {
+    throw Error({.op = "Evaluator", .got = "batch " + std::to_string(options_.batch), .expected = "at least 1", .where = where});
+  }
+  if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& targets) { return cross_entropy(output, targets); };
+}
+
+std::vector<Tensor> Evaluator::loss_and_hits(const Tensor& x, const Tensor& y) const {
+  const Tensor output = forward_(x);
+  std::vector<Tensor> results{options_.loss(output, y)};
+  if (!is_float(y.dtype()) && output.rank() == 2 && y.rank() == 1) results.push_back(sum(argmax(output, 1) == y));
+  return results;
+}
+
+Evaluation Evaluator::evaluate(const data::Dataset& data) {
+  nn::detail::set_training(module_, false);
+  train_detail::Means means;
+  for (auto [x, y] : data::Loader(data, {.batch = options_.batch})) means.add(measure_(x, y), x.size(0));
+  return {means.loss.value(), means.accuracy.value(), data.size()};
+}
+
+Tensor Evaluator::predict(const data::Dataset& data) { return predict(data.inputs); }
+
+Tensor Evaluator::predict(const HostArray& inputs) {
+  nn::detail::set_training(module_, false);
+  data::Sampler sampler(inputs.shape.empty() ? 0 : inputs.shape[0], {.batch = options_.batch});
+  if (sampler.count() == 0) throw Error({.op = "Evaluator::predict", .got = "inputs " + to_string(inputs.shape), .expected = "at least one row"});
+  std::vector<Tensor> parts;
+  for (auto rows = sampler.next(); !rows.empty(); rows = sampler.next()) parts.push_back(output_(from_array(data::gather_batch(inputs, rows))));
+  return parts.size() == 1 ? parts[0] : concat(parts, 0);
+}
+
+}  // namespace tegula
