@@ -14,20 +14,26 @@ struct Relu {
   static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
   static auto forward(Numeric auto x) { return where(x <= 0.0, 0.0, x); }
   template <Numeric T>
-  static auto pullback(T, T y, T dy) { return where(y <= 0.0, 0.0, dy); }  // by y: x need not be kept
+  static auto pullback(T, T y, T dy) {  // by y, so that x need not be kept
+    return where(y <= 0.0, 0.0, dy);
+  }
 };
 
 struct LeakyRelu {
   static constexpr OpInfo info{"leaky_relu", "x, or slope * x below 0"};
   template <Numeric T>
-  static auto forward(T x, T slope) { return where(x > 0.0, x, slope * x); }
+  static auto forward(T x, T slope) {
+    return where(x > 0.0, x, slope * x);
+  }
 };
 
 struct Elu {
   static constexpr OpInfo info{"elu", "x, or alpha * (exp(x) - 1) below 0"};
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T alpha) { return where(x > 0.0, x, alpha * expm1(x)); }
+  static auto forward(T x, T alpha) {
+    return where(x > 0.0, x, alpha * expm1(x));
+  }
 };
 
 struct Selu {
@@ -40,7 +46,9 @@ struct Celu {
   static constexpr OpInfo info{"celu", "x, or alpha * (exp(x / alpha) - 1) below 0"};
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T alpha) { return where(x > 0.0, x, alpha * expm1(x / alpha)); }
+  static auto forward(T x, T alpha) {
+    return where(x > 0.0, x, alpha * expm1(x / alpha));
+  }
 };
 
 struct Gelu {
@@ -60,9 +68,13 @@ struct Softplus {
   static constexpr OpInfo info{"softplus", "log(1 + exp(beta * x)) / beta"};
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T beta, T threshold) { return where(beta * x > threshold, x, softplus(T(beta * x)) / beta); }
+  static auto forward(T x, T beta, T threshold) {
+    return where(beta * x > threshold, x, softplus(T(beta * x)) / beta);
+  }
   template <Numeric T>
-  static auto derivative(Input<0>, T x, T beta, T threshold, T) { return where(beta * x > threshold, 1.0, sigmoid(beta * x)); }
+  static auto derivative(Input<0>, T x, T beta, T threshold, T) {
+    return where(beta * x > threshold, 1.0, sigmoid(beta * x));
+  }
 };
 
 struct Softsign {
@@ -83,7 +95,9 @@ struct Mish {
 struct LogSigmoid {
   static constexpr OpInfo info{"log_sigmoid", "log(sigmoid(x))"};
   template <Numeric T>
-  static auto forward(T x) { return -softplus(T(-x)); }
+  static auto forward(T x) {
+    return -softplus(T(-x));
+  }
 };
 
 struct Tanhshrink {
@@ -95,7 +109,9 @@ struct Hardtanh {
   static constexpr OpInfo info{"hardtanh", "x limited to [low, high]"};
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T low, T high) { return where(x <= low, low, where(x >= high, high, x)); }
+  static auto forward(T x, T low, T high) {
+    return where(x <= low, low, where(x >= high, high, x));
+  }
 };
 
 struct Hardsigmoid {
@@ -112,21 +128,27 @@ struct Hardshrink {
   static constexpr OpInfo info{"hardshrink", "0 where |x| <= lambda, else x"};
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T lambda) { return where(abs(x) <= lambda, 0.0, x); }
+  static auto forward(T x, T lambda) {
+    return where(abs(x) <= lambda, 0.0, x);
+  }
 };
 
 struct Softshrink {
   static constexpr OpInfo info{"softshrink", "x moved toward 0 by lambda"};
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T lambda) { return where(abs(x) <= lambda, 0.0, where(x > 0.0, x - lambda, x + lambda)); }
+  static auto forward(T x, T lambda) {
+    return where(abs(x) <= lambda, 0.0, where(x > 0.0, x - lambda, x + lambda));
+  }
 };
 
 struct Threshold {
   static constexpr OpInfo info{"threshold", "x where it is above the bound, else value"};
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T bound, T value) { return where(x <= bound, value, x); }
+  static auto forward(T x, T bound, T value) {
+    return where(x <= bound, value, x);
+  }
 };
 
 }  // namespace formula
@@ -137,11 +159,14 @@ Tensor leaky_relu(Arg x, double slope) { return elementwise<formula::LeakyRelu>(
 
 Tensor prelu(Arg x, Arg slope) {
   const Tensor input = x.tensor("prelu"), weight = slope.tensor("prelu");
-  if (slope.is_number() || weight.numel() == 1) return elementwise<formula::LeakyRelu>(x, slope.is_number() ? slope : Arg(graph::reshape(weight, {}, x.loc), x.loc));
+  if (slope.is_number() || weight.numel() == 1)
+    return elementwise<formula::LeakyRelu>(x, slope.is_number() ? slope : Arg(graph::reshape(weight, {}, x.loc), x.loc));
   const std::int64_t channels = input.rank() > 1 ? input.shape()[1] : 1;
   if (weight.rank() != 1 || weight.numel() != channels) {
-    throw Error({.op = "prelu", .got = "a slope of shape " + to_string(weight.shape()) + " for an input of shape " + to_string(input.shape()),
-                 .expected = "one slope, or one for each of the " + std::to_string(channels) + " channels (axis 1)", .where = origin_at(x.loc).where});
+    throw Error({.op = "prelu",
+                 .got = "a slope of shape " + to_string(weight.shape()) + " for an input of shape " + to_string(input.shape()),
+                 .expected = "one slope, or one for each of the " + std::to_string(channels) + " channels (axis 1)",
+                 .where = origin_at(x.loc).where});
   }
   Shape shape = Dims::filled(input.rank() - 1, 1);
   shape[0] = channels;
@@ -172,8 +197,10 @@ Tensor maxout(Arg x, int groups, int axis) {
   const Tensor input = x.tensor("maxout");
   const auto at = normalize_axis(axis, input.rank());
   if (!at || groups < 1 || input.shape()[*at] % groups != 0) {
-    throw Error({.op = "maxout", .got = "shape " + to_string(input.shape()) + ", axis " + std::to_string(axis) + ", groups of " + std::to_string(groups),
-                 .expected = "an axis whose size is a multiple of the group's", .where = origin_at(x.loc).where});
+    throw Error({.op = "maxout",
+                 .got = "shape " + to_string(input.shape()) + ", axis " + std::to_string(axis) + ", groups of " + std::to_string(groups),
+                 .expected = "an axis whose size is a multiple of the group's",
+                 .where = origin_at(x.loc).where});
   }
   const In frame("maxout", x.loc);
   Shape shape = input.shape();  // (…, channels / groups, groups, …)
@@ -184,23 +211,38 @@ Tensor maxout(Arg x, int groups, int axis) {
 
 std::vector<OpCase> activation_cases() {
   std::vector<OpCase> cases{
-      unary_case("relu", relu, -4, 4, {0}), unary_case("relu6", relu6, -4, 9, {0, 6}),
+      unary_case("relu", relu, -4, 4, {0}),
+      unary_case("relu6", relu6, -4, 9, {0, 6}),
       unary_case("leaky_relu", [](Arg x) { return leaky_relu(x, 0.1); }, -4, 4, {0}),
-      unary_case("elu", [](Arg x) { return elu(x, 0.7); }, -4, 4, {0}), unary_case("selu", selu, -4, 4, {0}),
+      unary_case("elu", [](Arg x) { return elu(x, 0.7); }, -4, 4, {0}),
+      unary_case("selu", selu, -4, 4, {0}),
       unary_case("celu", [](Arg x) { return celu(x, 2); }, -4, 4, {0}),
-      unary_case("gelu", [](Arg x) { return gelu(x); }, -4, 4), unary_case("gelu_tanh", [](Arg x) { return gelu(x, Approximate::Tanh); }, -4, 4),
-      unary_case("softplus", [](Arg x) { return softplus(x, 2, 6); }, -4, 4, {3}), unary_case("softsign", softsign, -4, 4),
-      unary_case("silu", silu, -5, 5), unary_case("mish", mish, -5, 5), unary_case("log_sigmoid", log_sigmoid, -6, 6),
-      unary_case("tanhshrink", tanhshrink, -3, 3), unary_case("hardtanh", [](Arg x) { return hardtanh(x); }, -3, 3, {-1, 1}),
-      unary_case("hardsigmoid", hardsigmoid, -5, 5, {-3, 3}), unary_case("hardswish", hardswish, -5, 5, {-3, 3}),
+      unary_case(
+          "gelu", [](Arg x) { return gelu(x); }, -4, 4),
+      unary_case(
+          "gelu_tanh", [](Arg x) { return gelu(x, Approximate::Tanh); }, -4, 4),
+      unary_case("softplus", [](Arg x) { return softplus(x, 2, 6); }, -4, 4, {3}),
+      unary_case("softsign", softsign, -4, 4),
+      unary_case("silu", silu, -5, 5),
+      unary_case("mish", mish, -5, 5),
+      unary_case("log_sigmoid", log_sigmoid, -6, 6),
+      unary_case("tanhshrink", tanhshrink, -3, 3),
+      unary_case("hardtanh", [](Arg x) { return hardtanh(x); }, -3, 3, {-1, 1}),
+      unary_case("hardsigmoid", hardsigmoid, -5, 5, {-3, 3}),
+      unary_case("hardswish", hardswish, -5, 5, {-3, 3}),
       unary_case("hardshrink", [](Arg x) { return hardshrink(x); }, -2, 2, {-0.5, 0.5}),
       unary_case("softshrink", [](Arg x) { return softshrink(x); }, -2, 2, {-0.5, 0.5}),
       unary_case("threshold", [](Arg x) { return threshold(x, 0.1, 20); }, -2, 2, {0.1}),
   };
   for (OpCase& one : cases) one.jumps = one.op == "hardshrink" || one.op == "threshold";
-  cases.push_back({.op = "prelu", .function = [](const auto& x) { return prelu(x[0], x[1]); }, .inputs = {{{3, 5, 4}, -4, 4, {}, true, {0}}, {{5}, 0, 1}},
+  cases.push_back({.op = "prelu",
+                   .function = [](const auto& x) { return prelu(x[0], x[1]); },
+                   .inputs = {{{3, 5, 4}, -4, 4, {}, true, {0}}, {{5}, 0, 1}},
                    .more_shapes = {{{33}, {1}}, {{7, 3}, {3}}, {{0, 3}, {3}}}});
-  cases.push_back({.op = "maxout", .function = [](const auto& x) { return maxout(x[0], 3); }, .inputs = {{{5, 12, 2}, -4, 4}}, .more_shapes = {{{33, 3}}}});
+  cases.push_back({.op = "maxout",
+                   .function = [](const auto& x) { return maxout(x[0], 3); },
+                   .inputs = {{{5, 12, 2}, -4, 4}},
+                   .more_shapes = {{{33, 3}}}});
   return cases;
 }
 

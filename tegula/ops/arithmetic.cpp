@@ -12,19 +12,25 @@ struct Add {
   static constexpr OpInfo info{"add", "a + b", Operands::Numbers};
   static constexpr auto epilogue = ElementwiseOp::Epilogue::Add;
   template <Numeric T>
-  static auto forward(T a, T b) { return a + b; }
+  static auto forward(T a, T b) {
+    return a + b;
+  }
 };
 
 struct Subtract {
   static constexpr OpInfo info{"subtract", "a - b", Operands::Numbers};
   template <Numeric T>
-  static auto forward(T a, T b) { return a - b; }
+  static auto forward(T a, T b) {
+    return a - b;
+  }
 };
 
 struct Multiply {
   static constexpr OpInfo info{"multiply", "a * b", Operands::Numbers};
   template <Numeric T>
-  static auto forward(T a, T b) { return a * b; }
+  static auto forward(T a, T b) {
+    return a * b;
+  }
   static Tensor vjp(Input<0>, const Tensor&, const Tensor& b, const Tensor&, const Tensor& dy) { return dy * b; }
   static Tensor vjp(Input<1>, const Tensor& a, const Tensor&, const Tensor&, const Tensor& dy) { return dy * a; }
 };
@@ -32,10 +38,14 @@ struct Multiply {
 struct Divide {
   static constexpr OpInfo info{"divide", "a / b"};
   template <Numeric T>
-  static auto forward(T a, T b) { return a / b; }
+  static auto forward(T a, T b) {
+    return a / b;
+  }
   static Tensor vjp(Input<0>, const Tensor&, const Tensor& b, const Tensor&, const Tensor& dy) { return dy / b; }
   template <Numeric T>
-  static auto derivative(Input<1>, T, T b, T y) { return -y / b; }
+  static auto derivative(Input<1>, T, T b, T y) {
+    return -y / b;
+  }
 };
 
 struct Negate {
@@ -72,7 +82,9 @@ struct IntegerFloorDivide {
 struct Remainder {
   static constexpr OpInfo info{"remainder", "a - floor(a / b) * b"};
   template <Numeric T>
-  static auto forward(T a, T b) { return with_sign_of(T(fmod(a, b)), b); }
+  static auto forward(T a, T b) {
+    return with_sign_of(T(fmod(a, b)), b);
+  }
 };
 
 struct IntegerRemainder {
@@ -84,7 +96,9 @@ struct IntegerRemainder {
 struct Fmod {
   static constexpr OpInfo info{"fmod", "a - trunc(a / b) * b"};
   template <Numeric T>
-  static auto forward(T a, T b) { return fmod(a, b); }
+  static auto forward(T a, T b) {
+    return fmod(a, b);
+  }
 };
 
 struct IntegerFmod {
@@ -96,11 +110,17 @@ struct IntegerFmod {
 struct Pow {
   static constexpr OpInfo info{"pow", "a to the power b"};
   template <Numeric T>
-  static auto forward(T a, T b) { return pow(a, b); }
+  static auto forward(T a, T b) {
+    return pow(a, b);
+  }
   template <Numeric T>
-  static auto derivative(Input<0>, T a, T b, T) { return where(b == 0.0, 0.0, b * pow(a, b - 1.0)); }
+  static auto derivative(Input<0>, T a, T b, T) {
+    return where(b == 0.0, 0.0, b * pow(a, b - 1.0));
+  }
   template <Numeric T>
-  static auto derivative(Input<1>, T a, T b, T y) { return where(a == 0.0 && b >= 0.0, 0.0, y * log(a)); }
+  static auto derivative(Input<1>, T a, T b, T y) {
+    return where(a == 0.0 && b >= 0.0, 0.0, y * log(a));
+  }
 };
 
 struct IntegerPow {
@@ -124,14 +144,18 @@ struct Square {
   static constexpr OpInfo info{"square", "x * x", Operands::Numbers};
   static auto forward(Numeric auto x) { return x * x; }
   template <Numeric T>
-  static auto derivative(T x, T) { return 2.0 * x; }
+  static auto derivative(T x, T) {
+    return 2.0 * x;
+  }
 };
 
 struct Reciprocal {
   static constexpr OpInfo info{"reciprocal", "1 / x"};
   static auto forward(Numeric auto x) { return 1.0 / x; }
   template <Numeric T>
-  static auto derivative(T, T y) { return -(y * y); }
+  static auto derivative(T, T y) {
+    return -(y * y);
+  }
 };
 
 struct Abs {
@@ -147,37 +171,49 @@ struct Sign {
 struct Minimum {
   static constexpr OpInfo info{"minimum", "the smaller one, NaN wins", Operands::Numbers};
   template <Numeric T>
-  static auto forward(T a, T b) { return minimum(a, b); }
+  static auto forward(T a, T b) {
+    return minimum(a, b);
+  }
 };
 
 struct Maximum {
   static constexpr OpInfo info{"maximum", "the larger one, NaN wins", Operands::Numbers};
   template <Numeric T>
-  static auto forward(T a, T b) { return maximum(a, b); }
+  static auto forward(T a, T b) {
+    return maximum(a, b);
+  }
 };
 
 struct ClampMin {
   static constexpr OpInfo info{"clamp_min", "low where x is below it", Operands::Numbers};
   template <Numeric T>
-  static auto forward(T x, T low) { return where(x < low, low, x); }
+  static auto forward(T x, T low) {
+    return where(x < low, low, x);
+  }
 };
 
 struct ClampMax {
   static constexpr OpInfo info{"clamp_max", "high where x is above it", Operands::Numbers};
   template <Numeric T>
-  static auto forward(T x, T high) { return where(x > high, high, x); }
+  static auto forward(T x, T high) {
+    return where(x > high, high, x);
+  }
 };
 
 struct Clamp {
   static constexpr OpInfo info{"clamp", "x limited to [low, high]", Operands::Numbers};
   template <Numeric T>
-  static auto forward(T x, T low, T high) { return ClampMax::forward(T(ClampMin::forward(x, low)), high); }
+  static auto forward(T x, T low, T high) {
+    return ClampMax::forward(T(ClampMin::forward(x, low)), high);
+  }
 };
 
 struct Lerp {
   static constexpr OpInfo info{"lerp", "a + weight * (b - a)"};
   template <Numeric T>
-  static auto forward(T a, T b, T weight) { return a + weight * (b - a); }
+  static auto forward(T a, T b, T weight) {
+    return a + weight * (b - a);
+  }
 };
 
 }  // namespace formula
@@ -188,7 +224,9 @@ bool both_boolean(const Arg& a, const Arg& b) { return result_type({a, b}) == bo
 
 /// One op for floats, another for integers (and for booleans, which it refuses).
 template <class Real, class Whole>
-Tensor by_kind(const Arg& a, const Arg& b) { return is_float(result_type({a, b})) ? elementwise<Real>(a, b) : elementwise<Whole>(a, b); }
+Tensor by_kind(const Arg& a, const Arg& b) {
+  return is_float(result_type({a, b})) ? elementwise<Real>(a, b) : elementwise<Whole>(a, b);
+}
 
 }  // namespace
 
@@ -260,7 +298,8 @@ std::vector<OpCase> arithmetic_cases() {
       unary_case("clamp", [](Arg x) { return clamp(x, -1, 2); }, -5, 5, {-1, 2}),
       unary_case("clamp_min", [](Arg x) { return clamp_min(x, -1); }, -5, 5, {-1}),
       unary_case("clamp_max", [](Arg x) { return clamp_max(x, 2); }, -5, 5, {2}),
-      binary_case("lerp", [](Arg a, Arg b) { return lerp(a, b, 0.3); }, -5, 5),
+      binary_case(
+          "lerp", [](Arg a, Arg b) { return lerp(a, b, 0.3); }, -5, 5),
   };
   for (OpCase& one : cases) {
     if (one.op == "divide" || one.op == "lerp" || one.op == "reciprocal") continue;
@@ -271,11 +310,16 @@ std::vector<OpCase> arithmetic_cases() {
     if (quotient || one.op == "sign") one.gradient = false;  // a quotient's jumps are not at places known beforehand
     one.jumps = quotient;
   }
-  cases.push_back({.op = "lerp", .function = [](const auto& x) { return lerp(x[0], x[1], x[2]); }, .inputs = {{{7, 5}}, {{7, 5}}, {{5}, 0, 1}}});
-  cases.push_back({.op = "clamp", .function = [](const auto& x) { return clamp(x[0], x[1], x[2]); },
+  cases.push_back(
+      {.op = "lerp", .function = [](const auto& x) { return lerp(x[0], x[1], x[2]); }, .inputs = {{{7, 5}}, {{7, 5}}, {{5}, 0, 1}}});
+  cases.push_back({.op = "clamp",
+                   .function = [](const auto& x) { return clamp(x[0], x[1], x[2]); },
                    .inputs = {{{7, 5}}, {{7, 1}, -1, 0}, {{}, 0.5, 1}}});
-  cases.push_back({.op = "pow", .function = [](const auto& x) { return pow(x[0], 3) + pow(x[0], 0.5) + pow(x[0], -1) + pow(x[0], -0.5) + pow(x[0], 2.5); },
-                   .inputs = {{{7, 5}, 0.5, 3}}, .tolerance = 64});
+  cases.push_back(
+      {.op = "pow",
+       .function = [](const auto& x) { return pow(x[0], 3) + pow(x[0], 0.5) + pow(x[0], -1) + pow(x[0], -0.5) + pow(x[0], 2.5); },
+       .inputs = {{{7, 5}, 0.5, 3}},
+       .tolerance = 64});
   return cases;
 }
 

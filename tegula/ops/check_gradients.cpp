@@ -54,7 +54,9 @@ class Check {
   using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
   Check(const Function& f, const std::vector<Tensor>& inputs, const GradientCheck& options, const std::source_location& where)
-      : f_(f), options_(options), where_(where) {
+      : f_(f),
+        options_(options),
+        where_(where) {
     for (const Tensor& x : inputs) {
       inputs_.push_back(is_float(x.dtype(where)) ? tensor<double>(x.to_host<double>(where), x.shape(), where) : x);
     }
@@ -63,7 +65,9 @@ class Check {
   void run() {
     const Tensor y = f_(inputs_);
     if (!is_float(y.dtype(where_))) {
-      throw Error({.op = "check_gradients", .got = "a function with a result of dtype " + std::string(name(y.dtype())), .expected = "a float dtype",
+      throw Error({.op = "check_gradients",
+                   .got = "a function with a result of dtype " + std::string(name(y.dtype())),
+                   .expected = "a float dtype",
                    .where = origin_at(where_).where});
     }
     weights_ = weights_for(y.numel(), options_.seed);
@@ -146,8 +150,8 @@ class Check {
 
 }  // namespace
 
-void check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs, const GradientCheck& options,
-                     std::source_location where) {
+void check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
+                     const GradientCheck& options, std::source_location where) {
   Check(f, inputs, options, where).run();
 }
 

@@ -35,15 +35,21 @@ struct Dual {
 
 /// The tangent as a value of x's type.
 template <class T>
-T materialized(const Tangent<T>& t, const T& x) { return t.known ? like(t.number, x) : t.value; }
+T materialized(const Tangent<T>& t, const T& x) {
+  return t.known ? like(t.number, x) : t.value;
+}
 
 template <class T>
-Dual<T> like(double number, const Dual<T>& x) { return {like(number, x.value), {}}; }
+Dual<T> like(double number, const Dual<T>& x) {
+  return {like(number, x.value), {}};
+}
 
 // --- Linear arithmetic of tangents ---
 
 template <class T>
-Tangent<T> operator-(const Tangent<T>& t) { return t.known ? Tangent<T>::constant(-t.number) : Tangent<T>::of(-t.value); }
+Tangent<T> operator-(const Tangent<T>& t) {
+  return t.known ? Tangent<T>::constant(-t.number) : Tangent<T>::of(-t.value);
+}
 
 /// Times a number that stands in the formula (operator* is for values, also when T is double).
 template <class T>
@@ -91,6 +97,8 @@ Tangent<T> choose(const Mask& mask, const Tangent<T>& a, const Tangent<T>& b, co
   if (b.known) return Tangent<T>::of(where(mask, a.value, b.number));
   return Tangent<T>::of(where(mask, a.value, b.value));
 }
+
+// clang-format off: one rule a line, to be read as a table
 
 // --- Operators ---
 
@@ -198,6 +206,7 @@ template <class T> Dual<T> ceil(const Dual<T>& x) { return {ceil(x.value), {}}; 
 template <class T> Dual<T> round(const Dual<T>& x) { return {round(x.value), {}}; }
 template <class T> Dual<T> trunc(const Dual<T>& x) { return {trunc(x.value), {}}; }
 
+// clang-format on
 /// The derivative of digamma: eight steps of the recurrence, then the asymptotic series (Abramowitz and Stegun 6.4.6, 6.4.7, 6.4.12).
 template <class T>
 T trigamma(const T& x) {
@@ -213,11 +222,18 @@ T trigamma(const T& x) {
 }
 
 /// log(1 + exp(x)) without overflow. A word of its own here, because the derivative of the expression is wrong twice over at 0.
-template <class T> requires std::same_as<T, double> || std::same_as<T, Value>
-T softplus(const T& x) { return maximum(x, 0.0) + log1p(exp(-abs(x))); }
-template <class T> Dual<T> softplus(const Dual<T>& x) { return chain(x, T(softplus(x.value)), [](const T& v, const T&) { return sigmoid(v); }); }
+template <class T>
+requires std::same_as<T, double> || std::same_as<T, Value>
+T softplus(const T& x) {
+  return maximum(x, 0.0) + log1p(exp(-abs(x)));
+}
+template <class T>
+Dual<T> softplus(const Dual<T>& x) {
+  return chain(x, T(softplus(x.value)), [](const T& v, const T&) { return sigmoid(v); });
+}
 
 // --- Functions of two values ---
+// clang-format off
 
 // Ties share the derivative.
 template <class T> Dual<T> minimum(const Dual<T>& a, const Dual<T>& b) {
@@ -251,5 +267,6 @@ template <class T> Dual<T> fmod(const Dual<T>& a, const Dual<T>& b) {
   if (!b.tangent.is_zero()) tangent = tangent - b.tangent * T(trunc(a.value / b.value));
   return {fmod(a.value, b.value), tangent};
 }
+// clang-format on
 
 }  // namespace tegula::formula

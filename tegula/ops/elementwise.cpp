@@ -8,7 +8,10 @@ namespace tegula::formula {
 namespace {
 
 [[noreturn]] void refuse(const OpInfo& info, DType dtype, const char* expected, const char* advice, const std::source_location& where) {
-  throw Error({.op = info.name, .got = "operands of dtype " + std::string(name(dtype)), .expected = expected, .advice = advice,
+  throw Error({.op = info.name,
+               .got = "operands of dtype " + std::string(name(dtype)),
+               .expected = expected,
+               .advice = advice,
                .where = origin_at(where).where});
 }
 
@@ -16,9 +19,11 @@ namespace {
 DType operand_dtype(const OpInfo& info, DType common, std::size_t index, const std::source_location& where) {
   switch (info.operands) {
     case Operands::Numbers:
-      if (common == boolean) refuse(info, common, "numbers", "convert with cast(x, i64), or use logical_and, logical_or, logical_xor", where);
+      if (common == boolean)
+        refuse(info, common, "numbers", "convert with cast(x, i64), or use logical_and, logical_or, logical_xor", where);
       return common;
-    case Operands::Floats: case Operands::Classified: return as_float(common);
+    case Operands::Floats:
+    case Operands::Classified: return as_float(common);
     case Operands::Ordered: return common == boolean ? u8 : common;
     case Operands::Logical: return boolean;
     case Operands::Bits:
@@ -33,7 +38,8 @@ DType operand_dtype(const OpInfo& info, DType common, std::size_t index, const s
 }
 
 bool has_boolean_result(Operands operands) {
-  return operands == Operands::Compared || operands == Operands::Ordered || operands == Operands::Logical || operands == Operands::Classified;
+  return operands == Operands::Compared || operands == Operands::Ordered || operands == Operands::Logical ||
+         operands == Operands::Classified;
 }
 
 }  // namespace
@@ -43,7 +49,8 @@ Value wrapped(Value x, DType dtype) { return is_integer(dtype) && dtype != tile:
 std::uint32_t used_inputs(std::size_t count, bool condition_first, Value (*emit)(std::span<const Value>)) {
   tile::Builder builder("used_inputs");
   std::vector<Value> inputs;
-  for (std::size_t k = 0; k < count; ++k) inputs.push_back(builder.scalar("x" + std::to_string(k), k == 0 && condition_first ? boolean : f64));
+  for (std::size_t k = 0; k < count; ++k)
+    inputs.push_back(builder.scalar("x" + std::to_string(k), k == 0 && condition_first ? boolean : f64));
   const Value out = builder.pointer("out", f64, true);
   builder.store(out, emit(inputs));
   const tile::Program program = builder.finish();
@@ -72,7 +79,8 @@ Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> o
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const DType dtype = operand_dtype(info, common, i, where);
-    if (operands[i].is_number()) inputs.push_back(graph::scalar(dtype == boolean ? operands[i].value() != 0 : operands[i].value(), dtype, where));
+    if (operands[i].is_number())
+      inputs.push_back(graph::scalar(dtype == boolean ? operands[i].value() != 0 : operands[i].value(), dtype, where));
     else inputs.push_back(graph::cast(operands[i].tensor(info.name), dtype, where));
   }
   const Shape shape = common_shape(info.name, inputs, where);

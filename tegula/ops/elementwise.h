@@ -63,9 +63,11 @@ auto declared_pullback(const std::array<T, N>& x, const T& y, const T& dy) {
 }
 
 template <class F, int I>
-inline constexpr bool kPullback = !std::is_void_v<decltype(declared_pullback<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0, 0.0))>;
+inline constexpr bool kPullback =
+    !std::is_void_v<decltype(declared_pullback<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0, 0.0))>;
 template <class F, int I>
-inline constexpr bool kDeclared = !std::is_void_v<decltype(declared<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0))>;
+inline constexpr bool kDeclared =
+    !std::is_void_v<decltype(declared<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0))>;
 
 /// How many of F's operands may have a gradient.
 template <class F>

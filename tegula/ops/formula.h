@@ -16,9 +16,9 @@
 
 namespace tegula::formula {
 
+using std::erf, std::lgamma, std::floor, std::ceil, std::trunc, std::pow, std::atan2, std::fmod, std::isnan, std::isinf;
 using std::exp, std::exp2, std::expm1, std::log, std::log2, std::log1p, std::sqrt;
 using std::sin, std::cos, std::tan, std::asin, std::acos, std::atan, std::sinh, std::cosh, std::tanh, std::asinh, std::acosh, std::atanh;
-using std::erf, std::lgamma, std::floor, std::ceil, std::trunc, std::pow, std::atan2, std::fmod, std::isnan, std::isinf;
 
 inline constexpr double kPi = std::numbers::pi;
 inline constexpr double kLn2 = std::numbers::ln2;

@@ -45,18 +45,21 @@ inline Value trunc(Value x) { return unary(Word::Trunc, x); }
 inline Value isnan(Value x) { return unary(Word::IsNan, x); }
 inline Value isinf(Value x) { return unary(Word::IsInf, x); }
 
+// clang-format off: one word a line
 template <class A, class B> requires tile::Operands<A, B> Value minimum(A a, B b) { return binary_lifted(Word::Min, a, b); }
 template <class A, class B> requires tile::Operands<A, B> Value maximum(A a, B b) { return binary_lifted(Word::Max, a, b); }
 template <class A, class B> requires tile::Operands<A, B> Value pow(A a, B b) { return binary_lifted(Word::Pow, a, b); }
 template <class A, class B> requires tile::Operands<A, B> Value atan2(A a, B b) { return binary_lifted(Word::Atan2, a, b); }
 template <class A, class B> requires tile::Operands<A, B> Value fmod(A a, B b) { return binary_lifted(Word::Rem, a, b); }
+// clang-format on
 inline Value bitwise_and(Value a, Value b) { return binary(Word::And, a, b); }
 inline Value bitwise_or(Value a, Value b) { return binary(Word::Or, a, b); }
 inline Value bitwise_xor(Value a, Value b) { return binary(Word::Xor, a, b); }
 inline Value left_shift(Value a, Value b) { return binary(Word::Shl, a, b); }
 inline Value right_shift(Value a, Value b) { return binary(Word::Shr, a, b); }
 
-template <class A, class B> requires tile::Operands<A, B>
+template <class A, class B>
+requires tile::Operands<A, B>
 Value where(Value condition, A a, B b) {
   if constexpr (std::same_as<A, Value>) return select(condition, a, tile::lift(b, a));
   else return select(condition, tile::lift(a, b), b);

@@ -10,19 +10,25 @@ namespace formula {
 struct LogicalAnd {
   static constexpr OpInfo info{"logical_and", "a && b", Operands::Logical};
   template <Numeric T>
-  static auto forward(T a, T b) { return a && b; }
+  static auto forward(T a, T b) {
+    return a && b;
+  }
 };
 
 struct LogicalOr {
   static constexpr OpInfo info{"logical_or", "a || b", Operands::Logical};
   template <Numeric T>
-  static auto forward(T a, T b) { return a || b; }
+  static auto forward(T a, T b) {
+    return a || b;
+  }
 };
 
 struct LogicalXor {
   static constexpr OpInfo info{"logical_xor", "either a or b", Operands::Logical};
   template <Numeric T>
-  static auto forward(T a, T b) { return a != b; }
+  static auto forward(T a, T b) {
+    return a != b;
+  }
 };
 
 struct LogicalNot {
@@ -33,19 +39,25 @@ struct LogicalNot {
 struct BitwiseAnd {
   static constexpr OpInfo info{"bitwise_and", "a & b", Operands::Bits};
   template <Numeric T>
-  static auto forward(T a, T b) { return bitwise_and(a, b); }
+  static auto forward(T a, T b) {
+    return bitwise_and(a, b);
+  }
 };
 
 struct BitwiseOr {
   static constexpr OpInfo info{"bitwise_or", "a | b", Operands::Bits};
   template <Numeric T>
-  static auto forward(T a, T b) { return bitwise_or(a, b); }
+  static auto forward(T a, T b) {
+    return bitwise_or(a, b);
+  }
 };
 
 struct BitwiseXor {
   static constexpr OpInfo info{"bitwise_xor", "a ^ b", Operands::Bits};
   template <Numeric T>
-  static auto forward(T a, T b) { return bitwise_xor(a, b); }
+  static auto forward(T a, T b) {
+    return bitwise_xor(a, b);
+  }
 };
 
 struct BitwiseNot {
@@ -57,19 +69,25 @@ struct BitwiseNot {
 struct LeftShift {
   static constexpr OpInfo info{"left_shift", "a << b", Operands::Integers};
   template <Numeric T>
-  static auto forward(T a, T b) { return left_shift(a, b); }
+  static auto forward(T a, T b) {
+    return left_shift(a, b);
+  }
 };
 
 struct RightShift {
   static constexpr OpInfo info{"right_shift", "a >> b", Operands::Integers};
   template <Numeric T>
-  static auto forward(T a, T b) { return right_shift(a, b); }
+  static auto forward(T a, T b) {
+    return right_shift(a, b);
+  }
 };
 
 struct Where {
   static constexpr OpInfo info{"where", "a where the condition holds, else b", Operands::Chosen};
   template <Numeric T>
-  static auto forward(T condition, T a, T b) { return where(condition, a, b); }
+  static auto forward(T condition, T a, T b) {
+    return where(condition, a, b);
+  }
   static Tensor vjp(Input<0>, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) { return Tensor(); }
   static Tensor vjp(Input<1>, const Tensor& condition, const Tensor&, const Tensor&, const Tensor&, const Tensor& dy) {
     return tegula::where(condition, dy, 0.0);
@@ -126,11 +144,16 @@ OpCase cast_case(DType to) {
 std::vector<OpCase> logic_cases() {
   const CaseInput small{.low = 0, .high = 100}, amount{.low = 0, .high = 3}, bit{.low = 0, .high = 1};
   std::vector<OpCase> cases{
-      binary_case("logical_and", logical_and, bit, bit), binary_case("logical_or", logical_or, bit, bit),
-      binary_case("logical_xor", logical_xor, bit, bit), unary_case("logical_not", logical_not, 0, 1),
-      binary_case("bitwise_and", bitwise_and, small, small), binary_case("bitwise_or", bitwise_or, small, small),
-      binary_case("bitwise_xor", bitwise_xor, small, small), unary_case("bitwise_not", bitwise_not, 0, 100),
-      binary_case("left_shift", left_shift, CaseInput{.low = 0, .high = 15}, amount), binary_case("right_shift", right_shift, small, amount),
+      binary_case("logical_and", logical_and, bit, bit),
+      binary_case("logical_or", logical_or, bit, bit),
+      binary_case("logical_xor", logical_xor, bit, bit),
+      unary_case("logical_not", logical_not, 0, 1),
+      binary_case("bitwise_and", bitwise_and, small, small),
+      binary_case("bitwise_or", bitwise_or, small, small),
+      binary_case("bitwise_xor", bitwise_xor, small, small),
+      unary_case("bitwise_not", bitwise_not, 0, 100),
+      binary_case("left_shift", left_shift, CaseInput{.low = 0, .high = 15}, amount),
+      binary_case("right_shift", right_shift, small, amount),
   };
   for (OpCase& one : cases) {
     one.gradient = false;
@@ -140,7 +163,10 @@ std::vector<OpCase> logic_cases() {
   }
   const auto choose = [](const std::vector<Tensor>& x) { return where(x[0], x[1], x[2]); };
   const CaseInput condition{.shape = {33, 7}, .low = 0, .high = 1, .dtype = boolean};
-  cases.push_back({.op = "where", .function = choose, .inputs = {condition, {{33, 7}, 0, 5}, {{33, 7}, 0, 5}}, .dtypes = kEverything,
+  cases.push_back({.op = "where",
+                   .function = choose,
+                   .inputs = {condition, {{33, 7}, 0, 5}, {{33, 7}, 0, 5}},
+                   .dtypes = kEverything,
                    .more_shapes = {{{33, 1}, {7}, {}}, {{}, {5}, {5}}, {{0, 3}, {3}, {1, 3}}}});
   for (DType to : kAllDTypes) cases.push_back(cast_case(to));
   return cases;

@@ -11,21 +11,27 @@ struct Exp {
   static constexpr OpInfo info{"exp", "e to the power x"};
   static auto forward(Numeric auto x) { return exp(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return y; }
+  static auto derivative(T, T y) {
+    return y;
+  }
 };
 
 struct Exp2 {
   static constexpr OpInfo info{"exp2", "2 to the power x"};
   static auto forward(Numeric auto x) { return exp2(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return y * kLn2; }
+  static auto derivative(T, T y) {
+    return y * kLn2;
+  }
 };
 
 struct Expm1 {
   static constexpr OpInfo info{"expm1", "exp(x) - 1"};
   static auto forward(Numeric auto x) { return expm1(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return y + 1.0; }
+  static auto derivative(T, T y) {
+    return y + 1.0;
+  }
 };
 
 struct Log {
@@ -52,14 +58,18 @@ struct Sqrt {
   static constexpr OpInfo info{"sqrt", "the square root"};
   static auto forward(Numeric auto x) { return sqrt(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return 0.5 / y; }
+  static auto derivative(T, T y) {
+    return 0.5 / y;
+  }
 };
 
 struct Rsqrt {
   static constexpr OpInfo info{"rsqrt", "1 / sqrt(x)"};
   static auto forward(Numeric auto x) { return rsqrt(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return -0.5 * y * y * y; }
+  static auto derivative(T, T y) {
+    return -0.5 * y * y * y;
+  }
 };
 
 struct Hypot {
@@ -71,9 +81,13 @@ struct Hypot {
     return large * sqrt(1.0 + ratio * ratio);
   }
   template <Numeric T>
-  static auto derivative(Input<0>, T a, T, T y) { return where(y == 0.0, 0.0, a / y); }
+  static auto derivative(Input<0>, T a, T, T y) {
+    return where(y == 0.0, 0.0, a / y);
+  }
   template <Numeric T>
-  static auto derivative(Input<1>, T, T b, T y) { return where(y == 0.0, 0.0, b / y); }
+  static auto derivative(Input<1>, T, T b, T y) {
+    return where(y == 0.0, 0.0, b / y);
+  }
 };
 
 struct Sin {
@@ -90,7 +104,9 @@ struct Tan {
   static constexpr OpInfo info{"tan", "tangent of x in radians"};
   static auto forward(Numeric auto x) { return tan(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return y * y + 1.0; }
+  static auto derivative(T, T y) {
+    return y * y + 1.0;
+  }
 };
 
 struct Asin {
@@ -111,7 +127,9 @@ struct Atan {
 struct Atan2 {
   static constexpr OpInfo info{"atan2", "the angle of the point (x, y)"};
   template <Numeric T>
-  static auto forward(T y, T x) { return atan2(y, x); }
+  static auto forward(T y, T x) {
+    return atan2(y, x);
+  }
 };
 
 struct Sinh {
@@ -129,7 +147,9 @@ struct Tanh {
   static constexpr auto epilogue = ElementwiseOp::Epilogue::Tanh;
   static auto forward(Numeric auto x) { return tanh(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return 1.0 - y * y; }
+  static auto derivative(T, T y) {
+    return 1.0 - y * y;
+  }
 };
 
 struct Asinh {
@@ -171,7 +191,9 @@ struct Erfinv {
   static constexpr OpInfo info{"erfinv", "the inverse of erf"};
   static auto forward(Numeric auto x) { return erfinv(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return 0.5 / std::numbers::inv_sqrtpi * exp(y * y); }
+  static auto derivative(T, T y) {
+    return 0.5 / std::numbers::inv_sqrtpi * exp(y * y);
+  }
 };
 
 struct Lgamma {
@@ -189,7 +211,9 @@ struct Sigmoid {
   static constexpr auto epilogue = ElementwiseOp::Epilogue::Sigmoid;
   static auto forward(Numeric auto x) { return sigmoid(x); }
   template <Numeric T>
-  static auto derivative(T, T y) { return y * (1.0 - y); }
+  static auto derivative(T, T y) {
+    return y * (1.0 - y);
+  }
 };
 
 struct Logit {
@@ -200,11 +224,17 @@ struct Logit {
 struct Xlogy {
   static constexpr OpInfo info{"xlogy", "x * log(y), 0 where x is 0"};
   template <Numeric T>
-  static auto forward(T x, T y) { return where(x == 0.0 && !isnan(y), 0.0, x * log(y)); }
+  static auto forward(T x, T y) {
+    return where(x == 0.0 && !isnan(y), 0.0, x * log(y));
+  }
   template <Numeric T>
-  static auto derivative(Input<0>, T x, T y, T) { return where(x == 0.0 && y <= 0.0, 0.0, log(y)); }
+  static auto derivative(Input<0>, T x, T y, T) {
+    return where(x == 0.0 && y <= 0.0, 0.0, log(y));
+  }
   template <Numeric T>
-  static auto derivative(Input<1>, T x, T y, T) { return x / y; }
+  static auto derivative(Input<1>, T x, T y, T) {
+    return x / y;
+  }
 };
 
 struct Floor {
@@ -335,21 +365,49 @@ Tensor nan_to_num(Arg x, const NanToNum& replacements) {
 std::vector<OpCase> math_cases() {
   const CaseInput any{.low = -3, .high = 3}, positive{.low = 0.3, .high = 4};
   std::vector<OpCase> cases{
-      unary_case("exp", exp, -4, 4), unary_case("exp2", exp2, -4, 4), unary_case("expm1", expm1, -4, 4),
-      unary_case("log", log, 0.1, 9), unary_case("log2", log2, 0.1, 9), unary_case("log10", log10, 0.1, 9), unary_case("log1p", log1p, -0.8, 9),
-      unary_case("sqrt", sqrt, 0.1, 9), unary_case("rsqrt", rsqrt, 0.1, 9), binary_case("hypot", hypot, any, positive),
-      unary_case("sin", sin, -6, 6), unary_case("cos", cos, -6, 6), unary_case("tan", tan, -1.2, 1.2),
-      unary_case("asin", asin, -0.9, 0.9), unary_case("acos", acos, -0.9, 0.9), unary_case("atan", atan, -4, 4),
-      binary_case("atan2", atan2, any, positive), unary_case("sinh", sinh, -3, 3), unary_case("cosh", cosh, -3, 3), unary_case("tanh", tanh, -4, 4),
-      unary_case("asinh", asinh, -5, 5), unary_case("acosh", acosh, 1.2, 6), unary_case("atanh", atanh, -0.9, 0.9),
-      unary_case("deg2rad", deg2rad, -180, 180), unary_case("rad2deg", rad2deg, -3, 3),
-      unary_case("erf", erf, -3, 3), unary_case("erfc", erfc, -3, 3), unary_case("erfinv", erfinv, -0.95, 0.95),
-      unary_case("lgamma", lgamma, 0.3, 9), unary_case("digamma", digamma, 0.3, 9),
-      unary_case("sigmoid", sigmoid, -6, 6), unary_case("logit", logit, 0.05, 0.95), binary_case("xlogy", xlogy, any, positive),
-      unary_case("floor", floor, -5, 5), unary_case("ceil", ceil, -5, 5), unary_case("round", round, -5, 5), unary_case("trunc", trunc, -5, 5),
+      unary_case("exp", exp, -4, 4),
+      unary_case("exp2", exp2, -4, 4),
+      unary_case("expm1", expm1, -4, 4),
+      unary_case("log", log, 0.1, 9),
+      unary_case("log2", log2, 0.1, 9),
+      unary_case("log10", log10, 0.1, 9),
+      unary_case("log1p", log1p, -0.8, 9),
+      unary_case("sqrt", sqrt, 0.1, 9),
+      unary_case("rsqrt", rsqrt, 0.1, 9),
+      binary_case("hypot", hypot, any, positive),
+      unary_case("sin", sin, -6, 6),
+      unary_case("cos", cos, -6, 6),
+      unary_case("tan", tan, -1.2, 1.2),
+      unary_case("asin", asin, -0.9, 0.9),
+      unary_case("acos", acos, -0.9, 0.9),
+      unary_case("atan", atan, -4, 4),
+      binary_case("atan2", atan2, any, positive),
+      unary_case("sinh", sinh, -3, 3),
+      unary_case("cosh", cosh, -3, 3),
+      unary_case("tanh", tanh, -4, 4),
+      unary_case("asinh", asinh, -5, 5),
+      unary_case("acosh", acosh, 1.2, 6),
+      unary_case("atanh", atanh, -0.9, 0.9),
+      unary_case("deg2rad", deg2rad, -180, 180),
+      unary_case("rad2deg", rad2deg, -3, 3),
+      unary_case("erf", erf, -3, 3),
+      unary_case("erfc", erfc, -3, 3),
+      unary_case("erfinv", erfinv, -0.95, 0.95),
+      unary_case("lgamma", lgamma, 0.3, 9),
+      unary_case("digamma", digamma, 0.3, 9),
+      unary_case("sigmoid", sigmoid, -6, 6),
+      unary_case("logit", logit, 0.05, 0.95),
+      binary_case("xlogy", xlogy, any, positive),
+      unary_case("floor", floor, -5, 5),
+      unary_case("ceil", ceil, -5, 5),
+      unary_case("round", round, -5, 5),
+      unary_case("trunc", trunc, -5, 5),
       unary_case("frac", frac, -5, 5, {-4, -3, -2, -1, 0, 1, 2, 3, 4}),
-      unary_case("isnan", isnan, -5, 5), unary_case("isinf", isinf, -5, 5), unary_case("isfinite", isfinite, -5, 5),
-      unary_case("nan_to_num", [](Arg x) { return nan_to_num(x); }, -5, 5),
+      unary_case("isnan", isnan, -5, 5),
+      unary_case("isinf", isinf, -5, 5),
+      unary_case("isfinite", isfinite, -5, 5),
+      unary_case(
+          "nan_to_num", [](Arg x) { return nan_to_num(x); }, -5, 5),
   };
   for (OpCase& one : cases) {
     const std::string& op = one.op;

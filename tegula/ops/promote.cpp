@@ -48,8 +48,11 @@ Shape common_shape(std::string_view op, std::span<const Tensor> operands, const 
   for (std::size_t i = 0; i < operands.size(); ++i) {
     shapes += (i == 0 ? "" : i + 1 == operands.size() ? " and " : ", ") + to_string(operands[i].shape());
   }
-  throw Error({.op = std::string(op), .got = "shapes " + shapes, .expected = "shapes that broadcast: sizes equal or 1, counted from the last axis",
-               .advice = "reshape one of them so that the axes line up", .where = origin_at(where).where});
+  throw Error({.op = std::string(op),
+               .got = "shapes " + shapes,
+               .expected = "shapes that broadcast: sizes equal or 1, counted from the last axis",
+               .advice = "reshape one of them so that the axes line up",
+               .where = origin_at(where).where});
 }
 
 }  // namespace tegula

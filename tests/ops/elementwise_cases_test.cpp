@@ -32,10 +32,13 @@ TEST(OpCheck, SeesWrongValuesAndWrongGradients) {
   };
   EXPECT_EQ(wrong(one, false), 2);  // contiguous and strided
 
-  OpCase two = unary_case("probe", [](Arg x) {
-    const Tensor t = x.tensor("probe"), terms[] = {t, graph::stop_gradient(t)};
-    return graph::add_n(terms);
-  }, 1, 2);
+  OpCase two = unary_case(
+      "probe",
+      [](Arg x) {
+        const Tensor t = x.tensor("probe"), terms[] = {t, graph::stop_gradient(t)};
+        return graph::add_n(terms);
+      },
+      1, 2);
   two.dtypes = {f64};
   two.more_shapes = {};
   EXPECT_EQ(wrong(two, false), 0);

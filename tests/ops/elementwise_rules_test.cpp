@@ -33,15 +33,16 @@ void expect_mention(const std::string& text, const std::string& part) { EXPECT_N
 // torch.promote_types, in the order f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool.
 TEST(Promotion, OfTwoTensorsIsPyTorchs) {
   constexpr DType table[10][10] = {
-      {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},           {f64, f32, f32, f32, f32, f32, f32, f32, f32, f32},
-      {f64, f32, f16, f32, f16, f16, f16, f16, f16, f16},           {f64, f32, f32, bf16, bf16, bf16, bf16, bf16, bf16, bf16},
-      {f64, f32, f16, bf16, i64, i64, i64, i64, i64, i64},          {f64, f32, f16, bf16, i64, i32, i32, i32, i32, i32},
-      {f64, f32, f16, bf16, i64, i32, i16, i16, i16, i16},          {f64, f32, f16, bf16, i64, i32, i16, i8, i16, i8},
-      {f64, f32, f16, bf16, i64, i32, i16, i16, u8, u8},            {f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean}};
+      {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},  {f64, f32, f32, f32, f32, f32, f32, f32, f32, f32},
+      {f64, f32, f16, f32, f16, f16, f16, f16, f16, f16},  {f64, f32, f32, bf16, bf16, bf16, bf16, bf16, bf16, bf16},
+      {f64, f32, f16, bf16, i64, i64, i64, i64, i64, i64}, {f64, f32, f16, bf16, i64, i32, i32, i32, i32, i32},
+      {f64, f32, f16, bf16, i64, i32, i16, i16, i16, i16}, {f64, f32, f16, bf16, i64, i32, i16, i8, i16, i8},
+      {f64, f32, f16, bf16, i64, i32, i16, i16, u8, u8},   {f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean}};
   for (DType a : kAllDTypes) {
     for (DType b : kAllDTypes) {
       EXPECT_EQ(result_type({of(a), of(b)}), table[static_cast<int>(a)][static_cast<int>(b)]) << name(a) << " with " << name(b);
-      EXPECT_EQ(result_type({scalar_of(a), scalar_of(b)}), table[static_cast<int>(a)][static_cast<int>(b)]) << name(a) << " with " << name(b);
+      EXPECT_EQ(result_type({scalar_of(a), scalar_of(b)}), table[static_cast<int>(a)][static_cast<int>(b)])
+          << name(a) << " with " << name(b);
     }
   }
 }

@@ -53,15 +53,36 @@ TEST(ElementwiseValues, AgreeWithTheCLibrary) {
     LongDouble theirs;
     Values at;
   };
-  const Values real{-2.7, -1, -0.3, -1e-9, 0, 1e-9, 0.25, 1, 2.5}, positive{1e-9, 0.1, 0.5, 1, 2, 10, 1e9}, inside{-0.99, -0.5, -1e-7, 0, 0.3, 0.9};
+  const Values real{-2.7, -1, -0.3, -1e-9, 0, 1e-9, 0.25, 1, 2.5}, positive{1e-9, 0.1, 0.5, 1, 2, 10, 1e9},
+      inside{-0.99, -0.5, -1e-7, 0, 0.3, 0.9};
   const Case cases[] = {
-      {"exp", exp, std::exp, real},     {"exp2", exp2, std::exp2, real},      {"expm1", expm1, std::expm1, real}, {"log", log, std::log, positive},
-      {"log2", log2, std::log2, positive}, {"log10", log10, std::log10, positive}, {"log1p", log1p, std::log1p, inside}, {"sqrt", sqrt, std::sqrt, positive},
-      {"sin", sin, std::sin, real},     {"cos", cos, std::cos, real},         {"tan", tan, std::tan, real},       {"asin", asin, std::asin, inside},
-      {"acos", acos, std::acos, inside}, {"atan", atan, std::atan, real},     {"sinh", sinh, std::sinh, real},    {"cosh", cosh, std::cosh, real},
-      {"tanh", tanh, std::tanh, real},  {"asinh", asinh, std::asinh, real},   {"acosh", acosh, std::acosh, {1, 1.5, 10, 1e6}},
-      {"atanh", atanh, std::atanh, inside}, {"erf", erf, std::erf, real},     {"erfc", erfc, std::erfc, real},    {"lgamma", lgamma, std::lgamma, {-2.5, -0.5, 0.1, 1, 1.5, 2, 30}},
-      {"floor", floor, std::floor, real}, {"ceil", ceil, std::ceil, real},    {"trunc", trunc, std::trunc, real}, {"round", round, std::nearbyint, {-2.5, -1.5, -0.5, 0.5, 1.5, 2.4}},
+      {"exp", exp, std::exp, real},
+      {"exp2", exp2, std::exp2, real},
+      {"expm1", expm1, std::expm1, real},
+      {"log", log, std::log, positive},
+      {"log2", log2, std::log2, positive},
+      {"log10", log10, std::log10, positive},
+      {"log1p", log1p, std::log1p, inside},
+      {"sqrt", sqrt, std::sqrt, positive},
+      {"sin", sin, std::sin, real},
+      {"cos", cos, std::cos, real},
+      {"tan", tan, std::tan, real},
+      {"asin", asin, std::asin, inside},
+      {"acos", acos, std::acos, inside},
+      {"atan", atan, std::atan, real},
+      {"sinh", sinh, std::sinh, real},
+      {"cosh", cosh, std::cosh, real},
+      {"tanh", tanh, std::tanh, real},
+      {"asinh", asinh, std::asinh, real},
+      {"acosh", acosh, std::acosh, {1, 1.5, 10, 1e6}},
+      {"atanh", atanh, std::atanh, inside},
+      {"erf", erf, std::erf, real},
+      {"erfc", erfc, std::erfc, real},
+      {"lgamma", lgamma, std::lgamma, {-2.5, -0.5, 0.1, 1, 1.5, 2, 30}},
+      {"floor", floor, std::floor, real},
+      {"ceil", ceil, std::ceil, real},
+      {"trunc", trunc, std::trunc, real},
+      {"round", round, std::nearbyint, {-2.5, -1.5, -0.5, 0.5, 1.5, 2.4}},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.name);
@@ -92,7 +113,8 @@ TEST(ElementwiseValues, AgreeWithPyTorchsDocumentation) {
   expect_values(remainder(tensor<std::int32_t>({-7, 7, -7, 7, 5}), tensor<std::int32_t>({2, -2, -2, 2, 0})), {1, -1, -1, 1, 0});
   expect_values(fmod(tensor<std::int32_t>({-7, 7, -7, 7, 5}), tensor<std::int32_t>({2, -2, -2, 2, 0})), {-1, 1, -1, 1, 0});
   expect_values(frac(doubles({1, 2.5, -3.2})), {0, 0.5, -0.2}, 1e-15);
-  expect_values(nan_to_num(doubles({kNaN, kInf, -kInf, 3.14})), {0, std::numeric_limits<double>::max(), -std::numeric_limits<double>::max(), 3.14});
+  expect_values(nan_to_num(doubles({kNaN, kInf, -kInf, 3.14})),
+                {0, std::numeric_limits<double>::max(), -std::numeric_limits<double>::max(), 3.14});
   expect_values(isclose(doubles({kInf, 4}), doubles({kInf, 4.5}), {.relative = 0.5}), {1, 1});
   expect_values(isclose(doubles({1, 1, kNaN, 1}), doubles({kInf, 1 + 1e-10, kNaN, 2})), {0, 1, 0, 0});
   expect_values(logical_xor(tensor<std::int8_t>({0, 1, 10, 0}), tensor<std::int8_t>({4, 0, 1, 0})), {1, 1, 0, 0});
@@ -100,7 +122,8 @@ TEST(ElementwiseValues, AgreeWithPyTorchsDocumentation) {
   expect_values(bitwise_xor(tensor<std::int8_t>({-1, -2, 3}), tensor<std::int8_t>({1, 0, 3})), {-2, -2, 0});
   expect_values(left_shift(tensor<std::int8_t>({-1, -2, 3}), tensor<std::int8_t>({1, 0, 3})), {-2, -2, 24});
   expect_values(right_shift(tensor<std::int8_t>({-2, -7, 31}), tensor<std::int8_t>({1, 0, 3})), {-1, -7, 3});
-  expect_values(pow(tensor<std::int32_t>({2, -2, 3, 1, -1, 5, 0}), tensor<std::int32_t>({10, 3, 0, -5, -3, -1, 0})), {1024, -8, 1, 1, -1, 0, 1});
+  expect_values(pow(tensor<std::int32_t>({2, -2, 3, 1, -1, 5, 0}), tensor<std::int32_t>({10, 3, 0, -5, -3, -1, 0})),
+                {1024, -8, 1, 1, -1, 0, 1});
 }
 
 TEST(ElementwiseValues, EdgesOfTheRange) {

@@ -92,7 +92,8 @@ Values draw(const CaseInput& input, const Shape& shape, DType dtype, std::mt1993
     if (is_float(dtype)) {
       x = low + (high - low) * std::uniform_real_distribution<double>()(random);
     } else {
-      x = static_cast<double>(std::uniform_int_distribution<std::int64_t>(static_cast<std::int64_t>(std::ceil(low)), static_cast<std::int64_t>(std::floor(high)))(random));
+      x = static_cast<double>(std::uniform_int_distribution<std::int64_t>(static_cast<std::int64_t>(std::ceil(low)),
+                                                                          static_cast<std::int64_t>(std::floor(high)))(random));
     }
     for (double kink : input.kinks) {
       if (away_from_kinks && std::fabs(x - kink) < 1e-2) x = kink + 2e-2;

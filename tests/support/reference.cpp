@@ -56,7 +56,8 @@ double combine(tile::Reduction kind, double a, double b) {
 double initial(tile::Reduction kind) {
   using tile::Reduction;
   switch (kind) {
-    case Reduction::Prod: case Reduction::All: return 1;
+    case Reduction::Prod:
+    case Reduction::All: return 1;
     case Reduction::Min: return HUGE_VAL;
     case Reduction::Max: return -HUGE_VAL;
     default: return 0;
@@ -114,7 +115,10 @@ class Interpreter {
 
   Values view(const Node& node) const {
     const auto layout = static_cast<const ViewOp&>(node.op()).apply(Layout::dense(node.input(0).shape()));
-    if (!layout) throw Error({.op = "reference", .got = "a view that refuses a dense layout: " + std::string(node.op().name()), .expected = "one that takes it"});
+    if (!layout)
+      throw Error({.op = "reference",
+                   .got = "a view that refuses a dense layout: " + std::string(node.op().name()),
+                   .expected = "one that takes it"});
     Values out;
     for (auto offset : offsets_of(*layout)) out.push_back(input(node, 0)[static_cast<std::size_t>(offset)]);
     return out;
