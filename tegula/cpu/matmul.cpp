@@ -1,6 +1,7 @@
 // Matrix products of the CPU: small ones and f64 by our own gemm, large f32 ones by oneDNN, halves by widening.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tegula/core/error.h"
@@ -167,9 +168,16 @@ class MatmulCall : public runtime::Call {
       : dtype_(d.dtype), bias_(d.bias), activation_(d.activation), product_(normalize(d)), most_threads_(library_threads()) {
     onednn_ = dtype_ != f64 && prefers_onednn(product_);
     const std::size_t element = dtype_ == f64 ? 8 : 4;
-    gemm_bytes_ = onednn_ ? 0 : gemm_scratch_bytes(product_.m, product_.n, product_.k, element);
+    if (dtype_ == bf16 && onednn_) {
+      const auto matrix = [](const Matrix& m) { return OneDnnMatrix{m.row, m.column}; };
+      bf16_ = Bf16Product::make(product_.m, product_.n, product_.k, matrix(product_.a), matrix(product_.b));
+    }
+    gemm_bytes_ = bf16_ ? bf16_->scratch_bytes() : onednn_ ? 0 : gemm_scratch_bytes(product_.m, product_.n, product_.k, element);
     // Widened copies of one A, B and C, and of the bias.
-    if (is_half(dtype_)) widened_bytes_ = align(4 * (a_elements() + b_elements() + c_elements() + (bias_ ? product_.m + product_.n : 0)) + 4 * 64);
+    if (is_half(dtype_)) {
+      const std::int64_t operands = bf16_ ? 0 : a_elements() + b_elements();
+      widened_bytes_ = align(4 * (operands + c_elements() + (bias_ ? product_.m + product_.n : 0)) + 4 * 64);
+    }
   }
 
   std::size_t scratch_bytes() const override { return static_cast<std::size_t>(most_threads_) * (gemm_bytes_ + widened_bytes_); }
@@ -183,7 +191,7 @@ class MatmulCall : public runtime::Call {
   }
 
   std::string describe() const override {
-    std::string text = std::string(onednn_ ? "oneDNN sgemm " : "gemm ") + std::string(name(dtype_)) + " ";
+    std::string text = (bf16_ ? "oneDNN " + bf16_->implementation() + " " : std::string(onednn_ ? "oneDNN sgemm " : "gemm ")) + std::string(name(dtype_)) + " ";
     if (product_.batch() != 1) text += std::to_string(product_.batch()) + " of ";
     return text + std::to_string(product_.m) + "x" + std::to_string(product_.n) + "x" + std::to_string(product_.k);
   }
@@ -253,19 +261,31 @@ class MatmulCall : public runtime::Call {
     const auto* a = static_cast<const std::uint16_t*>(buffers[p.transposed ? 1 : 0]) + p.a_offset[i];
     const auto* b = static_cast<const std::uint16_t*>(buffers[p.transposed ? 0 : 1]) + p.b_offset[i];
     auto* c = static_cast<std::uint16_t*>(buffers[bias_ ? 3 : 2]) + p.c_offset[i];
-    float* wide_a = reinterpret_cast<float*>(scratch);
-    float* wide_b = wide_a + align(a_elements() * 4) / 4;
-    float* wide_c = wide_b + align(b_elements() * 4) / 4;
-    float* wide_bias = wide_c + align(c_elements() * 4) / 4;
-    widen_matrix(a, p.a, p.m, p.k, wide_a, threads);
-    widen_matrix(b, p.b, p.k, p.n, wide_b, threads);
-    if (bias_) widen(dtype_, buffers[2], wide_bias, p.transposed ? p.m : p.n);
     const std::int64_t c_row = p.c.row;
     p.c = {p.n, 1};
-    multiply(p, operands<float>(wide_a, wide_b, bias_ ? wide_bias : nullptr, wide_c), scratch + widened_bytes_, threads);
+    float* wide_c = reinterpret_cast<float*>(scratch);
+    float* wide_bias = wide_c + align(c_elements() * 4) / 4;
+    float* wide_a = wide_bias + (bias_ ? align((p.transposed ? p.m : p.n) * 4) / 4 : 0);
+    float* wide_b = wide_a + align(a_elements() * 4) / 4;
+    char* rest = scratch + widened_bytes_;
+    if (bias_) widen(dtype_, buffers[2], wide_bias, p.transposed ? p.m : p.n);
+    Operands<float> o = operands<float>(wide_a, wide_b, bias_ ? wide_bias : nullptr, wide_c);
+    const Epilogue<float> epilogue = std::exchange(o.epilogue, {});
+    if (bf16_) {
+      bf16_->run(a, b, wide_c, rest, threads);
+    } else {
+      widen_matrix(a, p.a, p.m, p.k, wide_a, threads);
+      widen_matrix(b, p.b, p.k, p.n, wide_b, threads);
+      multiply(p, o, rest, threads);
+    }
     parallel(threads, [&](int thread, int count) {
       const Range rows = share(p.m, thread, count);
-      for (std::int64_t row = rows.begin; row < rows.end; ++row) narrow(dtype_, wide_c + row * p.n, c + row * c_row, p.n);
+      for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+        Epilogue<float> own = epilogue;
+        if (own.row_bias) own.row_bias += row;
+        if (!own.empty()) apply_epilogue(own, wide_c + row * p.n, 1, p.n, p.n);
+        narrow(dtype_, wide_c + row * p.n, c + row * c_row, p.n);
+      }
     });
   }
 
@@ -288,6 +308,7 @@ class MatmulCall : public runtime::Call {
   Product product_;
   int most_threads_;
   bool onednn_ = false;
+  std::unique_ptr<Bf16Product> bf16_;
   std::size_t gemm_bytes_ = 0, widened_bytes_ = 0;  // per thread
 };
 

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 
 namespace tegula::cpu {
 
@@ -20,5 +22,28 @@ struct Sgemm {
   std::int64_t c_stride = 0;
 };
 void sgemm(const Sgemm& product);
+
+/// A matrix in memory: element (i, j) at i*row + j*column, one of the two being 1.
+struct OneDnnMatrix {
+  std::int64_t row = 0, column = 1;
+};
+
+/// C (M, N), dense f32, = A · B in bf16, for processors with bf16 arithmetic.
+class Bf16Product {
+ public:
+  /// Nothing where oneDNN has no fast implementation.
+  static std::unique_ptr<Bf16Product> make(std::int64_t m, std::int64_t n, std::int64_t k, const OneDnnMatrix& a, const OneDnnMatrix& b);
+  ~Bf16Product();
+
+  std::size_t scratch_bytes() const;
+  std::string implementation() const;
+  /// May be called from several threads at once, each with its own scratch.
+  void run(const void* a, const void* b, float* c, void* scratch, int threads) const;
+
+ private:
+  struct Primitive;
+  explicit Bf16Product(std::unique_ptr<Primitive> primitive);
+  std::unique_ptr<Primitive> primitive_;
+};
 
 }  // namespace tegula::cpu
