@@ -38,7 +38,8 @@ class ConvolutionOp final : public LibraryOp {
   std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override {
     const Tensor a(result.inputs()[0]), b(result.inputs()[1]);
     const auto with = [&](ConvolutionPass pass, const Tensor& first, const Tensor& second, const Tensor& like) {
-      return make_node(Ref<const Op>(new ConvolutionOp(pass, window_, groups_)), {first, second}, like.shape(), like.dtype(), result.origin().where);
+      return make_node(Ref<const Op>(new ConvolutionOp(pass, window_, groups_)), {first, second}, like.shape(), like.dtype(),
+                       result.origin().where);
     };
     std::vector<Tensor> out(2);
     switch (pass_) {
@@ -81,10 +82,12 @@ class ConvolutionOp final : public LibraryOp {
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
     const Shape& weight = pass_ == ConvolutionPass::BackwardWeight ? output : inputs[1];
     const Shape& y = pass_ == ConvolutionPass::Forward ? output : inputs[pass_ == ConvolutionPass::BackwardData ? 0 : 1];
-    return 2.0 * static_cast<double>(numel(y)) * static_cast<double>(numel(weight)) / static_cast<double>(std::max<std::int64_t>(weight[0], 1));
+    return 2.0 * static_cast<double>(numel(y)) * static_cast<double>(numel(weight)) /
+           static_cast<double>(std::max<std::int64_t>(weight[0], 1));
   }
 
-  void reference(std::span<const std::span<const double>> in, std::span<const Shape> shapes, std::span<double> result, const Shape& shape) const override {
+  void reference(std::span<const std::span<const double>> in, std::span<const Shape> shapes, std::span<double> result,
+                 const Shape& shape) const override {
     const Shape& x = pass_ == ConvolutionPass::BackwardData ? shape : shapes[0];
     const Shape& w = pass_ == ConvolutionPass::BackwardWeight ? shape : shapes[1];
     const Shape& y = pass_ == ConvolutionPass::Forward ? shape : shapes[pass_ == ConvolutionPass::BackwardData ? 0 : 1];
@@ -100,8 +103,13 @@ class ConvolutionOp final : public LibraryOp {
 
  private:
   runtime::Convolution describe(const Layout& first, const Layout& second, const Layout& output, DType dtype) const {
-    runtime::Convolution d{.pass = pass_, .dtype = dtype, .stride = window_.stride, .dilation = window_.dilation, .pad_low = window_.low,
-                           .pad_high = window_.high, .groups = groups_};
+    runtime::Convolution d{.pass = pass_,
+                           .dtype = dtype,
+                           .stride = window_.stride,
+                           .dilation = window_.dilation,
+                           .pad_low = window_.low,
+                           .pad_high = window_.high,
+                           .groups = groups_};
     switch (pass_) {
       case ConvolutionPass::Forward: d.input = settle(first), d.weight = settle(second), d.output = settle(output); break;
       case ConvolutionPass::BackwardData: d.output = settle(first), d.weight = settle(second), d.input = settle(output); break;
@@ -147,8 +155,8 @@ class ConvolutionOp final : public LibraryOp {
   std::int64_t groups_;
 };
 
-Tensor convolution_node(ConvolutionPass pass, const Window& window, std::int64_t groups, const Tensor& a, const Tensor& b, const Shape& shape,
-                        const std::source_location& where) {
+Tensor convolution_node(ConvolutionPass pass, const Window& window, std::int64_t groups, const Tensor& a, const Tensor& b,
+                        const Shape& shape, const std::source_location& where) {
   return make_node(Ref<const Op>(new ConvolutionOp(pass, window, groups)), {a, b}, shape, a.dtype(), where);
 }
 
@@ -157,8 +165,11 @@ struct Operands {
   bool batched;
 };
 
-[[noreturn]] void refuse(std::string_view op, const Tensor& x, const Tensor& weight, std::string expected, const std::source_location& where) {
-  throw Error({.op = std::string(op), .got = "shapes " + to_string(x.shape()) + " and " + to_string(weight.shape()), .expected = std::move(expected),
+[[noreturn]] void refuse(std::string_view op, const Tensor& x, const Tensor& weight, std::string expected,
+                         const std::source_location& where) {
+  throw Error({.op = std::string(op),
+               .got = "shapes " + to_string(x.shape()) + " and " + to_string(weight.shape()),
+               .expected = std::move(expected),
                .where = origin_at(where).where});
 }
 
@@ -166,8 +177,11 @@ Operands operands(std::string_view op, int axes, const Arg& input, const Arg& ma
   Tensor x = input.tensor(op), weight = matrix.tensor(op);
   const DType dtype = promote(x.dtype(), weight.dtype());
   if (!is_float(dtype)) {
-    throw Error({.op = std::string(op), .got = "dtypes " + std::string(name(x.dtype())) + " and " + std::string(name(weight.dtype())),
-                 .expected = "float tensors", .advice = "cast(x, f32)", .where = origin_at(input.loc).where});
+    throw Error({.op = std::string(op),
+                 .got = "dtypes " + std::string(name(x.dtype())) + " and " + std::string(name(weight.dtype())),
+                 .expected = "float tensors",
+                 .advice = "cast(x, f32)",
+                 .where = origin_at(input.loc).where});
   }
   x = graph::cast(x, dtype, input.loc);
   weight = graph::cast(weight, dtype, input.loc);
@@ -181,7 +195,8 @@ Operands operands(std::string_view op, int axes, const Arg& input, const Arg& ma
 Tensor with_bias(std::string_view op, Tensor y, const Arg* bias, const std::source_location& where) {
   if (!bias) return y;
   const Tensor b = graph::cast(bias->tensor(op), y.dtype(), where);
-  if (b.shape() != Shape{y.shape()[1]}) refuse(op, y, b, "a bias with one element for each of the " + std::to_string(y.shape()[1]) + " output channels", where);
+  if (b.shape() != Shape{y.shape()[1]})
+    refuse(op, y, b, "a bias with one element for each of the " + std::to_string(y.shape()[1]) + " output channels", where);
   Shape shape = Dims::filled(y.rank() - 1, 1);
   shape[0] = b.numel();
   return y + graph::reshape(b, shape, where);
@@ -193,32 +208,43 @@ Tensor convolve(std::string_view op, int axes, const Arg& input, const Arg& matr
   auto [x, weight, batched] = operands(op, axes, input, matrix);
   const std::int64_t groups = options.groups;
   if (groups < 1 || x.shape()[1] != weight.shape()[1] * groups || weight.shape()[0] % groups != 0) {
-    refuse(op, x, weight, "weight (O, I/groups, …) with I = " + std::to_string(x.shape()[1]) + " input channels and O divisible by groups = " +
-           std::to_string(groups), where);
+    refuse(op, x, weight,
+           "weight (O, I/groups, …) with I = " + std::to_string(x.shape()[1]) +
+               " input channels and O divisible by groups = " + std::to_string(groups),
+           where);
   }
-  const Window window = make_window(spatial(x.shape()), spatial(weight.shape()), options.stride, options.padding, options.dilation, op, where);
+  const Window window =
+      make_window(spatial(x.shape()), spatial(weight.shape()), options.stride, options.padding, options.dilation, op, where);
   Shape shape{x.shape()[0], weight.shape()[0]};
   for (int i = 0; i < axes; ++i) shape.push_back(window.output(i, x.shape()[i + 2]));
   if (numel(spatial(shape)) == 0 || numel(weight.shape()) == 0) {
-    refuse(op, x, weight, "a window that is not empty and not larger than the padded input (padding " + to_string(window.low) + " and " +
-           to_string(window.high) + ", dilation " + to_string(window.dilation) + ")", where);
+    refuse(op, x, weight,
+           "a window that is not empty and not larger than the padded input (padding " + to_string(window.low) + " and " +
+               to_string(window.high) + ", dilation " + to_string(window.dilation) + ")",
+           where);
   }
   const Tensor y = with_bias(op, convolution_node(ConvolutionPass::Forward, window, groups, x, weight, shape, where), bias, where);
   return batched ? y : without_batch(y, where);
 }
 
-Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias, const ConvolutionTransposeOptions& options) {
+Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias,
+                           const ConvolutionTransposeOptions& options) {
   const In frame(op, input.loc);
   const auto& where = input.loc;
   auto [x, weight, batched] = operands(op, axes, input, matrix);
   const std::int64_t groups = options.groups;
   if (groups < 1 || x.shape()[1] != weight.shape()[0] || weight.shape()[0] % groups != 0) {
-    refuse(op, x, weight, "weight (I, O/groups, …) with I = " + std::to_string(x.shape()[1]) + " input channels, divisible by groups = " +
-           std::to_string(groups), where);
+    refuse(op, x, weight,
+           "weight (I, O/groups, …) with I = " + std::to_string(x.shape()[1]) +
+               " input channels, divisible by groups = " + std::to_string(groups),
+           where);
   }
   if (options.padding.rule() == PaddingRule::Same) {
-    throw Error({.op = std::string(op), .got = "padding Same", .expected = "explicit padding or Valid",
-                 .advice = "padding and output_padding choose among the output sizes that a stride allows", .where = origin_at(where).where});
+    throw Error({.op = std::string(op),
+                 .got = "padding Same",
+                 .expected = "explicit padding or Valid",
+                 .advice = "padding and output_padding choose among the output sizes that a stride allows",
+                 .where = origin_at(where).where});
   }
   const Dims size = spatial(weight.shape());
   const Window window = make_window(spatial(x.shape()), size, options.stride, options.padding, options.dilation, op, where);
@@ -226,12 +252,16 @@ Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, cons
   Shape shape{x.shape()[0], weight.shape()[1] * groups};
   for (int i = 0; i < axes; ++i) {
     if (extra[i] >= std::max(window.stride[i], window.dilation[i])) {
-      throw Error({.op = std::string(op), .got = "output_padding " + to_string(extra),
+      throw Error({.op = std::string(op),
+                   .got = "output_padding " + to_string(extra),
                    .expected = "less than the stride " + to_string(window.stride) + " or the dilation " + to_string(window.dilation),
                    .where = origin_at(where).where});
     }
-    const std::int64_t length = (x.shape()[i + 2] - 1) * window.stride[i] - window.low[i] - window.high[i] + window.dilation[i] * (size[i] - 1) + extra[i] + 1;
-    if (length < 1) refuse(op, x, weight, "an output that is not empty (padding " + to_string(window.low) + " and " + to_string(window.high) + ")", where);
+    const std::int64_t length =
+        (x.shape()[i + 2] - 1) * window.stride[i] - window.low[i] - window.high[i] + window.dilation[i] * (size[i] - 1) + extra[i] + 1;
+    if (length < 1)
+      refuse(op, x, weight, "an output that is not empty (padding " + to_string(window.low) + " and " + to_string(window.high) + ")",
+             where);
     shape.push_back(length);
   }
   const Tensor y = with_bias(op, convolution_node(ConvolutionPass::BackwardData, window, groups, x, weight, shape, where), bias, where);
@@ -271,25 +301,46 @@ std::vector<OpCase> convolution_cases() {
   const auto conv = [](Tensor (*function)(Arg, Arg, Arg, const ConvolutionOptions&), const ConvolutionOptions& options) {
     return [=](const std::vector<Tensor>& x) { return function(x[0], x[1], x[2], options); };
   };
-  const auto transposed = [](Tensor (*function)(Arg, Arg, Arg, const ConvolutionTransposeOptions&), const ConvolutionTransposeOptions& options) {
+  const auto transposed = [](Tensor (*function)(Arg, Arg, Arg, const ConvolutionTransposeOptions&),
+                             const ConvolutionTransposeOptions& options) {
     return [=](const std::vector<Tensor>& x) { return function(x[0], x[1], x[2], options); };
   };
   std::vector<OpCase> cases{
-      {.op = "conv1d", .function = conv(conv1d, {.padding = 1}), .inputs = {{{2, 3, 9}}, {{4, 3, 3}}, {{4}}}, .more_shapes = {{{3, 9}, {4, 3, 3}, {4}}}},
-      {.op = "conv1d", .function = conv(conv1d, {.stride = 2, .padding = Same, .dilation = 2}), .inputs = {{{1, 2, 8}}, {{2, 2, 3}}, {{2}}}},
-      {.op = "conv2d", .function = conv(conv2d, {}), .inputs = {{{2, 3, 5, 7}}, {{4, 3, 3, 2}}, {{4}}},
-       .more_shapes = {{{3, 5, 7}, {4, 3, 3, 2}, {4}}, {{1, 1, 1, 1}, {1, 1, 1, 1}, {1}}, {{2, 17, 6, 5}, {19, 17, 1, 1}, {19}}, {{0, 3, 5, 7}, {4, 3, 3, 2}, {4}}}},
-      {.op = "conv2d", .function = conv(conv2d, {.stride = {2, 1}, .padding = Padding::sides({1, 0}, {2, 1}), .dilation = {1, 2}}),
+      {.op = "conv1d",
+       .function = conv(conv1d, {.padding = 1}),
+       .inputs = {{{2, 3, 9}}, {{4, 3, 3}}, {{4}}},
+       .more_shapes = {{{3, 9}, {4, 3, 3}, {4}}}},
+      {.op = "conv1d",
+       .function = conv(conv1d, {.stride = 2, .padding = Same, .dilation = 2}),
+       .inputs = {{{1, 2, 8}}, {{2, 2, 3}}, {{2}}}},
+      {.op = "conv2d",
+       .function = conv(conv2d, {}),
+       .inputs = {{{2, 3, 5, 7}}, {{4, 3, 3, 2}}, {{4}}},
+       .more_shapes = {{{3, 5, 7}, {4, 3, 3, 2}, {4}},
+                       {{1, 1, 1, 1}, {1, 1, 1, 1}, {1}},
+                       {{2, 17, 6, 5}, {19, 17, 1, 1}, {19}},
+                       {{0, 3, 5, 7}, {4, 3, 3, 2}, {4}}}},
+      {.op = "conv2d",
+       .function = conv(conv2d, {.stride = {2, 1}, .padding = Padding::sides({1, 0}, {2, 1}), .dilation = {1, 2}}),
        .inputs = {{{2, 3, 6, 7}}, {{2, 3, 3, 2}}, {{2}}}},
-      {.op = "conv2d", .function = conv(conv2d, {.stride = 2, .padding = Same, .groups = 2}), .inputs = {{{2, 4, 7, 6}}, {{6, 2, 3, 3}}, {{6}}}},
+      {.op = "conv2d",
+       .function = conv(conv2d, {.stride = 2, .padding = Same, .groups = 2}),
+       .inputs = {{{2, 4, 7, 6}}, {{6, 2, 3, 3}}, {{6}}}},
       {.op = "conv2d", .function = conv(conv2d, {.padding = 1, .groups = 4}), .inputs = {{{1, 4, 5, 5}}, {{4, 1, 3, 3}}, {{4}}}},
-      {.op = "conv3d", .function = conv(conv3d, {.stride = {1, 2, 1}, .padding = {1, 0, 1}}), .inputs = {{{1, 2, 3, 5, 4}}, {{3, 2, 2, 3, 3}}, {{3}}}},
-      {.op = "conv_transpose1d", .function = transposed(conv_transpose1d, {.stride = 2, .padding = 1, .output_padding = 1}),
-       .inputs = {{{2, 3, 5}}, {{3, 4, 3}}, {{4}}}, .more_shapes = {{{3, 5}, {3, 4, 3}, {4}}}},
-      {.op = "conv_transpose2d", .function = transposed(conv_transpose2d, {.stride = {2, 1}, .groups = 2, .dilation = {1, 2}}),
+      {.op = "conv3d",
+       .function = conv(conv3d, {.stride = {1, 2, 1}, .padding = {1, 0, 1}}),
+       .inputs = {{{1, 2, 3, 5, 4}}, {{3, 2, 2, 3, 3}}, {{3}}}},
+      {.op = "conv_transpose1d",
+       .function = transposed(conv_transpose1d, {.stride = 2, .padding = 1, .output_padding = 1}),
+       .inputs = {{{2, 3, 5}}, {{3, 4, 3}}, {{4}}},
+       .more_shapes = {{{3, 5}, {3, 4, 3}, {4}}}},
+      {.op = "conv_transpose2d",
+       .function = transposed(conv_transpose2d, {.stride = {2, 1}, .groups = 2, .dilation = {1, 2}}),
        .inputs = {{{1, 4, 3, 4}}, {{4, 3, 3, 2}}, {{6}}}},
       {.op = "conv_transpose2d", .function = transposed(conv_transpose2d, {}), .inputs = {{{2, 3, 4, 4}}, {{3, 2, 3, 3}}, {{2}}}},
-      {.op = "conv_transpose3d", .function = transposed(conv_transpose3d, {.stride = 2}), .inputs = {{{1, 2, 2, 3, 2}}, {{2, 2, 2, 2, 3}}, {{2}}}},
+      {.op = "conv_transpose3d",
+       .function = transposed(conv_transpose3d, {.stride = 2}),
+       .inputs = {{{1, 2, 2, 3, 2}}, {{2, 2, 2, 2, 3}}, {{2}}}},
   };
   for (OpCase& one : cases) one.tolerance = kSums;
   return cases;

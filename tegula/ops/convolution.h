@@ -26,7 +26,7 @@ Tensor conv3d(Arg x, Arg weight, Arg bias, const ConvolutionOptions& options = {
 
 struct ConvolutionTransposeOptions {
   PerAxis stride = 1;
-  Padding padding = 0;         // explicit, or Valid
+  Padding padding = 0;  // explicit, or Valid
   PerAxis output_padding = 0;  // elements added at the end of the output, fewer than the stride (or the dilation)
   std::int64_t groups = 1;
   PerAxis dilation = 1;

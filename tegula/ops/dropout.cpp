@@ -50,9 +50,28 @@ Tensor alpha_dropout(Arg arg, double p, Generator* generator) {
 std::vector<OpCase> dropout_cases() {
   // A generator of its own for every call, so that finite differences see the same zeros.
   return {
-      {.op = "dropout", .function = [](const auto& x) { Generator g(3); return dropout(x[0], 0.3, &g); }, .inputs = {{{7, 33}}}, .more_shapes = {{{0, 3}}}},
-      {.op = "dropout_channels", .function = [](const auto& x) { Generator g(3); return dropout_channels(x[0], 0.3, &g); }, .inputs = {{{4, 5, 3}}}},
-      {.op = "alpha_dropout", .function = [](const auto& x) { Generator g(3); return alpha_dropout(x[0], 0.3, &g); }, .inputs = {{{7, 33}}}},
+      {.op = "dropout",
+       .function =
+           [](const auto& x) {
+             Generator g(3);
+             return dropout(x[0], 0.3, &g);
+           },
+       .inputs = {{{7, 33}}},
+       .more_shapes = {{{0, 3}}}},
+      {.op = "dropout_channels",
+       .function =
+           [](const auto& x) {
+             Generator g(3);
+             return dropout_channels(x[0], 0.3, &g);
+           },
+       .inputs = {{{4, 5, 3}}}},
+      {.op = "alpha_dropout",
+       .function =
+           [](const auto& x) {
+             Generator g(3);
+             return alpha_dropout(x[0], 0.3, &g);
+           },
+       .inputs = {{{7, 33}}}},
   };
 }
 

@@ -27,7 +27,9 @@ Tensor embedding(Arg indices, Arg weight, std::int64_t padding_index) {
 
 std::vector<OpCase> embedding_cases() {
   return {
-      {.op = "embedding", .function = [](const auto& x) { return embedding(x[1], x[0]); }, .inputs = {{{5, 3}}, {{2, 4}, -5, 4, DType::i64}}},
+      {.op = "embedding",
+       .function = [](const auto& x) { return embedding(x[1], x[0]); },
+       .inputs = {{{5, 3}}, {{2, 4}, -5, 4, DType::i64}}},
       {.op = "embedding", .function = [](const auto& x) { return embedding(x[1], x[0]); }, .inputs = {{{5, 3}}, {{7}, 0, 4, DType::i32}}},
   };
 }

@@ -31,8 +31,9 @@ class CheckLabelsOp final : public ElementwiseOp {
     return text;
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
-    return {make_node(Ref<const Op>(new CheckLabelsOp(op_, classes_)), {dy, Tensor(y.inputs()[1]), Tensor(y.inputs()[0])}, dy.shape(), dy.dtype(),
-                      y.origin().where), Tensor(), Tensor()};
+    return {make_node(Ref<const Op>(new CheckLabelsOp(op_, classes_)), {dy, Tensor(y.inputs()[1]), Tensor(y.inputs()[0])}, dy.shape(),
+                      dy.dtype(), y.origin().where),
+            Tensor(), Tensor()};
   }
 
  private:

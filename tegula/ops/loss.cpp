@@ -1,5 +1,6 @@
 // Losses of numbers against numbers. Those of classes are in loss_classes.cpp.
 
+#include "tegula/ops/loss.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/activation.h"
@@ -7,7 +8,6 @@
 #include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/logic.h"
-#include "tegula/ops/loss.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/ops/wide.h"
@@ -32,11 +32,14 @@ struct Pair {
 Pair pair_of(std::string_view op, const Arg& input, const Arg& target) {
   const Tensor x = ops::float_tensor(op, input), t = target.tensor(op);
   if (!broadcast(x.shape(), t.shape())) {
-    throw Error({.op = std::string(op), .got = "input of shape " + to_string(x.shape()) + " and target of shape " + to_string(t.shape()),
-                 .expected = "shapes that broadcast", .where = origin_at(input.loc).where});
+    throw Error({.op = std::string(op),
+                 .got = "input of shape " + to_string(x.shape()) + " and target of shape " + to_string(t.shape()),
+                 .expected = "shapes that broadcast",
+                 .where = origin_at(input.loc).where});
   }
   const Tensor wide = ops::widen(x);
-  return {wide, is_float(t.dtype()) ? ops::widen(t) : graph::cast(t, wide.dtype(), input.loc), is_float(t.dtype()) ? promote(x.dtype(), t.dtype()) : x.dtype()};
+  return {wide, is_float(t.dtype()) ? ops::widen(t) : graph::cast(t, wide.dtype(), input.loc),
+          is_float(t.dtype()) ? promote(x.dtype(), t.dtype()) : x.dtype()};
 }
 
 Tensor finish(const Tensor& x, LossReduction reduction, DType dtype) { return ops::narrow(reduced(x, reduction), dtype); }
@@ -82,7 +85,8 @@ Tensor smooth_l1_loss(Arg input, Arg target, const SmoothL1Options& options) {
 Tensor binary_cross_entropy(Arg input, Arg target, const BinaryCrossEntropyOptions& options) {
   const In frame("binary_cross_entropy", input.loc);
   const Pair p = pair_of("binary_cross_entropy", input, target);
-  if (options.pos_weight.defined()) ops::refuse("binary_cross_entropy", "a pos_weight", "none", input.loc, "binary_cross_entropy_with_logits takes one");
+  if (options.pos_weight.defined())
+    ops::refuse("binary_cross_entropy", "a pos_weight", "none", input.loc, "binary_cross_entropy_with_logits takes one");
   constexpr double kLeast = -100;
   Tensor loss = -(p.target * clamp_min(log(p.input), kLeast) + (1.0 - p.target) * clamp_min(log1p(-p.input), kLeast));
   if (options.weight.defined()) loss = loss * options.weight;
@@ -149,23 +153,41 @@ std::vector<OpCase> loss_cases() {
   std::vector<OpCase> cases;
   const auto add = [&](std::string op, auto loss, const CaseInput& input, const CaseInput& target) {
     for (const LossReduction reduction : {LossReduction::None, LossReduction::Sum, LossReduction::Mean}) {
-      cases.push_back({.op = op, .function = [=](const auto& x) { return loss(x, reduction); }, .inputs = {input, target}, .tolerance = 64});
+      cases.push_back(
+          {.op = op, .function = [=](const auto& x) { return loss(x, reduction); }, .inputs = {input, target}, .tolerance = 64});
     }
   };
   add("mse_loss", [](const auto& x, LossReduction r) { return mse_loss(x[0], x[1], {r}); }, real, real);
   add("l1_loss", [](const auto& x, LossReduction r) { return l1_loss(x[0], x[1], {r}); }, real, {{7}, 2.5, 3});
   add("huber_loss", [](const auto& x, LossReduction r) { return huber_loss(x[0], x[1], {.delta = 0.7, .reduction = r}); }, real, real);
-  add("smooth_l1_loss", [](const auto& x, LossReduction r) { return smooth_l1_loss(x[0], x[1], {.beta = 0.7, .reduction = r}); }, real, real);
-  add("binary_cross_entropy", [](const auto& x, LossReduction r) { return binary_cross_entropy(x[0], x[1], {.reduction = r}); }, share, share);
-  add("bce_with_logits", [](const auto& x, LossReduction r) { return binary_cross_entropy_with_logits(x[0], x[1], {.reduction = r}); }, real, share);
-  cases.push_back({.op = "bce_with_logits", .function = [](const auto& x) {
-    return binary_cross_entropy_with_logits(x[0], x[1], {.weight = x[2], .pos_weight = x[2]}); }, .inputs = {real, share, {{7}, 0.5, 2}}, .tolerance = 64});
+  add(
+      "smooth_l1_loss", [](const auto& x, LossReduction r) { return smooth_l1_loss(x[0], x[1], {.beta = 0.7, .reduction = r}); }, real,
+      real);
+  add(
+      "binary_cross_entropy", [](const auto& x, LossReduction r) { return binary_cross_entropy(x[0], x[1], {.reduction = r}); }, share,
+      share);
+  add(
+      "bce_with_logits", [](const auto& x, LossReduction r) { return binary_cross_entropy_with_logits(x[0], x[1], {.reduction = r}); },
+      real, share);
+  cases.push_back(
+      {.op = "bce_with_logits",
+       .function = [](const auto& x) { return binary_cross_entropy_with_logits(x[0], x[1], {.weight = x[2], .pos_weight = x[2]}); },
+       .inputs = {real, share, {{7}, 0.5, 2}},
+       .tolerance = 64});
   add("kl_div", [](const auto& x, LossReduction r) { return kl_div(x[0], x[1], {.reduction = r}); }, real, share);
-  cases.push_back({.op = "kl_div", .function = [](const auto& x) { return kl_div(x[0], x[1], {.log_target = true, .batch_mean = true}); }, .inputs = {real, real}, .tolerance = 64});
+  cases.push_back({.op = "kl_div",
+                   .function = [](const auto& x) { return kl_div(x[0], x[1], {.log_target = true, .batch_mean = true}); },
+                   .inputs = {real, real},
+                   .tolerance = 64});
   add("hinge_loss", [](const auto& x, LossReduction r) { return hinge_loss(x[0], x[1], {r}); }, real, sign);
-  cases.push_back({.op = "cosine_embedding_loss", .function = [](const auto& x) { return cosine_embedding_loss(x[0], x[1], x[2] * 2 - 1, {.margin = 0.1}); },
-                   .inputs = {real, real, {{5}, 0, 1, DType::i64}}, .tolerance = 64});
-  cases.push_back({.op = "triplet_margin_loss", .function = [](const auto& x) { return triplet_margin_loss(x[0], x[1], x[2]); }, .inputs = {real, real, real}, .tolerance = 64});
+  cases.push_back({.op = "cosine_embedding_loss",
+                   .function = [](const auto& x) { return cosine_embedding_loss(x[0], x[1], x[2] * 2 - 1, {.margin = 0.1}); },
+                   .inputs = {real, real, {{5}, 0, 1, DType::i64}},
+                   .tolerance = 64});
+  cases.push_back({.op = "triplet_margin_loss",
+                   .function = [](const auto& x) { return triplet_margin_loss(x[0], x[1], x[2]); },
+                   .inputs = {real, real, real},
+                   .tolerance = 64});
   return cases;
 }
 

@@ -51,7 +51,7 @@ struct NllOptions {
 Tensor nll_loss(Arg log_probabilities, Arg labels, const NllOptions& options = {});
 
 struct BinaryCrossEntropyOptions {
-  Tensor weight = {};      // a factor for each element, broadcast
+  Tensor weight = {};  // a factor for each element, broadcast
   Tensor pos_weight = {};  // bce_with_logits only: a factor for the positive class, broadcast
   LossReduction reduction = LossReduction::Mean;
 };
@@ -62,8 +62,8 @@ Tensor binary_cross_entropy_with_logits(Arg input, Arg target, const BinaryCross
 
 struct KlDivOptions {
   LossReduction reduction = LossReduction::Mean;
-  bool log_target = false;   // the target is given as logarithms
-  bool batch_mean = false;   // divide the sum by the size of axis 0: the divergence as mathematics defines it
+  bool log_target = false;  // the target is given as logarithms
+  bool batch_mean = false;  // divide the sum by the size of axis 0: the divergence as mathematics defines it
 };
 /// Kullback-Leibler divergence of the target from exp(input): t*(log t - input), 0 where t is 0.
 Tensor kl_div(Arg input, Arg target, const KlDivOptions& options = {});

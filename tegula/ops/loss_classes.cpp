@@ -28,10 +28,14 @@ struct Problem {
   Tensor mask() const { return ops::one_hot_mask(labels, scores.shape(), loc); }
 };
 
-[[noreturn]] void refuse(std::string_view op, const Tensor& scores, const Tensor& labels, std::string expected, std::string advice, const std::source_location& loc) {
-  throw Error({.op = std::string(op), .got = "scores " + std::string(name(scores.dtype())) + to_string(scores.shape()) + " and labels " +
-                                             std::string(name(labels.dtype())) + to_string(labels.shape()),
-               .expected = std::move(expected), .advice = std::move(advice), .where = origin_at(loc).where});
+[[noreturn]] void refuse(std::string_view op, const Tensor& scores, const Tensor& labels, std::string expected, std::string advice,
+                         const std::source_location& loc) {
+  throw Error({.op = std::string(op),
+               .got = "scores " + std::string(name(scores.dtype())) + to_string(scores.shape()) + " and labels " +
+                      std::string(name(labels.dtype())) + to_string(labels.shape()),
+               .expected = std::move(expected),
+               .advice = std::move(advice),
+               .where = origin_at(loc).where});
 }
 
 Tensor in_front(const Tensor& x) {
@@ -47,9 +51,11 @@ Problem problem_of(std::string_view op, const Arg& arg, const Arg& label_arg, st
   if (given.rank() == 0) refuse(op, given, labels, "scores (C), (N, C) or (N, C, d…)", "", arg.loc);
   expected.erase(given.rank() == 1 ? 0 : 1);
   if (!is_integer(labels.dtype())) {
-    refuse(op, given, labels, "labels of an integer dtype and shape " + to_string(expected), "cast(labels, i64); class probabilities have the shape of the scores", arg.loc);
+    refuse(op, given, labels, "labels of an integer dtype and shape " + to_string(expected),
+           "cast(labels, i64); class probabilities have the shape of the scores", arg.loc);
   }
-  if (labels.shape() != expected) refuse(op, given, labels, "labels of shape " + to_string(expected), "axis 1 of the scores counts the classes", arg.loc);
+  if (labels.shape() != expected)
+    refuse(op, given, labels, "labels of shape " + to_string(expected), "axis 1 of the scores counts the classes", arg.loc);
   labels = graph::cast(labels, DType::i64, arg.loc);
   const bool single = given.rank() == 1;
   Tensor scores = ops::widen(given);
@@ -101,14 +107,16 @@ Tensor against_probabilities(const Arg& arg, const Tensor& given, const Tensor& 
   if (options.label_smoothing > 0) t = t * (1 - options.label_smoothing) + options.label_smoothing / classes;
   Tensor terms = -t * log_softmax(ops::widen(given), axis);
   if (options.weight.defined()) {
-    const Problem p{"cross_entropy", arg.loc, axis == 0 ? in_front(terms) : terms, Tensor(), {given.shape()[axis], {}}, axis == 0, given.dtype()};
+    const Problem p{"cross_entropy", arg.loc,      axis == 0 ? in_front(terms) : terms, Tensor(), {given.shape()[axis], {}},
+                    axis == 0,       given.dtype()};
     const Tensor weight = class_weights(p, options.weight);
     terms = terms * weight;
   }
   const Tensor losses = sum(terms, axis);
   if (options.reduction == LossReduction::None) return ops::narrow(losses, given.dtype());
   const Tensor total = sum(losses);
-  return ops::narrow(options.reduction == LossReduction::Sum ? total : total / (static_cast<double>(given.numel()) / classes), given.dtype());
+  return ops::narrow(options.reduction == LossReduction::Sum ? total : total / (static_cast<double>(given.numel()) / classes),
+                     given.dtype());
 }
 
 }  // namespace
@@ -118,7 +126,8 @@ Tensor cross_entropy(Arg logits, Arg labels, const CrossEntropyOptions& options)
   const In frame("cross_entropy", logits.loc);
   expect_share("cross_entropy", options.label_smoothing, logits.loc);
   const Tensor given = ops::float_tensor("cross_entropy", logits), target = labels.tensor("cross_entropy");
-  if (is_float(target.dtype()) && target.shape() == given.shape() && given.rank() > 0) return against_probabilities(logits, given, target, options);
+  if (is_float(target.dtype()) && target.shape() == given.shape() && given.rank() > 0)
+    return against_probabilities(logits, given, target, options);
 
   const Problem p = problem_of("cross_entropy", logits, labels, options.ignore_index);
   const Shifted s = shift(p.scores);
@@ -132,8 +141,8 @@ Tensor cross_entropy(Arg logits, Arg labels, const CrossEntropyOptions& options)
   }
   if (options.label_smoothing > 0) {
     const double share = options.label_smoothing / static_cast<double>(p.classes.count);
-    const Tensor even = weight.defined() ? s.log_sum * sum(weight) - sum(s.x * weight, 1)
-                                         : s.log_sum * static_cast<double>(p.classes.count) - sum(s.x, 1);
+    const Tensor even =
+        weight.defined() ? s.log_sum * sum(weight) - sum(s.x * weight, 1) : s.log_sum * static_cast<double>(p.classes.count) - sum(s.x, 1);
     losses = losses * (1 - options.label_smoothing) + even * share;
   }
   return finish(p, losses, factors, options.reduction);
@@ -166,18 +175,34 @@ std::vector<OpCase> class_loss_cases() {
   const std::vector<std::vector<Shape>> shapes{{{7}, {}}, {{2, 7, 3}, {2, 3}}, {{33, 7}, {33}}};
   std::vector<OpCase> cases;
   for (const LossReduction reduction : {LossReduction::None, LossReduction::Sum, LossReduction::Mean}) {
-    cases.push_back({.op = "cross_entropy", .function = [=](const auto& x) { return cross_entropy(x[0], x[1], {.reduction = reduction}); }, .inputs = {scores, labels},
+    cases.push_back({.op = "cross_entropy",
+                     .function = [=](const auto& x) { return cross_entropy(x[0], x[1], {.reduction = reduction}); },
+                     .inputs = {scores, labels},
                      .more_shapes = shapes});
-    cases.push_back({.op = "cross_entropy", .function = [=](const auto& x) {
-      return cross_entropy(x[0], x[1], {.weight = x[2], .ignore_index = 3, .reduction = reduction, .label_smoothing = 0.2}); },
-      .inputs = {scores, {{5}, 0, 6, DType::u8}, weights}});
-    cases.push_back({.op = "cross_entropy", .function = [=](const auto& x) {
-      return cross_entropy(x[0], x[1], {.weight = x[2], .reduction = reduction, .label_smoothing = 0.1}); }, .inputs = {scores, {{5, 7}, 0, 1}, weights}});
-    cases.push_back({.op = "nll_loss", .function = [=](const auto& x) { return nll_loss(x[0], x[1], {.weight = x[2], .ignore_index = 2, .reduction = reduction}); },
-                     .inputs = {scores, labels, weights}});
-    cases.push_back({.op = "multi_margin_loss", .function = [=](const auto& x) { return multi_margin_loss(x[0], x[1], {.reduction = reduction}); }, .inputs = {scores, labels}});
+    cases.push_back({.op = "cross_entropy",
+                     .function =
+                         [=](const auto& x) {
+                           return cross_entropy(x[0], x[1],
+                                                {.weight = x[2], .ignore_index = 3, .reduction = reduction, .label_smoothing = 0.2});
+                         },
+                     .inputs = {scores, {{5}, 0, 6, DType::u8}, weights}});
+    cases.push_back(
+        {.op = "cross_entropy",
+         .function =
+             [=](const auto& x) { return cross_entropy(x[0], x[1], {.weight = x[2], .reduction = reduction, .label_smoothing = 0.1}); },
+         .inputs = {scores, {{5, 7}, 0, 1}, weights}});
+    cases.push_back(
+        {.op = "nll_loss",
+         .function = [=](const auto& x) { return nll_loss(x[0], x[1], {.weight = x[2], .ignore_index = 2, .reduction = reduction}); },
+         .inputs = {scores, labels, weights}});
+    cases.push_back({.op = "multi_margin_loss",
+                     .function = [=](const auto& x) { return multi_margin_loss(x[0], x[1], {.reduction = reduction}); },
+                     .inputs = {scores, labels}});
   }
-  cases.push_back({.op = "nll_loss", .function = [](const auto& x) { return nll_loss(x[0], x[1]); }, .inputs = {scores, labels}, .more_shapes = shapes});
+  cases.push_back({.op = "nll_loss",
+                   .function = [](const auto& x) { return nll_loss(x[0], x[1]); },
+                   .inputs = {scores, labels},
+                   .more_shapes = shapes});
   for (OpCase& one : cases) one.tolerance = 64;
   return cases;
 }

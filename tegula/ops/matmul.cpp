@@ -50,7 +50,11 @@ class MatmulOp final : public LibraryOp {
 
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
                                          Epilogue epilogue) const override {
-    return device.matmul({.dtype = dtype, .a = settled(inputs[0]), .b = settled(inputs[1]), .c = settled(output), .bias = epilogue.bias,
+    return device.matmul({.dtype = dtype,
+                          .a = settled(inputs[0]),
+                          .b = settled(inputs[1]),
+                          .c = settled(output),
+                          .bias = epilogue.bias,
                           .activation = static_cast<runtime::Activation>(epilogue.activation)});
   }
   bool accepts(int, const Layout& layout) const override { return is_matrix(layout); }
@@ -59,7 +63,8 @@ class MatmulOp final : public LibraryOp {
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
     return 2.0 * static_cast<double>(numel(output)) * static_cast<double>(inputs[0].back());
   }
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
     const std::int64_t m = shape[shape.rank() - 2], n = shape.back(), k = shapes[0].back();
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(y.size()); ++i) {
       const std::int64_t batch = i / (m * n), row = i / n % m, column = i % n;
@@ -102,9 +107,13 @@ Tensor integer_product(const Tensor& a, const Tensor& b, const std::source_locat
   return graph::sum(terms, {terms.rank() - 2}, where);
 }
 
-[[noreturn]] void refuse(std::string_view op, const Tensor& a, const Tensor& b, std::string expected, std::string advice, const std::source_location& where) {
-  throw Error({.op = std::string(op), .got = "shapes " + to_string(a.shape()) + " and " + to_string(b.shape()), .expected = std::move(expected),
-               .advice = std::move(advice), .where = origin_at(where).where});
+[[noreturn]] void refuse(std::string_view op, const Tensor& a, const Tensor& b, std::string expected, std::string advice,
+                         const std::source_location& where) {
+  throw Error({.op = std::string(op),
+               .got = "shapes " + to_string(a.shape()) + " and " + to_string(b.shape()),
+               .expected = std::move(expected),
+               .advice = std::move(advice),
+               .where = origin_at(where).where});
 }
 
 struct Operands {
@@ -115,8 +124,11 @@ Operands operands(std::string_view op, const Arg& left, const Arg& right) {
   Tensor a = left.tensor(op), b = right.tensor(op);
   const DType dtype = promote(a.dtype(), b.dtype());
   if (a.dtype() == DType::boolean || b.dtype() == DType::boolean) {
-    throw Error({.op = std::string(op), .got = "dtypes " + std::string(name(a.dtype())) + " and " + std::string(name(b.dtype())),
-                 .expected = "numbers", .advice = "cast the booleans first", .where = origin_at(left.loc).where});
+    throw Error({.op = std::string(op),
+                 .got = "dtypes " + std::string(name(a.dtype())) + " and " + std::string(name(b.dtype())),
+                 .expected = "numbers",
+                 .advice = "cast the booleans first",
+                 .where = origin_at(left.loc).where});
   }
   return {graph::cast(a, dtype, left.loc), graph::cast(b, dtype, left.loc)};
 }
@@ -129,7 +141,8 @@ Tensor multiply(const Tensor& a, const Tensor& b, const std::source_location& wh
 Tensor matrices(std::string_view op, Tensor a, Tensor b, const std::source_location& where) {
   if (a.shape().back() != b.shape()[b.rank() - 2]) {
     const bool twisted = a.shape().back() == b.shape().back();
-    refuse(op, a, b, "the inner sizes (" + std::to_string(a.shape().back()) + " and " + std::to_string(b.shape()[b.rank() - 2]) + ") to be equal",
+    refuse(op, a, b,
+           "the inner sizes (" + std::to_string(a.shape().back()) + " and " + std::to_string(b.shape()[b.rank() - 2]) + ") to be equal",
            twisted ? "transpose the right operand" : "", where);
   }
   if (b.rank() == 2 && a.rank() > 2) {  // one large product instead of many small ones
@@ -249,18 +262,52 @@ std::vector<OpCase> matmul_cases() {
   constexpr double kSums = 64;  // of products: errors add up
   const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
   std::vector<OpCase> cases{
-      {.op = "matmul", .function = product, .inputs = {{{5, 7}}, {{7, 3}}}, .dtypes = kNumbers,
-       .more_shapes = {{{1, 1}, {1, 1}}, {{33, 65}, {65, 17}}, {{7}, {7}}, {{4, 7}, {7}}, {{7}, {7, 4}}, {{2, 3, 4, 5}, {3, 5, 2}}, {{3, 4, 5}, {5, 6}},
-                       {{4, 5}, {3, 5, 2}}, {{2, 1, 4, 5}, {1, 3, 5, 2}}, {{0, 3}, {3, 4}}, {{3, 4}, {4, 0}}},
+      {.op = "matmul",
+       .function = product,
+       .inputs = {{{5, 7}}, {{7, 3}}},
+       .dtypes = kNumbers,
+       .more_shapes = {{{1, 1}, {1, 1}},
+                       {{33, 65}, {65, 17}},
+                       {{7}, {7}},
+                       {{4, 7}, {7}},
+                       {{7}, {7, 4}},
+                       {{2, 3, 4, 5}, {3, 5, 2}},
+                       {{3, 4, 5}, {5, 6}},
+                       {{4, 5}, {3, 5, 2}},
+                       {{2, 1, 4, 5}, {1, 3, 5, 2}},
+                       {{0, 3}, {3, 4}},
+                       {{3, 4}, {4, 0}}},
        .tolerance = kSums},
-      {.op = "linear", .function = [](const auto& x) { return linear(x[0], x[1], x[2]); }, .inputs = {{{5, 7}}, {{3, 7}}, {{3}}}, .dtypes = kNumbers,
-       .more_shapes = {{{7}, {3, 7}, {3}}, {{2, 3, 7}, {4, 7}, {4}}, {{0, 7}, {3, 7}, {3}}}, .tolerance = kSums},
-      {.op = "dot", .function = [](const auto& x) { return dot(x[0], x[1]); }, .inputs = {{{33}}, {{33}}}, .dtypes = kNumbers, .tolerance = kSums},
+      {.op = "linear",
+       .function = [](const auto& x) { return linear(x[0], x[1], x[2]); },
+       .inputs = {{{5, 7}}, {{3, 7}}, {{3}}},
+       .dtypes = kNumbers,
+       .more_shapes = {{{7}, {3, 7}, {3}}, {{2, 3, 7}, {4, 7}, {4}}, {{0, 7}, {3, 7}, {3}}},
+       .tolerance = kSums},
+      {.op = "dot",
+       .function = [](const auto& x) { return dot(x[0], x[1]); },
+       .inputs = {{{33}}, {{33}}},
+       .dtypes = kNumbers,
+       .tolerance = kSums},
       {.op = "outer", .function = [](const auto& x) { return outer(x[0], x[1]); }, .inputs = {{{5}}, {{7}}}, .dtypes = kNumbers},
-      {.op = "mv", .function = [](const auto& x) { return mv(x[0], x[1]); }, .inputs = {{{5, 7}}, {{7}}}, .dtypes = kNumbers, .tolerance = kSums},
-      {.op = "mm", .function = [](const auto& x) { return mm(x[0], x[1]); }, .inputs = {{{5, 7}}, {{7, 2}}}, .dtypes = kNumbers, .tolerance = kSums},
-      {.op = "bmm", .function = [](const auto& x) { return bmm(x[0], x[1]); }, .inputs = {{{3, 5, 7}}, {{3, 7, 2}}}, .dtypes = kNumbers, .tolerance = kSums},
-      {.op = "addmm", .function = [](const auto& x) { return addmm(x[0], x[1], x[2], {.beta = 0.5, .alpha = 2}); }, .inputs = {{{3}}, {{5, 7}}, {{7, 3}}},
+      {.op = "mv",
+       .function = [](const auto& x) { return mv(x[0], x[1]); },
+       .inputs = {{{5, 7}}, {{7}}},
+       .dtypes = kNumbers,
+       .tolerance = kSums},
+      {.op = "mm",
+       .function = [](const auto& x) { return mm(x[0], x[1]); },
+       .inputs = {{{5, 7}}, {{7, 2}}},
+       .dtypes = kNumbers,
+       .tolerance = kSums},
+      {.op = "bmm",
+       .function = [](const auto& x) { return bmm(x[0], x[1]); },
+       .inputs = {{{3, 5, 7}}, {{3, 7, 2}}},
+       .dtypes = kNumbers,
+       .tolerance = kSums},
+      {.op = "addmm",
+       .function = [](const auto& x) { return addmm(x[0], x[1], x[2], {.beta = 0.5, .alpha = 2}); },
+       .inputs = {{{3}}, {{5, 7}}, {{7, 3}}},
        .tolerance = kSums},
   };
   return cases;

@@ -60,9 +60,12 @@ Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps,
 }
 
 /// `parameter` (weight, bias, …) in the dtype of the computation. Throws unless it has this shape.
-Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype, const std::source_location& where) {
+Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype,
+                 const std::source_location& where) {
   if (given.shape() != shape) {
-    throw Error({.op = std::string(op), .got = "a " + std::string(what) + " of shape " + to_string(given.shape()), .expected = "shape " + to_string(shape),
+    throw Error({.op = std::string(op),
+                 .got = "a " + std::string(what) + " of shape " + to_string(given.shape()),
+                 .expected = "shape " + to_string(shape),
                  .where = origin_at(where).where});
   }
   return graph::cast(given, dtype, where);
@@ -119,7 +122,9 @@ Tensor batch_norm(Arg arg, Arg mean, Arg variance, const NormOptions& options) {
   const Tensor given = input_of("batch_norm", arg, 2, "(batch, channels, spatial…)");
   const Tensor x = ops::widen(given);
   const Shape channels{x.shape()[1]};
-  const auto vector = [&](std::string_view what, const Tensor& t) { return parameter("batch_norm", what, t, channels, x.dtype(), arg.loc); };
+  const auto vector = [&](std::string_view what, const Tensor& t) {
+    return parameter("batch_norm", what, t, channels, x.dtype(), arg.loc);
+  };
   Tensor scale = rsqrt(vector("variance", variance.tensor("batch_norm")) + options.eps);  // (C)
   if (options.weight.defined()) scale = scale * vector("weight", options.weight);
   Tensor shift = -vector("mean", mean.tensor("batch_norm")) * scale;
@@ -166,7 +171,8 @@ Tensor instance_norm(Arg arg, const NormOptions& options) {
   const Tensor given = input_of("instance_norm", arg, 3, "(batch, channels, spatial…)");
   Dims axes;
   for (int i = 2; i < given.rank(); ++i) axes.push_back(i);
-  return ops::narrow(affine_channels("instance_norm", standardize(ops::widen(given), axes, options.eps, arg.loc), options, arg.loc), given.dtype());
+  return ops::narrow(affine_channels("instance_norm", standardize(ops::widen(given), axes, options.eps, arg.loc), options, arg.loc),
+                     given.dtype());
 }
 
 Tensor local_response_norm(Arg arg, const LocalResponseNormOptions& options) {
@@ -193,20 +199,42 @@ Tensor l2_normalize(Arg arg, int axis, double eps) {
 std::vector<OpCase> normalization_cases() {
   constexpr double kRows = 64;
   std::vector<OpCase> cases{
-      {.op = "batch_norm_training", .function = [](const auto& x) { return batch_norm_training(x[0], {.weight = x[1], .bias = x[2]}).y; },
-       .inputs = {{{4, 3, 5, 2}}, {{3}}, {{3}}}, .more_shapes = {{{7, 4}, {4}, {4}}, {{3, 5, 4}, {5}, {5}}}},
-      {.op = "batch_norm_mean", .function = [](const auto& x) { return batch_norm_training(x[0]).mean; }, .inputs = {{{4, 3, 5}}}, .gradient = false},
-      {.op = "batch_norm_variance", .function = [](const auto& x) { return batch_norm_training(x[0]).variance; }, .inputs = {{{4, 3, 5}}}, .gradient = false},
-      {.op = "batch_norm", .function = [](const auto& x) { return batch_norm(x[0], x[1], x[2], {.weight = x[3], .bias = x[4]}); },
+      {.op = "batch_norm_training",
+       .function = [](const auto& x) { return batch_norm_training(x[0], {.weight = x[1], .bias = x[2]}).y; },
+       .inputs = {{{4, 3, 5, 2}}, {{3}}, {{3}}},
+       .more_shapes = {{{7, 4}, {4}, {4}}, {{3, 5, 4}, {5}, {5}}}},
+      {.op = "batch_norm_mean",
+       .function = [](const auto& x) { return batch_norm_training(x[0]).mean; },
+       .inputs = {{{4, 3, 5}}},
+       .gradient = false},
+      {.op = "batch_norm_variance",
+       .function = [](const auto& x) { return batch_norm_training(x[0]).variance; },
+       .inputs = {{{4, 3, 5}}},
+       .gradient = false},
+      {.op = "batch_norm",
+       .function = [](const auto& x) { return batch_norm(x[0], x[1], x[2], {.weight = x[3], .bias = x[4]}); },
        .inputs = {{{4, 3, 5, 2}}, {{3}}, {{3}, 0.2, 2}, {{3}}, {{3}}}},
-      {.op = "layer_norm", .function = [](const auto& x) { return layer_norm(x[0], x[1].shape(), {.weight = x[1], .bias = x[2]}); },
-       .inputs = {{{5, 33}}, {{33}}, {{33}}}, .more_shapes = {{{2, 3, 4, 5}, {4, 5}, {4, 5}}, {{7}, {7}, {7}}, {{0, 3}, {3}, {3}}}},
-      {.op = "rms_norm", .function = [](const auto& x) { return rms_norm(x[0], x[1].shape(), {.weight = x[1]}); }, .inputs = {{{5, 33}}, {{33}}},
+      {.op = "layer_norm",
+       .function = [](const auto& x) { return layer_norm(x[0], x[1].shape(), {.weight = x[1], .bias = x[2]}); },
+       .inputs = {{{5, 33}}, {{33}}, {{33}}},
+       .more_shapes = {{{2, 3, 4, 5}, {4, 5}, {4, 5}}, {{7}, {7}, {7}}, {{0, 3}, {3}, {3}}}},
+      {.op = "rms_norm",
+       .function = [](const auto& x) { return rms_norm(x[0], x[1].shape(), {.weight = x[1]}); },
+       .inputs = {{{5, 33}}, {{33}}},
        .more_shapes = {{{2, 3, 4, 5}, {4, 5}}}},
-      {.op = "group_norm", .function = [](const auto& x) { return group_norm(x[0], 2, {.weight = x[1], .bias = x[2]}); }, .inputs = {{{3, 4, 5, 2}}, {{4}}, {{4}}}},
-      {.op = "instance_norm", .function = [](const auto& x) { return instance_norm(x[0], {.weight = x[1], .bias = x[2]}); }, .inputs = {{{3, 4, 5, 2}}, {{4}}, {{4}}}},
-      {.op = "local_response_norm", .function = [](const auto& x) { return local_response_norm(x[0], {.size = 3, .alpha = 0.3, .k = 2}); }, .inputs = {{{2, 6, 3}}}},
-      {.op = "l2_normalize", .function = [](const auto& x) { return l2_normalize(x[0]); }, .inputs = {{{5, 7}}}, .more_shapes = {{{2, 3, 4}}}},
+      {.op = "group_norm",
+       .function = [](const auto& x) { return group_norm(x[0], 2, {.weight = x[1], .bias = x[2]}); },
+       .inputs = {{{3, 4, 5, 2}}, {{4}}, {{4}}}},
+      {.op = "instance_norm",
+       .function = [](const auto& x) { return instance_norm(x[0], {.weight = x[1], .bias = x[2]}); },
+       .inputs = {{{3, 4, 5, 2}}, {{4}}, {{4}}}},
+      {.op = "local_response_norm",
+       .function = [](const auto& x) { return local_response_norm(x[0], {.size = 3, .alpha = 0.3, .k = 2}); },
+       .inputs = {{{2, 6, 3}}}},
+      {.op = "l2_normalize",
+       .function = [](const auto& x) { return l2_normalize(x[0]); },
+       .inputs = {{{5, 7}}},
+       .more_shapes = {{{2, 3, 4}}}},
   };
   for (OpCase& one : cases) one.tolerance = kRows;
   return cases;

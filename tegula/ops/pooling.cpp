@@ -40,28 +40,40 @@ class PoolingOp final : public LibraryOp {
   }
   std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override;
 
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype, Epilogue) const override {
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
+                                         Epilogue) const override {
     if (kind_ == PoolingKind::Max && backward_ && settle(inputs[0]) != settle(output)) {
-      throw Error({.op = "max_pool_backward", .got = "an input with strides " + to_string(inputs[0].strides),
+      throw Error({.op = "max_pool_backward",
+                   .got = "an input with strides " + to_string(inputs[0].strides),
                    .expected = "those of its gradient, " + to_string(output.strides)});
     }
     const Layout& small = backward_ ? inputs.back() : output;
     const Layout& large = backward_ ? output : inputs[0];
-    return device.pooling({.kind = kind_, .backward = backward_, .dtype = dtype, .input = settle(large), .output = settle(small),
-                           .window = window_.size, .stride = window_.stride, .dilation = window_.dilation, .pad_low = window_.low,
+    return device.pooling({.kind = kind_,
+                           .backward = backward_,
+                           .dtype = dtype,
+                           .input = settle(large),
+                           .output = settle(small),
+                           .window = window_.size,
+                           .stride = window_.stride,
+                           .dilation = window_.dilation,
+                           .pad_low = window_.low,
                            .pad_high = window_.high});
   }
-  bool accepts(int, const Layout& layout) const override {
-    return layout.is_dense() || lies_channels_last(layout);
-  }
+  bool accepts(int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
   // As the convolutions around it want their activations.
   std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
     const Shape& x = backward_ ? output : inputs[0];
     Shape weight = Dims::filled(x.rank(), 1);
     weight[0] = weight[1] = x[1];
     const int axes = window_.axes();
-    const runtime::Convolution neighbour{.dtype = dtype, .input = Layout::dense(x), .weight = Layout::dense(weight), .output = Layout::dense(x),
-                                         .stride = Dims::filled(axes, 1), .dilation = Dims::filled(axes, 1), .pad_low = Dims::filled(axes, 0),
+    const runtime::Convolution neighbour{.dtype = dtype,
+                                         .input = Layout::dense(x),
+                                         .weight = Layout::dense(weight),
+                                         .output = Layout::dense(x),
+                                         .stride = Dims::filled(axes, 1),
+                                         .dilation = Dims::filled(axes, 1),
+                                         .pad_low = Dims::filled(axes, 0),
                                          .pad_high = Dims::filled(axes, 0)};
     if (!device.prefers_channels_last(neighbour)) return 0;
     return (1u << 31) | (inputs.size() == 2 ? 3u : 1u);
@@ -71,7 +83,8 @@ class PoolingOp final : public LibraryOp {
     return static_cast<double>(numel(backward_ ? inputs.back() : output)) * static_cast<double>(numel(window_.size));
   }
 
-  void reference(std::span<const std::span<const double>> in, std::span<const Shape> shapes, std::span<double> result, const Shape& shape) const override {
+  void reference(std::span<const std::span<const double>> in, std::span<const Shape> shapes, std::span<double> result,
+                 const Shape& shape) const override {
     const Shape& x = backward_ ? shape : shapes[0];
     const Shape& y = backward_ ? shapes.back() : shape;
     std::fill(result.begin(), result.end(), 0.0);
@@ -89,7 +102,8 @@ class PoolingOp final : public LibraryOp {
         if (!backward_) result[out] = best < 0 ? -std::numeric_limits<double>::infinity() : in[0][at(best)];
         else if (best >= 0) result[at(best)] += in[1][out];
       } else {
-        const auto count = static_cast<double>(kind_ == PoolingKind::AverageWithPadding ? numel(window_.size) : static_cast<std::int64_t>(inside.size()));
+        const auto count =
+            static_cast<double>(kind_ == PoolingKind::AverageWithPadding ? numel(window_.size) : static_cast<std::int64_t>(inside.size()));
         for (auto e : inside) {
           if (backward_) result[at(e)] += in[0][out] / count;
           else result[out] += in[0][at(e)] / count;
@@ -167,8 +181,10 @@ struct Input {
 Input input_of(std::string_view op, int axes, const Arg& arg) {
   const Tensor x = arg.tensor(op);
   if (!is_float(x.dtype()) || (x.rank() != axes + 1 && x.rank() != axes + 2)) {
-    throw Error({.op = std::string(op), .got = std::string(name(x.dtype())) + " of shape " + to_string(x.shape()),
-                 .expected = "a float tensor (channels, spatial) with " + std::to_string(axes + 1) + " axes, or a batch of them with " + std::to_string(axes + 2),
+    throw Error({.op = std::string(op),
+                 .got = std::string(name(x.dtype())) + " of shape " + to_string(x.shape()),
+                 .expected = "a float tensor (channels, spatial) with " + std::to_string(axes + 1) + " axes, or a batch of them with " +
+                             std::to_string(axes + 2),
                  .where = origin_at(arg.loc).where});
   }
   const bool batched = x.rank() == axes + 2;
@@ -179,14 +195,18 @@ Shape pooled_shape(std::string_view op, const Tensor& x, const Window& window, P
   Shape shape{x.shape()[0], x.shape()[1]};
   for (int i = 0; i < window.axes(); ++i) {
     if (rule == PaddingRule::Explicit && 2 * std::max(window.low[i], window.high[i]) > window.size[i]) {
-      throw Error({.op = std::string(op), .got = "padding " + to_string(window.low) + " and " + to_string(window.high),
-                   .expected = "at most half of the window " + to_string(window.size), .where = origin_at(where).where});
+      throw Error({.op = std::string(op),
+                   .got = "padding " + to_string(window.low) + " and " + to_string(window.high),
+                   .expected = "at most half of the window " + to_string(window.size),
+                   .where = origin_at(where).where});
     }
     shape.push_back(window.output(i, x.shape()[i + 2]));
   }
   if (numel(spatial(shape)) == 0) {
-    throw Error({.op = std::string(op), .got = "shape " + to_string(x.shape()) + " and window " + to_string(window.size),
-                 .expected = "a window that fits into the padded input", .where = origin_at(where).where});
+    throw Error({.op = std::string(op),
+                 .got = "shape " + to_string(x.shape()) + " and window " + to_string(window.size),
+                 .expected = "a window that fits into the padded input",
+                 .where = origin_at(where).where});
   }
   return shape;
 }
@@ -206,7 +226,8 @@ Tensor max_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& si
   const In frame(op, arg.loc);
   auto [x, batched] = input_of(op, axes, arg);
   const Dims sizes = size.expand(axes, 1, op, "window", arg.loc);
-  Window window = make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding, options.dilation, op, arg.loc);
+  Window window = make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding,
+                              options.dilation, op, arg.loc);
   window.ceil = options.ceil_mode;
   const Shape shape = pooled_shape(op, x, window, options.padding.rule(), arg.loc);
   const Tensor y = pooling_node(PoolingKind::Max, false, reaching(window, x.shape(), shape), {x}, shape, arg.loc);
@@ -235,7 +256,8 @@ Tensor avg_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& si
   const In frame(op, arg.loc);
   auto [x, batched] = input_of(op, axes, arg);
   const Dims sizes = size.expand(axes, 1, op, "window", arg.loc);
-  Window window = make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding, 1, op, arg.loc);
+  Window window =
+      make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding, 1, op, arg.loc);
   window.ceil = options.ceil_mode;
   const Shape shape = pooled_shape(op, x, window, options.padding.rule(), arg.loc);
   const auto kind = options.count_include_pad ? PoolingKind::AverageWithPadding : PoolingKind::AverageWithoutPadding;
@@ -249,7 +271,9 @@ enum class Statistic : std::uint8_t { Mean, Max };
 // One axis at a time: the windows of an axis are the same along the others, and a mean of means of equal sizes is the mean.
 Tensor adaptive_axis(const Tensor& x, int axis, std::int64_t outputs, Statistic statistic) {
   const std::int64_t size = x.shape()[axis];
-  const auto reduced = [&](const Tensor& t, int over, Keep keep) { return statistic == Statistic::Mean ? mean(t, over, keep) : max(t, over, keep); };
+  const auto reduced = [&](const Tensor& t, int over, Keep keep) {
+    return statistic == Statistic::Mean ? mean(t, over, keep) : max(t, over, keep);
+  };
   if (size == outputs) return x;
   if (size % outputs == 0) {
     Shape shape = x.shape();
@@ -304,26 +328,57 @@ Tensor global_max_pool(Arg x) { return global_pool("global_max_pool", x, Statist
 
 std::vector<OpCase> pooling_cases() {
   std::vector<OpCase> cases{
-      {.op = "max_pool1d", .function = [](const auto& x) { return max_pool1d(x[0], 3, {.stride = 2, .padding = 1}); }, .inputs = {{{2, 3, 9}}},
+      {.op = "max_pool1d",
+       .function = [](const auto& x) { return max_pool1d(x[0], 3, {.stride = 2, .padding = 1}); },
+       .inputs = {{{2, 3, 9}}},
        .more_shapes = {{{3, 9}}}},
-      {.op = "max_pool2d", .function = [](const auto& x) { return max_pool2d(x[0], 2); }, .inputs = {{{2, 3, 6, 7}}}, .more_shapes = {{{3, 5, 4}}, {{0, 3, 4, 4}}}},
-      {.op = "max_pool2d", .function = [](const auto& x) { return max_pool2d(x[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}}); },
+      {.op = "max_pool2d",
+       .function = [](const auto& x) { return max_pool2d(x[0], 2); },
+       .inputs = {{{2, 3, 6, 7}}},
+       .more_shapes = {{{3, 5, 4}}, {{0, 3, 4, 4}}}},
+      {.op = "max_pool2d",
+       .function = [](const auto& x) { return max_pool2d(x[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}}); },
        .inputs = {{{2, 5, 6, 7}}}},
-      {.op = "max_pool2d", .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .ceil_mode = true}); }, .inputs = {{{1, 2, 6, 8}}}},
-      {.op = "max_pool2d", .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .padding = Same}); }, .inputs = {{{1, 2, 6, 7}}}},
-      {.op = "max_pool3d", .function = [](const auto& x) { return max_pool3d(x[0], {2, 3, 2}, {.stride = 1}); }, .inputs = {{{1, 2, 3, 5, 4}}}},
-      {.op = "avg_pool1d", .function = [](const auto& x) { return avg_pool1d(x[0], 3, {.stride = 1, .padding = 1}); }, .inputs = {{{2, 3, 9}}}},
-      {.op = "avg_pool2d", .function = [](const auto& x) { return avg_pool2d(x[0], 2); }, .inputs = {{{2, 3, 6, 7}}}, .more_shapes = {{{3, 5, 4}}}},
-      {.op = "avg_pool2d", .function = [](const auto& x) { return avg_pool2d(x[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .count_include_pad = false}); },
+      {.op = "max_pool2d",
+       .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .ceil_mode = true}); },
+       .inputs = {{{1, 2, 6, 8}}}},
+      {.op = "max_pool2d",
+       .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .padding = Same}); },
+       .inputs = {{{1, 2, 6, 7}}}},
+      {.op = "max_pool3d",
+       .function = [](const auto& x) { return max_pool3d(x[0], {2, 3, 2}, {.stride = 1}); },
+       .inputs = {{{1, 2, 3, 5, 4}}}},
+      {.op = "avg_pool1d",
+       .function = [](const auto& x) { return avg_pool1d(x[0], 3, {.stride = 1, .padding = 1}); },
+       .inputs = {{{2, 3, 9}}}},
+      {.op = "avg_pool2d",
+       .function = [](const auto& x) { return avg_pool2d(x[0], 2); },
+       .inputs = {{{2, 3, 6, 7}}},
+       .more_shapes = {{{3, 5, 4}}}},
+      {.op = "avg_pool2d",
+       .function =
+           [](const auto& x) { return avg_pool2d(x[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .count_include_pad = false}); },
        .inputs = {{{2, 5, 6, 7}}}},
-      {.op = "avg_pool2d", .function = [](const auto& x) { return avg_pool2d(x[0], 3, {.stride = 2, .padding = 1, .ceil_mode = true}); }, .inputs = {{{1, 2, 6, 8}}}},
+      {.op = "avg_pool2d",
+       .function = [](const auto& x) { return avg_pool2d(x[0], 3, {.stride = 2, .padding = 1, .ceil_mode = true}); },
+       .inputs = {{{1, 2, 6, 8}}}},
       {.op = "avg_pool3d", .function = [](const auto& x) { return avg_pool3d(x[0], 2, {.stride = 1}); }, .inputs = {{{1, 2, 3, 5, 4}}}},
-      {.op = "adaptive_avg_pool2d", .function = [](const auto& x) { return adaptive_avg_pool2d(x[0], {3, 2}); }, .inputs = {{{2, 3, 6, 4}}}, .more_shapes = {{{2, 3, 7, 5}}}},
-      {.op = "adaptive_max_pool2d", .function = [](const auto& x) { return adaptive_max_pool2d(x[0], {3, 2}); }, .inputs = {{{2, 3, 6, 4}}}, .more_shapes = {{{2, 3, 7, 5}}}},
+      {.op = "adaptive_avg_pool2d",
+       .function = [](const auto& x) { return adaptive_avg_pool2d(x[0], {3, 2}); },
+       .inputs = {{{2, 3, 6, 4}}},
+       .more_shapes = {{{2, 3, 7, 5}}}},
+      {.op = "adaptive_max_pool2d",
+       .function = [](const auto& x) { return adaptive_max_pool2d(x[0], {3, 2}); },
+       .inputs = {{{2, 3, 6, 4}}},
+       .more_shapes = {{{2, 3, 7, 5}}}},
       {.op = "adaptive_avg_pool1d", .function = [](const auto& x) { return adaptive_avg_pool1d(x[0], 4); }, .inputs = {{{2, 3, 10}}}},
       {.op = "adaptive_max_pool1d", .function = [](const auto& x) { return adaptive_max_pool1d(x[0], 4); }, .inputs = {{{2, 3, 10}}}},
-      {.op = "adaptive_avg_pool3d", .function = [](const auto& x) { return adaptive_avg_pool3d(x[0], {1, 2, 3}); }, .inputs = {{{1, 2, 3, 4, 5}}}},
-      {.op = "adaptive_max_pool3d", .function = [](const auto& x) { return adaptive_max_pool3d(x[0], {1, 2, 3}); }, .inputs = {{{1, 2, 3, 4, 5}}}},
+      {.op = "adaptive_avg_pool3d",
+       .function = [](const auto& x) { return adaptive_avg_pool3d(x[0], {1, 2, 3}); },
+       .inputs = {{{1, 2, 3, 4, 5}}}},
+      {.op = "adaptive_max_pool3d",
+       .function = [](const auto& x) { return adaptive_max_pool3d(x[0], {1, 2, 3}); },
+       .inputs = {{{1, 2, 3, 4, 5}}}},
       unary_case("global_avg_pool", global_avg_pool, -2, 2),
       unary_case("global_max_pool", global_max_pool, -2, 2),
   };

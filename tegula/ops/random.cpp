@@ -9,8 +9,8 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/compare.h"
-#include "tegula/ops/logic.h"
 #include "tegula/ops/index.h"
+#include "tegula/ops/logic.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/sort.h"
 #include "tegula/ops/wide.h"
@@ -41,18 +41,24 @@ constexpr double kTwoToMinus24 = 0x1p-24, kTwoToMinus32 = 0x1p-32, kTwoToMinus53
 
 /// In [0, 1).
 template <class T>
-T uniform24(T word) { return to_float(low_bits(word, 8, 0xffffff), DType::f32) * kTwoToMinus24; }
+T uniform24(T word) {
+  return to_float(low_bits(word, 8, 0xffffff), DType::f32) * kTwoToMinus24;
+}
 template <class T>
 T uniform53(T first, T second) {
-  return (to_float(low_bits(first, 5, 0x7ffffff), DType::f64) * 0x1p26 + to_float(low_bits(second, 6, 0x3ffffff), DType::f64)) * kTwoToMinus53;
+  return (to_float(low_bits(first, 5, 0x7ffffff), DType::f64) * 0x1p26 + to_float(low_bits(second, 6, 0x3ffffff), DType::f64)) *
+         kTwoToMinus53;
 }
 /// In (0, 1], all 32 bits: the tail reaches 6.8 deviations.
 template <class T>
 T uniform32(T word) {
-  return (to_float(low_bits(word, 16, 0xffff), DType::f32) * 65536.0 + to_float(low_bits(word, 0, 0xffff), DType::f32) + 0.5) * kTwoToMinus32;
+  return (to_float(low_bits(word, 16, 0xffff), DType::f32) * 65536.0 + to_float(low_bits(word, 0, 0xffff), DType::f32) + 0.5) *
+         kTwoToMinus32;
 }
 template <class T>
-T box_muller(T u, T v) { return root(logarithm(u) * -2.0) * cosine(v * (2 * std::numbers::pi)); }
+T box_muller(T u, T v) {
+  return root(logarithm(u) * -2.0) * cosine(v * (2 * std::numbers::pi));
+}
 
 enum class Kind : std::uint8_t { Bits, Uniform, Normal };
 
@@ -79,7 +85,8 @@ class RandomOp final : public ElementwiseOp {
     const auto seed = static_cast<std::uint64_t>(static_cast<std::int64_t>(x[0]));
     const auto position = static_cast<std::uint64_t>(static_cast<std::int64_t>(x[1] + x[2]));
     if (kind_ == Kind::Bits) return static_cast<double>(static_cast<std::int32_t>(philox_word(seed, position)));
-    return compute<double>(DType::f32, [&](std::int64_t i) { return static_cast<double>(philox_word(seed, position + static_cast<std::uint64_t>(i))); });
+    return compute<double>(
+        DType::f32, [&](std::int64_t i) { return static_cast<double>(philox_word(seed, position + static_cast<std::uint64_t>(i))); });
   }
 
  private:
@@ -103,7 +110,8 @@ Tensor draw(Kind kind, const Shape& shape, DType dtype, Generator* generator, co
   const Tensor position = from.draw(words * numel(shape), where);
   Layout pattern = Layout::dense(shape);
   for (auto& stride : pattern.strides) stride *= words;
-  const Tensor x = make_node(Ref<const Op>(new RandomOp(kind)), {from.seed(where), position, graph::index(pattern, where)}, shape, computed, where);
+  const Tensor x =
+      make_node(Ref<const Op>(new RandomOp(kind)), {from.seed(where), position, graph::index(pattern, where)}, shape, computed, where);
   return graph::cast(x, dtype, where);
 }
 
@@ -143,7 +151,9 @@ Generator Generator::fork() const {
 
 void manual_seed(std::uint64_t seed, std::source_location where) { default_generator().manual_seed(seed, where); }
 
-Tensor random_bits(const Shape& shape, Generator* generator, std::source_location where) { return draw(Kind::Bits, shape, DType::i32, generator, where); }
+Tensor random_bits(const Shape& shape, Generator* generator, std::source_location where) {
+  return draw(Kind::Bits, shape, DType::i32, generator, where);
+}
 
 Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options, std::source_location where) {
   const In frame("uniform", where);
@@ -157,10 +167,12 @@ Tensor normal(const Shape& shape, double mean, double deviation, const RandomOpt
   return mean == 0 && deviation == 1 ? z : z * deviation + mean;
 }
 
-Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high, const RandomOptions& options, std::source_location where) {
+Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high, const RandomOptions& options,
+                        std::source_location where) {
   const In frame("truncated_normal", where);
   if (!(low < high) || !(deviation > 0)) {
-    ops::refuse("truncated_normal", "deviation " + std::to_string(deviation) + " and bounds " + std::to_string(low) + ", " + std::to_string(high),
+    ops::refuse("truncated_normal",
+                "deviation " + std::to_string(deviation) + " and bounds " + std::to_string(low) + ", " + std::to_string(high),
                 "a positive deviation and low < high", where);
   }
   const auto cumulative = [&](double x) { return std::erf((x - mean) / (deviation * std::numbers::sqrt2)); };  // 2 Phi - 1

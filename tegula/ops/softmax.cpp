@@ -58,7 +58,10 @@ Tensor log_softmax(Arg arg, int axis) {
 std::vector<OpCase> softmax_cases() {
   std::vector<OpCase> cases;
   const auto add = [&](std::string op, Tensor (*function)(Arg, int)) {
-    cases.push_back({.op = op, .function = [=](const auto& x) { return function(x[0], -1); }, .inputs = {{{7, 33}, -4, 4}}, .more_shapes = {{{1023}}, {{0, 3}}, {{3, 1}}}});
+    cases.push_back({.op = op,
+                     .function = [=](const auto& x) { return function(x[0], -1); },
+                     .inputs = {{{7, 33}, -4, 4}},
+                     .more_shapes = {{{1023}}, {{0, 3}}, {{3, 1}}}});
     cases.push_back({.op = op, .function = [=](const auto& x) { return function(x[0], 1); }, .inputs = {{{2, 5, 3}, -4, 4}}});
   };
   add("softmax", softmax);

@@ -11,9 +11,11 @@ Dims PerAxis::expand(int count, std::int64_t least, std::string_view op, std::st
   Dims out = values_.rank() == 1 ? Dims::filled(count, values_[0]) : values_;
   const bool fits = out.rank() == count && std::all_of(out.begin(), out.end(), [&](std::int64_t v) { return v >= least; });
   if (!fits) {
-    throw Error({.op = std::string(op), .got = std::string(what) + " " + to_string(values_),
-                 .expected = "one number of at least " + std::to_string(least) + ", or one for each of " + std::to_string(count) + " spatial axes",
-                 .where = origin_at(where).where});
+    throw Error(
+        {.op = std::string(op),
+         .got = std::string(what) + " " + to_string(values_),
+         .expected = "one number of at least " + std::to_string(least) + ", or one for each of " + std::to_string(count) + " spatial axes",
+         .where = origin_at(where).where});
   }
   return out;
 }
@@ -26,8 +28,8 @@ std::int64_t Window::output(int axis, std::int64_t input) const {
   return last + 1;
 }
 
-Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation, std::string_view op,
-                   const std::source_location& where) {
+Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation,
+                   std::string_view op, const std::source_location& where) {
   const int axes = input.rank();
   Window window{size, stride.expand(axes, 1, op, "stride", where), dilation.expand(axes, 1, op, "dilation", where),
                 padding.low().expand(axes, 0, op, "padding", where), padding.high().expand(axes, 0, op, "padding", where)};

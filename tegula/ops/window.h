@@ -67,7 +67,7 @@ struct Window {
 };
 
 /// Resolves options against the spatial sizes of an input; throws Error in the name of `op` for zero strides, wrong counts, negative padding.
-Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation, std::string_view op,
-                   const std::source_location& where);
+Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation,
+                   std::string_view op, const std::source_location& where);
 
 }  // namespace tegula

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "support.h"
-#include "tegula/ops/convolution.h"
-#include "tegula/ops/normalization.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/convolution.h"
 #include "tegula/ops/math.h"
+#include "tegula/ops/normalization.h"
 #include "tegula/ops/pooling.h"
 #include "tegula/ops/shape.h"
 
@@ -34,7 +34,8 @@ TEST(CnnOptimizationLecture, PyTorchRoundsDown) {
         for (std::int64_t dilation = 1; dilation <= 2; ++dilation) {
           const std::int64_t padding = window / 2, reach = dilation * (window - 1) + 1;
           if (size + 2 * padding < reach) continue;
-          EXPECT_EQ(height(size, window, {.stride = stride, .padding = padding, .dilation = dilation}), (size + 2 * padding - reach) / stride + 1)
+          EXPECT_EQ(height(size, window, {.stride = stride, .padding = padding, .dilation = dilation}),
+                    (size + 2 * padding - reach) / stride + 1)
               << size << " " << window << " " << stride << " " << dilation;
         }
       }
@@ -54,7 +55,8 @@ TEST(CnnOptimizationLecture, TensorFlowRoundsUp) {
           EXPECT_EQ(height(size, window, {.stride = stride, .padding = Same, .dilation = dilation}), (size + stride - 1) / stride);
           const std::int64_t reach = dilation * (window - 1) + 1;
           if (size < reach) continue;
-          EXPECT_EQ(height(size, window, {.stride = stride, .padding = Valid, .dilation = dilation}), (size - reach + 1 + stride - 1) / stride);
+          EXPECT_EQ(height(size, window, {.stride = stride, .padding = Valid, .dilation = dilation}),
+                    (size - reach + 1 + stride - 1) / stride);
         }
       }
     }

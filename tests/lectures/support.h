@@ -20,7 +20,8 @@ inline std::vector<double> random_numbers(std::size_t count, std::mt19937& engin
 inline void expect_near(const Tensor& got, const std::vector<double>& expected, double tolerance) {
   const auto values = got.to_host<double>();
   ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], tolerance * std::max(1.0, std::abs(expected[i]))) << "element " << i;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    EXPECT_NEAR(values[i], expected[i], tolerance * std::max(1.0, std::abs(expected[i]))) << "element " << i;
 }
 
 }  // namespace tegula::test

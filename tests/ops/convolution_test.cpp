@@ -35,15 +35,19 @@ std::string message(const std::function<void()>& f) {
 TEST(Convolution, DeclaredCases) { check(convolution_cases()); }
 
 TEST(Convolution, OutputSizesAreThoseOfPyTorch) {
-  const auto shape = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) { return conv2d(random_tensor(x, 1), random_tensor(w, 2), options).shape(); };
+  const auto shape = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) {
+    return conv2d(random_tensor(x, 1), random_tensor(w, 2), options).shape();
+  };
   EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {}), (Shape{2, 5, 8, 8}));
   EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {.stride = 2, .padding = 1}), (Shape{2, 5, 5, 5}));
   EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {.padding = Same}), (Shape{2, 5, 10, 11}));
   EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {.stride = 3, .padding = Same}), (Shape{2, 5, 4, 4}));
   EXPECT_EQ(shape({2, 3, 10, 11}, {5, 3, 3, 4}, {.padding = Padding::sides({2, 0}, {0, 1}), .dilation = {2, 1}}), (Shape{2, 5, 8, 9}));
   EXPECT_EQ(shape({2, 4, 10, 11}, {6, 2, 1, 1}, {.groups = 2}), (Shape{2, 6, 10, 11}));
-  EXPECT_EQ(conv_transpose2d(random_tensor({1, 3, 4, 5}, 1), random_tensor({3, 2, 3, 3}, 2), {.stride = 2, .padding = 1, .output_padding = 1}).shape(),
-            (Shape{1, 2, 8, 10}));
+  EXPECT_EQ(
+      conv_transpose2d(random_tensor({1, 3, 4, 5}, 1), random_tensor({3, 2, 3, 3}, 2), {.stride = 2, .padding = 1, .output_padding = 1})
+          .shape(),
+      (Shape{1, 2, 8, 10}));
 }
 
 TEST(Convolution, TheTransposedOneIsTheAdjoint) {
@@ -58,7 +62,8 @@ TEST(Convolution, TheTransposedOneIsTheAdjoint) {
 
 TEST(Convolution, WholeNetworksKeepTheirValuesWhateverTheLayout) {
   // Two layers with bias and relu: activations may lie channels-last in between; the same in f64, one op at a time.
-  const Tensor x = random_tensor({2, 3, 9, 8}, 1), w1 = random_tensor({8, 3, 3, 3}, 2), b1 = random_tensor({8}, 3), w2 = random_tensor({4, 8, 3, 3}, 4);
+  const Tensor x = random_tensor({2, 3, 9, 8}, 1), w1 = random_tensor({8, 3, 3, 3}, 2), b1 = random_tensor({8}, 3),
+               w2 = random_tensor({4, 8, 3, 3}, 4);
   const auto net = [&](const Tensor& in) { return conv2d(relu(conv2d(in, w1, b1, {.padding = Same})), w2, {.stride = 2}); };
   const auto fused = net(x).to_host<double>();
   const auto settled = [](const Tensor& t) { return tensor(t.to_host<double>(), t.shape()); };
@@ -71,7 +76,9 @@ TEST(Convolution, WholeNetworksKeepTheirValuesWhateverTheLayout) {
 
 TEST(Convolution, GradientsThroughTwoLayersInAJit) {
   const Tensor x = random_tensor({2, 3, 6, 6}, 1), w1 = random_tensor({5, 3, 3, 3}, 2), w2 = random_tensor({2, 5, 3, 3}, 3);
-  const auto loss = [](const Tensor& in, const Tensor& a, const Tensor& b) { return sum(square(conv2d(relu(conv2d(in, a, {.padding = 1})), b))); };
+  const auto loss = [](const Tensor& in, const Tensor& a, const Tensor& b) {
+    return sum(square(conv2d(relu(conv2d(in, a, {.padding = 1})), b)));
+  };
   auto step = jit([&](Tensor in, Tensor a, Tensor b) { return grad(loss(in, a, b), {Wrt(a), Wrt(b)}); });
   const auto compiled = step(x, w1, w2);
   const double h = 1e-6;
@@ -91,18 +98,29 @@ TEST(Convolution, ErrorsSayWhatDoesNotFit) {
   const auto refused = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) {
     return message([&] { conv2d(random_tensor(x, 1), random_tensor(w, 2), options); });
   };
-  EXPECT_NE(refused({2, 3, 8, 8}, {4, 2, 3, 3}, {}).find("conv2d: got shapes (2, 3, 8, 8) and (4, 2, 3, 3), expected weight (O, I/groups"), std::string::npos);
+  EXPECT_NE(refused({2, 3, 8, 8}, {4, 2, 3, 3}, {}).find("conv2d: got shapes (2, 3, 8, 8) and (4, 2, 3, 3), expected weight (O, I/groups"),
+            std::string::npos);
   EXPECT_NE(refused({2, 3, 8}, {4, 2, 3}, {}).find("a weight with 4"), std::string::npos);
   EXPECT_NE(refused({2, 3, 2, 2}, {4, 3, 3, 3}, {}).find("not larger than the padded input"), std::string::npos);
   EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.stride = 0}).find("stride (0,)"), std::string::npos);
   EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.padding = -1}).find("padding (-1,)"), std::string::npos);
   EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.stride = {1, 2, 3}}).find("one for each of 2 spatial axes"), std::string::npos);
   EXPECT_NE(refused({2, 4, 8, 8}, {5, 2, 3, 3}, {.groups = 2}).find("O divisible by groups = 2"), std::string::npos);
-  EXPECT_NE(message([] { conv2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), tensor(std::vector<int>(4), {1, 1, 2, 2})); }).find("float tensors"), std::string::npos);
-  EXPECT_NE(message([] { conv2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({2, 1, 2, 2}, 2), random_tensor({3}, 3)); }).find("2 output channels"), std::string::npos);
-  EXPECT_NE(message([] { conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.output_padding = 1}); }).find("output_padding (1, 1)"),
+  EXPECT_NE(
+      message([] { conv2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), tensor(std::vector<int>(4), {1, 1, 2, 2})); }).find("float tensors"),
+      std::string::npos);
+  EXPECT_NE(message([] {
+              conv2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({2, 1, 2, 2}, 2), random_tensor({3}, 3));
+            }).find("2 output channels"),
             std::string::npos);
-  EXPECT_NE(message([] { conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.padding = Same}); }).find("padding Same"), std::string::npos);
+  EXPECT_NE(message([] {
+              conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.output_padding = 1});
+            }).find("output_padding (1, 1)"),
+            std::string::npos);
+  EXPECT_NE(message([] {
+              conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.padding = Same});
+            }).find("padding Same"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -49,31 +49,37 @@ TEST(Loss, AgreesWithTheDefinitions) {
   EXPECT_NEAR(mse_loss(a, b).item<double>(), mean_of([](double u, double v) { return (u - v) * (u - v); }), 1e-14);
   EXPECT_NEAR(l1_loss(a, b).item<double>(), mean_of([](double u, double v) { return std::fabs(u - v); }), 1e-14);
   EXPECT_NEAR(huber_loss(a, b, {.delta = 0.5}).item<double>(), mean_of([](double u, double v) {
-    const double d = std::fabs(u - v);
-    return d < 0.5 ? d * d / 2 : 0.5 * (d - 0.25);
-  }), 1e-14);
+                const double d = std::fabs(u - v);
+                return d < 0.5 ? d * d / 2 : 0.5 * (d - 0.25);
+              }),
+              1e-14);
   EXPECT_NEAR(smooth_l1_loss(a, b, {.beta = 0.5}).item<double>(), mean_of([](double u, double v) {
-    const double d = std::fabs(u - v);
-    return d < 0.5 ? d * d : d - 0.25;
-  }), 1e-14);
+                const double d = std::fabs(u - v);
+                return d < 0.5 ? d * d : d - 0.25;
+              }),
+              1e-14);
   const auto sigmoid = [](double u) { return 1 / (1 + std::exp(-u)); };
   EXPECT_NEAR(binary_cross_entropy_with_logits(a, abs(b) / 4).item<double>(), mean_of([&](double u, double v) {
-    const double y = std::fabs(v) / 4;
-    return -(y * std::log(sigmoid(u)) + (1 - y) * std::log(1 - sigmoid(u)));
-  }), 1e-13);
-  EXPECT_NEAR(kl_div(a, abs(b)).item<double>(), mean_of([](double u, double v) { return std::fabs(v) * (std::log(std::fabs(v)) - u); }), 1e-13);
+                const double y = std::fabs(v) / 4;
+                return -(y * std::log(sigmoid(u)) + (1 - y) * std::log(1 - sigmoid(u)));
+              }),
+              1e-13);
+  EXPECT_NEAR(kl_div(a, abs(b)).item<double>(), mean_of([](double u, double v) { return std::fabs(v) * (std::log(std::fabs(v)) - u); }),
+              1e-13);
   EXPECT_NEAR(hinge_loss(a, b).item<double>(), mean_of([](double u, double v) { return std::max(0.0, 1 - u * v); }), 1e-14);
   EXPECT_EQ(mse_loss(a, b, {LossReduction::None}).shape(), (Shape{12}));
 }
 
 TEST(Loss, EdgesStayFinite) {
-  EXPECT_EQ(binary_cross_entropy(tensor({0.0, 1.0}), tensor({1.0, 1.0}), {.reduction = LossReduction::None}).to_host<double>(), (Values{100, 0}));
+  EXPECT_EQ(binary_cross_entropy(tensor({0.0, 1.0}), tensor({1.0, 1.0}), {.reduction = LossReduction::None}).to_host<double>(),
+            (Values{100, 0}));
   const Tensor x = tensor({-1000.0, 0.0, 1000.0}), t = tensor({0.0, 0.0, 1.0});
   const auto losses = binary_cross_entropy_with_logits(x, t, {.reduction = LossReduction::None}).to_host<double>();
   EXPECT_EQ(losses[0], 0);
   EXPECT_NEAR(losses[1], std::log(2.0), 1e-15);
   EXPECT_EQ(losses[2], 0);
-  EXPECT_EQ(grad(sum(binary_cross_entropy_with_logits(x, t, {.reduction = LossReduction::None})), x).to_host<double>(), (Values{0, 0.5, 0}));
+  EXPECT_EQ(grad(sum(binary_cross_entropy_with_logits(x, t, {.reduction = LossReduction::None})), x).to_host<double>(),
+            (Values{0, 0.5, 0}));
   EXPECT_EQ(kl_div(tensor({-1.0}), tensor({0.0})).item<double>(), 0);
 }
 
@@ -170,12 +176,23 @@ TEST(CrossEntropy, AWrongLabelLeavesTheStateAlone) {
 
 TEST(CrossEntropy, WrongShapesAndDtypesAreErrorsAtTheCall) {
   const Tensor logits = tensor(random_values(12, 7), {3, 4});
-  EXPECT_NE(message([&] { cross_entropy(logits, tensor(std::vector<std::int64_t>{1, 2}, {2})); }).find("expected labels of shape (3,)"), std::string::npos);
-  EXPECT_NE(message([&] { cross_entropy(logits, tensor({1.f, 2.f, 3.f})); }).find("cross_entropy: got scores f64(3, 4) and labels f32(3,), expected labels of an integer dtype"),
+  EXPECT_NE(message([&] { cross_entropy(logits, tensor(std::vector<std::int64_t>{1, 2}, {2})); }).find("expected labels of shape (3,)"),
             std::string::npos);
-  EXPECT_NE(message([&] { cross_entropy(logits, tensor(std::vector<std::int64_t>{1, 2, 0}, {3}), {.label_smoothing = 2}); }).find("a share between 0 and 1"), std::string::npos);
-  EXPECT_NE(message([&] { cross_entropy(logits, tensor(std::vector<std::int64_t>{1, 2, 0}, {3}), {.weight = logits}); }).find("class weights of shape (3, 4)"), std::string::npos);
-  EXPECT_NE(message([&] { mse_loss(logits, tensor({1.0, 2.0, 3.0})); }).find("mse_loss: got input of shape (3, 4) and target of shape (3,)"), std::string::npos);
+  EXPECT_NE(message([&] {
+              cross_entropy(logits, tensor({1.f, 2.f, 3.f}));
+            }).find("cross_entropy: got scores f64(3, 4) and labels f32(3,), expected labels of an integer dtype"),
+            std::string::npos);
+  EXPECT_NE(message([&] {
+              cross_entropy(logits, tensor(std::vector<std::int64_t>{1, 2, 0}, {3}), {.label_smoothing = 2});
+            }).find("a share between 0 and 1"),
+            std::string::npos);
+  EXPECT_NE(message([&] {
+              cross_entropy(logits, tensor(std::vector<std::int64_t>{1, 2, 0}, {3}), {.weight = logits});
+            }).find("class weights of shape (3, 4)"),
+            std::string::npos);
+  EXPECT_NE(
+      message([&] { mse_loss(logits, tensor({1.0, 2.0, 3.0})); }).find("mse_loss: got input of shape (3, 4) and target of shape (3,)"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ TEST(Matmul, TransposesSlicesAndBroadcastsAreTakenAsTheyAre) {
   EXPECT_EQ(transpose(matmul(b, transpose(a))).to_host<double>(), expected);
   const Tensor wide = counted({4, 10});
   const Tensor every_other = slice(wide, {{}, {.step = 2}});  // neither stride is 1: copied
-  EXPECT_EQ(matmul(every_other, transpose(b)).to_host<double>(), matmul(tensor(every_other.to_host<double>(), {4, 5}), transpose(b)).to_host<double>());
+  EXPECT_EQ(matmul(every_other, transpose(b)).to_host<double>(),
+            matmul(tensor(every_other.to_host<double>(), {4, 5}), transpose(b)).to_host<double>());
   const Tensor row = expand(counted({1, 5}), {4, 5});
   EXPECT_EQ(matmul(row, transpose(b)).to_host<double>(), matmul(tensor(row.to_host<double>(), {4, 5}), transpose(b)).to_host<double>());
 }
@@ -53,7 +54,9 @@ TEST(Matmul, BiasAndActivationsFoldIntoTheProduct) {
 }
 
 TEST(Matmul, ErrorsNameBothShapes) {
-  EXPECT_NE(message([] { matmul(counted({3, 4}), counted({5, 6})); }).find("matmul: got shapes (3, 4) and (5, 6), expected the inner sizes (4 and 5) to be equal"),
+  EXPECT_NE(message([] {
+              matmul(counted({3, 4}), counted({5, 6}));
+            }).find("matmul: got shapes (3, 4) and (5, 6), expected the inner sizes (4 and 5) to be equal"),
             std::string::npos);
   EXPECT_NE(message([] { matmul(counted({3, 4}), counted({5, 4})); }).find("transpose the right operand"), std::string::npos);
   EXPECT_NE(message([] { matmul(counted({2, 3, 4}), counted({3, 4, 5})); }).find("leading axes that broadcast"), std::string::npos);

@@ -95,7 +95,8 @@ TEST(Normalization, BatchNormGivesWhatPyTorchAverages) {
     for (std::size_t n = 0; n < 5; ++n) squares += std::pow(x[n * 2 + c] - mean, 2);
     EXPECT_NEAR(result.mean.to_host<double>()[c], mean, 1e-14);
     EXPECT_NEAR(result.variance.to_host<double>()[c], squares / 4, 1e-14);
-    for (std::size_t n = 0; n < 5; ++n) EXPECT_NEAR(result.y.to_host<double>()[n * 2 + c], (x[n * 2 + c] - mean) / std::sqrt(squares / 5 + 1e-5), 1e-13);
+    for (std::size_t n = 0; n < 5; ++n)
+      EXPECT_NEAR(result.y.to_host<double>()[n * 2 + c], (x[n * 2 + c] - mean) / std::sqrt(squares / 5 + 1e-5), 1e-13);
   }
   const Tensor evaluated = batch_norm(tensor(x, {5, 2}), tensor({0.5, -1.0}), tensor({4.0, 0.25}), {.eps = 0});
   EXPECT_NEAR(evaluated.to_host<double>()[1], (x[1] + 1) / 0.5, 1e-13);
@@ -129,10 +130,13 @@ TEST(Normalization, LocalResponseIsAlexNets) {
 
 TEST(Normalization, ErrorsSayWhatDoesNotFit) {
   const Tensor x = tensor(random_values(24, 5), {2, 3, 4});
-  EXPECT_NE(message([&] { layer_norm(x, {3}); }).find("layer_norm: got shape (2, 3, 4), expected one that ends in (3,)"), std::string::npos);
-  EXPECT_NE(message([&] { layer_norm(x, {4}, {.weight = x}); }).find("a weight of shape (2, 3, 4), expected shape (4,)"), std::string::npos);
+  EXPECT_NE(message([&] { layer_norm(x, {3}); }).find("layer_norm: got shape (2, 3, 4), expected one that ends in (3,)"),
+            std::string::npos);
+  EXPECT_NE(message([&] { layer_norm(x, {4}, {.weight = x}); }).find("a weight of shape (2, 3, 4), expected shape (4,)"),
+            std::string::npos);
   EXPECT_NE(message([&] { group_norm(x, 2); }).find("divides the 3 channels"), std::string::npos);
-  EXPECT_NE(message([&] { batch_norm_training(tensor({1.0, 2.0}, {1, 2})); }).find("more than one value for each channel"), std::string::npos);
+  EXPECT_NE(message([&] { batch_norm_training(tensor({1.0, 2.0}, {1, 2})); }).find("more than one value for each channel"),
+            std::string::npos);
   EXPECT_NE(message([&] { batch_norm(x, x, x); }).find("a variance of shape"), std::string::npos);
   EXPECT_NE(message([&] { softmax(x, 3); }).find("softmax"), std::string::npos);
   EXPECT_NE(message([&] { softmax(tensor({1, 2})); }).find("dtype i32, expected a float type"), std::string::npos);

@@ -37,7 +37,8 @@ TEST(Pooling, PaddingIsMinusInfinityForTheMaximumAndZeroForTheMean) {
   const Tensor x = tensor({-1.0, -2.0, -3.0}, {1, 1, 3});
   EXPECT_EQ(max_pool1d(x, 3, {.stride = 1, .padding = 1}).to_host<double>(), (std::vector<double>{-1, -1, -2}));
   EXPECT_EQ(avg_pool1d(x, 3, {.stride = 1, .padding = 1}).to_host<double>(), (std::vector<double>{-1, -2, -5.0 / 3}));
-  EXPECT_EQ(avg_pool1d(x, 3, {.stride = 1, .padding = 1, .count_include_pad = false}).to_host<double>(), (std::vector<double>{-1.5, -2, -2.5}));
+  EXPECT_EQ(avg_pool1d(x, 3, {.stride = 1, .padding = 1, .count_include_pad = false}).to_host<double>(),
+            (std::vector<double>{-1.5, -2, -2.5}));
 }
 
 TEST(Pooling, CeilModeDividesByWhatIsInsideThePaddedInput) {
@@ -73,7 +74,8 @@ TEST(Pooling, ErrorsSayWhatDoesNotFit) {
   EXPECT_NE(message([] { max_pool2d(grid(), 2, {.padding = 2}); }).find("at most half of the window"), std::string::npos);
   EXPECT_NE(message([] { max_pool2d(grid(), 0); }).find("window (0,)"), std::string::npos);
   EXPECT_NE(message([] { max_pool3d(tensor(kGrid, {4, 4}), 2); }).find("f64 of shape (4, 4)"), std::string::npos);
-  EXPECT_NE(message([] { avg_pool2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), 2); }).find("i32 of shape (1, 1, 4, 4)"), std::string::npos);
+  EXPECT_NE(message([] { avg_pool2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), 2); }).find("i32 of shape (1, 1, 4, 4)"),
+            std::string::npos);
 }
 
 }  // namespace

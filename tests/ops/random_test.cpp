@@ -59,7 +59,8 @@ TEST(Random, UniformsHave24Or53Bits) {
   Generator h(5);
   const auto wide = uniform({1000}, 0, 1, {.dtype = f64, .generator = &h}).to_host<double>();
   for (std::size_t i = 0; i < wide.size(); ++i) {
-    EXPECT_EQ(wide[i], (static_cast<double>(philox_word(5, 2 * i) >> 5) * 0x1p26 + static_cast<double>(philox_word(5, 2 * i + 1) >> 6)) * 0x1p-53);
+    EXPECT_EQ(wide[i],
+              (static_cast<double>(philox_word(5, 2 * i) >> 5) * 0x1p26 + static_cast<double>(philox_word(5, 2 * i + 1) >> 6)) * 0x1p-53);
   }
   for (const DType dtype : {f64, f32}) {
     Generator again(6);
@@ -76,7 +77,8 @@ TEST(Random, NormalsAreBoxMullerOfTheStream) {
   Generator g(7);
   const auto x = normal({1000}, 0, 1, {.generator = &g}).to_host<float>();
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double u = (static_cast<double>(philox_word(7, 2 * i)) + 0.5) * 0x1p-32, v = static_cast<double>(philox_word(7, 2 * i + 1) >> 8) * 0x1p-24;
+    const double u = (static_cast<double>(philox_word(7, 2 * i)) + 0.5) * 0x1p-32,
+                 v = static_cast<double>(philox_word(7, 2 * i + 1) >> 8) * 0x1p-24;
     const double expected = std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v);
     EXPECT_NEAR(x[i], expected, 2e-6) << i;
   }
@@ -146,9 +148,7 @@ TEST(Random, TheSameSeedGivesTheSameNumbersAndEveryDrawIsNew) {
 TEST(Random, DrawsOfAJitAdvanceTheGenerator) {
   Generator g(12), h(12);
   auto draw = jit([&] { return normal({16}, 0, 1, {.generator = &g}); });
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(draw().to_host(), normal({16}, 0, 1, {.generator = &h}).to_host()) << "call " << i;
-  }
+  for (int i = 0; i < 4; ++i) { EXPECT_EQ(draw().to_host(), normal({16}, 0, 1, {.generator = &h}).to_host()) << "call " << i; }
   EXPECT_EQ(draw.traces(), 2);
 }
 
