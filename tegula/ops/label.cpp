@@ -1,5 +1,7 @@
 #include "tegula/ops/label.h"
 
+#include <functional>
+
 #include "tegula/ops/compare.h"
 #include "tegula/tile/builder.h"
 
@@ -11,9 +13,10 @@ namespace {
 class CheckLabelsOp final : public ElementwiseOp {
  public:
   CheckLabelsOp(std::string op, const Classes& classes) : op_(std::move(op)), classes_(classes) {}
-  std::string_view name() const override { return "check_labels"; }
+  std::string_view name() const override { return op_; }
   bool has_check() const override { return true; }
   void attributes(Words& words) const override {
+    words.push_back(std::hash<std::string>()(op_));
     words.push_back(static_cast<std::uint64_t>(classes_.count));
     words.push_back(classes_.ignored ? 1 : 0);
     words.push_back(static_cast<std::uint64_t>(classes_.ignored.value_or(0)));
@@ -26,7 +29,7 @@ class CheckLabelsOp final : public ElementwiseOp {
   }
   double reference(std::span<const double> x) const override { return x[0]; }
   std::string check_message(std::int64_t, std::int64_t label) const override {
-    std::string text = op_ + ": label " + std::to_string(label) + ", expected one in [0, " + std::to_string(classes_.count) + ")";
+    std::string text = "label " + std::to_string(label) + ", expected one in [0, " + std::to_string(classes_.count) + ")";
     if (classes_.ignored) text += " or ignore_index " + std::to_string(*classes_.ignored);
     return text;
   }
