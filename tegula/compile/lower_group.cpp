@@ -377,6 +377,7 @@ class Lowering {
 
 void lower_group(Plan& plan, int number, runtime::Device& device) {
   const Group& group = plan.fusion.groups[static_cast<std::size_t>(number)];
+  if (!group.has_reduction && numel(group.domain) == 0) return;
   LoopNest nest = make_loop_nest(plan, group);
   choose_tiles(nest, device.tiles());
   const auto after_reduction = [&] { return Lowering(plan, group, nest, Portion::Whole).after_reduction(); };

@@ -274,7 +274,8 @@ std::vector<OpCase> join_cases() {
   add("concat", {{5, 7}, {5, 33}, {5, 1}}, [](const Inputs& x) { return concat(x, -1); }, {{{0, 3}, {0, 2}, {0, 1}}, {{3, 0}, {3, 4}, {3, 0}}, {{3000}, {17}, {1}}});
   add("concat", {{5, 7}, {3, 7}}, [](const Inputs& x) { return concat(x, 0); });
   add("concat", {{2, 5, 3}, {2, 4, 3}}, [](const Inputs& x) { return concat(x, 1); });
-  add("stack", {{5, 7}, {5, 7}}, [](const Inputs& x) { return stack(x, -2); }, {{{}, {}}});
+  add("stack", {{5, 7}, {5, 7}}, [](const Inputs& x) { return stack(x, -2); });
+  add("stack", {{5}, {5}}, [](const Inputs& x) { return stack(x, -1); }, {{{}, {}}, {{0}, {0}}});
   add("split", {{5, 7}}, [](const Inputs& x) { return split(x[0], 3, 1)[1]; });
   add("chunk", {{5, 7}}, [](const Inputs& x) { return chunk(x[0], 3, 1)[2]; });
   const auto pads = [&](PadMode mode) {

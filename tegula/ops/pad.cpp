@@ -144,6 +144,7 @@ Tensor ops::embed(const Tensor& x, const Dims& begin, const Dims& step, const Sh
   for (int i = 0; i < shape.rank(); ++i) {
     if (x.shape()[i] <= 1) steps[i] = 1;
   }
+  if (x.dtype() == boolean) value = value != 0;
   return make_node(Ref<const Op>(new PadOp(begin, steps, value)), {x}, shape, x.dtype(), where);
 }
 

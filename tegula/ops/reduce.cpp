@@ -121,6 +121,7 @@ Tensor extreme(std::string_view op, const Arg& arg, const Axes& axes, Keep keep,
     ops::refuse(op, "shape " + to_string(call.x.shape()) + " over axes " + to_string(call.axes), "at least one element", arg.loc);
   }
   if (call.axes.empty()) return call.x;
+  if (call.x.dtype() == boolean) return call.finish(call.reduced(call.x, kind == Reduction::Max ? Reduction::Any : Reduction::All));
   Shape shape;
   for (int i = 0; i < call.x.rank(); ++i) if (!call.axes.contains(i)) shape.push_back(call.x.shape()[i]);
   const Tensor y = make_node(Ref<const Op>(new ExtremeOp(call.axes, kind)), {call.x}, shape, call.x.dtype(), arg.loc);
@@ -234,7 +235,7 @@ Tensor logsumexp(Arg x, const Axes& axes, Keep keep) {
   refuse_integers("logsumexp", call.x, x.loc);
   if (call.axes.empty()) return call.x;
   const Tensor t = wide(call.x);
-  if (call.count() == 0) return call.finish(graph::full(graph::sum(call.x, call.axes, x.loc).shape(), -kInfinity, call.x.dtype(), x.loc));
+  if (call.count() == 0) return call.finish(graph::sum(call.x, call.axes, x.loc) - kInfinity);
   const Tensor greatest = graph::stop_gradient(graph::reduce(t, call.axes, Reduction::Max, x.loc), x.loc);
   const Tensor shift = where(isinf(greatest), 0.0, greatest);
   const Tensor total = graph::sum(exp(t - call.spread(shift)), call.axes, x.loc);

@@ -174,6 +174,7 @@ std::vector<OpCase> scan_cases() {
   add("logcumsumexp", logcumsumexp, kFloats, {.low = -9, .high = 9});
   for (OpCase& one : cases) {
     if (one.op == "cummax" || one.op == "cummin") one.second = false;
+    if (one.op == "logcumsumexp") one.more_shapes = {{{300}}, {{0, 3}}, {{3, 0}}, {{5, 9, 7}}};  // differences of longer sums are noise
   }
   return cases;
 }

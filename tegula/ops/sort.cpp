@@ -142,16 +142,19 @@ std::vector<OpCase> sort_cases() {
   std::vector<OpCase> cases;
   const auto add = [&](std::string op, bool gradient, std::function<Tensor(const Tensor&)> function) {
     cases.push_back({.op = std::move(op), .function = [=](const auto& x) { return function(x[0]); }, .inputs = {{{7, 33}, -100, 100}}, .dtypes = kEverything,
-                     .more_shapes = {{{1023}}, {{3, 3000}}, {{5, 9, 7}}}, .gradient = gradient, .second = false});
+                     .more_shapes = {{{41}}, {{5, 9, 7}}}, .gradient = gradient, .second = false});
   };
   add("sort", true, [](const Tensor& x) { return sort(x).values; });
   add("sort", true, [](const Tensor& x) { return sort(x, 0, Order::Descending).values; });
   add("argsort", false, [](const Tensor& x) { return argsort(x, 0); });
   add("argsort", false, [](const Tensor& x) { return argsort(x, -1, Order::Descending); });
   add("topk", true, [](const Tensor& x) { return topk(x, 3).values; });
-  add("topk", false, [](const Tensor& x) { return topk(x, 4, 0, Order::Ascending).indices; });
+  add("topk", false, [](const Tensor& x) { return topk(x, 2, 0, Order::Ascending).indices; });
   add("kthvalue", true, [](const Tensor& x) { return kthvalue(x, 2).values; });
   add("median", true, [](const Tensor& x) { return median(x); });
+  // Long lines have neighbours too close for finite differences.
+  cases.push_back({.op = "sort", .function = [](const auto& x) { return tegula::sort(x[0]).values; }, .inputs = {{{3, 3000}}}, .dtypes = kEverything,
+                   .more_shapes = {{{9000}}, {{3000, 2}}, {{0, 3}}}, .gradient = false});
   cases.push_back({.op = "searchsorted", .function = [](const auto& x) { return searchsorted(tegula::sort(x[0]).values, x[1], Side::Right); },
                    .inputs = {{{33}}, {{7, 5}}}, .dtypes = kNumbers, .gradient = false});
   return cases;
