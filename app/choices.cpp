@@ -1,0 +1,77 @@
+// Which data and which model: what several commands ask for.
+
+#include <sys/stat.h>
+
+#include "commands.h"
+#include "progress.h"
+#include "tegula/core/error.h"
+#include "tegula/data/digits.h"
+#include "tegula/data/mnist.h"
+
+namespace tegula::app {
+namespace {
+
+constexpr std::int64_t kDrawnTrain = 30'000, kDrawnTest = 5'000;
+constexpr std::uint64_t kTrainSeed = 1, kTestSeed = 2;  // fixed, so that every run is tested on the same digits
+
+std::string names() {
+  std::string text;
+  for (const auto& entry : models::all()) text += (text.empty() ? "" : ", ") + std::string(entry.name);
+  return text;
+}
+
+bool is_file(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, DataChoice& choice) {
+  command.add_option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")->type_name("DIR");
+  command.add_option("--limit", choice.limit, "use only the first N images of each set")->check(CLI::PositiveNumber)->type_name("N");
+}
+
+Sets read_sets(const DataChoice& choice, const Shape& input) {
+  Sets sets;
+  if (choice.folder.empty()) {
+    const auto count = [&](std::int64_t all) { return choice.limit > 0 ? std::min(choice.limit, all) : all; };
+    sets.train = data::draw_digits(count(kDrawnTrain), kTrainSeed);
+    sets.test = data::draw_digits(count(kDrawnTest), kTestSeed);
+  } else {
+    const auto [train, test] = data::mnist(choice.folder);
+    sets.train = train;
+    sets.test = test;
+    if (choice.limit > 0) {
+      sets.train = sets.train.first(choice.limit);
+      sets.test = sets.test.first(choice.limit);
+    }
+  }
+  Shape expected = input;
+  expected.insert(0, sets.train.size());
+  if (!(sets.train.inputs.shape == expected)) {
+    throw Error({.op = "tegula",
+                 .got = "images " + to_string(sets.train.inputs.shape),
+                 .expected = to_string(expected) + ", what this model takes",
+                 .advice = "choose a model for this size"});
+  }
+  sets.description = format("%lld training and %lld test images, %s", static_cast<long long>(sets.train.size()),
+                            static_cast<long long>(sets.test.size()), choice.folder.empty() ? "drawn by the program" : choice.folder.c_str());
+  return sets;
+}
+
+void add_options(CLI::App& command, ModelChoice& choice) {
+  command.add_option("model", choice.name_or_file, names())->required()->type_name("MODEL");
+  command.add_option("--dropout", choice.dropout, "probability of the dropout layer, 0 for none")->check(CLI::Range(0.0, 0.99))->type_name("P");
+  command.add_flag("--batch-norm", choice.batch_norm, "batch normalisation before each ReLU");
+}
+
+models::Model make_model(const ModelChoice& choice) {
+  if (is_file(choice.name_or_file)) return models::load(choice.name_or_file);
+  models::Options options = models::find(choice.name_or_file).defaults;
+  if (choice.dropout) options.dropout = *choice.dropout;
+  options.batch_norm |= choice.batch_norm;
+  return models::make(choice.name_or_file, options);
+}
+
+}  // namespace tegula::app

@@ -1,0 +1,45 @@
+// tegula eval: how good a trained model is.
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "commands.h"
+#include "progress.h"
+#include "tegula/train/evaluator.h"
+#include "tegula/train/metrics.h"
+
+namespace tegula::app {
+namespace {
+
+struct EvalChoice {
+  std::string file;
+  DataChoice data;
+};
+
+void run(const EvalChoice& choice) {
+  models::Model model = models::load(choice.file);
+  const data::Dataset test = read_sets(choice.data, model.input).test;
+  Evaluator evaluator(model.net);
+  const Evaluation result = evaluator.evaluate(test);
+  const auto begin = std::chrono::steady_clock::now();
+  const Tensor scores = evaluator.predict(test);  // (N, classes)
+  metrics::ConfusionMatrix matrix(scores.size(1));
+  matrix.add(scores, from_array(test.targets));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::printf("%s on %lld images: accuracy %.2f %%, loss %.4f, macro F1 %.4f, %s images/s\n\n%s", model.name.c_str(),
+              static_cast<long long>(result.rows), 100 * result.accuracy, result.loss, matrix.macro_f1(),
+              quantity(static_cast<double>(result.rows) / seconds).c_str(), matrix.print().c_str());
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  auto choice = std::make_shared<EvalChoice>();
+  CLI::App& command = *app.add_subcommand("eval", "accuracy and confusion matrix of a trained model on the test images");
+  command.add_option("file", choice->file, "a model written by tegula train")->required()->type_name("FILE");
+  add_options(command, choice->data);
+  command.callback([choice] { run(*choice); });
+}
+
+}  // namespace tegula::app

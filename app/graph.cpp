@@ -1,0 +1,87 @@
+// tegula graph: what the compiler makes of a model.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "commands.h"
+#include "tegula/compile/jit.h"
+#include "tegula/core/warning.h"
+#include "tegula/data/digits.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/grad.h"
+#include "tegula/graph/print.h"
+#include "tegula/ops/loss.h"
+#include "tegula/optim/optimizers.h"
+
+namespace tegula::app {
+namespace {
+
+const std::vector<std::string> kStages{"graph", "simplify", "epilogue", "layout", "materialize", "plan", "tile", "all"};
+
+struct GraphChoice {
+  ModelChoice model;
+  std::int64_t batch = 64;
+  bool step = false, dot = false;
+  std::string stage = "graph";
+};
+
+void run(const GraphChoice& choice) {
+  models::Model model = make_model(choice.model);
+  const Parameters state = nn::state(model.net);
+  for (const Parameter& p : state) eval(p.read());  // the printed graph begins at their values
+  Shape shape = model.input;
+  shape.insert(0, choice.batch);
+  const HostArray images = HostArray::empty(f32, shape), classes = HostArray::empty(i64, {choice.batch});
+  std::fill_n(images.values<float>().data(), images.size(), 0.0f);
+  std::fill_n(classes.values<std::int64_t>().data(), classes.size(), 0);
+  const Tensor x = from_array(images), y = from_array(classes);
+
+  if (!choice.step) eval(model.net);
+  optim::Adam adam(parameters(model.net));
+  const auto forward = [&](const Tensor& in) { return model.net(in); };
+  const auto step = [&](const Tensor& in, const Tensor& labels) {
+    const Tensor loss = cross_entropy(model.net(in), labels);
+    adam.step(grad(loss, adam.parameters()));
+    return loss;
+  };
+  if (choice.dot) {
+    const DotOptions options{.parameters = state, .title = model.name};
+    if (!choice.step) {
+      const Tensor outputs[] = {forward(x)};
+      std::printf("%s", to_dot(outputs, options).c_str());
+    } else {
+      const Tensor loss = cross_entropy(model.net(x), y);
+      std::vector<Tensor> outputs = grad(loss, adam.parameters());
+      outputs.push_back(loss);
+      std::printf("%s", to_dot(outputs, options).c_str());
+    }
+    return;
+  }
+  // The compiler hands the text of each stage to the warning handler.
+  set_warning_handler([](const std::string& name, const std::string& text) {
+    if (name.starts_with("print.")) std::printf("# %s\n%s\n", name.c_str() + 6, text.c_str());
+    else std::fprintf(stderr, "tegula: %s: %s\n", name.c_str(), text.c_str());
+  });
+  eval(adam.lr.read(), adam.steps().read());
+  ::setenv("TEGULA_PRINT", choice.stage.c_str(), 1);
+  if (choice.step) jit(step)(x, y);
+  else jit(forward)(x);
+}
+
+}  // namespace
+
+void add_graph(CLI::App& app) {
+  auto choice = std::make_shared<GraphChoice>();
+  CLI::App& command = *app.add_subcommand("graph", "the graph of a model, its plan, its tile programs");
+  add_options(command, choice->model);
+  command.get_option("model")->description("a model file, or one of: " + command.get_option("model")->get_description());
+  command.add_option("--batch", choice->batch, "images at once")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+  command.add_flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
+  command.add_option("--stage", choice->stage, "what to print")->check(CLI::IsMember(kStages))->capture_default_str();
+  command.add_flag("--dot", choice->dot, "the graph before any pass, for Graphviz (with --step: loss and gradients)");
+  command.callback([choice] { run(*choice); });
+}
+
+}  // namespace tegula::app

@@ -1,0 +1,159 @@
+// tegula train: a model from nothing to a file, with a progress line and a picture of the learning curve.
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "classify.h"
+#include "commands.h"
+#include "progress.h"
+#include "tegula/core/error.h"
+#include "tegula/optim/optimizers.h"
+#include "tegula/train/trainer.h"
+
+namespace tegula::app {
+namespace {
+
+template <class O, class Options>
+std::unique_ptr<optim::Optimizer> build(const Parameters& parameters, Options options, double lr) {
+  options.lr = lr;
+  return std::make_unique<O>(parameters, options);
+}
+
+/// An optimiser by name, with a rate that suits the models here at the peak of the schedule.
+struct OptimizerEntry {
+  std::string name;
+  double lr;
+  std::unique_ptr<optim::Optimizer> (*make)(const Parameters& parameters, double lr);
+};
+const OptimizerEntry kOptimizers[] = {
+    {"adam", 4e-3, [](const Parameters& p, double lr) { return build<optim::Adam>(p, optim::AdamOptions{}, lr); }},
+    {"adamw", 4e-3, [](const Parameters& p, double lr) { return build<optim::AdamW>(p, optim::AdamWOptions{}, lr); }},
+    {"sgd", 0.1, [](const Parameters& p, double lr) { return build<optim::SGD>(p, optim::SGDOptions{.momentum = 0.9, .nesterov = true}, lr); }},
+    {"rmsprop", 2e-3, [](const Parameters& p, double lr) { return build<optim::RMSprop>(p, optim::RMSpropOptions{}, lr); }},
+    {"adagrad", 2e-2, [](const Parameters& p, double lr) { return build<optim::Adagrad>(p, optim::AdagradOptions{}, lr); }},
+    {"adadelta", 1.0, [](const Parameters& p, double lr) { return build<optim::Adadelta>(p, optim::AdadeltaOptions{}, lr); }},
+    {"lion", 4e-4, [](const Parameters& p, double lr) { return build<optim::Lion>(p, optim::LionOptions{}, lr); }},
+};
+
+const OptimizerEntry& find_optimizer(const std::string& name) {
+  for (const auto& entry : kOptimizers) {
+    if (entry.name == name) return entry;
+  }
+  throw Error({.op = "tegula train", .got = "the optimizer " + name, .expected = "one that --help lists"});
+}
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : kOptimizers) names.push_back(entry.name);
+  return names;
+}
+
+struct TrainChoice {
+  ModelChoice model;
+  DataChoice data;
+  std::int64_t epochs = 5, batch = 128;
+  std::optional<double> lr;
+  std::string optimizer = "adam", schedule = "one-cycle";
+  std::uint64_t seed = 0;
+  std::string out, plot, checkpoint, resume;
+  std::int64_t show = 6;
+};
+
+optim::Schedule make_schedule(const TrainChoice& choice, double lr, std::int64_t steps) {
+  if (choice.schedule == "one-cycle") return optim::OneCycleLR{.maximum = lr, .total = std::max<std::int64_t>(2, steps), .pct_start = 0.2};
+  if (choice.schedule == "cosine") return optim::CosineLR{.base = lr, .total = steps, .warmup = steps / 20};
+  return optim::ConstantLR{lr};
+}
+
+std::string percent(double share) { return std::isnan(share) ? "-" : format("%.2f %%", 100 * share); }
+
+void report_progress(Trainer& trainer, ProgressLine& line) {
+  trainer.on_step = [&line](const StepReport& r) {
+    if (!line.due()) return;
+    const double share = static_cast<double>(r.batch) / static_cast<double>(r.batches);
+    line.show(format("epoch %lld/%lld %s %4lld/%lld  loss %.4f  accuracy %s  %s images/s  %s left", static_cast<long long>(r.epoch),
+                     static_cast<long long>(r.epochs), bar(share, 16).c_str(), static_cast<long long>(r.batch), static_cast<long long>(r.batches),
+                     r.mean_loss, percent(r.mean_accuracy).c_str(), quantity(r.rows_per_second).c_str(), duration(r.seconds_left).c_str()));
+  };
+  trainer.on_epoch = [&line](const EpochRecord& r) {
+    line.finish(format("%5lld   %10.4f  %14s   %9.4f  %13s   %8s   %s", static_cast<long long>(r.epoch), r.train_loss,
+                       percent(r.train_accuracy).c_str(), r.test_loss, percent(r.test_accuracy).c_str(), duration(r.seconds).c_str(),
+                       quantity(r.rows_per_second).c_str()));
+  };
+}
+
+/// Some test images, first of all one that is wrong if there is any among the first ones.
+void show_some(models::Model& model, const data::Dataset& test, std::int64_t count) {
+  const data::Dataset some = test.first(count);
+  if (some.size() == 0) return;
+  const auto guesses = classify(model, some.inputs);
+  std::printf("\n%s", draw(some.inputs, guesses, some.targets.values<std::int64_t>()).c_str());
+}
+
+void draw_curve(const std::string& path, const History& history, const std::string& title) {
+  try {
+    io::plot(path, learning_curve(history, title));
+    std::printf("learning curve: %s\n", path.c_str());
+  } catch (const Error& error) {  // a picture is not worth a failed run
+    std::fprintf(stderr, "tegula: no learning curve: %s\n", error.what());
+  }
+}
+
+void run(TrainChoice choice) {
+  models::find(choice.model.name_or_file);
+  if (choice.out.empty()) choice.out = choice.model.name_or_file + ".safetensors";
+  if (choice.plot.empty()) choice.plot = choice.model.name_or_file + ".png";
+  manual_seed(choice.seed);
+  models::Model model = make_model(choice.model);
+  const Sets sets = read_sets(choice.data, model.input);
+  std::printf("%s: %s parameters. %s.\n", model.name.c_str(), quantity(static_cast<double>(num_parameters(model.net))).c_str(), sets.description.c_str());
+
+  const OptimizerEntry& entry = find_optimizer(choice.optimizer);
+  const double lr = choice.lr.value_or(entry.lr);
+  const auto optimizer = entry.make(parameters(model.net), lr);
+  const std::int64_t batch = std::min(choice.batch, sets.train.size());
+  Trainer trainer(model.net, *optimizer,
+                  {.epochs = choice.epochs,
+                   .batch = batch,
+                   .seed = choice.seed,
+                   .schedule = make_schedule(choice, lr, choice.epochs * (sets.train.size() / batch)),
+                   .checkpoint = choice.checkpoint,
+                   .metadata = models::describe(model)});
+  if (!choice.resume.empty()) trainer.resume(choice.resume);
+
+  History history;
+  {
+    ProgressLine line;
+    report_progress(trainer, line);
+    std::printf("epoch   train loss  train accuracy   test loss  test accuracy   time       images/s\n");
+    history = trainer.fit(sets.train, sets.test);
+  }
+  models::save(choice.out, model);
+  show_some(model, sets.test, choice.show);
+  std::printf("\nmodel: %s\n", choice.out.c_str());
+  if (!history.empty()) draw_curve(choice.plot, history, model.name);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  auto choice = std::make_shared<TrainChoice>();
+  CLI::App& command = *app.add_subcommand("train", "train a model, save it, draw its learning curve");
+  add_options(command, choice->model);
+  add_options(command, choice->data);
+  command.add_option("--epochs", choice->epochs, "passes over the training images")->check(CLI::NonNegativeNumber)->capture_default_str()->type_name("N");
+  command.add_option("--batch", choice->batch, "images per step")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+  command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; depends on the optimizer")->check(CLI::PositiveNumber)->type_name("X");
+  command.add_option("--optimizer", choice->optimizer, "how weights are updated")->check(CLI::IsMember(optimizer_names()))->capture_default_str();
+  command.add_option("--schedule", choice->schedule, "the learning rate over time")->check(CLI::IsMember({"one-cycle", "cosine", "constant"}))->capture_default_str();
+  command.add_option("--seed", choice->seed, "of weights, order and dropout: the same seed gives the same bits")->capture_default_str()->type_name("S");
+  command.add_option("--out", choice->out, "the trained model [MODEL.safetensors]")->type_name("FILE");
+  command.add_option("--plot", choice->plot, "the learning curve [MODEL.png]")->type_name("FILE");
+  command.add_option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")->type_name("FILE");
+  command.add_option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with")->type_name("FILE");
+  command.add_option("--show", choice->show, "classified test images to draw at the end")->check(CLI::NonNegativeNumber)->capture_default_str()->type_name("N");
+  command.callback([choice] { run(*choice); });
+}
+
+}  // namespace tegula::app
