@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include <tegula/tegula.h>
+
+#include "tests/nn/support.h"
+
+namespace tegula {
+namespace {
+
+struct Net {
+  nn::Linear fc{2, 3};
+  nn::BatchNorm1d norm{3};
+};
+
+std::vector<float> all_values(const Net& net) {
+  std::vector<float> values;
+  for (const NamedTensor& entry : state_dict(net)) for (float value : entry.value.to_host()) values.push_back(value);
+  return values;
+}
+
+TEST(State, AFileRestoresEverything) {
+  Net net, other;
+  net.norm(net.fc(ones({4, 2})) * tensor({1.F, 2.F, 3.F, 4.F}, {4, 1}));
+  save(net, "net.safetensors");
+  EXPECT_NE(all_values(net), all_values(other));
+  const LoadReport report = load(other, "net.safetensors");
+  EXPECT_TRUE(report.missing.empty() && report.unexpected.empty());
+  EXPECT_EQ(all_values(net), all_values(other));
+}
+
+TEST(State, ASnapshotDoesNotChange) {
+  Net net;
+  net.fc.bias = 1.0;
+  const StateDict before = state_dict(net);
+  net.fc.bias = 2.0;
+  load(net, before);
+  expect_near(net.fc.bias, {1, 1, 1});
+}
+
+TEST(State, OtherFloatsAreConverted) {
+  Net net;
+  load(net, {{"fc.bias", tensor({1.5, 2.5, 3.5})}}, Strict::No);
+  EXPECT_EQ(net.fc.bias.dtype(), f32);
+  expect_near(net.fc.bias, {1.5, 2.5, 3.5});
+}
+
+TEST(State, NothingChangesWhenSomethingDoesNotFit) {
+  Net net;
+  const std::vector<float> before = all_values(net);
+  StateDict state = state_dict(net);
+  state[0].value = ones({3, 2});
+  state[1].value = ones({4});
+  EXPECT_THROW(load(net, state), Error);
+  EXPECT_THROW(load(net, state, Strict::No), Error);
+  state.pop_back();
+  EXPECT_THROW(load(net, state), Error);
+  EXPECT_EQ(all_values(net), before);
+}
+
+TEST(State, NotStrictReportsWhatDidNotMatch) {
+  Net net;
+  const LoadReport report = load(net, {{"fc.bias", ones({3})}, {"head.bias", ones({3})}}, Strict::No);
+  EXPECT_EQ(report.unexpected, (std::vector<std::string>{"head.bias"}));
+  EXPECT_EQ(report.missing.size(), 6U);
+  EXPECT_EQ(report.missing[0], "fc.weight");
+  expect_near(net.fc.bias, {1, 1, 1});
+}
+
+TEST(State, AListOfParametersIsAState) {
+  Net net;
+  auto adam = optim::Adam(parameters(net));
+  const StateDict state = state_dict(adam.state());
+  EXPECT_EQ(state[0].name, "lr");
+  load(adam.state(), state);
+}
+
+}  // namespace
+}  // namespace tegula
