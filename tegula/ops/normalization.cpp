@@ -154,7 +154,7 @@ Tensor rms_norm(Arg arg, const Shape& normalized_shape, const NormOptions& optio
 
 Tensor group_norm(Arg arg, std::int64_t groups, const NormOptions& options) {
   const In frame("group_norm", arg.loc);
-  const Tensor given = input_of("group_norm", arg, 2, "(batch, channels, …)");
+  Tensor given = input_of("group_norm", arg, 2, "(batch, channels, …)");
   const std::int64_t channels = given.shape()[1];
   if (groups < 1 || channels % groups != 0) {
     ops::refuse("group_norm", std::to_string(groups) + " groups for shape " + to_string(given.shape()),
@@ -177,7 +177,7 @@ Tensor instance_norm(Arg arg, const NormOptions& options) {
 
 Tensor local_response_norm(Arg arg, const LocalResponseNormOptions& options) {
   const In frame("local_response_norm", arg.loc);
-  const Tensor given = input_of("local_response_norm", arg, 2, "(batch, channels, …)");
+  Tensor given = input_of("local_response_norm", arg, 2, "(batch, channels, …)");
   if (options.size < 1) ops::refuse("local_response_norm", "size " + std::to_string(options.size), "at least 1", arg.loc);
   if (given.numel() == 0) return given;
   const Tensor x = ops::widen(given);

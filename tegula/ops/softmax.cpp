@@ -42,7 +42,7 @@ Tensor softmin(Arg x, int axis) {
 
 Tensor log_softmax(Arg arg, int axis) {
   const In frame("log_softmax", arg.loc);
-  const Tensor given = ops::float_tensor("log_softmax", arg);
+  Tensor given = ops::float_tensor("log_softmax", arg);
   axis = ops::axis_of("log_softmax", axis, given.shape(), arg.loc);
   if (given.numel() == 0) return given;
   const auto forward = [axis](const std::vector<Tensor>& in) {

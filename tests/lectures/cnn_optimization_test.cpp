@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "support.h"
+#include "tests/lectures/support.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/convolution.h"
 #include "tegula/ops/math.h"

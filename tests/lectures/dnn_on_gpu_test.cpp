@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "support.h"
+#include "tests/lectures/support.h"
 #include "tegula/ops/activation.h"
 #include "tegula/ops/convolution.h"
 #include "tegula/ops/logic.h"
