@@ -3,13 +3,13 @@
 
 #include <cmath>
 
-#include "tests/lectures/support.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/convolution.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/normalization.h"
 #include "tegula/ops/pooling.h"
 #include "tegula/ops/shape.h"
+#include "tests/lectures/support.h"
 
 namespace tegula::test {
 namespace {

@@ -2,9 +2,9 @@
 // ∂E/∂W of a convolutional layer as plain loops. The lecture's loop for ∂E/∂W reads dE_dY[m, c, h, w]; the output has no axis c:
 // dE_dY[m, h, w] is meant and tested.
 
-#include "tests/lectures/support.h"
 #include "tegula/graph/grad.h"
 #include "tegula/ops/convolution.h"
+#include "tests/lectures/support.h"
 
 namespace tegula::test {
 namespace {

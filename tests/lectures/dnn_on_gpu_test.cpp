@@ -3,13 +3,13 @@
 
 #include <array>
 
-#include "tests/lectures/support.h"
 #include "tegula/ops/activation.h"
 #include "tegula/ops/convolution.h"
 #include "tegula/ops/logic.h"
 #include "tegula/ops/pooling.h"
 #include "tegula/ops/shape.h"
 #include "tegula/ops/softmax.h"
+#include "tests/lectures/support.h"
 
 namespace tegula::test {
 namespace {

@@ -1,7 +1,6 @@
 // "Efficient neural network training/inferencing" (IIT Kharagpur, 2020): the perceptron on NAND, linear regression, and a two-layer
 // network with J = 1/2 Σ (y - o)², which learns XOR; the perceptron does not.
 
-#include "tests/lectures/support.h"
 #include "tegula/compile/jit.h"
 #include "tegula/graph/grad.h"
 #include "tegula/ops/arithmetic.h"
@@ -11,6 +10,7 @@
 #include "tegula/ops/matmul.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/ops/shape.h"
+#include "tests/lectures/support.h"
 
 namespace tegula::test {
 namespace {
