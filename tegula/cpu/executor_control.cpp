@@ -27,7 +27,7 @@ bool is_address(const tile::Type& type) { return type.pointer || type.dtype == D
 
 }  // namespace
 
-/// What was put into memory inside the region is not there outside of it.
+/// What was computed inside the region is not there outside of it (a loop's slots live on, with other contents).
 Compiler::Level Compiler::close_region() {
   const int region = current_region();
   auto& log = state_.dense_log;
@@ -36,6 +36,7 @@ Compiler::Level Compiler::close_region() {
     state_.dense[static_cast<std::size_t>(entry.second)] = {};
     return true;
   });
+  std::erase_if(state_.scalars, [&](const auto& entry) { return entry.second.level >= 2 * region; });
   Level level = std::move(state_.levels.back());
   state_.levels.pop_back();
   return level;
@@ -128,8 +129,8 @@ void Compiler::pass_on(const std::vector<Form>& into, const std::vector<Id>& fro
     Strides strides = dense_strides(move.shape);
     move.from = {state_.tiles[static_cast<std::size_t>(aside)].slot, aside, strides, size_of(move.dtype)};
   }
+  for (const Move& move : moves) copy(move.from, move.shape, move.dtype, move.tile);  // first: some are filled from these scalars
   for (const auto& [to, value] : scalars) assign(to, value);
-  for (const Move& move : moves) copy(move.from, move.shape, move.dtype, move.tile);
 }
 
 /// The body is compiled for the best guess of how values are carried, and again where its results say otherwise.

@@ -131,7 +131,7 @@ class Layout {
         continue;
       }
       for (int p = from; p < size(); ++p) {  // the aim goes nowhere, and its store is an ordinary one
-        if (item(p).kind == Item::Kind::Store && item(p).reads[0] == t) item(p).as<BlockStep>().in_place = 0;
+        if (item(p).kind == Item::Kind::Store && reads(item(p), t)) item(p).as<BlockStep>().in_place = 0;
       }
       item(from).as<BlockStep>().in_place = 0;
     }
