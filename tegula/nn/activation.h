@@ -7,18 +7,42 @@
 
 namespace tegula::nn {
 
-struct ReLU { Tensor operator()(Arg x) const { return relu(x); } };
-struct ReLU6 { Tensor operator()(Arg x) const { return relu6(x); } };
-struct SELU { Tensor operator()(Arg x) const { return selu(x); } };
-struct SiLU { Tensor operator()(Arg x) const { return silu(x); } };
-struct Mish { Tensor operator()(Arg x) const { return mish(x); } };
-struct Tanh { Tensor operator()(Arg x) const { return tanh(x); } };
-struct Sigmoid { Tensor operator()(Arg x) const { return sigmoid(x); } };
-struct LogSigmoid { Tensor operator()(Arg x) const { return log_sigmoid(x); } };
-struct Softsign { Tensor operator()(Arg x) const { return softsign(x); } };
-struct Tanhshrink { Tensor operator()(Arg x) const { return tanhshrink(x); } };
-struct Hardsigmoid { Tensor operator()(Arg x) const { return hardsigmoid(x); } };
-struct Hardswish { Tensor operator()(Arg x) const { return hardswish(x); } };
+struct ReLU {
+  Tensor operator()(Arg x) const { return relu(x); }
+};
+struct ReLU6 {
+  Tensor operator()(Arg x) const { return relu6(x); }
+};
+struct SELU {
+  Tensor operator()(Arg x) const { return selu(x); }
+};
+struct SiLU {
+  Tensor operator()(Arg x) const { return silu(x); }
+};
+struct Mish {
+  Tensor operator()(Arg x) const { return mish(x); }
+};
+struct Tanh {
+  Tensor operator()(Arg x) const { return tanh(x); }
+};
+struct Sigmoid {
+  Tensor operator()(Arg x) const { return sigmoid(x); }
+};
+struct LogSigmoid {
+  Tensor operator()(Arg x) const { return log_sigmoid(x); }
+};
+struct Softsign {
+  Tensor operator()(Arg x) const { return softsign(x); }
+};
+struct Tanhshrink {
+  Tensor operator()(Arg x) const { return tanhshrink(x); }
+};
+struct Hardsigmoid {
+  Tensor operator()(Arg x) const { return hardsigmoid(x); }
+};
+struct Hardswish {
+  Tensor operator()(Arg x) const { return hardswish(x); }
+};
 
 struct LeakyReLU {
   double negative_slope = 0.01;

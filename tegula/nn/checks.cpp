@@ -11,7 +11,9 @@ void require_positive(std::string_view layer, std::initializer_list<std::pair<st
                       const std::source_location& where) {
   for (auto [name, size] : sizes) {
     if (size > 0) continue;
-    throw Error({.op = std::string(layer), .got = std::string(name) + " = " + std::to_string(size), .expected = "a positive number",
+    throw Error({.op = std::string(layer),
+                 .got = std::string(name) + " = " + std::to_string(size),
+                 .expected = "a positive number",
                  .where = origin_at(where).where});
   }
 }
@@ -21,8 +23,10 @@ void require_features(std::string_view layer, const Tensor& x, int axis, std::in
   const Shape& shape = x.shape(where);
   const int at = axis < 0 ? axis + shape.rank() : axis;
   if (at >= 0 && at < shape.rank() && shape[at] == expected) return;
-  throw Error({.op = std::string(layer), .got = "an input of shape " + to_string(shape),
-               .expected = std::to_string(expected) + " " + std::string(meaning) + " in axis " + std::to_string(axis), .where = origin_at(where).where});
+  throw Error({.op = std::string(layer),
+               .got = "an input of shape " + to_string(shape),
+               .expected = std::to_string(expected) + " " + std::string(meaning) + " in axis " + std::to_string(axis),
+               .where = origin_at(where).where});
 }
 
 }  // namespace tegula::nn

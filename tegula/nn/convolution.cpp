@@ -14,8 +14,10 @@ constexpr std::string_view kConvTranspose[] = {"ConvTranspose1d", "ConvTranspose
 void require_groups(std::string_view layer, std::int64_t in, std::int64_t out, std::int64_t groups, const std::source_location& where) {
   require_positive(layer, {{"in_channels", in}, {"out_channels", out}, {"groups", groups}}, where);
   if (in % groups == 0 && out % groups == 0) return;
-  throw Error({.op = std::string(layer), .got = std::to_string(in) + " and " + std::to_string(out) + " channels in " + std::to_string(groups) + " groups",
-               .expected = "groups to divide both", .where = origin_at(where).where});
+  throw Error({.op = std::string(layer),
+               .got = std::to_string(in) + " and " + std::to_string(out) + " channels in " + std::to_string(groups) + " groups",
+               .expected = "groups to divide both",
+               .where = origin_at(where).where});
 }
 
 // (first, second, window…)
@@ -56,7 +58,10 @@ void Convolution<Axes>::visit(Visitor& visitor, const Path& path) {
 template <int Axes>
 ConvolutionTranspose<Axes>::ConvolutionTranspose(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size,
                                                  const ConvTransposeOptions& options, Location where)
-    : options_{.stride = options.stride, .padding = options.padding, .output_padding = options.output_padding, .groups = options.groups,
+    : options_{.stride = options.stride,
+               .padding = options.padding,
+               .output_padding = options.output_padding,
+               .groups = options.groups,
                .dilation = options.dilation} {
   constexpr std::string_view name = kConvTranspose[Axes - 1];
   In frame(name, where);

@@ -49,8 +49,8 @@ template <int Axes>
 class ConvolutionTranspose {
  public:
   using Location = std::source_location;
-  ConvolutionTranspose(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size, const ConvTransposeOptions& options = {},
-                       Location where = Location::current());
+  ConvolutionTranspose(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size,
+                       const ConvTransposeOptions& options = {}, Location where = Location::current());
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 

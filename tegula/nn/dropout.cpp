@@ -7,9 +7,11 @@
 namespace tegula::nn {
 
 detail::AnyDropout::AnyDropout(double p, Generator* generator, std::string_view name, const std::source_location& where)
-    : p(p), generator_(generator) {
+    : p(p),
+      generator_(generator) {
   if (p >= 0 && p <= 1) return;
-  throw Error({.op = std::string(name), .got = "p = " + std::to_string(p), .expected = "a probability in [0, 1]", .where = origin_at(where).where});
+  throw Error(
+      {.op = std::string(name), .got = "p = " + std::to_string(p), .expected = "a probability in [0, 1]", .where = origin_at(where).where});
 }
 
 void detail::AnyDropout::visit(Visitor& visitor, const Path& path) { visitor.flag(Path{&path, "training"}, training); }
@@ -20,7 +22,8 @@ Tensor Dropout::operator()(Arg x) const {
   return training ? dropout(x, p, generator_) : x.tensor("Dropout");
 }
 
-DropoutChannels::DropoutChannels(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "Dropout2d", where) {}
+DropoutChannels::DropoutChannels(double p, Generator* generator, std::source_location where)
+    : AnyDropout(p, generator, "Dropout2d", where) {}
 Tensor DropoutChannels::operator()(Arg x) const {
   In frame("Dropout2d", x.loc);
   return training ? dropout_channels(x, p, generator_) : x.tensor("Dropout2d");

@@ -35,8 +35,11 @@ void orthonormalize_rows(std::vector<double>& a, std::int64_t m, std::int64_t n)
 
 Fans fans(const Shape& weight, Location where) {
   if (weight.rank() < 2) {
-    throw Error({.op = "init", .got = "a weight of shape " + to_string(weight), .expected = "at least 2 axes (out, in, window…)",
-                 .advice = "biases begin with init::zeros or init::uniform", .where = origin_at(where).where});
+    throw Error({.op = "init",
+                 .got = "a weight of shape " + to_string(weight),
+                 .expected = "at least 2 axes (out, in, window…)",
+                 .advice = "biases begin with init::zeros or init::uniform",
+                 .where = origin_at(where).where});
   }
   std::int64_t window = 1;
   for (int i = 2; i < weight.rank(); ++i) window *= weight[i];
@@ -60,7 +63,8 @@ Tensor uniform(const Shape& shape, double low, double high, const RandomOptions&
 Tensor normal(const Shape& shape, double mean, double deviation, const RandomOptions& options, Location where) {
   return tegula::normal(shape, mean, deviation, options, where);
 }
-Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high, const RandomOptions& options, Location where) {
+Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high, const RandomOptions& options,
+                        Location where) {
   return tegula::truncated_normal(shape, mean, deviation, low, high, options, where);
 }
 
@@ -93,7 +97,8 @@ Tensor orthogonal(const Shape& shape, const GlorotOptions& options, Location whe
   std::vector<double> result(a.size());
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
-      result[static_cast<std::size_t>(i * columns + j)] = options.gain * a[static_cast<std::size_t>(rows <= columns ? i * n + j : j * n + i)];
+      result[static_cast<std::size_t>(i * columns + j)] =
+          options.gain * a[static_cast<std::size_t>(rows <= columns ? i * n + j : j * n + i)];
     }
   }
   return cast(Arg(tensor(result, shape, where), where), options.random.dtype);

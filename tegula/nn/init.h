@@ -15,11 +15,13 @@ Tensor ones(const Shape& shape, DType dtype = f32, Location where = Location::cu
 Tensor constant(const Shape& shape, double value, DType dtype = f32, Location where = Location::current());
 /// Rank 2, 1 on the diagonal.
 Tensor eye(const Shape& shape, DType dtype = f32, Location where = Location::current());
-Tensor uniform(const Shape& shape, double low = 0, double high = 1, const RandomOptions& options = {}, Location where = Location::current());
-Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, const RandomOptions& options = {}, Location where = Location::current());
+Tensor uniform(const Shape& shape, double low = 0, double high = 1, const RandomOptions& options = {},
+               Location where = Location::current());
+Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, const RandomOptions& options = {},
+              Location where = Location::current());
 /// Gaussian, restricted to [low, high].
-Tensor truncated_normal(const Shape& shape, double mean = 0, double deviation = 1, double low = -2, double high = 2, const RandomOptions& options = {},
-                        Location where = Location::current());
+Tensor truncated_normal(const Shape& shape, double mean = 0, double deviation = 1, double low = -2, double high = 2,
+                        const RandomOptions& options = {}, Location where = Location::current());
 
 struct GlorotOptions {
   double gain = 1;

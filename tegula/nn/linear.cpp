@@ -33,7 +33,8 @@ Tensor Linear::operator()(Arg x) const {
 
 void Linear::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
 
-Bilinear::Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features, const LinearOptions& options, Location where) {
+Bilinear::Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features, const LinearOptions& options,
+                   Location where) {
   In frame("Bilinear", where);
   require_positive("Bilinear", {{"in1_features", in1_features}, {"in2_features", in2_features}, {"out_features", out_features}}, where);
   const double bound = 1 / std::sqrt(static_cast<double>(in1_features));  // PyTorch's choice
@@ -66,8 +67,10 @@ Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, co
   if (padding_idx_) {
     if (*padding_idx_ < 0) *padding_idx_ += num_embeddings;
     if (*padding_idx_ < 0 || *padding_idx_ >= num_embeddings) {
-      throw Error({.op = "Embedding", .got = "padding_idx = " + std::to_string(*options.padding_idx),
-                   .expected = "a row of the " + std::to_string(num_embeddings), .where = origin_at(where).where});
+      throw Error({.op = "Embedding",
+                   .got = "padding_idx = " + std::to_string(*options.padding_idx),
+                   .expected = "a row of the " + std::to_string(num_embeddings),
+                   .where = origin_at(where).where});
     }
     table = masked_fill(table, iota(table.shape(), 0, where) == *padding_idx_, 0.0);
   }
@@ -91,13 +94,16 @@ Tensor Unflatten::operator()(Arg x) const {
   const Tensor input = x.tensor("Unflatten");
   const auto axis = normalize_axis(dim, input.rank());
   if (!axis || numel(sizes) != input.shape()[*axis]) {
-    throw Error({.op = "Unflatten", .got = "an input of shape " + to_string(input.shape()),
-                 .expected = "axis " + std::to_string(dim) + " to hold " + to_string(sizes), .where = origin_at(x.loc).where});
+    throw Error({.op = "Unflatten",
+                 .got = "an input of shape " + to_string(input.shape()),
+                 .expected = "axis " + std::to_string(dim) + " to hold " + to_string(sizes),
+                 .where = origin_at(x.loc).where});
   }
   Shape shape;
   for (int i = 0; i < input.rank(); ++i) {
     if (i != *axis) shape.push_back(input.shape()[i]);
-    else for (auto size : sizes) shape.push_back(size);
+    else
+      for (auto size : sizes) shape.push_back(size);
   }
   return reshape(input, shape);
 }

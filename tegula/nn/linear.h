@@ -44,7 +44,8 @@ struct EmbeddingOptions {
 class Embedding {
  public:
   using Location = std::source_location;
-  Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options = {}, Location where = Location::current());
+  Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options = {},
+            Location where = Location::current());
   Tensor operator()(Arg indices) const;
   void visit(Visitor& visitor, const Path& path);
 

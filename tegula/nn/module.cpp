@@ -15,7 +15,9 @@ class Collector final : public Visitor {
   explicit Collector(What what) : what_(what) {}
 
   void parameter(const Path& path, Variable& x) override { add(path, x); }
-  void buffer(const Path& path, Variable& x) override { if (what_ == What::Everything) add(path, x); }
+  void buffer(const Path& path, Variable& x) override {
+    if (what_ == What::Everything) add(path, x);
+  }
   Parameters take() { return std::move(found_); }
 
  private:
@@ -23,7 +25,9 @@ class Collector final : public Visitor {
     Parameter parameter{path.text(), x.cell()};
     auto [place, added] = names_.try_emplace(parameter.cell.get(), parameter.name);
     if (!added) {
-      throw Error({.op = "parameters", .got = "the same cell as " + place->second + " and as " + parameter.name, .expected = "each under one name",
+      throw Error({.op = "parameters",
+                   .got = "the same cell as " + place->second + " and as " + parameter.name,
+                   .expected = "each under one name",
                    .advice = "to tie weights, keep one field and use it twice"});
     }
     found_.push_back(std::move(parameter));
@@ -37,7 +41,9 @@ class Collector final : public Visitor {
 class SetTraining final : public Visitor {
  public:
   explicit SetTraining(bool training) : training_(training) {}
-  void flag(const Path& path, Flag& x) override { if (path.name == "training") x = training_ ? 1 : 0; }
+  void flag(const Path& path, Flag& x) override {
+    if (path.name == "training") x = training_ ? 1 : 0;
+  }
 
  private:
   bool training_;

@@ -70,12 +70,18 @@ inline constexpr Fields<Members...> fields{};
 /// tegula::nn::kPlain<Clock> = true;
 template <class T>
 inline constexpr bool kPlain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_pointer_v<T> || std::is_empty_v<T>;
-template <> inline constexpr bool kPlain<std::string> = true;
-template <> inline constexpr bool kPlain<std::string_view> = true;
-template <> inline constexpr bool kPlain<Tensor> = true;  // a constant
-template <> inline constexpr bool kPlain<Dims> = true;
-template <> inline constexpr bool kPlain<PerAxis> = true;
-template <> inline constexpr bool kPlain<Padding> = true;
+template <>
+inline constexpr bool kPlain<std::string> = true;
+template <>
+inline constexpr bool kPlain<std::string_view> = true;
+template <>
+inline constexpr bool kPlain<Tensor> = true;  // a constant
+template <>
+inline constexpr bool kPlain<Dims> = true;
+template <>
+inline constexpr bool kPlain<PerAxis> = true;
+template <>
+inline constexpr bool kPlain<Padding> = true;
 
 /// Library layers and containers say themselves what they hold.
 template <class T>
@@ -83,24 +89,39 @@ concept Visitable = requires(T& x, Visitor& visitor, const Path& path) { x.visit
 
 namespace detail {
 
-inline void visit_leaf(Variable& x, Visitor& visitor, const Path& path) { if (x.defined()) visitor.parameter(path, x); }
-inline void visit_leaf(Buffer& x, Visitor& visitor, const Path& path) { if (x.defined()) visitor.buffer(path, x); }
+inline void visit_leaf(Variable& x, Visitor& visitor, const Path& path) {
+  if (x.defined()) visitor.parameter(path, x);
+}
+inline void visit_leaf(Buffer& x, Visitor& visitor, const Path& path) {
+  if (x.defined()) visitor.buffer(path, x);
+}
 inline void visit_leaf(Flag& x, Visitor& visitor, const Path& path) { visitor.flag(path, x); }
 void visit_leaf(Generator& x, Visitor& visitor, const Path& path);  // "seed" and "counter" are buffers
 
-template <class T> inline constexpr bool kLeaf = false;
-template <> inline constexpr bool kLeaf<Variable> = true;
-template <> inline constexpr bool kLeaf<Buffer> = true;
-template <> inline constexpr bool kLeaf<Flag> = true;
-template <> inline constexpr bool kLeaf<Generator> = true;
+template <class T>
+inline constexpr bool kLeaf = false;
+template <>
+inline constexpr bool kLeaf<Variable> = true;
+template <>
+inline constexpr bool kLeaf<Buffer> = true;
+template <>
+inline constexpr bool kLeaf<Flag> = true;
+template <>
+inline constexpr bool kLeaf<Generator> = true;
 
-template <class T> inline constexpr bool kList = false;
-template <class T, class A> inline constexpr bool kList<std::vector<T, A>> = true;
-template <class T, std::size_t N> inline constexpr bool kList<std::array<T, N>> = true;
+template <class T>
+inline constexpr bool kList = false;
+template <class T, class A>
+inline constexpr bool kList<std::vector<T, A>> = true;
+template <class T, std::size_t N>
+inline constexpr bool kList<std::array<T, N>> = true;
 
-template <class T> inline constexpr bool kMaybe = false;
-template <class T> inline constexpr bool kMaybe<std::optional<T>> = true;
-template <class T, class D> inline constexpr bool kMaybe<std::unique_ptr<T, D>> = true;
+template <class T>
+inline constexpr bool kMaybe = false;
+template <class T>
+inline constexpr bool kMaybe<std::optional<T>> = true;
+template <class T, class D>
+inline constexpr bool kMaybe<std::unique_ptr<T, D>> = true;
 
 constexpr std::string_view without_underscore(std::string_view name) {
   if (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
@@ -108,6 +129,11 @@ constexpr std::string_view without_underscore(std::string_view name) {
 }
 
 }  // namespace detail
+
+/// Whether the fields of T can be found, as far as that shows without looking at them.
+template <class T>
+inline constexpr bool kFindable = kPlain<T> || detail::kLeaf<T> || Visitable<T> || detail::kMaybe<T> || detail::kList<T> ||
+                                  requires { T::fields; } || (std::is_class_v<T> && std::is_aggregate_v<T>);
 
 /// Walks over x, which may be a module, a container of modules or a single Variable.
 template <class T>
@@ -123,8 +149,10 @@ void visit_members(T& x, Fields<Members...>, Visitor& visitor, const Path& path)
 template <class T>
 void visit_aggregate(T& x, Visitor& visitor, const Path& path) {
   constexpr int n = reflect::count<T>();
-  static_assert(n >= 0, "tegula: this struct has more fields than can be counted (or an array field: use std::array). List those that matter, after "
-                        "the members: static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
+  static_assert(
+      n > 0,
+      "tegula: the fields of this struct cannot be counted, because it has too many of them, or an array among them (use std::array). "
+      "List those that matter, after the members: static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
   if constexpr (n > 0) {
     auto fields = reflect::tie<n>(x);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -152,15 +180,15 @@ void visit(T& x, Visitor& visitor, const Path& path) {
   } else if constexpr (requires { T::fields; }) {
     detail::visit_members(x, T::fields, visitor, path);
   } else {
-    constexpr bool plain_struct = std::is_aggregate_v<T> && !std::is_union_v<T>;
-    static_assert(plain_struct,
-                  "tegula: the fields of this type cannot be found, because it has a constructor or private members, or is a lambda with captures "
-                  "(which hides the layers it holds: make it a struct). List the fields, after the members: "
+    static_assert(kFindable<T>,
+                  "tegula: the fields of this type cannot be found, because it has a constructor or private members, or is a lambda with "
+                  "captures (which hides the layers it holds: make it a struct). List the fields, after the members: "
                   "static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>; or, if it holds no layers, say so: "
                   "template <> inline constexpr bool tegula::nn::kPlain<Type> = true;");
-    if constexpr (plain_struct) {
-      static_assert(!reflect::HasBase<T>, "tegula: the fields of this type cannot be found, because it has a base class. List them, after the "
-                                          "members: static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
+    if constexpr (kFindable<T>) {
+      static_assert(!reflect::HasBase<T>,
+                    "tegula: the fields of this type cannot be found, because it has a base class. List them, after the members: "
+                    "static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
       if constexpr (!reflect::HasBase<T>) detail::visit_aggregate(x, visitor, path);
     }
   }
@@ -175,7 +203,8 @@ class AnyModule {
  public:
   template <Module T>
   AnyModule(const T& module)  // constness is shallow: cells are handles
-      : object_(const_cast<T*>(&module)), visit_([](void* object, Visitor& visitor) { nn::visit(*static_cast<T*>(object), visitor); }) {}
+      : object_(const_cast<T*>(&module)),
+        visit_([](void* object, Visitor& visitor) { nn::visit(*static_cast<T*>(object), visitor); }) {}
   void visit(Visitor& visitor) const { visit_(object_, visitor); }
 
  private:

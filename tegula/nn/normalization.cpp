@@ -20,13 +20,16 @@ Tensor value_or_empty(const Variable& variable) { return variable.defined() ? va
 void require_rank(std::string_view layer, const Tensor& x, int axes, bool also_flat, const std::source_location& where) {
   const int rank = x.shape(where).rank();
   if (rank == axes + 2 || (also_flat && rank == 2)) return;
-  throw Error({.op = std::string(layer), .got = "an input of shape " + to_string(x.shape()),
-               .expected = std::string(also_flat ? "2 or " : "") + std::to_string(axes + 2) + " axes (N, C, spatial…)", .where = origin_at(where).where});
+  throw Error({.op = std::string(layer),
+               .got = "an input of shape " + to_string(x.shape()),
+               .expected = std::string(also_flat ? "2 or " : "") + std::to_string(axes + 2) + " axes (N, C, spatial…)",
+               .where = origin_at(where).where});
 }
 
 void require_sizes(std::string_view layer, const Shape& shape, const std::source_location& where) {
   if (shape.empty()) {
-    throw Error({.op = std::string(layer), .got = "an empty normalized_shape", .expected = "at least one axis", .where = origin_at(where).where});
+    throw Error(
+        {.op = std::string(layer), .got = "an empty normalized_shape", .expected = "at least one axis", .where = origin_at(where).where});
   }
   for (auto size : shape) require_positive(layer, {{"a size of normalized_shape", size}}, where);
 }
@@ -35,7 +38,8 @@ void require_sizes(std::string_view layer, const Shape& shape, const std::source
 
 template <int Axes>
 BatchNorm<Axes>::BatchNorm(std::int64_t num_features, const BatchNormOptions& options, Location where)
-    : eps_(options.eps), momentum_(options.momentum) {
+    : eps_(options.eps),
+      momentum_(options.momentum) {
   constexpr std::string_view name = kBatchNorm[Axes - 1];
   In frame(name, where);
   require_positive(name, {{"num_features", num_features}}, where);
@@ -81,7 +85,8 @@ void BatchNorm<Axes>::visit(Visitor& visitor, const Path& path) {
 }
 
 LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options, Location where)
-    : shape_(normalized_shape), eps_(options.eps) {
+    : shape_(normalized_shape),
+      eps_(options.eps) {
   In frame("LayerNorm", where);
   require_sizes("LayerNorm", shape_, where);
   if (options.elementwise_affine) weight = ones(shape_, options.dtype, where);
@@ -95,7 +100,9 @@ Tensor LayerNorm::operator()(Arg x) const {
 
 void LayerNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
 
-RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, Location where) : shape_(normalized_shape), eps_(options.eps) {
+RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, Location where)
+    : shape_(normalized_shape),
+      eps_(options.eps) {
   In frame("RMSNorm", where);
   require_sizes("RMSNorm", shape_, where);
   if (options.elementwise_affine) weight = ones(shape_, options.dtype, where);
@@ -109,12 +116,15 @@ Tensor RMSNorm::operator()(Arg x) const {
 void RMSNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}}); }
 
 GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options, Location where)
-    : groups_(num_groups), eps_(options.eps) {
+    : groups_(num_groups),
+      eps_(options.eps) {
   In frame("GroupNorm", where);
   require_positive("GroupNorm", {{"num_groups", num_groups}, {"num_channels", num_channels}}, where);
   if (num_channels % num_groups != 0) {
-    throw Error({.op = "GroupNorm", .got = std::to_string(num_channels) + " channels in " + std::to_string(num_groups) + " groups",
-                 .expected = "groups of equal size", .where = origin_at(where).where});
+    throw Error({.op = "GroupNorm",
+                 .got = std::to_string(num_channels) + " channels in " + std::to_string(num_groups) + " groups",
+                 .expected = "groups of equal size",
+                 .where = origin_at(where).where});
   }
   if (options.affine) {
     weight = ones({num_channels}, options.dtype, where);
@@ -131,7 +141,8 @@ void GroupNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor
 
 template <int Axes>
 InstanceNorm<Axes>::InstanceNorm(std::int64_t num_features, const InstanceNormOptions& options, Location where)
-    : features_(num_features), eps_(options.eps) {
+    : features_(num_features),
+      eps_(options.eps) {
   constexpr std::string_view name = kInstanceNorm[Axes - 1];
   In frame(name, where);
   require_positive(name, {{"num_features", num_features}}, where);

@@ -29,7 +29,7 @@ struct Anything {
 template <class T>
 struct AnyBase {
   template <class Base>
-    requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>)
+  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>)
   operator Base() const;
 };
 template <class T>

@@ -7,13 +7,17 @@
 namespace tegula::nn {
 
 void Layer::throw_not_copyable() {
-  throw Error({.op = "Layer", .got = "a copy of a layer that cannot be copied", .expected = "a move, or a layer whose fields can be copied",
-               .advice = "std::unique_ptr fields prevent copies; std::optional ones do not", .where = origin_at({}).where});
+  throw Error({.op = "Layer",
+               .got = "a copy of a layer that cannot be copied",
+               .expected = "a move, or a layer whose fields can be copied",
+               .advice = "std::unique_ptr fields prevent copies; std::optional ones do not",
+               .where = origin_at({}).where});
 }
 
 Layer::Held& Layer::held() const {
   if (!held_) {
-    throw Error({.op = "Layer", .got = "a layer that was moved away", .expected = "one that holds something", .where = origin_at({}).where});
+    throw Error(
+        {.op = "Layer", .got = "a layer that was moved away", .expected = "one that holds something", .where = origin_at({}).where});
   }
   return *held_;
 }

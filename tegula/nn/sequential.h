@@ -18,8 +18,12 @@ class Layer {
   /// Not a template, so that overloaded names (relu, tanh) find their meaning.
   Layer(Tensor (*function)(Arg)) : Layer(Function{function}) {}
   template <class F>
-    requires(!std::is_same_v<F, Layer> && (std::is_invocable_r_v<Tensor, F&, Arg> || std::is_invocable_r_v<Tensor, F&, Tensor>))
-  Layer(F layer) : held_(std::make_unique<Holds<F>>(std::move(layer))) {}
+  requires(!std::is_same_v<F, Layer> && (std::is_invocable_r_v<Tensor, F&, Arg> || std::is_invocable_r_v<Tensor, F&, Tensor>))
+  Layer(F layer) : held_(std::make_unique<Holds<F>>(std::move(layer))) {
+    static_assert(kFindable<F>,
+                  "tegula: this layer is a lambda with captures, which hides the layers it holds: make it a struct with a call operator "
+                  "(or it is a class whose fields are not listed: see tegula/nn/module.h)");
+  }
   Layer(const Layer& other) : held_(other.held().clone()) {}
   Layer(Layer&& other) noexcept = default;
   Layer& operator=(const Layer& other) {
@@ -67,7 +71,8 @@ class Layer {
   mutable std::unique_ptr<Held> held_;  // mutable: Sequential takes it out of its initializer_list
 };
 
-/// nn::Sequential{nn::Linear{784, 128}, relu, nn::Linear{128, 10}}: each layer gets what the one before gives. Names are "0.weight", "2.weight".
+/// nn::Sequential{nn::Linear{784, 128}, relu, nn::Linear{128, 10}}: each layer gets what the one before gives. Names are "0.weight", "0.bias",
+/// "2.weight", …
 class Sequential {
  public:
   Sequential() = default;
@@ -87,7 +92,8 @@ class Sequential {
   std::vector<Layer> layers_;
 };
 
-/// body(x) + shortcut(x) (He et al., 2016): nn::Residual{nn::Sequential{…}}, or with a projection: nn::Residual{nn::Sequential{…}, nn::Conv2d{…}}.
+/// body(x) + shortcut(x) (He et al., 2016): nn::Residual{nn::Sequential{…}}, or with a projection instead of x itself,
+/// nn::Residual{nn::Sequential{…}, nn::Conv2d{…}}.
 class Residual {
  public:
   explicit Residual(Layer body, Layer shortcut = Identity{}) : body(std::move(body)), shortcut(std::move(shortcut)) {}

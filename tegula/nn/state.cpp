@@ -58,7 +58,8 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
     assignments.emplace_back(&cell, found->second);
     given.erase(found);
   }
-  for (const NamedTensor& entry : state) if (given.contains(entry.name)) report.unexpected.push_back(entry.name);
+  for (const NamedTensor& entry : state)
+    if (given.contains(entry.name)) report.unexpected.push_back(entry.name);
 
   std::vector<std::string> wrong;
   if (strict == Strict::Yes && !report.missing.empty()) wrong.push_back("nothing for " + list_of(report.missing));
@@ -67,8 +68,11 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
   if (!wrong.empty()) {
     std::string got;
     for (const std::string& line : wrong) got += (got.empty() ? "" : "; ") + line;
-    throw Error({.op = "load", .got = got, .expected = "the names and shapes of the module",
-                 .advice = misfits.empty() ? "Strict::No loads what is there" : "is this the state of another network?", .where = origin_at(where).where});
+    throw Error({.op = "load",
+                 .got = got,
+                 .expected = "the names and shapes of the module",
+                 .advice = misfits.empty() ? "Strict::No loads what is there" : "is this the state of another network?",
+                 .where = origin_at(where).where});
   }
   for (auto [cell, value] : assignments) cell->assign(*value, where);
   return report;

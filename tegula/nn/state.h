@@ -28,21 +28,24 @@ struct LoadReport {
 StateDict state_dict(const Parameters& cells);
 /// Assigns the values to the cells of the same names; other dtypes are converted. Nothing is assigned when it throws: Error naming the
 /// missing and unexpected names (when strict), and all shapes that differ.
-LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes, std::source_location where = std::source_location::current());
+LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes,
+                std::source_location where = std::source_location::current());
 
 /// All parameters and buffers of a module.
 template <nn::Module T>
-  requires(!std::is_same_v<T, Parameters>)
+requires(!std::is_same_v<T, Parameters>)
 StateDict state_dict(const T& module) {
   return state_dict(nn::state(module));
 }
 template <nn::Module T>
-  requires(!std::is_same_v<T, Parameters>)
-LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes, std::source_location where = std::source_location::current()) {
+requires(!std::is_same_v<T, Parameters>)
+LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes,
+                std::source_location where = std::source_location::current()) {
   return load(nn::state(module), state, strict, where);
 }
 
-/// A safetensors file as a state, and a state as a safetensors file (written atomically). Throw Error for files that cannot be read or written.
+/// A safetensors file as a state, and a state as a safetensors file (written atomically). Throw Error for files that cannot be read or
+/// written.
 StateDict load_state(const std::string& path);
 void save_state(const StateDict& state, const std::string& path);
 
@@ -53,7 +56,8 @@ void save(const T& module, const std::string& path) {
 }
 /// Reads such a file into the module; all or nothing, errors as above.
 template <nn::Module T>
-LoadReport load(T& module, const std::string& path, Strict strict = Strict::Yes, std::source_location where = std::source_location::current()) {
+LoadReport load(T& module, const std::string& path, Strict strict = Strict::Yes,
+                std::source_location where = std::source_location::current()) {
   return load(nn::state(module), load_state(path), strict, where);
 }
 template <nn::Module T>

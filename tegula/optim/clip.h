@@ -13,9 +13,11 @@ struct ClippedGradients {
 };
 /// All gradients times min(1, max_norm / (norm + 1e-6)), where norm is that of all of them as one vector (Pascanu et al., 2013).
 /// auto [clipped, norm] = optim::clip_grad_norm(grad(loss, parameters(net)), 1.0);
-ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, std::source_location where = std::source_location::current());
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
+                                std::source_location where = std::source_location::current());
 
 /// Each element limited to [-limit, limit].
-std::vector<Tensor> clip_grad_value(const std::vector<Tensor>& gradients, double limit, std::source_location where = std::source_location::current());
+std::vector<Tensor> clip_grad_value(const std::vector<Tensor>& gradients, double limit,
+                                    std::source_location where = std::source_location::current());
 
 }  // namespace tegula::optim

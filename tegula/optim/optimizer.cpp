@@ -15,17 +15,25 @@ DType compute_dtype(const Parameter& parameter) { return parameter.cell->value()
 
 }  // namespace
 
-Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Location where) : name_(name), parameters_(std::move(parameters)) {
+Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Location where)
+    : name_(name),
+      parameters_(std::move(parameters)) {
   In frame(name_, where);
   if (parameters_.empty()) {
-    throw Error({.op = std::string(name_), .got = "no parameters", .expected = "at least one", .advice = "does the module have Variable fields?",
+    throw Error({.op = std::string(name_),
+                 .got = "no parameters",
+                 .expected = "at least one",
+                 .advice = "does the module have Variable fields?",
                  .where = origin_at(where).where});
   }
   for (const Parameter& parameter : parameters_) {
     const DType dtype = parameter.cell->value().dtype();
     if (is_float(dtype)) continue;
-    throw Error({.op = std::string(name_), .got = parameter.name + " of dtype " + std::string(tegula::name(dtype)), .expected = "floats",
-                 .advice = "state that is not trained is an nn::Buffer", .where = origin_at(where).where});
+    throw Error({.op = std::string(name_),
+                 .got = parameter.name + " of dtype " + std::string(tegula::name(dtype)),
+                 .expected = "floats",
+                 .advice = "state that is not trained is an nn::Buffer",
+                 .where = origin_at(where).where});
   }
   this->lr = graph::scalar(lr, f64, where);
   steps_ = graph::scalar(0, i64, where);
@@ -49,15 +57,19 @@ std::vector<Variable>* Optimizer::add_state(std::string_view name, double value)
 void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
   In frame(name_, where);
   if (gradients.size() != parameters_.size()) {
-    throw Error({.op = std::string(name_), .got = std::to_string(gradients.size()) + " gradients",
+    throw Error({.op = std::string(name_),
+                 .got = std::to_string(gradients.size()) + " gradients",
                  .expected = "one for each of the " + std::to_string(parameters_.size()) + " parameters",
-                 .advice = "step(grad(loss, parameters(net))) with the parameters the optimiser was made for", .where = origin_at(where).where});
+                 .advice = "step(grad(loss, parameters(net))) with the parameters the optimiser was made for",
+                 .where = origin_at(where).where});
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Shape& shape = parameters_[i].cell->value().shape();
     if (gradients[i].shape(where) == shape) continue;
-    throw Error({.op = std::string(name_), .got = "a gradient of shape " + to_string(gradients[i].shape()) + " for " + parameters_[i].name,
-                 .expected = "its shape " + to_string(shape), .where = origin_at(where).where});
+    throw Error({.op = std::string(name_),
+                 .got = "a gradient of shape " + to_string(gradients[i].shape()) + " for " + parameters_[i].name,
+                 .expected = "its shape " + to_string(shape),
+                 .where = origin_at(where).where});
   }
   steps_ = steps_ + 1;
   Step step{.t = graph::cast(steps_, f64, where), .lr = lr.read(where), .p = {}, .g = {}};
@@ -75,7 +87,8 @@ Optimizer::Number::Number(const Tensor& value) : wide_(value), narrow_(graph::ca
 Parameters Optimizer::state() const {
   Parameters cells{{"lr", lr.cell()}, {"steps", steps_.cell()}};
   for (const State& state : states_) {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) cells.push_back({parameters_[i].name + "." + state.name, (*state.values)[i].cell()});
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      cells.push_back({parameters_[i].name + "." + state.name, (*state.values)[i].cell()});
   }
   return cells;
 }

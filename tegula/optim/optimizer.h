@@ -44,8 +44,8 @@ class Optimizer {
   /// Throws Error in the name of the optimiser: an option does not make sense.
   void require(bool holds, std::string_view got, std::string_view expected, Location where) const;
 
-  /// A number that all parameters share in one step, computed once in f64. Every parameter uses the same formula and the same numbers, so that the
-  /// compiler makes one program of all the updates.
+  /// A number that all parameters share in one step, computed once in f64. Every parameter uses the same formula and the same numbers,
+  /// so that the compiler makes one program of all the updates.
   class Number {
    public:
     Number(const Tensor& value);  // () f64
@@ -55,7 +55,7 @@ class Optimizer {
     Tensor wide_, narrow_;
   };
   struct Step {
-    Tensor t, lr;              // () f64; the number of this step from 1, the rate
+    Tensor t, lr;  // () f64; the number of this step from 1, the rate
     std::vector<Tensor> p, g;  // parameters and gradients in f32, or f64
   };
   /// The new parameters: the formula of the optimiser.

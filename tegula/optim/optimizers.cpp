@@ -16,7 +16,8 @@ Tensor average(double share, const Tensor& x, const Tensor& y) { return share * 
 }  // namespace
 
 SGD::SGD(Parameters parameters, const SGDOptions& options, Location where)
-    : Optimizer("SGD", std::move(parameters), options.lr, where), options_(options) {
+    : Optimizer("SGD", std::move(parameters), options.lr, where),
+      options_(options) {
   require(!options.nesterov || (options.momentum > 0 && options.dampening == 0), "nesterov without a momentum, or with dampening",
           "a momentum and no dampening", where);
   if (options.momentum != 0) momentum_ = add_state("momentum_buffer");
@@ -45,8 +46,11 @@ Adam::Adam(Parameters parameters, const AdamOptions& options, Location where)
     : Adam("Adam", std::move(parameters), options, Decay::Gradient, where) {}
 
 Adam::Adam(std::string_view name, Parameters parameters, const AdamOptions& options, Decay decay, Location where)
-    : Optimizer(name, std::move(parameters), options.lr, where), options_(options), decay_(decay) {
-  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1, "a beta outside of [0, 1)", "both in [0, 1)", where);
+    : Optimizer(name, std::move(parameters), options.lr, where),
+      options_(options),
+      decay_(decay) {
+  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1, "a beta outside of [0, 1)", "both in [0, 1)",
+          where);
   exp_avg_ = add_state("exp_avg");
   exp_avg_sq_ = add_state("exp_avg_sq");
   if (options.amsgrad) max_exp_avg_sq_ = add_state("max_exp_avg_sq");
@@ -77,12 +81,17 @@ std::vector<Tensor> Adam::update(const Step& step) {
 
 AdamW::AdamW(Parameters parameters, const AdamWOptions& options, Location where)
     : Adam("AdamW", std::move(parameters),
-           {.lr = options.lr, .beta1 = options.beta1, .beta2 = options.beta2, .eps = options.eps, .weight_decay = options.weight_decay,
+           {.lr = options.lr,
+            .beta1 = options.beta1,
+            .beta2 = options.beta2,
+            .eps = options.eps,
+            .weight_decay = options.weight_decay,
             .amsgrad = options.amsgrad},
            Decay::Parameter, where) {}
 
 RMSprop::RMSprop(Parameters parameters, const RMSpropOptions& options, Location where)
-    : Optimizer("RMSprop", std::move(parameters), options.lr, where), options_(options) {
+    : Optimizer("RMSprop", std::move(parameters), options.lr, where),
+      options_(options) {
   square_avg_ = add_state("square_avg");
   if (options.centered) grad_avg_ = add_state("grad_avg");
   if (options.momentum != 0) momentum_buffer_ = add_state("momentum_buffer");
@@ -113,7 +122,8 @@ std::vector<Tensor> RMSprop::update(const Step& step) {
 }
 
 Adagrad::Adagrad(Parameters parameters, const AdagradOptions& options, Location where)
-    : Optimizer("Adagrad", std::move(parameters), options.lr, where), options_(options) {
+    : Optimizer("Adagrad", std::move(parameters), options.lr, where),
+      options_(options) {
   sum_ = add_state("sum", options.initial_accumulator_value);
 }
 
@@ -131,7 +141,8 @@ std::vector<Tensor> Adagrad::update(const Step& step) {
 }
 
 Adadelta::Adadelta(Parameters parameters, const AdadeltaOptions& options, Location where)
-    : Optimizer("Adadelta", std::move(parameters), options.lr, where), options_(options) {
+    : Optimizer("Adadelta", std::move(parameters), options.lr, where),
+      options_(options) {
   square_avg_ = add_state("square_avg");
   acc_delta_ = add_state("acc_delta");
 }
@@ -154,7 +165,8 @@ std::vector<Tensor> Adadelta::update(const Step& step) {
 }
 
 Lion::Lion(Parameters parameters, const LionOptions& options, Location where)
-    : Optimizer("Lion", std::move(parameters), options.lr, where), options_(options) {
+    : Optimizer("Lion", std::move(parameters), options.lr, where),
+      options_(options) {
   exp_avg_ = add_state("exp_avg");
 }
 

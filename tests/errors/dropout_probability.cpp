@@ -1,7 +1,6 @@
-// expect: ^dropout: got p = 1\.5.*, expected a probability
-#include "tegula/ops/creation.h"
-#include "tegula/ops/dropout.h"
+// expect: ^Dropout: got p = 1\.5\d*, expected a probability in \[0, 1\]
+#include <tegula/tegula.h>
 
 void dropout_probability() {
-  tegula::dropout(tegula::ones({4}), 1.5);  // here
+  tegula::nn::Dropout drop{1.5};  // here
 }

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <tegula/tegula.h>
+#include <cmath>
 
 #include "tests/nn/support.h"
 

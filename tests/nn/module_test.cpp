@@ -46,12 +46,31 @@ struct Everything {
 
 TEST(Module, FieldsOfAPlainStructHavePyTorchsNames) {
   Everything net;
-  EXPECT_EQ(names_of(parameters(net)),
-            (Names{"scale", "blocks.0.conv1.weight", "blocks.0.conv1.bias", "blocks.0.bn1.weight", "blocks.0.bn1.bias", "blocks.0.conv2.weight",
-                   "blocks.1.conv1.weight", "blocks.1.conv1.bias", "blocks.1.bn1.weight", "blocks.1.bn1.bias", "blocks.1.conv2.weight",
-                   "blocks.1.conv2.bias", "blocks.1.down.weight", "blocks.1.down.bias", "pair.0.weight", "pair.0.bias", "pair.1.weight",
-                   "pair.1.bias", "owned.weight", "owned.bias", "body.0.weight", "body.0.bias", "body.3.0.weight", "around.body.weight",
-                   "around.body.bias"}));
+  EXPECT_EQ(names_of(parameters(net)), (Names{"scale",
+                                              "blocks.0.conv1.weight",
+                                              "blocks.0.conv1.bias",
+                                              "blocks.0.bn1.weight",
+                                              "blocks.0.bn1.bias",
+                                              "blocks.0.conv2.weight",
+                                              "blocks.1.conv1.weight",
+                                              "blocks.1.conv1.bias",
+                                              "blocks.1.bn1.weight",
+                                              "blocks.1.bn1.bias",
+                                              "blocks.1.conv2.weight",
+                                              "blocks.1.conv2.bias",
+                                              "blocks.1.down.weight",
+                                              "blocks.1.down.bias",
+                                              "pair.0.weight",
+                                              "pair.0.bias",
+                                              "pair.1.weight",
+                                              "pair.1.bias",
+                                              "owned.weight",
+                                              "owned.bias",
+                                              "body.0.weight",
+                                              "body.0.bias",
+                                              "body.3.0.weight",
+                                              "around.body.weight",
+                                              "around.body.bias"}));
 }
 
 TEST(Module, BuffersAreStateButNotParameters) {

@@ -14,7 +14,8 @@ struct Net {
 
 std::vector<float> all_values(const Net& net) {
   std::vector<float> values;
-  for (const NamedTensor& entry : state_dict(net)) for (float value : entry.value.to_host()) values.push_back(value);
+  for (const NamedTensor& entry : state_dict(net))
+    for (float value : entry.value.to_host()) values.push_back(value);
   return values;
 }
 

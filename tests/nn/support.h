@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <tegula/tegula.h>
+#include <cmath>
 
 namespace tegula {
 
@@ -12,7 +12,8 @@ namespace tegula {
 inline void expect_near(const Tensor& x, const std::vector<double>& expected, double tolerance = 2e-6) {
   const std::vector<double> values = x.to_host<double>();
   ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], tolerance * std::max(1.0, std::abs(expected[i]))) << "element " << i;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    EXPECT_NEAR(values[i], expected[i], tolerance * std::max(1.0, std::abs(expected[i]))) << "element " << i;
 }
 
 }  // namespace tegula

@@ -1,9 +1,9 @@
 // Three steps of each optimiser against PyTorch 2.11 (Lion by hand), eagerly and in a jit; merging; checkpoints.
 #include <gtest/gtest.h>
 
+#include <tegula/tegula.h>
 #include <cmath>
 #include <memory>
-#include <tegula/tegula.h>
 
 namespace tegula {
 namespace {
@@ -18,39 +18,51 @@ struct Case {
 
 template <class T, class Options>
 auto maker(Options options) {
-  return [options](Parameters parameters) -> std::unique_ptr<optim::Optimizer> { return std::make_unique<T>(std::move(parameters), options); };
+  return
+      [options](Parameters parameters) -> std::unique_ptr<optim::Optimizer> { return std::make_unique<T>(std::move(parameters), options); };
 }
 
 std::vector<Case> all_cases() {
   using namespace optim;
   return {
       {"SGD", maker<SGD>(SGDOptions{.lr = 0.1}), {0.99, -1.98, 0.47, 0.94, -2.005, 0.545, 1.04, -2.0175, 0.345}},
-      {"SGD momentum", maker<SGD>(SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.25, .weight_decay = 0.01}),
+      {"SGD momentum",
+       maker<SGD>(SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.25, .weight_decay = 0.01}),
        {0.989000022, -1.97800004, 0.469500005, 0.940858245, -1.97546649, 0.497947872, 0.971825004, -1.9810797, 0.373177499}},
-      {"SGD Nesterov", maker<SGD>(SGDOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true}),
+      {"SGD Nesterov",
+       maker<SGD>(SGDOptions{.lr = 0.1, .momentum = 0.9, .nesterov = true}),
        {0.981000006, -1.96200001, 0.442999989, 0.877900004, -1.99329996, 0.561199963, 1.02011001, -2.02271986, 0.220079958}},
-      {"Adam", maker<Adam>(AdamOptions{.lr = 0.01}),
+      {"Adam",
+       maker<Adam>(AdamOptions{.lr = 0.01}),
        {0.99000001, -1.99000001, 0.49000001, 0.981389523, -1.99162734, 0.494422168, 0.984058917, -1.99512374, 0.489777952}},
-      {"Adam amsgrad", maker<Adam>(AdamOptions{.lr = 0.01, .beta1 = 0.8, .beta2 = 0.7, .weight_decay = 0.1, .amsgrad = true}),
+      {"Adam amsgrad",
+       maker<Adam>(AdamOptions{.lr = 0.01, .beta1 = 0.8, .beta2 = 0.7, .weight_decay = 0.1, .amsgrad = true}),
        {0.99000001, -1.99000001, 0.49000001, 0.981160045, -1.98512876, 0.494014114, 0.982876539, -1.98075116, 0.489173293}},
-      {"AdamW", maker<AdamW>(AdamWOptions{.lr = 0.01, .weight_decay = 0.1}),
+      {"AdamW",
+       maker<AdamW>(AdamWOptions{.lr = 0.01, .weight_decay = 0.1}),
        {0.989000022, -1.98800004, 0.489500016, 0.979400575, -1.98763943, 0.493432671, 0.981090605, -1.98914826, 0.488295019}},
-      {"RMSprop", maker<RMSprop>(RMSpropOptions{}),
+      {"RMSprop",
+       maker<RMSprop>(RMSpropOptions{}),
        {0.900000095, -1.9000001, 0.400000036, 0.801923215, -1.97823977, 0.492911786, 0.89110589, -2.01483011, 0.400114954}},
-      {"RMSprop centered", maker<RMSprop>(RMSpropOptions{.weight_decay = 0.1, .momentum = 0.9, .centered = true}),
+      {"RMSprop centered",
+       maker<RMSprop>(RMSpropOptions{.weight_decay = 0.1, .momentum = 0.9, .centered = true}),
        {0.899496257, -1.8994962, 0.399496257, 0.713520229, -1.82401443, 0.398920864, 0.629338145, -1.74182642, 0.304827332}},
-      {"Adagrad", maker<Adagrad>(AdagradOptions{.lr_decay = 0.5, .weight_decay = 0.1, .initial_accumulator_value = 0.1}),
+      {"Adagrad",
+       maker<Adagrad>(AdagradOptions{.lr_decay = 0.5, .weight_decay = 0.1, .initial_accumulator_value = 0.1}),
        {0.994654775, -1.99215531, 0.492580026, 0.988999307, -1.99281597, 0.498110443, 0.99293375, -1.99209869, 0.493487597}},
-      {"Adadelta", maker<Adadelta>(AdadeltaOptions{.weight_decay = 0.1}),
+      {"Adadelta",
+       maker<Adadelta>(AdadeltaOptions{.weight_decay = 0.1}),
        {0.996838093, -1.99683785, 0.496837854, 0.992574632, -1.99742568, 0.500878692, 0.997657597, -1.996539, 0.495283961}},
-      {"Lion", maker<Lion>(LionOptions{.lr = 0.01, .weight_decay = 0.1}),
+      {"Lion",
+       maker<Lion>(LionOptions{.lr = 0.01, .weight_decay = 0.1}),
        {0.989, -1.988, 0.4895, 0.978011, -1.996012, 0.4990105, 0.987032989, -2.004015988, 0.4885114895}},
   };
 }
 
 void expect_parameters(const Tensor& p, const Case& one, std::size_t step, const char* how) {
   const std::vector<float> values = p.to_host();
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(values[i], one.expected[3 * step + i], 1e-6) << one.name << " " << how << ", step " << step;
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_NEAR(values[i], one.expected[3 * step + i], 1e-6) << one.name << " " << how << ", step " << step;
 }
 
 TEST(Optimizer, ThreeStepsAreThoseOfPyTorch) {

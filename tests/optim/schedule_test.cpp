@@ -24,8 +24,8 @@ TEST(Schedule, CosineWithWarmup) {
 }
 
 TEST(Schedule, OneCycle) {
-  expect_rates(OneCycleLR{.maximum = 1, .total = 10}, {0.04, 0.52, 1, 0.950484632013, 0.81174565395, 0.611262021936, 0.388741978064, 0.18825834605,
-                                                       0.0495193679865, 4e-06, 4e-06});
+  expect_rates(OneCycleLR{.maximum = 1, .total = 10}, {0.04, 0.52, 1, 0.950484632013, 0.81174565395, 0.611262021936, 0.388741978064,
+                                                       0.18825834605, 0.0495193679865, 4e-06, 4e-06});
   expect_rates(OneCycleLR{.maximum = 1, .total = 10, .pct_start = 0.5, .anneal = Anneal::Linear},
                {0.04, 0.28, 0.52, 0.76, 1, 0.8000008, 0.6000016, 0.4000024, 0.2000032, 4e-06});
 }

@@ -1,0 +1,12 @@
+// expect: tegula: the fields of this struct cannot be counted
+// expect: use std::array
+#include <tegula/tegula.h>
+
+struct Net {
+  tegula::nn::Linear layers[2]{{1, 2}, {2, 3}};
+};
+
+int main() {
+  Net net;
+  tegula::parameters(net);  // here
+}
