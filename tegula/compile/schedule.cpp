@@ -29,8 +29,8 @@ void absorb(Step& into, Step& from) {
 
 // A step alone below this time is not worth waking a second thread for: a fork and join costs about 2 us, and 10-20 beside a busy process.
 constexpr double kWorthThreads = 40e-6;      // seconds
-constexpr double kBytesPerSecond = 12e9;     // one core, roughly; these only pick the thread count
-constexpr double kTileOperations = 4e9;      // elementwise operations a second
+constexpr double kBytesPerSecond = 25e9;     // one core, roughly; these only pick the thread count
+constexpr double kTileOperations = 15e9;     // elementwise operations a second
 constexpr double kCallOperations = 80e9;     // floating-point operations of a library call a second
 constexpr double kStreamingBytes = 24 << 20; // outputs that do not stay in the last-level cache anyway
 

@@ -1,5 +1,7 @@
 #include "tegula/core/shape.h"
 
+#include <algorithm>
+
 #include "tegula/core/error.h"
 
 namespace tegula {
@@ -19,7 +21,7 @@ std::string to_string(const Dims& dims) {
 
 Strides dense_strides(const Shape& shape) {
   Strides strides = Dims::filled(shape.rank(), 1);
-  for (int i = shape.rank() - 2; i >= 0; --i) strides[i] = strides[i + 1] * shape[i + 1];
+  for (int i = shape.rank() - 2; i >= 0; --i) strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
   return strides;
 }
 

@@ -82,6 +82,7 @@ class PermuteOp final : public ViewOp {
  public:
   explicit PermuteOp(const Dims& order) : order_(order) {}
   std::string_view name() const override { return "permute"; }
+  const Dims& order() const { return order_; }
   void attributes(Words& words) const override { append(words, order_); }
   std::string details() const override { return "order=" + to_string(order_); }
   std::optional<Layout> apply(const Layout& input) const override {
@@ -226,6 +227,11 @@ Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& 
 }
 
 Tensor permute(const Tensor& x, const Dims& order, const std::source_location& where) {
+  if (const auto* inner = dynamic_cast<const PermuteOp*>(&x.node()->op()); inner && !x.node()->inputs().empty()) {
+    Dims both = order;  // a transpose undone is the tensor itself
+    for (int i = 0; i < order.rank(); ++i) both[i] = inner->order()[static_cast<int>(order[i])];
+    return permute(Tensor(x.node()->inputs()[0]), both, where);
+  }
   bool identity = true;
   Shape shape = x.shape(where);
   for (int i = 0; i < order.rank(); ++i) {

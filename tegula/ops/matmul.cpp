@@ -93,8 +93,10 @@ std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const st
   const Tensor a(y.inputs()[0]), b(y.inputs()[1]);
   const auto& where = y.origin().where;
   std::vector<Tensor> out(2);
-  if (wanted[0]) out[0] = product(dy, transposed(b, where), where);
-  if (wanted[1]) out[1] = product(transposed(a, where), dy, where);
+  // The gradient of a transposed operand is computed the other way round, so that the tensor behind it gets a dense one.
+  const auto is_view = [](const Tensor& x) { return x.node()->op().role() == Role::View && x.node()->op().name() == "permute"; };
+  if (wanted[0]) out[0] = is_view(a) ? transposed(product(b, transposed(dy, where), where), where) : product(dy, transposed(b, where), where);
+  if (wanted[1]) out[1] = is_view(b) ? transposed(product(transposed(dy, where), a, where), where) : product(transposed(a, where), dy, where);
   return out;
 }
 
