@@ -32,26 +32,28 @@ class ArgReduceOp final : public KernelOp {
     const Shape column{kernel.tile_rows(), 1};
     const Value nothing = ops::identity_of(b, kind_, compute);
     const Value before = b.constant(std::int64_t{-1}, i64);
-    const auto found = kernel.for_each_tile({tile::broadcast(nothing, column), tile::broadcast(before, column)}, [&](std::span<const Value> best) -> std::vector<Value> {
-      Value values = b.load(x + (kernel.row() * width + kernel.column()), kernel.mask());
-      if (values.dtype() != compute) values = tile::cast(values, compute);
-      if (!kernel.column_mask().is_empty()) values = tile::select(kernel.column_mask(), values, nothing);
-      values = tile::broadcast(values, {kernel.tile_rows(), kernel.tile_columns()});
-      const Value extreme = tile::reduce(values, 1, kind_);
-      const Value place = tile::arg_reduce(values, 1, kind_) + kernel.first_column();
-      Value better = kind_ == Reduction::Max ? extreme > best[0] : extreme < best[0];
-      if (is_float(compute)) {
-        const Value nan = tile::unary(tile::Word::IsNan, extreme), had_nan = tile::unary(tile::Word::IsNan, best[0]);
-        better = better || (nan && !had_nan);
-      }
-      better = better || best[1] < 0;  // the first tile
-      return {tile::select(better, extreme, best[0]), tile::select(better, place, best[1])};
-    });
+    const auto found = kernel.for_each_tile(
+        {tile::broadcast(nothing, column), tile::broadcast(before, column)}, [&](std::span<const Value> best) -> std::vector<Value> {
+          Value values = b.load(x + (kernel.row() * width + kernel.column()), kernel.mask());
+          if (values.dtype() != compute) values = tile::cast(values, compute);
+          if (!kernel.column_mask().is_empty()) values = tile::select(kernel.column_mask(), values, nothing);
+          values = tile::broadcast(values, {kernel.tile_rows(), kernel.tile_columns()});
+          const Value extreme = tile::reduce(values, 1, kind_);
+          const Value place = tile::arg_reduce(values, 1, kind_) + kernel.first_column();
+          Value better = kind_ == Reduction::Max ? extreme > best[0] : extreme < best[0];
+          if (is_float(compute)) {
+            const Value nan = tile::unary(tile::Word::IsNan, extreme), had_nan = tile::unary(tile::Word::IsNan, best[0]);
+            better = better || (nan && !had_nan);
+          }
+          better = better || best[1] < 0;  // the first tile
+          return {tile::select(better, extreme, best[0]), tile::select(better, place, best[1])};
+        });
     b.store(y + kernel.row(), found[1], kernel.row_mask());
     kernel.launch();
   }
 
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape&) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape&) const override {
     const auto columns = static_cast<std::size_t>(shapes[0].back());
     for (std::size_t r = 0; r < y.size(); ++r) {
       const double* line = x[0].data() + r * columns;

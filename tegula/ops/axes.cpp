@@ -8,7 +8,10 @@
 namespace tegula::ops {
 
 void refuse(std::string_view op, std::string got, std::string expected, const std::source_location& where, std::string advice) {
-  throw Error({.op = std::string(op), .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice),
+  throw Error({.op = std::string(op),
+               .got = std::move(got),
+               .expected = std::move(expected),
+               .advice = std::move(advice),
                .where = origin_at(where).where});
 }
 

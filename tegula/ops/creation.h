@@ -29,14 +29,15 @@ Tensor arange(double begin, double end, double step, DType dtype, const Where& w
 /// (ceil((end - begin) / step)): begin, begin + step, …, without end. i64 when all three are integers, else f32, unless a dtype is given.
 /// Throws when step is 0 or leads away from end.
 template <class Begin, class End, class Step = int>
-  requires std::is_arithmetic_v<Begin> && std::is_arithmetic_v<End> && std::is_arithmetic_v<Step>
+requires std::is_arithmetic_v<Begin> && std::is_arithmetic_v<End> && std::is_arithmetic_v<Step>
 Tensor arange(Begin begin, End end, Step step = 1, std::optional<DType> dtype = std::nullopt, Where where = Where::current()) {
   constexpr bool integers = std::is_integral_v<Begin> && std::is_integral_v<End> && std::is_integral_v<Step>;
-  return ops::arange(static_cast<double>(begin), static_cast<double>(end), static_cast<double>(step), dtype.value_or(integers ? i64 : f32), where);
+  return ops::arange(static_cast<double>(begin), static_cast<double>(end), static_cast<double>(step), dtype.value_or(integers ? i64 : f32),
+                     where);
 }
 /// (end): 0, 1, …, end - 1.
 template <class End>
-  requires std::is_arithmetic_v<End>
+requires std::is_arithmetic_v<End>
 Tensor arange(End end, Where where = Where::current()) {
   return arange(End{0}, end, 1, std::nullopt, where);
 }

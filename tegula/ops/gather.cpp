@@ -67,8 +67,8 @@ Places find(RowKernel& kernel, const Extents& e, Value index, IndexForm form) {
 
 std::string out_of_range(std::int64_t index, std::int64_t length, int axis) {
   if (length == 0) return "index " + std::to_string(index) + " for axis " + std::to_string(axis) + ", which is empty";
-  return "index " + std::to_string(index) + " for axis " + std::to_string(axis) + " of size " + std::to_string(length) + ", where it must lie in [-" +
-         std::to_string(length) + ", " + std::to_string(length - 1) + "]";
+  return "index " + std::to_string(index) + " for axis " + std::to_string(axis) + " of size " + std::to_string(length) +
+         ", where it must lie in [-" + std::to_string(length) + ", " + std::to_string(length - 1) + "]";
 }
 
 /// Calls f(place among the named, place in the tensor), for the references.
@@ -113,7 +113,8 @@ class GatherOp final : public IndexedOp {
     kernel.builder().store(y + places.named, kernel.builder().load(x + places.full, places.mask), kernel.mask());
     kernel.launch();
   }
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
     for_each_named(Extents::of(shapes[0], shape, axis_), form_, x[1], [&](std::size_t named, std::size_t full) { y[named] = x[0][full]; });
   }
 };
@@ -158,7 +159,8 @@ class ScatterSumOp final : public IndexedOp {
       kernel.launch();
     }
   }
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
     std::fill(y.begin(), y.end(), 0.0);
     for_each_named(Extents::of(shape, shapes[1], axis_), form_, x[0], [&](std::size_t named, std::size_t full) { y[full] += x[1][named]; });
   }
@@ -192,7 +194,8 @@ class ScatterOp final : public IndexedOp {
     });
     kernel.launch();
   }
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
     std::copy(x[0].begin(), x[0].end(), y.begin());
     for_each_named(Extents::of(shape, shapes[1], axis_), form_, x[1], [&](std::size_t named, std::size_t full) { y[full] = x[2][named]; });
   }
@@ -206,7 +209,8 @@ Tensor ops::gather_along(const Tensor& x, int axis, const Tensor& index, IndexFo
   return make_node(Ref<const Op>(new GatherOp(axis, form, x.shape()[axis])), {x, index}, shape, x.dtype(), where);
 }
 
-Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length, const std::source_location& where) {
+Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length,
+                        const std::source_location& where) {
   Shape shape = source.shape();
   shape[axis] = length;
   return make_node(Ref<const Op>(new ScatterSumOp(axis, form, length)), {index, source}, shape, source.dtype(), where);

@@ -18,7 +18,8 @@ Tensor index_of(std::string_view op, const Arg& index, const std::source_locatio
   const Tensor t = index.tensor(op);
   if (!is_integer(t.dtype())) {
     ops::refuse(op, "an index of dtype " + std::string(name(t.dtype())), "an integer dtype", where,
-                t.dtype() == boolean ? "the number of true elements is not known when the graph is built: use where() or masked_fill()" : "cast(index, i64)");
+                t.dtype() == boolean ? "the number of true elements is not known when the graph is built: use where() or masked_fill()"
+                                     : "cast(index, i64)");
   }
   return t;
 }
@@ -180,28 +181,43 @@ Tensor one_hot(Arg index, std::int64_t classes, DType dtype) {
 std::vector<OpCase> index_cases() {
   std::vector<OpCase> cases;
   using Inputs = std::vector<Tensor>;
-  const auto add = [&](std::string op, std::vector<CaseInput> inputs, const std::vector<DType>& dtypes, std::function<Tensor(const Inputs&)> function,
-                       std::vector<std::vector<Shape>> more = {}) {
-    cases.push_back({.op = std::move(op), .function = std::move(function), .inputs = std::move(inputs), .dtypes = dtypes, .more_shapes = std::move(more), .tolerance = 64});
+  const auto add = [&](std::string op, std::vector<CaseInput> inputs, const std::vector<DType>& dtypes,
+                       std::function<Tensor(const Inputs&)> function, std::vector<std::vector<Shape>> more = {}) {
+    cases.push_back({.op = std::move(op),
+                     .function = std::move(function),
+                     .inputs = std::move(inputs),
+                     .dtypes = dtypes,
+                     .more_shapes = std::move(more),
+                     .tolerance = 64});
   };
-  const auto indices = [](const Shape& shape, double size) { return CaseInput{.shape = shape, .low = -size, .high = size - 1, .dtype = i64}; };
-  add("take", {{{11, 33}}, indices({5, 7}, 11)}, kEverything, [](const Inputs& x) { return take(x[0], x[1], 0); }, {{{11}, {1023}}, {{11, 0}, {3}}, {{11, 2}, {0}}, {{11, 3000}, {3}}});
+  const auto indices = [](const Shape& shape, double size) {
+    return CaseInput{.shape = shape, .low = -size, .high = size - 1, .dtype = i64};
+  };
+  add("take", {{{11, 33}}, indices({5, 7}, 11)}, kEverything, [](const Inputs& x) { return take(x[0], x[1], 0); },
+      {{{11}, {1023}}, {{11, 0}, {3}}, {{11, 2}, {0}}, {{11, 3000}, {3}}});
   add("take", {{{3, 11, 5}}, indices({7}, 11)}, kEverything, [](const Inputs& x) { return take(x[0], x[1], 1); }, {{{3, 11}, {9}}});
   add("take", {{{3, 5}}, indices({7, 2}, 15)}, kEverything, [](const Inputs& x) { return take(x[0], x[1]); });
   add("index", {{{11, 3}}, indices({}, 11)}, kEverything, [](const Inputs& x) { return index(x[0], cast(x[1], i32)); });
   add("index_select", {{{3, 11}}, indices({7}, 11)}, kEverything, [](const Inputs& x) { return index_select(x[0], -1, x[1]); });
-  add("gather", {{{7, 11}}, indices({7, 5}, 11)}, kEverything, [](const Inputs& x) { return gather(x[0], 1, x[1]); }, {{{9, 11}, {4, 30}}, {{3, 11}, {3, 4000}}, {{1023, 11}, {1023, 1}}});
-  add("gather", {{{4, 11, 6}}, indices({4, 5, 6}, 11)}, kEverything, [](const Inputs& x) { return gather(x[0], 1, x[1]); }, {{{4, 11, 6}, {2, 13, 3}}});
-  add("take_along_axis", {{{4, 11, 6}}, indices({1, 5, 6}, 11)}, kEverything, [](const Inputs& x) { return take_along_axis(x[0], x[1], 1); });
+  add("gather", {{{7, 11}}, indices({7, 5}, 11)}, kEverything, [](const Inputs& x) { return gather(x[0], 1, x[1]); },
+      {{{9, 11}, {4, 30}}, {{3, 11}, {3, 4000}}, {{1023, 11}, {1023, 1}}});
+  add("gather", {{{4, 11, 6}}, indices({4, 5, 6}, 11)}, kEverything, [](const Inputs& x) { return gather(x[0], 1, x[1]); },
+      {{{4, 11, 6}, {2, 13, 3}}});
+  add("take_along_axis", {{{4, 11, 6}}, indices({1, 5, 6}, 11)}, kEverything,
+      [](const Inputs& x) { return take_along_axis(x[0], x[1], 1); });
   add("scatter_add", {{{7, 5}}, indices({7, 11}, 5), {{7, 11}}}, kNumbers, [](const Inputs& x) { return scatter_add(x[0], 1, x[1], x[2]); },
       {{{9, 5}, {4, 3}, {4, 3}}, {{1, 5}, {1, 3000}, {1, 3000}}});
-  add("scatter_add", {{{4, 5, 6}}, indices({4, 11, 6}, 5), {{4, 11, 6}}}, kNumbers, [](const Inputs& x) { return scatter_add(x[0], 1, x[1], x[2]); });
-  add("index_add", {{{5, 6}}, indices({11}, 5), {{11, 6}}}, kNumbers, [](const Inputs& x) { return index_add(x[0], 0, x[1], x[2]); }, {{{5, 1}, {1023}, {1023, 1}}});
+  add("scatter_add", {{{4, 5, 6}}, indices({4, 11, 6}, 5), {{4, 11, 6}}}, kNumbers,
+      [](const Inputs& x) { return scatter_add(x[0], 1, x[1], x[2]); });
+  add("index_add", {{{5, 6}}, indices({11}, 5), {{11, 6}}}, kNumbers, [](const Inputs& x) { return index_add(x[0], 0, x[1], x[2]); },
+      {{{5, 1}, {1023}, {1023, 1}}});
   // Without equal indices: every third place, from either end.
   const auto apart = [](const Tensor& x, std::int64_t count) { return graph::index({{x.shape()[0], count}, {1, -3}, -1}); };
   add("scatter", {{{3, 11}}, {{3, 3}}}, kEverything, [=](const Inputs& x) { return scatter(x[0], 1, apart(x[0], 3), x[1]); });
-  add("scatter", {{{11, 4}}, {{3, 2}}}, kEverything, [=](const Inputs& x) { return scatter(x[0], 0, transpose(graph::index({{2, 3}, {1, -3}, -1})), x[1]); });
-  add("masked_fill", {{{7, 33}}, {.shape = {33}, .dtype = boolean}}, kEverything, [](const Inputs& x) { return masked_fill(x[0], x[1], 3); });
+  add("scatter", {{{11, 4}}, {{3, 2}}}, kEverything,
+      [=](const Inputs& x) { return scatter(x[0], 0, transpose(graph::index({{2, 3}, {1, -3}, -1})), x[1]); });
+  add("masked_fill", {{{7, 33}}, {.shape = {33}, .dtype = boolean}}, kEverything,
+      [](const Inputs& x) { return masked_fill(x[0], x[1], 3); });
   add("one_hot", {indices({7, 5}, 9)}, {i64}, [](const Inputs& x) { return one_hot(x[0], 9); });
   return cases;
 }

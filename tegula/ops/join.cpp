@@ -56,7 +56,8 @@ class ConcatOp final : public KernelOp {
     }
   }
 
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
     const std::int64_t line = product(shape, axis_, shape.rank());
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -119,7 +120,8 @@ Tensor concat(const std::vector<Tensor>& xs, int axis, std::source_location wher
     Shape shape = x.shape();
     if (shape.rank() == first.rank()) shape[a] = first[a];
     if (shape != first) {
-      ops::refuse("concat", "shapes " + to_string(first) + " and " + to_string(x.shape()), "sizes that agree on all axes but " + std::to_string(a), where,
+      ops::refuse("concat", "shapes " + to_string(first) + " and " + to_string(x.shape()),
+                  "sizes that agree on all axes but " + std::to_string(a), where,
                   shape.rank() == first.rank() ? "" : "stack() joins along a new axis");
     }
   }
@@ -134,7 +136,8 @@ Tensor stack(const std::vector<Tensor>& xs, int axis, std::source_location where
   const Shape first = parts[0].shape();
   for (auto& x : parts) {
     if (x.shape() != first) {
-      ops::refuse("stack", "shapes " + to_string(first) + " and " + to_string(x.shape()), "equal shapes", where, "concat() joins along an axis that is there");
+      ops::refuse("stack", "shapes " + to_string(first) + " and " + to_string(x.shape()), "equal shapes", where,
+                  "concat() joins along an axis that is there");
     }
     x = expand_dims(x, axis);
   }
@@ -155,7 +158,9 @@ std::vector<Tensor> split(Arg x, const std::vector<std::int64_t>& sizes, int axi
     if (shown.rank() < kMaxRank) shown.push_back(size);
   }
   if (negative || total != t.shape()[a]) {
-    ops::refuse("split", "sizes " + to_string(shown) + (sizes.size() > kMaxRank ? " …" : "") + " for axis " + std::to_string(a) + " of shape " + to_string(t.shape()),
+    ops::refuse("split",
+                "sizes " + to_string(shown) + (sizes.size() > kMaxRank ? " …" : "") + " for axis " + std::to_string(a) + " of shape " +
+                    to_string(t.shape()),
                 "sizes that add up to " + std::to_string(t.shape()[a]), x.loc);
   }
   std::vector<Tensor> out;
@@ -189,7 +194,8 @@ Tensor repeat(Arg x, const Dims& counts) {
   Tensor t = x.tensor("repeat");
   const bool negative = std::any_of(counts.begin(), counts.end(), [](std::int64_t count) { return count < 0; });
   if (negative || counts.rank() < t.rank()) {
-    ops::refuse("repeat", "counts " + to_string(counts) + " for shape " + to_string(t.shape()), "a count of at least 0 for each axis", x.loc);
+    ops::refuse("repeat", "counts " + to_string(counts) + " for shape " + to_string(t.shape()), "a count of at least 0 for each axis",
+                x.loc);
   }
   while (t.rank() < counts.rank()) t = expand_dims(t, 0);
   for (int i = 0; i < counts.rank(); ++i) {
@@ -226,7 +232,8 @@ Tensor roll(Arg x, std::int64_t shift, int axis) { return roll(x, Dims{shift}, D
 Tensor roll(Arg x, const Dims& shifts, const Dims& axes) {
   const In frame("roll", x.loc);
   Tensor t = x.tensor("roll");
-  if (shifts.rank() != axes.rank()) ops::refuse("roll", "shifts " + to_string(shifts) + " for axes " + to_string(axes), "one shift for each axis", x.loc);
+  if (shifts.rank() != axes.rank())
+    ops::refuse("roll", "shifts " + to_string(shifts) + " for axes " + to_string(axes), "one shift for each axis", x.loc);
   for (int i = 0; i < axes.rank(); ++i) {
     const int axis = ops::axis_of("roll", axes[i], t.shape(), x.loc);
     const std::int64_t size = t.shape()[axis], shift = size > 0 ? (shifts[i] % size + size) % size : 0;
@@ -266,12 +273,14 @@ Tensor diag(Arg x, std::int64_t k) {
 std::vector<OpCase> join_cases() {
   std::vector<OpCase> cases;
   using Inputs = std::vector<Tensor>;
-  const auto add = [&](std::string op, std::vector<Shape> shapes, std::function<Tensor(const Inputs&)> function, std::vector<std::vector<Shape>> more = {}) {
+  const auto add = [&](std::string op, std::vector<Shape> shapes, std::function<Tensor(const Inputs&)> function,
+                       std::vector<std::vector<Shape>> more = {}) {
     OpCase one{.op = std::move(op), .function = std::move(function), .inputs = {}, .dtypes = kEverything, .more_shapes = std::move(more)};
     for (const Shape& shape : shapes) one.inputs.push_back({shape});
     cases.push_back(std::move(one));
   };
-  add("concat", {{5, 7}, {5, 33}, {5, 1}}, [](const Inputs& x) { return concat(x, -1); }, {{{0, 3}, {0, 2}, {0, 1}}, {{3, 0}, {3, 4}, {3, 0}}, {{3000}, {17}, {1}}});
+  add("concat", {{5, 7}, {5, 33}, {5, 1}}, [](const Inputs& x) { return concat(x, -1); },
+      {{{0, 3}, {0, 2}, {0, 1}}, {{3, 0}, {3, 4}, {3, 0}}, {{3000}, {17}, {1}}});
   add("concat", {{5, 7}, {3, 7}}, [](const Inputs& x) { return concat(x, 0); });
   add("concat", {{2, 5, 3}, {2, 4, 3}}, [](const Inputs& x) { return concat(x, 1); });
   add("stack", {{5, 7}, {5, 7}}, [](const Inputs& x) { return stack(x, -2); });

@@ -21,7 +21,8 @@ enum class IndexForm : std::uint8_t {
 /// y[o, k, i] = x[o, index, i] along `axis`.
 Tensor gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm form, const std::source_location& where);
 /// Of x's shape with `length` along the axis: Σ of source[o, k, i] at [o, index, i], 0 elsewhere. The adjoint of gather_along.
-Tensor scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length, const std::source_location& where);
+Tensor scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length,
+                   const std::source_location& where);
 
 /// x with y[o, index[o, k]] = source[o, k] along the last axis; of equal indices the last one stays.
 Tensor scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where);

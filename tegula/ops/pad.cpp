@@ -75,7 +75,8 @@ class PadOp final : public KernelOp {
     kernel.launch();
   }
 
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
     std::fill(y.begin(), y.end(), value_);
     const Strides strides = dense_strides(shape), from = dense_strides(shapes[0]);
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(x[0].size()); ++i) {
@@ -114,7 +115,9 @@ Tensor cropped(const Tensor& x, std::span<PadWidth> widths, const std::source_lo
     count[i] -= begin[i] + std::max<std::int64_t>(-high, 0);
     low = std::max<std::int64_t>(low, 0);
     high = std::max<std::int64_t>(high, 0);
-    if (count[i] < 0) ops::refuse("pad", "widths that take more than there is of axis " + std::to_string(i) + " of shape " + to_string(x.shape()), "at most its size", where);
+    if (count[i] < 0)
+      ops::refuse("pad", "widths that take more than there is of axis " + std::to_string(i) + " of shape " + to_string(x.shape()),
+                  "at most its size", where);
   }
   return ops::strided(x, begin, Dims::filled(x.rank(), 1), count, where);
 }
@@ -135,7 +138,8 @@ Tensor continued(const Tensor& x, int axis, End end, std::int64_t count, PadMode
 
 }  // namespace
 
-Tensor ops::embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, double value, const std::source_location& where) {
+Tensor ops::embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, double value,
+                  const std::source_location& where) {
   bool whole = shape == x.shape();
   for (int i = 0; i < shape.rank(); ++i) whole = whole && (begin[i] == 0 || x.shape()[i] == 0);
   if (whole) return x;
@@ -169,9 +173,14 @@ Tensor pad(Arg x, std::span<const PadWidth> widths, const PadOptions& options) {
     const auto [low, high] = left[static_cast<std::size_t>(i)];
     if (low == 0 && high == 0) continue;
     const std::int64_t size = t.shape()[i];
-    const std::int64_t most = options.mode == PadMode::Reflect ? size - 1 : options.mode == PadMode::Circular ? size : size > 0 ? low + high : 0;
+    const std::int64_t most = options.mode == PadMode::Reflect    ? size - 1
+                              : options.mode == PadMode::Circular ? size
+                              : size > 0                          ? low + high
+                                                                  : 0;
     if (low > most || high > most) {
-      ops::refuse("pad", "widths " + std::to_string(low) + " and " + std::to_string(high) + " for axis " + std::to_string(i) + " of size " + std::to_string(size),
+      ops::refuse("pad",
+                  "widths " + std::to_string(low) + " and " + std::to_string(high) + " for axis " + std::to_string(i) + " of size " +
+                      std::to_string(size),
                   "at most " + std::to_string(std::max<std::int64_t>(most, 0)) + " in this mode", x.loc);
     }
     std::vector<Tensor> pieces;

@@ -76,14 +76,17 @@ class ProdOp final : public AxesReduceOp {
     const auto& where = y.origin().where;
     const Tensor x(y.inputs()[0]);
     Dims order, back = Dims::filled(x.rank(), 0);
-    for (int i = 0; i < x.rank(); ++i) if (!axes_.contains(i)) order.push_back(i);
+    for (int i = 0; i < x.rank(); ++i)
+      if (!axes_.contains(i)) order.push_back(i);
     for (const auto axis : axes_) order.push_back(axis);
     for (int i = 0; i < x.rank(); ++i) back[static_cast<int>(order[i])] = i;
     const Tensor permuted = graph::permute(x, order, where);
     const std::int64_t n = count_of(x.shape(), axes_);
     if (x.numel() == 0) return {graph::full(x.shape(), 0, x.dtype(), where)};
     const Tensor lines = wide(graph::reshape(permuted, {x.numel() / n, n}, where));  // (outer, n)
-    const auto before = [&](const Tensor& t) { return ops::embed(ops::part(cumprod(t, 1), 1, 0, n - 1, where), {0, 1}, {1, 1}, t.shape(), 1, where); };
+    const auto before = [&](const Tensor& t) {
+      return ops::embed(ops::part(cumprod(t, 1), 1, 0, n - 1, where), {0, 1}, {1, 1}, t.shape(), 1, where);
+    };
     const Tensor others = before(lines) * flip(before(flip(lines, 1)), 1);
     const Tensor dx = graph::cast(others, x.dtype(), where) * expand_dims(graph::reshape(dy, {x.numel() / n}, where), 1);
     return {graph::permute(graph::reshape(dx, permuted.shape(), where), back, where)};
@@ -97,7 +100,10 @@ struct Call {
   Keep keep;
   std::source_location where;
   Call(std::string_view op, const Arg& arg, const Axes& list, Keep asked)
-      : x(arg.tensor(op)), axes(ops::axes_of(op, list, x.shape(), arg.loc)), keep(asked), where(arg.loc) {}
+      : x(arg.tensor(op)),
+        axes(ops::axes_of(op, list, x.shape(), arg.loc)),
+        keep(asked),
+        where(arg.loc) {}
 
   std::int64_t count() const { return count_of(x.shape(), axes); }
   /// The result as it was asked for.
@@ -123,7 +129,8 @@ Tensor extreme(std::string_view op, const Arg& arg, const Axes& axes, Keep keep,
   if (call.axes.empty()) return call.x;
   if (call.x.dtype() == boolean) return call.finish(call.reduced(call.x, kind == Reduction::Max ? Reduction::Any : Reduction::All));
   Shape shape;
-  for (int i = 0; i < call.x.rank(); ++i) if (!call.axes.contains(i)) shape.push_back(call.x.shape()[i]);
+  for (int i = 0; i < call.x.rank(); ++i)
+    if (!call.axes.contains(i)) shape.push_back(call.x.shape()[i]);
   const Tensor y = make_node(Ref<const Op>(new ExtremeOp(call.axes, kind)), {call.x}, shape, call.x.dtype(), arg.loc);
   return call.finish(y);
 }
@@ -156,7 +163,8 @@ Tensor prod(Arg x, const Axes& axes, Keep keep) {
   const Tensor from = summable(call.x);
   if (call.axes.empty()) return from;
   Shape shape;
-  for (int i = 0; i < from.rank(); ++i) if (!call.axes.contains(i)) shape.push_back(from.shape()[i]);
+  for (int i = 0; i < from.rank(); ++i)
+    if (!call.axes.contains(i)) shape.push_back(from.shape()[i]);
   return call.finish(make_node(Ref<const Op>(new ProdOp(call.axes, Reduction::Prod)), {from}, shape, from.dtype(), x.loc));
 }
 
@@ -247,9 +255,16 @@ Tensor logsumexp(Arg x, const Axes& axes, Keep keep) {
 std::vector<OpCase> reduce_cases() {
   std::vector<OpCase> cases;
   using Reduce = std::function<Tensor(const Tensor&, const Axes&)>;
-  const std::vector<std::vector<Shape>> filled{{{1023}}, {{}}, {{1, 1}}, {{3, 3000}}, {{70, 9, 5}}}, with_empty{{{1023}}, {{}}, {{0, 3}}, {{3, 0}}, {{3, 3000}}};
-  const auto add = [&](const std::string& op, const std::vector<DType>& dtypes, const std::vector<std::vector<Shape>>& more, const CaseInput& input, const Reduce& f) {
-    OpCase one{.op = op, .function = [=](const auto& x) { return f(x[0], {}); }, .inputs = {input}, .dtypes = dtypes, .more_shapes = more, .tolerance = 64};
+  const std::vector<std::vector<Shape>> filled{{{1023}}, {{}}, {{1, 1}}, {{3, 3000}}, {{70, 9, 5}}},
+      with_empty{{{1023}}, {{}}, {{0, 3}}, {{3, 0}}, {{3, 3000}}};
+  const auto add = [&](const std::string& op, const std::vector<DType>& dtypes, const std::vector<std::vector<Shape>>& more,
+                       const CaseInput& input, const Reduce& f) {
+    OpCase one{.op = op,
+               .function = [=](const auto& x) { return f(x[0], {}); },
+               .inputs = {input},
+               .dtypes = dtypes,
+               .more_shapes = more,
+               .tolerance = 64};
     one.inputs[0].shape = {7, 33};
     cases.push_back(one);
     for (const Axes& axes : {Axes(1), Axes{0, -1}, Axes(0)}) {
@@ -260,7 +275,8 @@ std::vector<OpCase> reduce_cases() {
     }
   };
   add("sum", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return sum(x, axes); });
-  add("prod", kEverything, {{{40}}, {{}}, {{0, 3}}, {{3, 0}}}, {.low = 0.5, .high = 1.6}, [](const Tensor& x, const Axes& axes) { return prod(x, axes, Keep::Yes); });
+  add("prod", kEverything, {{{40}}, {{}}, {{0, 3}}, {{3, 0}}}, {.low = 0.5, .high = 1.6},
+      [](const Tensor& x, const Axes& axes) { return prod(x, axes, Keep::Yes); });
   add("mean", kFloats, filled, {}, [](const Tensor& x, const Axes& axes) { return mean(x, axes); });
   add("max", kEverything, filled, {}, [](const Tensor& x, const Axes& axes) { return max(x, axes); });
   add("min", kEverything, filled, {}, [](const Tensor& x, const Axes& axes) { return min(x, axes, Keep::Yes); });
@@ -280,11 +296,19 @@ std::vector<OpCase> reduce_cases() {
   }
   for (const bool greatest : {true, false}) {
     for (const int axis : {0, 1, -1}) {
-      cases.push_back({.op = greatest ? "argmax" : "argmin", .function = [=](const auto& x) { return greatest ? argmax(x[0], axis) : argmin(x[0], axis, Keep::Yes); },
-                       .inputs = {{{5, 9, 7}}}, .dtypes = kEverything, .more_shapes = {{{3, 5000}}, {{7, 1}}, {{3000, 2}}}, .gradient = false});
+      cases.push_back({.op = greatest ? "argmax" : "argmin",
+                       .function = [=](const auto& x) { return greatest ? argmax(x[0], axis) : argmin(x[0], axis, Keep::Yes); },
+                       .inputs = {{{5, 9, 7}}},
+                       .dtypes = kEverything,
+                       .more_shapes = {{{3, 5000}}, {{7, 1}}, {{3000, 2}}},
+                       .gradient = false});
     }
-    cases.push_back({.op = greatest ? "argmax" : "argmin", .function = [=](const auto& x) { return greatest ? argmax(x[0]) : argmin(x[0]); },
-                     .inputs = {{{5, 9, 7}}}, .dtypes = kEverything, .more_shapes = {{{}}, {{9000}}}, .gradient = false});
+    cases.push_back({.op = greatest ? "argmax" : "argmin",
+                     .function = [=](const auto& x) { return greatest ? argmax(x[0]) : argmin(x[0]); },
+                     .inputs = {{{5, 9, 7}}},
+                     .dtypes = kEverything,
+                     .more_shapes = {{{}}, {{9000}}},
+                     .gradient = false});
   }
   return cases;
 }

@@ -8,7 +8,11 @@ namespace tegula::ops {
 using tile::Value;
 
 RowKernel::RowKernel(KernelContext& context, std::string name, std::int64_t rows, std::int64_t columns, Columns mode)
-    : context_(context), builder_(std::move(name)), rows_(rows), columns_(columns), mode_(mode) {
+    : context_(context),
+      builder_(std::move(name)),
+      rows_(rows),
+      columns_(columns),
+      mode_(mode) {
   const std::int64_t elements = std::max<std::int64_t>(1, context.tile_elements());
   tile_columns_ = std::max<std::int64_t>(1, mode == Columns::Whole ? columns : std::min(columns, elements));
   tile_rows_ = std::max<std::int64_t>(1, std::min(rows, elements / tile_columns_));

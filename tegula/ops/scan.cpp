@@ -76,7 +76,8 @@ class ScanOp final : public KernelOp {
     kernel.launch();
   }
 
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape&) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape&) const override {
     const auto columns = static_cast<std::size_t>(shapes[0].back());
     for (std::size_t i = 0; i < y.size(); ++i) {
       const double next = x[0][i];
@@ -147,7 +148,8 @@ Tensor logcumsumexp(Arg x, int axis) {
   for (std::int64_t reach = 1; reach < t.shape()[a]; reach *= 2) {
     Dims begin = Dims::filled(t.rank(), 0);
     begin[a] = reach;
-    const Tensor before = ops::embed(ops::part(t, a, 0, t.shape()[a] - reach, x.loc), begin, Dims::filled(t.rank(), 1), t.shape(), nothing, x.loc);
+    const Tensor before =
+        ops::embed(ops::part(t, a, 0, t.shape()[a] - reach, x.loc), begin, Dims::filled(t.rank(), 1), t.shape(), nothing, x.loc);
     const Tensor greatest = graph::stop_gradient(maximum(t, before), x.loc);
     const Tensor shift = where(isinf(greatest), 0.0, greatest);
     const Tensor total = exp(t - shift) + exp(before - shift);
@@ -161,8 +163,12 @@ std::vector<OpCase> scan_cases() {
   std::vector<OpCase> cases;
   const auto add = [&](std::string op, Tensor (*function)(Arg, int), const std::vector<DType>& dtypes, CaseInput input) {
     for (const int axis : {-1, 0}) {
-      OpCase one{.op = op, .function = [=](const auto& x) { return function(x[0], axis); }, .inputs = {input}, .dtypes = dtypes,
-                 .more_shapes = {{{1023}}, {{0, 3}}, {{3, 0}}, {{3, 5000}}, {{5, 9, 7}}}, .tolerance = 2000};
+      OpCase one{.op = op,
+                 .function = [=](const auto& x) { return function(x[0], axis); },
+                 .inputs = {input},
+                 .dtypes = dtypes,
+                 .more_shapes = {{{1023}}, {{0, 3}}, {{3, 0}}, {{3, 5000}}, {{5, 9, 7}}},
+                 .tolerance = 2000};
       one.inputs[0].shape = {7, 33};
       cases.push_back(std::move(one));
     }

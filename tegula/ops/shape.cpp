@@ -30,8 +30,8 @@ Tensor expanded(std::string_view op, Arg x, Shape shape) {
   }
   const bool negative = std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; });
   if (negative || broadcast(t.shape(), shape) != shape) {
-    ops::refuse(op, "shape " + to_string(t.shape()) + " to expand to " + to_string(shape), "axes that agree or have size 1, counted from the last",
-                x.loc);
+    ops::refuse(op, "shape " + to_string(t.shape()) + " to expand to " + to_string(shape),
+                "axes that agree or have size 1, counted from the last", x.loc);
   }
   return graph::expand(t, shape, x.loc);
 }
@@ -44,7 +44,8 @@ Tensor reshape(Arg x, const Shape& shape) {
   int unknown = -1;
   std::int64_t rest = 1;
   const auto refuse = [&](std::string expected) {
-    ops::refuse("reshape", "shape " + to_string(t.shape()) + " (" + std::to_string(t.numel()) + " elements) to reshape to " + to_string(shape),
+    ops::refuse("reshape",
+                "shape " + to_string(t.shape()) + " (" + std::to_string(t.numel()) + " elements) to reshape to " + to_string(shape),
                 std::move(expected), x.loc, "one size may be given as -1 and is then computed");
   };
   for (int i = 0; i < shape.rank(); ++i) {
@@ -69,7 +70,8 @@ Tensor flatten(Arg x, int start, int end) {
   const Tensor t = x.tensor("flatten");
   if (t.rank() == 0) return graph::reshape(t, {1}, x.loc);
   const int first = ops::axis_of("flatten", start, t.shape(), x.loc), last = ops::axis_of("flatten", end, t.shape(), x.loc);
-  if (first > last) ops::refuse("flatten", "axes " + std::to_string(start) + " to " + std::to_string(end), "the first before the last", x.loc);
+  if (first > last)
+    ops::refuse("flatten", "axes " + std::to_string(start) + " to " + std::to_string(end), "the first before the last", x.loc);
   Shape shape;
   for (int i = 0; i < t.rank(); ++i) {
     if (i > first && i <= last) shape[first] *= t.shape()[i];
@@ -134,8 +136,12 @@ Tensor broadcast_to(Arg x, const Shape& shape) { return expanded("broadcast_to",
 std::vector<OpCase> shape_cases() {
   std::vector<OpCase> cases;
   using Inputs = std::vector<Tensor>;
-  const auto add = [&](std::string op, const Shape& shape, std::function<Tensor(const Tensor&)> function, std::vector<std::vector<Shape>> more = {}) {
-    cases.push_back({.op = std::move(op), .function = [=](const Inputs& x) { return function(x[0]); }, .inputs = {{shape}}, .dtypes = kEverything,
+  const auto add = [&](std::string op, const Shape& shape, std::function<Tensor(const Tensor&)> function,
+                       std::vector<std::vector<Shape>> more = {}) {
+    cases.push_back({.op = std::move(op),
+                     .function = [=](const Inputs& x) { return function(x[0]); },
+                     .inputs = {{shape}},
+                     .dtypes = kEverything,
                      .more_shapes = std::move(more)});
   };
   add("reshape", {6, 35}, [](const Tensor& x) { return reshape(x, {5, -1, 7}); }, {{{2, 3, 35}}, {{210}}});

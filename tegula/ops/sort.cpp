@@ -40,7 +40,8 @@ class ArgSortOp final : public KernelOp {
     kernel.launch();
   }
 
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape&) const override {
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape&) const override {
     const auto columns = static_cast<std::size_t>(shapes[0].back());
     const auto before = [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
     for (std::size_t begin = 0; begin < y.size(); begin += columns) {
@@ -104,7 +105,8 @@ Sorted topk(Arg x, std::int64_t k, int axis, Order order) {
   const In frame("topk", x.loc);
   const Lines lines = lines_of("topk", x, axis, order);
   if (k < 0 || k > lines.length()) {
-    ops::refuse("topk", "k = " + std::to_string(k) + " along axis " + std::to_string(axis) + " of shape " + to_string(x.tensor("topk").shape()),
+    ops::refuse("topk",
+                "k = " + std::to_string(k) + " along axis " + std::to_string(axis) + " of shape " + to_string(x.tensor("topk").shape()),
                 "at most the axis's size, " + std::to_string(lines.length()), x.loc);
   }
   return lines.take(0, k, x.loc);
@@ -114,7 +116,8 @@ Sorted kthvalue(Arg x, std::int64_t k, int axis) {
   const In frame("kthvalue", x.loc);
   const Lines lines = lines_of("kthvalue", x, axis, Order::Ascending);
   if (k < 1 || k > lines.length()) {
-    ops::refuse("kthvalue", "k = " + std::to_string(k) + " along axis " + std::to_string(axis) + " of shape " + to_string(x.tensor("kthvalue").shape()),
+    ops::refuse("kthvalue",
+                "k = " + std::to_string(k) + " along axis " + std::to_string(axis) + " of shape " + to_string(x.tensor("kthvalue").shape()),
                 "from 1 to the axis's size", x.loc);
   }
   return without_axis(lines.take(k - 1, 1, x.loc), lines.axis);
@@ -123,9 +126,11 @@ Sorted kthvalue(Arg x, std::int64_t k, int axis) {
 Tensor median(Arg x, int axis, Keep keep) {
   const In frame("median", x.loc);
   const Lines lines = lines_of("median", x, axis, Order::Ascending);
-  if (lines.length() == 0) ops::refuse("median", "shape " + to_string(x.tensor("median").shape()), "at least one element along the axis", x.loc);
+  if (lines.length() == 0)
+    ops::refuse("median", "shape " + to_string(x.tensor("median").shape()), "at least one element along the axis", x.loc);
   Tensor y = lines.take((lines.length() - 1) / 2, 1, x.loc).values;
-  if (is_float(y.dtype())) y = where(any(isnan(x), lines.axis, Keep::Yes), graph::scalar(std::nan(""), y.dtype(), x.loc), y);  // NaN is sorted last
+  if (is_float(y.dtype()))
+    y = where(any(isnan(x), lines.axis, Keep::Yes), graph::scalar(std::nan(""), y.dtype(), x.loc), y);  // NaN is sorted last
   return keep == Keep::Yes ? y : squeeze(y, lines.axis);
 }
 
@@ -141,8 +146,13 @@ Tensor searchsorted(Arg sorted, Arg values, Side side) {
 std::vector<OpCase> sort_cases() {
   std::vector<OpCase> cases;
   const auto add = [&](std::string op, bool gradient, std::function<Tensor(const Tensor&)> function) {
-    cases.push_back({.op = std::move(op), .function = [=](const auto& x) { return function(x[0]); }, .inputs = {{{7, 33}, -100, 100}}, .dtypes = kEverything,
-                     .more_shapes = {{{41}}, {{5, 9, 7}}}, .gradient = gradient, .second = false});
+    cases.push_back({.op = std::move(op),
+                     .function = [=](const auto& x) { return function(x[0]); },
+                     .inputs = {{{7, 33}, -100, 100}},
+                     .dtypes = kEverything,
+                     .more_shapes = {{{41}}, {{5, 9, 7}}},
+                     .gradient = gradient,
+                     .second = false});
   };
   add("sort", true, [](const Tensor& x) { return sort(x).values; });
   add("sort", true, [](const Tensor& x) { return sort(x, 0, Order::Descending).values; });
@@ -153,10 +163,17 @@ std::vector<OpCase> sort_cases() {
   add("kthvalue", true, [](const Tensor& x) { return kthvalue(x, 2).values; });
   add("median", true, [](const Tensor& x) { return median(x); });
   // Long lines have neighbours too close for finite differences.
-  cases.push_back({.op = "sort", .function = [](const auto& x) { return tegula::sort(x[0]).values; }, .inputs = {{{3, 3000}}}, .dtypes = kEverything,
-                   .more_shapes = {{{9000}}, {{3000, 2}}, {{0, 3}}}, .gradient = false});
-  cases.push_back({.op = "searchsorted", .function = [](const auto& x) { return searchsorted(tegula::sort(x[0]).values, x[1], Side::Right); },
-                   .inputs = {{{33}}, {{7, 5}}}, .dtypes = kNumbers, .gradient = false});
+  cases.push_back({.op = "sort",
+                   .function = [](const auto& x) { return tegula::sort(x[0]).values; },
+                   .inputs = {{{3, 3000}}},
+                   .dtypes = kEverything,
+                   .more_shapes = {{{9000}}, {{3000, 2}}, {{0, 3}}},
+                   .gradient = false});
+  cases.push_back({.op = "searchsorted",
+                   .function = [](const auto& x) { return searchsorted(tegula::sort(x[0]).values, x[1], Side::Right); },
+                   .inputs = {{{33}}, {{7, 5}}},
+                   .dtypes = kNumbers,
+                   .gradient = false});
   return cases;
 }
 

@@ -92,7 +92,10 @@ class DiagonalOp final : public ViewOp {
 class WindowsOp final : public ViewOp {
  public:
   WindowsOp(int axis, std::int64_t stride, std::int64_t dilation, const Shape& shape)
-      : axis_(axis), stride_(stride), dilation_(dilation), shape_(shape) {}
+      : axis_(axis),
+        stride_(stride),
+        dilation_(dilation),
+        shape_(shape) {}
   std::string_view name() const override { return "windows"; }
   std::string details() const override {
     return "axis=" + std::to_string(axis_) + ", stride=" + std::to_string(stride_) + ", dilation=" + std::to_string(dilation_);
@@ -231,9 +234,10 @@ Tensor windows(Arg x, const Dims& axes, const Dims& window, const WindowOptions&
   const Dims stride = options.stride.empty() ? Dims::filled(axes.rank(), 1) : options.stride;
   const Dims dilation = options.dilation.empty() ? Dims::filled(axes.rank(), 1) : options.dilation;
   if (window.rank() != axes.rank() || stride.rank() != axes.rank() || dilation.rank() != axes.rank()) {
-    ops::refuse("windows", "axes " + to_string(axes) + ", window " + to_string(window) + ", stride " + to_string(stride) + ", dilation " +
-                               to_string(dilation),
-                "as many numbers as axes", x.loc);
+    ops::refuse(
+        "windows",
+        "axes " + to_string(axes) + ", window " + to_string(window) + ", stride " + to_string(stride) + ", dilation " + to_string(dilation),
+        "as many numbers as axes", x.loc);
   }
   const Shape whole = t.shape();
   Dims seen;
@@ -243,8 +247,9 @@ Tensor windows(Arg x, const Dims& axes, const Dims& window, const WindowOptions&
     seen.push_back(axis);
     const std::int64_t reach = dilation[i] * (window[i] - 1) + 1;
     if (window[i] < 1 || stride[i] < 1 || dilation[i] < 1 || reach > whole[axis]) {
-      ops::refuse("windows", "window " + to_string(window) + ", stride " + to_string(stride) + ", dilation " + to_string(dilation) + " over axes " +
-                                 to_string(axes) + " of shape " + to_string(whole),
+      ops::refuse("windows",
+                  "window " + to_string(window) + ", stride " + to_string(stride) + ", dilation " + to_string(dilation) + " over axes " +
+                      to_string(axes) + " of shape " + to_string(whole),
                   "windows that fit, and strides and dilations of at least 1", x.loc);
     }
     Shape shape = t.shape();
