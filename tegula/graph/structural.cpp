@@ -227,6 +227,7 @@ Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& 
 }
 
 Tensor permute(const Tensor& x, const Dims& order, const std::source_location& where) {
+  x.shape(where);  // refuses an empty tensor
   if (const auto* inner = dynamic_cast<const PermuteOp*>(&x.node()->op()); inner && !x.node()->inputs().empty()) {
     Dims both = order;  // a transpose undone is the tensor itself
     for (int i = 0; i < order.rank(); ++i) both[i] = inner->order()[static_cast<int>(order[i])];
