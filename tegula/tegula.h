@@ -64,8 +64,15 @@
 #include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
 #include "tegula/optim/schedule.h"   // optim::CosineLR, …
 
+#include "tegula/train/checkpoint.h"
+#include "tegula/train/evaluator.h"
+#include "tegula/train/metrics.h"    // metrics::accuracy, …
+#include "tegula/train/trainer.h"    // Trainer
+#include "tegula/models/registry.h"  // models::mnist_cnn, …
+
 // Data and files.
 #include "tegula/data/digits.h"      // data::draw_digits
+#include "tegula/data/loader.h"      // data::Loader
 #include "tegula/data/mnist.h"       // data::mnist
 #include "tegula/io/plot.h"
 #include "tegula/io/safetensors.h"
