@@ -15,7 +15,8 @@ struct Picture {
   std::string caption;
 };
 
-/// Text of the pictures side by side, as many in a row as fit into `columns`, each under its caption. One character is one pixel wide and two high.
+/// Text of the pictures side by side, as many in a row as fit into `columns`, each under its caption. Borders without ink in any of them
+/// are cut off. One character is one pixel wide and two high.
 std::string draw(std::span<const Picture> pictures, int columns, Ink ink);
 
 /// Characters a terminal shows of UTF-8 text (every code point is taken to be one wide).

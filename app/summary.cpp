@@ -43,11 +43,13 @@ std::vector<const Node*> nodes_below(const Tensor& y) {
   return order;
 }
 
-std::vector<Row> rows_of(const Tensor& y, const Parameters& state) {
+std::vector<Row> rows_of(const Tensor& x, const Tensor& y, const Parameters& state) {
   std::vector<Row> rows;
   std::map<std::string, std::size_t> row_of;
-  std::unordered_map<const Node*, std::string> layer;  // of a node that is a parameter, or a view of one
+  std::unordered_map<const Node*, std::string> layer;  // of a parameter, and of what is computed from parameters alone
+  std::unordered_set<const Node*> data{x.node().get()};  // what depends on x
   for (const Parameter& p : state) layer[p.cell->value().node().get()] = layer_of(p.name);
+  std::map<std::string, int> unnamed;  // op -> how many of them so far
   const auto row = [&](const std::string& name) -> Row& {
     const auto [found, added] = row_of.emplace(name, rows.size());
     if (added) rows.push_back({.layer = name});
@@ -57,20 +59,26 @@ std::vector<Row> rows_of(const Tensor& y, const Parameters& state) {
     if (node->has_value()) continue;
     const Role role = node->op().role();
     std::string owner;
-    for (const auto& input : node->inputs()) {
+    const auto inputs = node->inputs();
+    for (const auto& input : inputs) {
       if (const auto found = layer.find(input.get()); found != layer.end()) owner = found->second;
     }
-    if (!owner.empty() && role == Role::View) {
-      layer[node] = owner;
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const auto& input) { return data.contains(input.get()); })) {
+      if (!owner.empty()) layer[node] = owner;
       continue;
     }
+    data.insert(node);
     const bool counts = role == Role::Library || role == Role::Kernel;
     if (owner.empty() && !counts) continue;
-    Row& r = row(owner.empty() ? std::string(node->op().name()) + " " + std::to_string(rows.size() + 1) : owner);
+    if (owner.empty()) {
+      owner = std::string(node->op().name());
+      if (const int before = unnamed[owner]++; before > 0) owner += " " + std::to_string(before + 1);
+    }
+    Row& r = row(owner);
     if (numel(node->shape()) >= numel(r.output) || r.output.empty()) r.output = node->shape();
     if (role == Role::Library) {
       std::vector<Shape> shapes;
-      for (const auto& input : node->inputs()) shapes.push_back(input->shape());
+      for (const auto& input : inputs) shapes.push_back(input->shape());
       r.operations += static_cast<const LibraryOp&>(node->op()).operations(shapes, node->shape());
     }
   }
@@ -117,9 +125,8 @@ void run(const ModelChoice& choice, std::int64_t batch) {
   shape.insert(0, batch);
   const HostArray images = HostArray::empty(f32, shape);
   std::fill_n(images.values<float>().data(), images.size(), 0.0f);
-  const Tensor y = model.net(from_array(images));  // only its graph is looked at
-
-  std::vector<Row> rows = rows_of(y, state);
+  const Tensor x = from_array(images);
+  std::vector<Row> rows = rows_of(x, model.net(x), state);
   const Parameters trained = parameters(model.net);
   for (const Parameter& p : trained) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.layer == layer_of(p.name); });

@@ -83,7 +83,7 @@ void report_progress(Trainer& trainer, ProgressLine& line) {
   };
 }
 
-/// Some test images, first of all one that is wrong if there is any among the first ones.
+/// The first test images with what the model takes them for.
 void show_some(models::Model& model, const data::Dataset& test, std::int64_t count) {
   const data::Dataset some = test.first(count);
   if (some.size() == 0) return;
@@ -127,6 +127,7 @@ void run(TrainChoice choice) {
     ProgressLine line;
     report_progress(trainer, line);
     std::printf("epoch   train loss  train accuracy   test loss  test accuracy   time       images/s\n");
+    std::fflush(stdout);
     history = trainer.fit(sets.train, sets.test);
   }
   models::save(choice.out, model);
@@ -140,6 +141,7 @@ void run(TrainChoice choice) {
 void add_train(CLI::App& app) {
   auto choice = std::make_shared<TrainChoice>();
   CLI::App& command = *app.add_subcommand("train", "train a model, save it, draw its learning curve");
+  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults, their arguments override them
   add_options(command, choice->model);
   add_options(command, choice->data);
   command.add_option("--epochs", choice->epochs, "passes over the training images")->check(CLI::NonNegativeNumber)->capture_default_str()->type_name("N");

@@ -1,0 +1,123 @@
+// The command line from outside: exit status, what it says, what it leaves behind.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tegula/data/digits.h"
+#include "tegula/io/child.h"
+#include "tegula/io/png.h"
+#include "tests/io/files.h"
+
+namespace tegula {
+namespace {
+
+using testing::TemporaryFolder;
+using testing::text_of;
+
+struct Ran {
+  int status;
+  std::string out, err;
+};
+
+/// `tegula` of the same build, which lies beside the folder of the tests.
+Ran tegula_cli(std::vector<std::string> arguments) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula";
+  arguments.insert(arguments.begin(), program.string());
+  const io::ChildResult result = io::run_child(arguments, {});
+  return {result.exit_code, text_of(result.output), result.messages};
+}
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST(App, TrainsSavesEvaluatesAndPredicts) {
+  const TemporaryFolder folder;
+  const Ran train = tegula_cli({"train", "mnist-mlp", "--limit", "600", "--epochs", "2", "--batch", "50", "--out", folder / "m.safetensors",
+                                "--plot", folder / "m.png", "--show", "3"});
+  ASSERT_EQ(train.status, 0) << train.err;
+  EXPECT_HAS(train.out, "mnist-mlp: 102 k parameters. 600 training and 600 test images, drawn by the program.");
+  EXPECT_HAS(train.out, "\n    2 ");
+  EXPECT_EQ(train.out.find('\r'), std::string::npos) << "not a terminal";
+  EXPECT_TRUE(std::filesystem::exists(folder / "m.safetensors"));
+
+  const Ran eval = tegula_cli({"eval", folder / "m.safetensors", "--limit", "200"});
+  EXPECT_EQ(eval.status, 0) << eval.err;
+  EXPECT_HAS(eval.out, "on 200 images: accuracy ");
+  EXPECT_HAS(eval.out, "precision  recall");
+
+  const auto digit = data::draw_digits(1, 5).images;
+  HostArray picture = HostArray::empty(u8, {28, 28, 1});
+  for (std::size_t i = 0; i < 784; ++i) picture.values<std::uint8_t>()[i] = static_cast<std::uint8_t>(255 * digit.values<float>()[i]);
+  io::write_png(folder / "digit.png", picture);
+  const Ran predict = tegula_cli({"predict", folder / "m.safetensors", folder / "digit.png"});
+  EXPECT_EQ(predict.status, 0) << predict.err;
+  EXPECT_HAS(predict.out, "digit.png: ");
+}
+
+TEST(App, TheSameSeedGivesTheSameFile) {
+  const TemporaryFolder folder;
+  const auto train = [&](const std::string& name, const std::string& seed) {
+    const Ran ran = tegula_cli({"train", "lenet5", "--limit", "256", "--epochs", "1", "--seed", seed, "--dropout", "0.2", "--out", folder / name,
+                                "--plot", folder / "p.png", "--show", "0"});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return io::read_file(folder / name);
+  };
+  const auto first = train("a", "5");
+  EXPECT_EQ(first, train("b", "5"));
+  EXPECT_NE(first, train("c", "6"));
+}
+
+TEST(App, ResumedTrainingEndsInTheSameModel) {
+  const TemporaryFolder folder;
+  const auto train = [&](std::vector<std::string> more) {
+    std::vector<std::string> all{"train", "mnist-mlp", "--limit", "256", "--dropout", "0.2", "--schedule", "constant", "--plot", folder / "p.png", "--show", "0"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Ran ran = tegula_cli(all);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+  };
+  train({"--epochs", "2", "--out", folder / "whole"});
+  train({"--epochs", "1", "--out", folder / "half", "--checkpoint", folder / "run"});
+  train({"--epochs", "2", "--out", folder / "resumed", "--resume", folder / "run"});
+  EXPECT_EQ(io::read_file(folder / "whole"), io::read_file(folder / "resumed"));
+}
+
+TEST(App, ShowsModelsAndWhatBecomesOfThem) {
+  const Ran summary = tegula_cli({"summary", "mnist-cnn", "--batch", "2"});
+  EXPECT_EQ(summary.status, 0) << summary.err;
+  EXPECT_HAS(summary.out, "conv2   weight (24, 12, 6, 6), bias (24,)   (2, 24, 14, 14)");
+  EXPECT_HAS(summary.out, "354002");
+  const Ran plan = tegula_cli({"graph", "mnist-mlp", "--stage", "plan", "--step"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_HAS(plan.out, "call matmul");
+  const Ran tile = tegula_cli({"graph", "mnist-mlp", "--stage", "tile", "--step"});
+  EXPECT_EQ(tile.status, 0) << tile.err;
+  EXPECT_HAS(tile.out, "store");
+  const Ran dot = tegula_cli({"graph", "lenet5", "--dot"});
+  EXPECT_EQ(dot.status, 0) << dot.err;
+  EXPECT_HAS(dot.out, "digraph tegula");
+  EXPECT_HAS(dot.out, "conv1.weight");
+}
+
+TEST(App, SaysWhatIsWrong) {
+  const TemporaryFolder folder;
+  const auto fails = [](std::vector<std::string> arguments, int status, const std::string& part) {
+    const Ran ran = tegula_cli(std::move(arguments));
+    EXPECT_EQ(ran.status, status) << ran.err;
+    EXPECT_HAS(ran.err, part);
+  };
+  fails({"train", "resnet"}, 1, "one of mnist-mlp, mnist-cnn, lenet5");
+  fails({"train", "mnist-mlp", "--data", folder.path()}, 1, "no file train-images-idx3-ubyte");
+  fails({"train", "mnist-mlp", "--optimizer", "magic"}, 2, "magic");
+  fails({"train", "mnist-mlp", "--epochs", "-1"}, 2, "--epochs");
+  fails({"train", "mnist-mlp", "--resume", folder / "none", "--limit", "10"}, 1, "none");
+  fails({"eval", folder / "none"}, 1, "none");
+  io::write_atomically(folder / "text", testing::bytes_of("this is no model"));
+  fails({"eval", folder / "text"}, 1, "text");
+  fails({"predict", folder / "text"}, 2, "images");
+  fails({}, 2, "subcommand");
+  EXPECT_EQ(tegula_cli({"--help"}).status, 0);
+  EXPECT_EQ(tegula_cli({"train", "--help"}).status, 0);
+}
+
+}  // namespace
+}  // namespace tegula

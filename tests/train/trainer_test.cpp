@@ -1,0 +1,144 @@
+#include "tegula/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tegula/data/digits.h"
+#include "tegula/data/mnist.h"
+#include "tegula/models/registry.h"
+#include "tegula/nn/sequential.h"
+#include "tegula/ops/loss.h"
+#include "tegula/optim/optimizers.h"
+#include "tests/io/files.h"
+#include "tests/train/support.h"
+
+namespace tegula {
+namespace {
+
+using testing::bits;
+using testing::clouds;
+using testing::SmallNet;
+using testing::TemporaryFolder;
+
+struct Outcome {
+  History history;
+  std::vector<std::string> bits;
+};
+
+/// Trains SmallNet on clouds for `epochs` of a schedule over four.
+Outcome run(std::uint64_t seed, std::int64_t epochs, const std::string& checkpoint = "", const std::string& resume = "") {
+  manual_seed(seed);
+  SmallNet net;
+  optim::Adam adam(parameters(net));
+  Trainer trainer(net, adam, {.epochs = epochs, .batch = 32, .seed = seed, .schedule = optim::OneCycleLR{.maximum = 2e-2, .total = 4 * 12}, .checkpoint = checkpoint});
+  if (!resume.empty()) trainer.resume(resume);
+  Outcome outcome{trainer.fit(clouds(400, 1), clouds(200, 2)), bits(nn::state(net))};
+  for (auto& text : bits(adam.state())) outcome.bits.push_back(text);
+  return outcome;
+}
+
+TEST(Trainer, LearnsAndReports) {
+  const Outcome outcome = run(3, 4);
+  ASSERT_EQ(outcome.history.size(), 4u);
+  EXPECT_EQ(outcome.history[3].epoch, 4);
+  EXPECT_LT(outcome.history[3].train_loss, outcome.history[0].train_loss);
+  EXPECT_GT(outcome.history[3].test_accuracy, 0.95);
+  EXPECT_GT(outcome.history[3].rows_per_second, 0);
+}
+
+TEST(Trainer, TheSameSeedGivesTheSameBits) {
+  const auto first = run(3, 2), again = run(3, 2), other = run(4, 2);
+  EXPECT_EQ(first.bits, again.bits);
+  EXPECT_NE(first.bits, other.bits);
+}
+
+TEST(Trainer, ResumedItEndsAsIfItHadNeverStopped) {
+  const TemporaryFolder folder;
+  const Outcome whole = run(3, 4);
+  run(3, 2, folder / "run");
+  const Outcome resumed = run(3, 4, "", folder / "run");
+  EXPECT_EQ(resumed.bits, whole.bits);
+  ASSERT_EQ(resumed.history.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(resumed.history[i].train_loss, whole.history[i].train_loss);
+    EXPECT_EQ(resumed.history[i].test_accuracy, whole.history[i].test_accuracy);
+  }
+  EXPECT_ERROR(run(4, 4, "", folder / "run"), "seed 3");
+}
+
+TEST(Trainer, CallsBackAndTracesOncePerMode) {
+  SmallNet net;
+  optim::Adam adam(parameters(net));
+  Trainer trainer(net, adam, {.epochs = 2, .batch = 50});
+  int steps = 0, epochs = 0;
+  trainer.on_step = [&](const StepReport& r) {
+    ++steps;
+    EXPECT_EQ(r.batches, 8);
+    EXPECT_EQ(r.epochs, 2);
+    EXPECT_TRUE(std::isfinite(r.mean_loss));
+    EXPECT_EQ(r.learning_rate, 1e-3);
+  };
+  trainer.on_epoch = [&](const EpochRecord& r) {
+    EXPECT_EQ(r.epoch, ++epochs);
+    EXPECT_TRUE(std::isnan(r.test_loss));
+  };
+  trainer.fit(clouds(400, 1));
+  EXPECT_EQ(steps, 16);
+  EXPECT_EQ(epochs, 2);
+  EXPECT_LE(trainer.traces(), 2);  // the second call traces again to check
+}
+
+TEST(Trainer, TakesAnyLoss) {
+  data::Dataset line(tensor({0.f, 1.f, 2.f, 3.f}, {4, 1}).to_array(), tensor({1.f, 3.f, 5.f, 7.f}, {4, 1}).to_array());
+  nn::Sequential net{nn::Linear{1, 1}};
+  optim::SGD sgd(parameters(net), {.lr = 0.1});
+  Trainer trainer(net, sgd, {.epochs = 300, .batch = 4, .loss = [](const Tensor& y, const Tensor& t) { return mse_loss(y, t); }});
+  const History history = trainer.fit(line);
+  EXPECT_LT(history.back().train_loss, 1e-5);
+  EXPECT_TRUE(std::isnan(history.back().train_accuracy));
+  EXPECT_NEAR(trainer.evaluator().predict(line).to_host()[3], 7, 0.05);
+}
+
+TEST(Evaluator, CountsEveryRowOnceInEvaluationMode) {
+  SmallNet net;
+  Evaluator evaluator(net, {.batch = 64});
+  const data::Dataset points = clouds(150, 1);
+  const Evaluation first = evaluator.evaluate(points), second = evaluator.evaluate(points);
+  EXPECT_EQ(first.rows, 150);
+  EXPECT_EQ(first.loss, second.loss);  // no dropout
+  const Tensor scores = evaluator.predict(points);
+  EXPECT_EQ(scores.shape(), (Shape{150, 3}));
+  EXPECT_NEAR(cross_entropy(scores, from_array(points.targets)).item<double>(), first.loss, 1e-6);
+  EXPECT_ERROR(evaluator.predict(HostArray::empty(f32, {0, 2})), "at least one row");
+}
+
+TEST(LearningCurve, HoldsWhatWasMeasured) {
+  const History history{{.epoch = 3, .train_loss = 1, .train_accuracy = 0.5, .test_loss = 2, .test_accuracy = 0.25}};
+  const auto curve = learning_curve(history, "title");
+  EXPECT_EQ(curve.first_x, 3);
+  EXPECT_EQ(curve.test_loss, std::vector<double>{2});
+  EXPECT_EQ(curve.train_accuracy, std::vector<double>{0.5});
+}
+
+TEST(Mnist, MlpReaches95PercentInOneEpoch) {
+  const std::string data = testing::shared_data();
+  if (data.empty()) GTEST_SKIP() << "no shared data";
+  const auto [train, test] = data::mnist(data + "/mnist");
+  manual_seed(0);
+  auto model = models::make("mnist-mlp");
+  optim::Adam adam(parameters(model.net), {.lr = 2e-3});
+  Trainer trainer(model.net, adam, {.epochs = 1, .batch = 128});
+  EXPECT_GE(trainer.fit(train, test)[0].test_accuracy, 0.95);
+}
+
+TEST(Digits, CnnLearnsTheDrawnDigits) {
+  manual_seed(0);
+  auto model = models::make("lenet5");
+  optim::Adam adam(parameters(model.net), {.lr = 2e-3});
+  Trainer trainer(model.net, adam, {.epochs = 2, .batch = 64});
+  EXPECT_GE(trainer.fit(data::draw_digits(4000, 1), data::draw_digits(500, 2))[1].test_accuracy, 0.8);
+}
+
+}  // namespace
+}  // namespace tegula
