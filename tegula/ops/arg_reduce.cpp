@@ -77,7 +77,7 @@ Tensor arg_reduce(std::string_view op, const Arg& arg, std::optional<int> axis, 
   if (lines.shape().back() == 0) ops::refuse(op, "shape " + to_string(x.shape()), "at least one element along the axis", arg.loc);
   Shape shape = lines.shape();
   shape.erase(shape.rank() - 1);
-  const Tensor y = make_node(Ref<const Op>(new ArgReduceOp(kind)), {lines}, shape, i64, arg.loc);
+  Tensor y = make_node(Ref<const Op>(new ArgReduceOp(kind)), {lines}, shape, i64, arg.loc);
   if (keep == Keep::No) return y;
   Shape kept = x.shape();
   for (int i = 0; i < kept.rank(); ++i) {

@@ -56,7 +56,7 @@ Tensor taken(std::string_view op, const Tensor& x, int axis, const Tensor& index
 
 /// The source of a scatter in x's dtype and the index's shape; a number fills it.
 Tensor source_like(std::string_view op, const Arg& source, const Tensor& x, const Shape& shape, const std::source_location& where) {
-  const Tensor t = source.tensor(op, x.dtype());
+  Tensor t = source.tensor(op, x.dtype());
   if (t.rank() == 0) return graph::expand(t, shape, where);
   if (t.shape() != shape) {
     ops::refuse(op, "a source of shape " + to_string(t.shape()), "a number, or the index's shape " + to_string(shape), where);
@@ -132,7 +132,7 @@ Tensor scatter(Arg x, int axis, Arg index, Arg source) {
   const Tensor from = source_like("scatter", source, t, i.shape(), x.loc);
   // The corner that the index covers is changed and put back over the rest.
   const Tensor part = corner(t, a, i.shape(), x.loc);
-  const Tensor changed = movedim(ops::scatter_last(movedim(part, a, -1), movedim(i, a, -1), movedim(from, a, -1), x.loc), -1, a);
+  Tensor changed = movedim(ops::scatter_last(movedim(part, a, -1), movedim(i, a, -1), movedim(from, a, -1), x.loc), -1, a);
   if (part.shape() == t.shape()) return changed;
   const Dims zero = Dims::filled(t.rank(), 0), one = Dims::filled(t.rank(), 1);
   const Tensor covered = ops::embed(graph::full(part.shape(), 1, boolean, x.loc), zero, one, t.shape(), 0, x.loc);

@@ -273,7 +273,7 @@ Tensor diag(Arg x, std::int64_t k) {
 std::vector<OpCase> join_cases() {
   std::vector<OpCase> cases;
   using Inputs = std::vector<Tensor>;
-  const auto add = [&](std::string op, std::vector<Shape> shapes, std::function<Tensor(const Inputs&)> function,
+  const auto add = [&](std::string op, const std::vector<Shape>& shapes, std::function<Tensor(const Inputs&)> function,
                        std::vector<std::vector<Shape>> more = {}) {
     OpCase one{.op = std::move(op), .function = std::move(function), .inputs = {}, .dtypes = kEverything, .more_shapes = std::move(more)};
     for (const Shape& shape : shapes) one.inputs.push_back({shape});

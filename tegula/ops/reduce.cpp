@@ -160,7 +160,7 @@ Tensor sum(Arg x, const Axes& axes, Keep keep) {
 Tensor prod(Arg x, const Axes& axes, Keep keep) {
   const In frame("prod", x.loc);
   const Call call("prod", x, axes, keep);
-  const Tensor from = summable(call.x);
+  Tensor from = summable(call.x);
   if (call.axes.empty()) return from;
   Shape shape;
   for (int i = 0; i < from.rank(); ++i)

@@ -161,7 +161,7 @@ Tensor logcumsumexp(Arg x, int axis) {
 
 std::vector<OpCase> scan_cases() {
   std::vector<OpCase> cases;
-  const auto add = [&](std::string op, Tensor (*function)(Arg, int), const std::vector<DType>& dtypes, CaseInput input) {
+  const auto add = [&](const std::string& op, Tensor (*function)(Arg, int), const std::vector<DType>& dtypes, CaseInput input) {
     for (const int axis : {-1, 0}) {
       OpCase one{.op = op,
                  .function = [=](const auto& x) { return function(x[0], axis); },

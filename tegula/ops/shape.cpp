@@ -136,7 +136,7 @@ Tensor broadcast_to(Arg x, const Shape& shape) { return expanded("broadcast_to",
 std::vector<OpCase> shape_cases() {
   std::vector<OpCase> cases;
   using Inputs = std::vector<Tensor>;
-  const auto add = [&](std::string op, const Shape& shape, std::function<Tensor(const Tensor&)> function,
+  const auto add = [&](std::string op, const Shape& shape, const std::function<Tensor(const Tensor&)>& function,
                        std::vector<std::vector<Shape>> more = {}) {
     cases.push_back({.op = std::move(op),
                      .function = [=](const Inputs& x) { return function(x[0]); },

@@ -48,8 +48,9 @@ class ArgSortOp final : public KernelOp {
       const double* line = x[0].data() + begin;
       std::vector<std::size_t> order(columns);
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return order_ == Order::Descending ? before(line[b], line[a]) : before(line[a], line[b]);
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const double first = order_ == Order::Descending ? line[b] : line[a], second = order_ == Order::Descending ? line[a] : line[b];
+        return before(first, second) || (!before(second, first) && a < b);
       });
       for (std::size_t i = 0; i < columns; ++i) y[begin + i] = static_cast<double>(order[i]);
     }
@@ -90,7 +91,7 @@ Sorted without_axis(const Sorted& sorted, int axis) { return {squeeze(sorted.val
 Sorted sort(Arg x, int axis, Order order) {
   const In frame("sort", x.loc);
   const Lines lines = lines_of("sort", x, axis, order);
-  const Sorted sorted = lines.take(0, lines.length(), x.loc);
+  Sorted sorted = lines.take(0, lines.length(), x.loc);
   if (x.tensor("sort").rank() == 0) return without_axis(sorted, 0);
   return sorted;
 }
@@ -145,7 +146,7 @@ Tensor searchsorted(Arg sorted, Arg values, Side side) {
 
 std::vector<OpCase> sort_cases() {
   std::vector<OpCase> cases;
-  const auto add = [&](std::string op, bool gradient, std::function<Tensor(const Tensor&)> function) {
+  const auto add = [&](std::string op, bool gradient, const std::function<Tensor(const Tensor&)>& function) {
     cases.push_back({.op = std::move(op),
                      .function = [=](const auto& x) { return function(x[0]); },
                      .inputs = {{{7, 33}, -100, 100}},
