@@ -206,23 +206,29 @@ class PoolingCall : public runtime::Call {
   }
 
   void max_backward(const T* x, const T* dy, T* dx, const Group& g) const {
+    using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;  // as wide as T, for the sake of vectors
+    const std::int64_t base = g.image * input_.n + g.channel * input_.c;
     T best[kMostLanes];
-    std::int64_t where[kMostLanes];  // -1: the window lies in the padding
+    Index where[kMostLanes];  // from base; -1: the window lies in the padding
     std::fill_n(best, g.count, T(0));
-    std::fill_n(where, g.count, -1);
+    std::fill_n(where, g.count, Index(-1));
     with_step([&](auto step) {
       for_each_tap(g, [&](std::int64_t at, Range lanes) {
-        for (std::int64_t i = lanes.begin; i < lanes.end; ++i) {
-          const T candidate = x[at + i * step];
+        const T* from = x + at;
+        const Index first = static_cast<Index>(at - base), distance = static_cast<Index>(step);
+        const Index begin = static_cast<Index>(lanes.begin), end = static_cast<Index>(lanes.end);
+        for (Index i = begin; i < end; ++i) {
+          const T candidate = from[i * step];
           const bool keep = keeps(best[i], candidate) & (where[i] >= 0);
           best[i] = keep ? best[i] : candidate;
-          where[i] = keep ? where[i] : at + i * step;
+          where[i] = keep ? where[i] : first + i * distance;
         }
       });
     });
     const T* from = dy + output_offset(g);
+    T* to = dx + base;
     for (std::int64_t i = 0; i < g.count; ++i) {
-      if (where[i] >= 0) dx[where[i]] += from[i * out_step_];
+      if (where[i] >= 0) to[where[i]] += from[i * out_step_];
     }
   }
 
@@ -244,6 +250,10 @@ class PoolingCall : public runtime::Call {
     for (std::int64_t d = 0; d < axes_[0].in; ++d) {
       for (std::int64_t h = 0; h < axes_[1].in; ++h) {
         T* line = plane + d * input_.spatial[0] + h * input_.spatial[1];
+        if (input_.spatial[2] == 1 && channels == 1) {
+          std::fill_n(line, axes_[2].in, T(0));
+          continue;
+        }
         for (std::int64_t w = 0; w < axes_[2].in; ++w) {
           for (std::int64_t c = 0; c < channels; ++c) line[w * input_.spatial[2] + c * input_.c] = T(0);
         }
