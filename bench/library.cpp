@@ -66,14 +66,15 @@ double matmul_seconds(std::int64_t m, std::int64_t n, std::int64_t k, bool a_tra
     return Layout{{rows, columns}, transposed ? Strides{1, rows} : Strides{columns, 1}};
   };
   const auto a = random_floats(m * k), b = random_floats(k * n), c = random_floats(m * n);
-  const auto call = cpu::make_matmul({.dtype = dtype, .a = matrix(m, k, a_transposed), .b = matrix(k, n, b_transposed), .c = matrix(m, n, false)});
+  const auto call =
+      cpu::make_matmul({.dtype = dtype, .a = matrix(m, k, a_transposed), .b = matrix(k, n, b_transposed), .c = matrix(m, n, false)});
   return time_call(*call, {a->data(), b->data(), c->data()}, threads);
 }
 
 void matmuls(int threads) {
   const auto line = [&](std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb, int count, DType dtype = f32) {
-    const std::string text = "matmul " + std::string(name(dtype)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + (ta ? " T" : " N") + (tb ? "T" : "N") +
-                             " threads " + std::to_string(count);
+    const std::string text = "matmul " + std::string(name(dtype)) + " " + std::to_string(m) + "x" + std::to_string(n) + "x" +
+                             std::to_string(k) + (ta ? " T" : " N") + (tb ? "T" : "N") + " threads " + std::to_string(count);
     report(text, 2.0 * static_cast<double>(m * n * k), matmul_seconds(m, n, k, ta, tb, dtype, count));
   };
   line(2048, 2048, 2048, false, false, threads, bf16);
@@ -109,8 +110,14 @@ struct Layer {
 /// Prints forward, backward-data and backward-weight in the layout that the library prefers; returns operations and seconds of all three.
 std::pair<double, double> convolution(const Layer& l, std::int64_t n, int threads) {
   const std::int64_t out = (l.size + 2 * l.low - l.kernel) / l.stride + 1;
-  Convolution d{.dtype = f32, .input = activations(n, l.c, l.size, false), .weight = Layout::dense({l.k, l.c, l.kernel, l.kernel}),
-                .output = activations(n, l.k, out, false), .stride = {l.stride, l.stride}, .dilation = {1, 1}, .pad_low = {l.low, l.low}, .pad_high = {l.low, l.low}};
+  Convolution d{.dtype = f32,
+                .input = activations(n, l.c, l.size, false),
+                .weight = Layout::dense({l.k, l.c, l.kernel, l.kernel}),
+                .output = activations(n, l.k, out, false),
+                .stride = {l.stride, l.stride},
+                .dilation = {1, 1},
+                .pad_low = {l.low, l.low},
+                .pad_high = {l.low, l.low}};
   const bool last = cpu::convolution_prefers_channels_last(d);
   d.input = activations(n, l.c, l.size, last), d.output = activations(n, l.k, out, last);
   const auto x = random_floats(numel(d.input.shape)), w = random_floats(numel(d.weight.shape)), y = random_floats(numel(d.output.shape));
@@ -141,8 +148,9 @@ void cnn(int threads) {
 }
 
 void resnet(int threads) {
-  for (const Layer& layer : {Layer{3, 224, 64, 7, 2, 3}, Layer{64, 56, 64, 3, 1, 1}, Layer{64, 56, 256, 1, 1, 0}, Layer{256, 56, 64, 1, 1, 0}, Layer{128, 28, 128, 3, 1, 1},
-                             Layer{256, 14, 256, 3, 1, 1}, Layer{512, 7, 512, 3, 1, 1}}) {
+  for (const Layer& layer :
+       {Layer{3, 224, 64, 7, 2, 3}, Layer{64, 56, 64, 3, 1, 1}, Layer{64, 56, 256, 1, 1, 0}, Layer{256, 56, 64, 1, 1, 0},
+        Layer{128, 28, 128, 3, 1, 1}, Layer{256, 14, 256, 3, 1, 1}, Layer{512, 7, 512, 3, 1, 1}}) {
     convolution(layer, 16, threads);
   }
 }
@@ -150,15 +158,24 @@ void resnet(int threads) {
 void pooling(int threads) {
   for (const bool last : {false, true}) {
     for (const bool backward : {false, true}) {
-      runtime::Pooling d{.backward = backward, .dtype = f32, .input = activations(16, 64, 112, last), .output = activations(16, 64, 56, last), .window = {3, 3}, .stride = {2, 2},
-                         .dilation = {1, 1}, .pad_low = {1, 1}, .pad_high = {1, 1}};
-      const auto x = random_floats(numel(d.input.shape)), y = random_floats(numel(d.output.shape)), dx = random_floats(numel(d.input.shape));
+      runtime::Pooling d{.backward = backward,
+                         .dtype = f32,
+                         .input = activations(16, 64, 112, last),
+                         .output = activations(16, 64, 56, last),
+                         .window = {3, 3},
+                         .stride = {2, 2},
+                         .dilation = {1, 1},
+                         .pad_low = {1, 1},
+                         .pad_high = {1, 1}};
+      const auto x = random_floats(numel(d.input.shape)), y = random_floats(numel(d.output.shape)),
+                 dx = random_floats(numel(d.input.shape));
       const auto call = cpu::make_pooling(d);
       std::vector<void*> buffers{x->data(), y->data()};
       if (backward) buffers.push_back(dx->data());
       const double seconds = time_call(*call, buffers, threads);
       const double bytes = 4.0 * static_cast<double>(numel(d.input.shape) * (backward ? 2 : 1) + numel(d.output.shape));
-      std::printf("%-70s %10.2f us %6.1f GB/s\n", (call->describe() + (last ? " channels last" : "")).c_str(), seconds * 1e6, bytes / seconds / 1e9);
+      std::printf("%-70s %10.2f us %6.1f GB/s\n", (call->describe() + (last ? " channels last" : "")).c_str(), seconds * 1e6,
+                  bytes / seconds / 1e9);
     }
   }
 }

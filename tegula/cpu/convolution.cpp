@@ -69,9 +69,11 @@ Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const S
 
 void check(const Convolution& d) {
   const int rank = d.input.shape.rank();
-  const std::string shapes = "input " + to_string(d.input.shape) + ", weight " + to_string(d.weight.shape) + ", output " + to_string(d.output.shape);
+  const std::string shapes =
+      "input " + to_string(d.input.shape) + ", weight " + to_string(d.weight.shape) + ", output " + to_string(d.output.shape);
   if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 3 || rank > 5 || d.weight.shape.rank() != rank || d.output.shape.rank() != rank) refuse(shapes, "one to three spatial axes, the same of each");
+  if (rank < 3 || rank > 5 || d.weight.shape.rank() != rank || d.output.shape.rank() != rank)
+    refuse(shapes, "one to three spatial axes, the same of each");
   for (const Dims* dims : {&d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
     if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
   }
@@ -80,9 +82,12 @@ void check(const Convolution& d) {
     refuse(shapes + " in " + std::to_string(d.groups) + " groups", "(N, C, …), (K, C/groups, …), (N, K, …)");
   }
   for (int axis = 0; axis < rank - 2; ++axis) {
-    if (d.stride[axis] < 1 || d.dilation[axis] < 1) refuse("stride " + to_string(d.stride) + ", dilation " + to_string(d.dilation), "at least 1");
-    const std::int64_t room = d.input.shape[axis + 2] + d.pad_low[axis] + d.pad_high[axis] - d.dilation[axis] * (d.weight.shape[axis + 2] - 1) - 1;
-    if (d.output.shape[axis + 2] != (room < 0 ? 0 : room / d.stride[axis] + 1)) refuse(shapes, "an output of (input + padding - dilation * (kernel - 1) - 1) / stride + 1");
+    if (d.stride[axis] < 1 || d.dilation[axis] < 1)
+      refuse("stride " + to_string(d.stride) + ", dilation " + to_string(d.dilation), "at least 1");
+    const std::int64_t room =
+        d.input.shape[axis + 2] + d.pad_low[axis] + d.pad_high[axis] - d.dilation[axis] * (d.weight.shape[axis + 2] - 1) - 1;
+    if (d.output.shape[axis + 2] != (room < 0 ? 0 : room / d.stride[axis] + 1))
+      refuse(shapes, "an output of (input + padding - dilation * (kernel - 1) - 1) / stride + 1");
   }
   if (d.activation != Activation::None && d.activation != Activation::Relu) refuse("an activation other than relu", "none or relu");
   if (!d.weight.is_dense()) refuse("weight strides " + to_string(d.weight.strides), "a row-major weight");

@@ -32,7 +32,9 @@ struct BlockLayout {
   std::vector<LaneRun> runs, border;  // border: position and length
 
   BlockLayout() = default;
-  BlockLayout(Order order, std::int64_t channel_count, const Axes3& size, const Axes3& border_low, const Axes3& border_high) : channels(channel_count), low(border_low) {
+  BlockLayout(Order order, std::int64_t channel_count, const Axes3& size, const Axes3& border_low, const Axes3& border_high)
+      : channels(channel_count),
+        low(border_low) {
     Axes3 padded;
     for (std::size_t axis = 0; axis < 3; ++axis) padded[axis] = size[axis] + border_low[axis] + border_high[axis];
     const bool last = order == Order::ChannelsLast;
@@ -68,7 +70,8 @@ struct BlockLayout {
 
  private:
   void add(const LaneRun& run) {
-    if (!runs.empty() && runs.back().element + runs.back().length == run.element && runs.back().position + runs.back().length == run.position) {
+    if (!runs.empty() && runs.back().element + runs.back().length == run.element &&
+        runs.back().position + runs.back().length == run.position) {
       runs.back().length += run.length;
     } else {
       runs.push_back(run);
@@ -142,9 +145,16 @@ class LaneSums : public runtime::Call {
           for (const Phase& phase : phases_) {
             const std::size_t begin = phase.chunk_begin[chunk], pixels = phase.chunk_begin[chunk + 1] - begin;
             if (pixels == 0) continue;
-            tap_sum({.in = block, .tap = phase.tap, .weights = packed + phase.packed, .outputs = results_,
-                     .pixel_in = std::span(phase.pixel_in).subspan(begin, pixels), .pixel_out = std::span(phase.pixel_out).subspan(begin, pixels),
-                     .out = stage, .output_stride = stage_channel_stride(chunk) * lanes_, .bias = bias, .relu = description_.activation == Activation::Relu});
+            tap_sum({.in = block,
+                     .tap = phase.tap,
+                     .weights = packed + phase.packed,
+                     .outputs = results_,
+                     .pixel_in = std::span(phase.pixel_in).subspan(begin, pixels),
+                     .pixel_out = std::span(phase.pixel_out).subspan(begin, pixels),
+                     .out = stage,
+                     .output_stride = stage_channel_stride(chunk) * lanes_,
+                     .bias = bias,
+                     .relu = description_.activation == Activation::Relu});
           }
           scatter_lanes(stage, chunks_[chunk].runs, images, result + b * lanes_ * result_image, result_image);
         }
@@ -154,9 +164,13 @@ class LaneSums : public runtime::Call {
 
  private:
   std::int64_t per_thread() const { return packed_ + (source_.positions + lines_per_chunk_ * result_size_[2] * results_) * lanes_; }
-  std::int64_t lines_of(std::size_t chunk) const { return std::min(lines_per_chunk_, lines_ - static_cast<std::int64_t>(chunk) * lines_per_chunk_); }
+  std::int64_t lines_of(std::size_t chunk) const {
+    return std::min(lines_per_chunk_, lines_ - static_cast<std::int64_t>(chunk) * lines_per_chunk_);
+  }
   /// Positions between two result channels in the stage, which lies as the result does.
-  std::int64_t stage_channel_stride(std::size_t chunk) const { return result_order_ == Order::ChannelsLast ? 1 : lines_of(chunk) * result_size_[2]; }
+  std::int64_t stage_channel_stride(std::size_t chunk) const {
+    return result_order_ == Order::ChannelsLast ? 1 : lines_of(chunk) * result_size_[2];
+  }
 
   void plan_forward() {
     Axes3 high;
@@ -189,7 +203,8 @@ class LaneSums : public runtime::Call {
   void plan_backward() {
     Axes3 low, high;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const std::int64_t first = floor_div(g_.low[axis], g_.stride[axis]), last = floor_div(g_.in[axis] - 1 + g_.low[axis], g_.stride[axis]);
+      const std::int64_t first = floor_div(g_.low[axis], g_.stride[axis]),
+                         last = floor_div(g_.in[axis] - 1 + g_.low[axis], g_.stride[axis]);
       low[axis] = std::max<std::int64_t>(0, (g_.kernel[axis] - 1) * g_.dilation[axis] / g_.stride[axis] - first);
       high[axis] = std::max<std::int64_t>(0, last - (g_.out[axis] - 1));
     }
@@ -211,7 +226,8 @@ class LaneSums : public runtime::Call {
     }
     phase_of_ = [this](const Axes3& i) {
       std::size_t phase = 0;
-      for (std::size_t axis = 0; axis < 3; ++axis) phase = phase * static_cast<std::size_t>(g_.stride[axis]) + static_cast<std::size_t>((i[axis] + g_.low[axis]) % g_.stride[axis]);
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        phase = phase * static_cast<std::size_t>(g_.stride[axis]) + static_cast<std::size_t>((i[axis] + g_.low[axis]) % g_.stride[axis]);
       return phase;
     };
     base_of_ = [this](const Axes3& i) {
@@ -338,8 +354,14 @@ class LaneGradient : public runtime::Call {
           const auto part = [&](const std::vector<std::int32_t>& all) {
             return std::span(all).subspan(static_cast<std::size_t>(pixels.begin), static_cast<std::size_t>(pixels.end - pixels.begin));
           };
-          tap_gradient({.in = x, .tap = tap_, .dy = dy, .outputs = g_.k, .output_stride = output_.channel_stride * lanes_,
-                        .pixel_in = part(pixel_in_), .pixel_out = part(pixel_out_), .gradient = sums});
+          tap_gradient({.in = x,
+                        .tap = tap_,
+                        .dy = dy,
+                        .outputs = g_.k,
+                        .output_stride = output_.channel_stride * lanes_,
+                        .pixel_in = part(pixel_in_),
+                        .pixel_out = part(pixel_out_),
+                        .gradient = sums});
         }
         if (bias) lane_sums(dy, g_.k, output_.channel_stride * lanes_, pixel_out_, sums + sums_);
       }
@@ -382,7 +404,8 @@ bool lanes_suit(const Convolution& d) {
   // A block of images that is far larger than the second-level cache.
   if (std::max(g.c * g.in_pixels(), g.k * g.out_pixels()) * lanes * 4 > kMostBlockBytes) return false;
   // oneDNN's vectors run over channels and are the better ones where these fill them.
-  const bool fills_inputs = g.c % 16 == 0, fills_outputs = g.k % 16 == 0, last = input == Order::ChannelsLast && output == Order::ChannelsLast;
+  const bool fills_inputs = g.c % 16 == 0, fills_outputs = g.k % 16 == 0,
+             last = input == Order::ChannelsLast && output == Order::ChannelsLast;
   if (fills_inputs && fills_outputs) return false;
   switch (d.pass) {
     case ConvolutionPass::Forward: return !(fills_outputs && (last || (g.c > 1 && g.c <= 4)));

@@ -34,7 +34,8 @@ class PatchConvolution : public runtime::Call {
     values_ = aligned(g_.outputs_per_group() * columns);
     gradient_ = d.pass == ConvolutionPass::BackwardWeight ? aligned(g_.outputs_per_group() * rows_) : 0;
     partial_ = d.pass == ConvolutionPass::BackwardWeight ? aligned(g_.k * rows_ + g_.k) : 0;
-    const std::int64_t m = std::max(g_.outputs_per_group(), rows_), n = std::max(columns, rows_), k = std::max({rows_, columns, g_.outputs_per_group()});
+    const std::int64_t m = std::max(g_.outputs_per_group(), rows_), n = std::max(columns, rows_),
+                       k = std::max({rows_, columns, g_.outputs_per_group()});
     gemm_ = static_cast<std::int64_t>(gemm_scratch_bytes(m, n, k, sizeof(T)) / sizeof(T));
   }
 
@@ -47,10 +48,11 @@ class PatchConvolution : public runtime::Call {
     const bool bias = description_.bias;
     switch (description_.pass) {
       case ConvolutionPass::Forward:
-        return forward(static_cast<const T*>(buffers[0]), static_cast<const T*>(buffers[1]), bias ? static_cast<const T*>(buffers[2]) : nullptr,
-                       static_cast<T*>(buffers[bias ? 3 : 2]), space, threads);
+        return forward(static_cast<const T*>(buffers[0]), static_cast<const T*>(buffers[1]),
+                       bias ? static_cast<const T*>(buffers[2]) : nullptr, static_cast<T*>(buffers[bias ? 3 : 2]), space, threads);
       case ConvolutionPass::BackwardData:
-        return backward_data(static_cast<const T*>(buffers[0]), static_cast<const T*>(buffers[1]), static_cast<T*>(buffers[2]), space, threads);
+        return backward_data(static_cast<const T*>(buffers[0]), static_cast<const T*>(buffers[1]), static_cast<T*>(buffers[2]), space,
+                             threads);
       case ConvolutionPass::BackwardWeight:
         return backward_weight(static_cast<const T*>(buffers[0]), static_cast<const T*>(buffers[1]), static_cast<T*>(buffers[2]),
                                bias ? static_cast<T*>(buffers[3]) : nullptr, space, threads);
@@ -137,8 +139,15 @@ class PatchConvolution : public runtime::Call {
         const Lines lines = lines_of(item % blocks_);
         const std::int64_t columns = (lines.end - lines.begin) * g_.out[2];
         gather_patches(x + image * g_.input.n + group * g_.channels_per_group() * g_.input.c, lines, s.patches);
-        gemm(Gemm<T>{.m = outputs, .n = columns, .k = rows_, .a = w + group * outputs * rows_, .a_row = rows_, .b = s.patches,
-                     .b_row = columns, .c = s.values, .c_row = columns,
+        gemm(Gemm<T>{.m = outputs,
+                     .n = columns,
+                     .k = rows_,
+                     .a = w + group * outputs * rows_,
+                     .a_row = rows_,
+                     .b = s.patches,
+                     .b_row = columns,
+                     .c = s.values,
+                     .c_row = columns,
                      .epilogue = {.row_bias = bias ? bias + group * outputs : nullptr, .activation = description_.activation}},
              s.gemm);
         T* to = y + image * g_.output.n + group * outputs * g_.output.c;
@@ -161,8 +170,16 @@ class PatchConvolution : public runtime::Call {
           const Lines lines = lines_of(block);
           const std::int64_t columns = (lines.end - lines.begin) * g_.out[2];
           for_each_output(lines, [&](std::int64_t at, std::int64_t dense) { s.values[dense] = from[at]; });
-          gemm(Gemm<T>{.m = rows_, .n = columns, .k = outputs, .a = w + group * outputs * rows_, .a_row = 1, .a_column = rows_,
-                       .b = s.values, .b_row = columns, .c = s.patches, .c_row = columns},
+          gemm(Gemm<T>{.m = rows_,
+                       .n = columns,
+                       .k = outputs,
+                       .a = w + group * outputs * rows_,
+                       .a_row = 1,
+                       .a_column = rows_,
+                       .b = s.values,
+                       .b_row = columns,
+                       .c = s.patches,
+                       .c_row = columns},
                s.gemm);
           scatter_patches(s.patches, lines, to);
         }
@@ -197,8 +214,16 @@ class PatchConvolution : public runtime::Call {
         gather_patches(x + image * g_.input.n + group * g_.channels_per_group() * g_.input.c, lines, s.patches);
         const T* from = dy + image * g_.output.n + group * outputs * g_.output.c;
         for_each_output(lines, [&](std::int64_t at, std::int64_t dense) { s.values[dense] = from[at]; });
-        gemm(Gemm<T>{.m = outputs, .n = rows_, .k = columns, .a = s.values, .a_row = columns, .b = s.patches, .b_row = 1,
-                     .b_column = columns, .c = s.gradient, .c_row = rows_},
+        gemm(Gemm<T>{.m = outputs,
+                     .n = rows_,
+                     .k = columns,
+                     .a = s.values,
+                     .a_row = columns,
+                     .b = s.patches,
+                     .b_row = 1,
+                     .b_column = columns,
+                     .c = s.gradient,
+                     .c_row = rows_},
              s.gemm);
         T* sum = s.partial + group * outputs * rows_;
         for (std::int64_t i = 0; i < outputs * rows_; ++i) sum[i] += s.gradient[i];

@@ -27,7 +27,9 @@ class PointwiseConvolution : public runtime::Call {
     }
   }
 
-  std::size_t scratch_bytes() const override { return product_->scratch_bytes() + (description_.bias ? static_cast<std::size_t>(most_threads_ * sums()) * 4 : 0); }
+  std::size_t scratch_bytes() const override {
+    return product_->scratch_bytes() + (description_.bias ? static_cast<std::size_t>(most_threads_ * sums()) * 4 : 0);
+  }
   std::string describe() const override { return "product, " + to_string(description_); }
 
   void run(std::span<void* const> buffers, void* scratch, int threads) const override {
@@ -67,8 +69,9 @@ class PointwiseConvolution : public runtime::Call {
 
 bool pointwise_suits(const Convolution& d) {
   const Geometry g(d);
-  return d.pass != ConvolutionPass::Forward && g.taps() == 1 && g.stride == Axes3{1, 1, 1} && g.low == Axes3{} && g.high == Axes3{} && g.groups == 1 &&
-         order_of(g.n, g.c, g.in, g.input) == Order::ChannelsLast && order_of(g.n, g.k, g.out, g.output) == Order::ChannelsLast;
+  return d.pass != ConvolutionPass::Forward && g.taps() == 1 && g.stride == Axes3{1, 1, 1} && g.low == Axes3{} && g.high == Axes3{} &&
+         g.groups == 1 && order_of(g.n, g.c, g.in, g.input) == Order::ChannelsLast &&
+         order_of(g.n, g.k, g.out, g.output) == Order::ChannelsLast;
 }
 
 std::unique_ptr<runtime::Call> make_pointwise_convolution(const Convolution& d) { return std::make_unique<PointwiseConvolution>(d); }

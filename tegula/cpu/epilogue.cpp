@@ -9,9 +9,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tegula/cpu/epilogue.cpp"
+#include <hwy/contrib/math/math-inl.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace tegula::cpu::HWY_NAMESPACE {
@@ -31,8 +31,8 @@ HWY_INLINE V erf(D d, V x) {
   };
   const V above = polynomial(-2.72614225801306e-10f, 2.77068142495902e-08f, -2.10102402082508e-06f, -5.69250639462346e-05f,
                              -7.34990630326855e-04f, -2.95459980854025e-03f, -1.60960333262415e-02f);
-  const V below = polynomial(-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f, -7.37332916720468e-03f,
-                             -1.42647390514189e-02f);
+  const V below =
+      polynomial(-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f, -7.37332916720468e-03f, -1.42647390514189e-02f);
   return hn::Div(hn::Mul(x, above), below);
 }
 

@@ -65,9 +65,8 @@ HWY_NOINLINE void tile(const Tile<T>& t) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto mask = hn::FirstN(d, static_cast<std::size_t>(t.columns - (NV - 1) * lanes));
   V sums[kSums][MR][NV];
-  TEGULA_UNROLL for (int s = 0; s < kSums; ++s)
-    TEGULA_UNROLL for (int i = 0; i < MR; ++i)
-      TEGULA_UNROLL for (int j = 0; j < NV; ++j) sums[s][i][j] = hn::Zero(d);
+  TEGULA_UNROLL for (int s = 0; s < kSums; ++s) TEGULA_UNROLL for (int i = 0; i < MR; ++i) TEGULA_UNROLL for (int j = 0; j < NV; ++j)
+      sums[s][i][j] = hn::Zero(d);
 
   const T* a = t.a;
   const T* b = t.b;
@@ -84,9 +83,7 @@ HWY_NOINLINE void tile(const Tile<T>& t) {
     b += b_row;
   };
   std::int64_t k = 0;
-  for (; k + kSums <= t.k; k += kSums) {
-    TEGULA_UNROLL for (int s = 0; s < kSums; ++s) step(sums[s]);
-  }
+  for (; k + kSums <= t.k; k += kSums) { TEGULA_UNROLL for (int s = 0; s < kSums; ++s) step(sums[s]); }
   for (; k < t.k; ++k) step(sums[0]);
 
   TEGULA_UNROLL for (int i = 0; i < MR; ++i) {
@@ -135,8 +132,8 @@ HWY_INLINE std::int64_t panel_columns(std::int64_t rows) {
 
 /// packed[k][i] = source[i * width_stride + k * depth_stride] for i < width; zeros up to `padded`.
 template <class T>
-void pack(const T* HWY_RESTRICT source, std::int64_t width_stride, std::int64_t depth_stride, std::int64_t width,
-          std::int64_t depth, std::int64_t padded, T* HWY_RESTRICT packed) {
+void pack(const T* HWY_RESTRICT source, std::int64_t width_stride, std::int64_t depth_stride, std::int64_t width, std::int64_t depth,
+          std::int64_t padded, T* HWY_RESTRICT packed) {
   std::int64_t done = 0;  // of the width
   if (width_stride == 1) {
     for (std::int64_t k = 0; k < depth; ++k) std::copy_n(source + k * depth_stride, width, packed + k * padded);
@@ -201,9 +198,7 @@ void dot_products(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, std::int64_t
     for (; i < k; i += lanes) {
       const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, k - i)));
       const V x = hn::MaskedLoad(mask, d, a + i);
-      TEGULA_UNROLL for (int j = 0; j < 4; ++j) {
-        sums[0][j] = hn::MulAdd(x, hn::MaskedLoad(mask, d, column[j] + i), sums[0][j]);
-      }
+      TEGULA_UNROLL for (int j = 0; j < 4; ++j) { sums[0][j] = hn::MulAdd(x, hn::MaskedLoad(mask, d, column[j] + i), sums[0][j]); }
     }
     for (int j = 0; j < count; ++j) c[n + j] = hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0][j], sums[1][j])));
   }
@@ -236,8 +231,15 @@ void multiply_block(const Gemm<T>& g, const Block<T>& block, bool pack_a, const 
       // A wide panel that is not full is taken apart into pairs of vectors and a last single one.
       const std::int64_t vectors = (columns - part + lanes - 1) / lanes;
       const int taken = vectors >= 8 ? 8 : vectors >= 2 ? 2 : 1;
-      Tile<T> t{.k = block.depth, .a = nullptr, .a_stride = 0, .b = b + j / wide * b_panel + part, .b_row = b_row, .c = nullptr,
-                .c_row = g.c_row, .columns = std::min(columns - part, taken * lanes), .accumulate = block.k0 > 0};
+      Tile<T> t{.k = block.depth,
+                .a = nullptr,
+                .a_stride = 0,
+                .b = b + j / wide * b_panel + part,
+                .b_row = b_row,
+                .c = nullptr,
+                .c_row = g.c_row,
+                .columns = std::min(columns - part, taken * lanes),
+                .accumulate = block.k0 > 0};
       const T* panel = packed_a;
       for (std::int64_t i = 0; i < block.rows;) {
         const int rows = next_rows(block.rows - i);

@@ -223,11 +223,11 @@ template <int kTaps>
 HWY_NOINLINE void gradient_tile(const TapGradient& job, std::int64_t first_output, std::size_t first_tap) {
   const Tag d;
   V sum[kGradientRows][kTaps];
-  TEGULA_UNROLL for (int i = 0; i < kGradientRows; ++i)
-    TEGULA_UNROLL for (int j = 0; j < kTaps; ++j) sum[i][j] = hn::Zero(d);
+  TEGULA_UNROLL for (int i = 0; i < kGradientRows; ++i) TEGULA_UNROLL for (int j = 0; j < kTaps; ++j) sum[i][j] = hn::Zero(d);
   const float* row[kGradientRows];
   // Behind the last output the last one is used again; what comes of it is not read.
-  TEGULA_UNROLL for (int i = 0; i < kGradientRows; ++i) row[i] = job.dy + std::min<std::int64_t>(first_output + i, job.outputs - 1) * job.output_stride;
+  TEGULA_UNROLL for (int i = 0; i < kGradientRows; ++i) row[i] =
+      job.dy + std::min<std::int64_t>(first_output + i, job.outputs - 1) * job.output_stride;
   const float* tap[kTaps];
   TEGULA_UNROLL for (int j = 0; j < kTaps; ++j) tap[j] = job.in + job.tap[first_tap + static_cast<std::size_t>(j)];
   const std::int32_t *in = job.pixel_in.data(), *out = job.pixel_out.data();

@@ -48,7 +48,8 @@ void check(const runtime::Matmul& d) {
   const int rank = d.c.shape.rank();
   if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
   if (rank < 2 || d.a.shape.rank() != rank || d.b.shape.rank() != rank) refuse("operands of different rank", "equal ranks of at least 2");
-  if (d.a.shape[rank - 1] != d.b.shape[rank - 2] || d.a.shape[rank - 2] != d.c.shape[rank - 2] || d.b.shape[rank - 1] != d.c.shape[rank - 1]) {
+  if (d.a.shape[rank - 1] != d.b.shape[rank - 2] || d.a.shape[rank - 2] != d.c.shape[rank - 2] ||
+      d.b.shape[rank - 1] != d.c.shape[rank - 1]) {
     refuse("shapes " + to_string(d.a.shape) + " and " + to_string(d.b.shape) + " into " + to_string(d.c.shape), "(M, K), (K, N), (M, N)");
   }
   for (const Layout* layout : {&d.a, &d.b, &d.c}) {
@@ -138,10 +139,18 @@ void own_product(const Product& p, const Operands<T>& o, const Cut& part, void* 
   Epilogue<T> epilogue = o.epilogue;
   if (epilogue.column_bias) epilogue.column_bias += column;
   if (epilogue.row_bias) epilogue.row_bias += row;
-  gemm(Gemm<T>{.m = part.rows.end - row, .n = part.columns.end - column, .k = p.k,
-               .a = o.a + row * p.a.row, .a_row = p.a.row, .a_column = p.a.column,
-               .b = o.b + column * p.b.column, .b_row = p.b.row, .b_column = p.b.column,
-               .c = o.c + row * p.c.row + column, .c_row = p.c.row, .epilogue = epilogue},
+  gemm(Gemm<T>{.m = part.rows.end - row,
+               .n = part.columns.end - column,
+               .k = p.k,
+               .a = o.a + row * p.a.row,
+               .a_row = p.a.row,
+               .a_column = p.a.column,
+               .b = o.b + column * p.b.column,
+               .b_row = p.b.row,
+               .b_column = p.b.column,
+               .c = o.c + row * p.c.row + column,
+               .c_row = p.c.row,
+               .epilogue = epilogue},
        scratch);
 }
 
@@ -149,10 +158,17 @@ void own_product(const Product& p, const Operands<T>& o, const Cut& part, void* 
 bool prefers_onednn(const Product& p) { return p.m > 3 && p.n > 3 && p.flops() >= 4e6; }
 
 void onednn_product(const Product& p, const Operands<float>& o, int threads) {
-  sgemm({.m = p.m, .n = p.n, .k = p.k,
-         .a = o.a, .a_stride = p.a.column == 1 ? p.a.row : p.a.column, .a_transposed = p.a.column != 1,
-         .b = o.b, .b_stride = p.b.column == 1 ? p.b.row : p.b.column, .b_transposed = p.b.column != 1,
-         .c = o.c, .c_stride = p.c.row});
+  sgemm({.m = p.m,
+         .n = p.n,
+         .k = p.k,
+         .a = o.a,
+         .a_stride = p.a.column == 1 ? p.a.row : p.a.column,
+         .a_transposed = p.a.column != 1,
+         .b = o.b,
+         .b_stride = p.b.column == 1 ? p.b.row : p.b.column,
+         .b_transposed = p.b.column != 1,
+         .c = o.c,
+         .c_stride = p.c.row});
   if (o.epilogue.empty()) return;
   parallel(threads, [&](int thread, int count) {
     const Range rows = share(p.m, thread, count);
@@ -165,7 +181,11 @@ void onednn_product(const Product& p, const Operands<float>& o, int threads) {
 class MatmulCall : public runtime::Call {
  public:
   explicit MatmulCall(const runtime::Matmul& d)
-      : dtype_(d.dtype), bias_(d.bias), activation_(d.activation), product_(normalize(d)), most_threads_(library_threads()) {
+      : dtype_(d.dtype),
+        bias_(d.bias),
+        activation_(d.activation),
+        product_(normalize(d)),
+        most_threads_(library_threads()) {
     onednn_ = dtype_ != f64 && prefers_onednn(product_);
     const std::size_t element = dtype_ == f64 ? 8 : 4;
     if (dtype_ == bf16 && onednn_) {
@@ -191,7 +211,8 @@ class MatmulCall : public runtime::Call {
   }
 
   std::string describe() const override {
-    std::string text = (bf16_ ? "oneDNN " + bf16_->implementation() + " " : std::string(onednn_ ? "oneDNN sgemm " : "gemm ")) + std::string(name(dtype_)) + " ";
+    std::string text = (bf16_ ? "oneDNN " + bf16_->implementation() + " " : std::string(onednn_ ? "oneDNN sgemm " : "gemm ")) +
+                       std::string(name(dtype_)) + " ";
     if (product_.batch() != 1) text += std::to_string(product_.batch()) + " of ";
     return text + std::to_string(product_.m) + "x" + std::to_string(product_.n) + "x" + std::to_string(product_.k);
   }

@@ -94,7 +94,8 @@ dnnl::primitive_desc_base describe_pass(const Description& d, ConvolutionPass pa
   if (pass == ConvolutionPass::BackwardData) {
     return dnnl::convolution_backward_data::primitive_desc(engine, kAlgorithm, x, w, y, d.stride, d.dilation, d.low, d.high, hint, attr);
   }
-  return dnnl::convolution_backward_weights::primitive_desc(engine, kAlgorithm, x, w, b, y, d.stride, d.dilation, d.low, d.high, hint, attr);
+  return dnnl::convolution_backward_weights::primitive_desc(engine, kAlgorithm, x, w, b, y, d.stride, d.dilation, d.low, d.high, hint,
+                                                            attr);
 #else
   const auto forward = [&](const memory::desc& bias) {
     const dnnl::convolution_forward::desc desc(kind, kAlgorithm, x, w, bias, y, d.stride, d.dilation, d.low, d.high);
@@ -113,9 +114,12 @@ dnnl::primitive_desc_base describe_pass(const Description& d, ConvolutionPass pa
 
 /// The layout oneDNN works in: channels-last wherever the caller has it on one side.
 Activations choose_activations(const Convolution& description, const Description& d) {
-  const auto lies = [&](const memory::desc& user, const memory::dims& dims, Format format) { return user == memory::desc(dims, memory::data_type::f32, format); };
+  const auto lies = [&](const memory::desc& user, const memory::dims& dims, Format format) {
+    return user == memory::desc(dims, memory::data_type::f32, format);
+  };
   const bool input_last = lies(d.user_input, d.input, d.channels_last()), output_last = lies(d.user_output, d.output, d.channels_last());
-  const bool input_first = lies(d.user_input, d.input, d.channels_first()), output_first = lies(d.user_output, d.output, d.channels_first());
+  const bool input_first = lies(d.user_input, d.input, d.channels_first()),
+             output_first = lies(d.user_output, d.output, d.channels_first());
   if ((input_last && !(input_first && output_first)) || output_last) return Activations::ChannelsLast;
   const Geometry g(description);
   // A 1x1 convolution is a plain product in either layout.
@@ -130,14 +134,20 @@ std::vector<OneDnnTensor> tensors(const Convolution& description, const Descript
   std::vector<OneDnnTensor> list;
   switch (description.pass) {
     case ConvolutionPass::Forward:
-      list = {{DNNL_ARG_SRC, 0, false, d.user_input}, {DNNL_ARG_WEIGHTS, 1, false, d.user_weight}, {DNNL_ARG_DST, bias ? 3 : 2, true, d.user_output}};
+      list = {{DNNL_ARG_SRC, 0, false, d.user_input},
+              {DNNL_ARG_WEIGHTS, 1, false, d.user_weight},
+              {DNNL_ARG_DST, bias ? 3 : 2, true, d.user_output}};
       if (bias) list.push_back({DNNL_ARG_BIAS, 2, false, d.user_bias});
       break;
     case ConvolutionPass::BackwardData:
-      list = {{DNNL_ARG_DIFF_DST, 0, false, d.user_output}, {DNNL_ARG_WEIGHTS, 1, false, d.user_weight}, {DNNL_ARG_DIFF_SRC, 2, true, d.user_input}};
+      list = {{DNNL_ARG_DIFF_DST, 0, false, d.user_output},
+              {DNNL_ARG_WEIGHTS, 1, false, d.user_weight},
+              {DNNL_ARG_DIFF_SRC, 2, true, d.user_input}};
       break;
     case ConvolutionPass::BackwardWeight:
-      list = {{DNNL_ARG_SRC, 0, false, d.user_input}, {DNNL_ARG_DIFF_DST, 1, false, d.user_output}, {DNNL_ARG_DIFF_WEIGHTS, 2, true, d.user_weight}};
+      list = {{DNNL_ARG_SRC, 0, false, d.user_input},
+              {DNNL_ARG_DIFF_DST, 1, false, d.user_output},
+              {DNNL_ARG_DIFF_WEIGHTS, 2, true, d.user_weight}};
       if (bias) list.push_back({DNNL_ARG_DIFF_BIAS, 3, true, d.user_bias});
       break;
   }
@@ -159,7 +169,8 @@ class OneDnnConvolution : public runtime::Call {
 
  private:
   OneDnnConvolution(const Convolution& d, const Description& sizes)
-      : description_(d), primitive_(tensors(d, sizes), [&] { return describe_pass(sizes, d.pass, d.bias, choose_activations(d, sizes)); }) {}
+      : description_(d),
+        primitive_(tensors(d, sizes), [&] { return describe_pass(sizes, d.pass, d.bias, choose_activations(d, sizes)); }) {}
 
   /// Not as oneDNN's post-op: that one turns NaN into 0 and so hides a network that has diverged.
   void relu(float* y, int threads) const {

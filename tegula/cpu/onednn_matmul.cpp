@@ -23,7 +23,8 @@ struct Bf16Product::Primitive {
 Bf16Product::Bf16Product(std::unique_ptr<Primitive> primitive) : primitive_(std::move(primitive)) {}
 Bf16Product::~Bf16Product() = default;
 
-std::unique_ptr<Bf16Product> Bf16Product::make(std::int64_t m, std::int64_t n, std::int64_t k, const OneDnnMatrix& a, const OneDnnMatrix& b) {
+std::unique_ptr<Bf16Product> Bf16Product::make(std::int64_t m, std::int64_t n, std::int64_t k, const OneDnnMatrix& a,
+                                               const OneDnnMatrix& b) {
   try {
     const memory::desc da({m, k}, memory::data_type::bf16, {a.row, a.column}), db({k, n}, memory::data_type::bf16, {b.row, b.column});
     const memory::desc dc({m, n}, memory::data_type::f32, {n, 1});

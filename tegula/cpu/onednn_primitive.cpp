@@ -17,7 +17,9 @@ dnnl::stream& stream() {  // CPU streams are in order and keep no state between 
   return instance;
 }
 
-memory::desc scratchpad_of(const dnnl::primitive_desc_base& description) { return description.query_md(dnnl::query::exec_arg_md, DNNL_ARG_SCRATCHPAD); }
+memory::desc scratchpad_of(const dnnl::primitive_desc_base& description) {
+  return description.query_md(dnnl::query::exec_arg_md, DNNL_ARG_SCRATCHPAD);
+}
 
 }  // namespace
 
@@ -71,7 +73,8 @@ struct OneDnnPrimitive::Handles {
     for (const Operand& operand : v.operands) {
       user.emplace_back(operand.tensor.layout, onednn_engine(), nullptr);
       inner.emplace_back(operand.inner, onednn_engine(), nullptr);
-      reorder_scratch.emplace_back(operand.moved ? operand.reorder_description.scratchpad_desc() : memory::desc(), onednn_engine(), nullptr);
+      reorder_scratch.emplace_back(operand.moved ? operand.reorder_description.scratchpad_desc() : memory::desc(), onednn_engine(),
+                                   nullptr);
     }
   }
 
@@ -90,7 +93,8 @@ struct OneDnnPrimitive::Handles {
     }
     scratchpad.set_data_handle(scratch + variant->scratchpad);
     arguments[count++] = {DNNL_ARG_SCRATCHPAD, scratchpad.get()};
-    dnnl::error::wrap_c_api(dnnl_primitive_execute(variant->primitive.get(), stream().get(), static_cast<int>(count), arguments.data()), "execution failed");
+    dnnl::error::wrap_c_api(dnnl_primitive_execute(variant->primitive.get(), stream().get(), static_cast<int>(count), arguments.data()),
+                            "execution failed");
     for (std::size_t i = 0; i < user.size(); ++i) {
       const Operand& operand = variant->operands[i];
       if (operand.moved && operand.tensor.written) reorder(operand, inner[i], user[i], reorder_scratch[i]);
@@ -103,7 +107,8 @@ struct OneDnnPrimitive::Handles {
   }
 };
 
-OneDnnPrimitive::OneDnnPrimitive(std::vector<OneDnnTensor> tensors, const std::function<dnnl::primitive_desc_base()>& describe) : tensors_(std::move(tensors)) {
+OneDnnPrimitive::OneDnnPrimitive(std::vector<OneDnnTensor> tensors, const std::function<dnnl::primitive_desc_base()>& describe)
+    : tensors_(std::move(tensors)) {
   for (int threads = 1;; threads = std::min(2 * threads, library_threads())) {
     variants_.push_back(plan(threads, describe));
     bytes_ = std::max(bytes_, variants_.back()->bytes);
@@ -113,7 +118,8 @@ OneDnnPrimitive::OneDnnPrimitive(std::vector<OneDnnTensor> tensors, const std::f
 
 OneDnnPrimitive::~OneDnnPrimitive() = default;
 
-std::unique_ptr<OneDnnPrimitive::Variant> OneDnnPrimitive::plan(int threads, const std::function<dnnl::primitive_desc_base()>& describe) const {
+std::unique_ptr<OneDnnPrimitive::Variant> OneDnnPrimitive::plan(int threads,
+                                                                const std::function<dnnl::primitive_desc_base()>& describe) const {
   const ThreadLimit limit(threads);
   auto variant = std::make_unique<Variant>();
   variant->threads = threads;

@@ -27,9 +27,7 @@ void parallel(int threads, F&& body) {
 struct Range {
   std::int64_t begin = 0, end = 0;
 };
-inline Range share(std::int64_t count, std::int64_t part, std::int64_t parts) {
-  return {count * part / parts, count * (part + 1) / parts};
-}
+inline Range share(std::int64_t count, std::int64_t part, std::int64_t parts) { return {count * part / parts, count * (part + 1) / parts}; }
 
 /// Sets the calling thread's OpenMP thread count for code that reads it (oneDNN), and restores it.
 class ThreadLimit {

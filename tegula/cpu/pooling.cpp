@@ -33,7 +33,8 @@ void check(const Pooling& d) {
   }
   if (d.input.shape[0] != d.output.shape[0] || d.input.shape[1] != d.output.shape[1]) refuse(shapes, "equal (N, C)");
   for (int axis = 0; axis < rank - 2; ++axis) {
-    if (d.window[axis] < 1 || d.stride[axis] < 1 || d.dilation[axis] < 1) refuse("window " + to_string(d.window) + ", stride " + to_string(d.stride), "at least 1");
+    if (d.window[axis] < 1 || d.stride[axis] < 1 || d.dilation[axis] < 1)
+      refuse("window " + to_string(d.window) + ", stride " + to_string(d.stride), "at least 1");
   }
 }
 
@@ -90,8 +91,8 @@ class PoolingCall : public runtime::Call {
   }
 
   std::string describe() const override {
-    return std::string(d_.kind == PoolingKind::Max ? "max" : "average") + (d_.backward ? " pooling backward " : " pooling ") + to_string(d_.input.shape) +
-           " -> " + to_string(d_.output.shape);
+    return std::string(d_.kind == PoolingKind::Max ? "max" : "average") + (d_.backward ? " pooling backward " : " pooling ") +
+           to_string(d_.input.shape) + " -> " + to_string(d_.output.shape);
   }
 
   void run(std::span<void* const> buffers, void*, int threads) const override {
@@ -151,7 +152,8 @@ class PoolingCall : public runtime::Call {
     }
   }
   std::int64_t output_offset(const Group& g) const {
-    return g.image * output_.n + g.channel * output_.c + g.output[0] * output_.spatial[0] + g.output[1] * output_.spatial[1] + g.output[2] * output_.spatial[2];
+    return g.image * output_.n + g.channel * output_.c + g.output[0] * output_.spatial[0] + g.output[1] * output_.spatial[1] +
+           g.output[2] * output_.spatial[2];
   }
 
   /// What the window's sum is divided by, per lane.
@@ -160,7 +162,8 @@ class PoolingCall : public runtime::Call {
     for (std::int64_t i = 0; i < g.count; ++i) {
       const std::int64_t w = inside_[static_cast<std::size_t>(g.output[2] + (over_channels_ ? 0 : i))];
       const std::int64_t inside = std::max<std::int64_t>(1, (d.end - d.begin) * (h.end - h.begin) * w);
-      divisor[i] = static_cast<T>(d_.kind == PoolingKind::AverageWithPadding ? axes_[0].window * axes_[1].window * axes_[2].window : inside);
+      divisor[i] =
+          static_cast<T>(d_.kind == PoolingKind::AverageWithPadding ? axes_[0].window * axes_[1].window * axes_[2].window : inside);
     }
   }
 

@@ -15,7 +15,11 @@ constexpr std::size_t kMostBuffers = 4;
 class WidenedCall : public runtime::Call {
  public:
   WidenedCall(std::unique_ptr<runtime::Call> inner, DType dtype, std::vector<std::int64_t> sizes, std::size_t read)
-      : inner_(std::move(inner)), dtype_(dtype), sizes_(std::move(sizes)), read_(read), most_threads_(library_threads()) {}
+      : inner_(std::move(inner)),
+        dtype_(dtype),
+        sizes_(std::move(sizes)),
+        read_(read),
+        most_threads_(library_threads()) {}
 
   std::size_t scratch_bytes() const override {
     std::size_t bytes = inner_->scratch_bytes();
@@ -59,7 +63,8 @@ class WidenedCall : public runtime::Call {
 
 }  // namespace
 
-std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner, DType dtype, std::vector<std::int64_t> sizes, std::size_t read) {
+std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner, DType dtype, std::vector<std::int64_t> sizes,
+                                            std::size_t read) {
   return std::make_unique<WidenedCall>(std::move(inner), dtype, std::move(sizes), read);
 }
 

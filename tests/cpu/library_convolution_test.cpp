@@ -52,9 +52,18 @@ Convolution describe(const Options& o, ConvolutionPass pass) {
     const std::int64_t room = o.in[i] + o.low[i] + o.high[i] - o.dilation[i] * (o.kernel[i] - 1) - 1;
     y.push_back(room < 0 ? 0 : room / o.stride[i] + 1);
   }
-  return {.pass = pass, .dtype = o.dtype, .input = activations(x, o.input), .weight = Layout::dense(w), .output = activations(y, o.output),
-          .stride = o.stride, .dilation = o.dilation, .pad_low = o.low, .pad_high = o.high, .groups = o.groups,
-          .bias = pass == ConvolutionPass::BackwardData ? false : o.bias, .activation = pass == ConvolutionPass::Forward ? o.activation : Activation::None};
+  return {.pass = pass,
+          .dtype = o.dtype,
+          .input = activations(x, o.input),
+          .weight = Layout::dense(w),
+          .output = activations(y, o.output),
+          .stride = o.stride,
+          .dilation = o.dilation,
+          .pad_low = o.low,
+          .pad_high = o.high,
+          .groups = o.groups,
+          .bias = pass == ConvolutionPass::BackwardData ? false : o.bias,
+          .activation = pass == ConvolutionPass::Forward ? o.activation : Activation::None};
 }
 
 /// Calls visit(input index, weight index, output index) for every product of the convolution (the naive loops of the CNN lecture).
@@ -84,14 +93,16 @@ void for_each_product(const Convolution& d, F&& visit) {
 }
 
 std::string text(const Convolution& d) {
-  return to_string(d.input.shape) + to_string(d.input.strides) + " * " + to_string(d.weight.shape) + " -> " + to_string(d.output.strides) + " stride " +
-         to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " + to_string(d.pad_low) + to_string(d.pad_high) + " groups " +
-         std::to_string(d.groups) + " bias " + std::to_string(d.bias);
+  return to_string(d.input.shape) + to_string(d.input.strides) + " * " + to_string(d.weight.shape) + " -> " + to_string(d.output.strides) +
+         " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " + to_string(d.pad_low) + to_string(d.pad_high) +
+         " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias);
 }
 
 /// The results in f64, in row-major order of the result's shape.
 std::vector<double> reference(const Convolution& d, const Tensor& x, const Tensor& w, const Tensor& y, const Tensor& bias) {
-  const Shape shape = d.pass == ConvolutionPass::Forward ? d.output.shape : d.pass == ConvolutionPass::BackwardData ? d.input.shape : d.weight.shape;
+  const Shape shape = d.pass == ConvolutionPass::Forward        ? d.output.shape
+                      : d.pass == ConvolutionPass::BackwardData ? d.input.shape
+                                                                : d.weight.shape;
   const Strides dense = dense_strides(shape);
   const auto at = [&](const Dims& index) {
     std::int64_t offset = 0;
@@ -137,7 +148,9 @@ void expect_pass(const Convolution& d, int threads) {
   Tensor& source = d.pass == ConvolutionPass::Forward ? y : d.pass == ConvolutionPass::BackwardData ? x : w;
   const double weights = static_cast<double>(numel(d.weight.shape)), outputs = static_cast<double>(numel(d.output.shape));
   const double channels = std::max(1.0, static_cast<double>(d.output.shape[1]));
-  const double terms = d.pass == ConvolutionPass::BackwardWeight ? outputs / channels : d.pass == ConvolutionPass::Forward ? weights / channels : weights;
+  const double terms = d.pass == ConvolutionPass::BackwardWeight ? outputs / channels
+                       : d.pass == ConvolutionPass::Forward      ? weights / channels
+                                                                 : weights;
 
   for (const auto& call : candidates(d)) {
     Tensor result(d.dtype, source.layout()), bias_gradient(d.dtype, bias.layout());
@@ -198,7 +211,8 @@ double products(const Options& o) {
 }
 
 class ConvolutionTest : public testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(Floats, ConvolutionTest, testing::Values(f64, f32, f16, bf16), [](const auto& info) { return std::string(name(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Floats, ConvolutionTest, testing::Values(f64, f32, f16, bf16),
+                         [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(ConvolutionTest, RandomShapesAndLayoutsMatchTheNaiveLoops) {
   const int rounds = GetParam() == f32 ? 250 : 60;
@@ -210,7 +224,17 @@ TEST_P(ConvolutionTest, RandomShapesAndLayoutsMatchTheNaiveLoops) {
 }
 
 TEST_P(ConvolutionTest, EmptyAxesGiveZerosOrTheBias) {
-  const Options usual{.n = 2, .c = 3, .k = 4, .in = {5, 5}, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .low = {1, 1}, .high = {1, 1}, .dtype = GetParam(), .bias = true};
+  const Options usual{.n = 2,
+                      .c = 3,
+                      .k = 4,
+                      .in = {5, 5},
+                      .kernel = {3, 3},
+                      .stride = {1, 1},
+                      .dilation = {1, 1},
+                      .low = {1, 1},
+                      .high = {1, 1},
+                      .dtype = GetParam(),
+                      .bias = true};
   Options o = usual;
   o.n = 0;
   expect_all_passes(o, 2);
@@ -224,12 +248,23 @@ TEST_P(ConvolutionTest, EmptyAxesGiveZerosOrTheBias) {
 
 // The layers of the lecture's Keras network and relatives of ResNet's, small enough for the naive loops.
 TEST(Convolution, LayersOfRealNetworksMatch) {
-  const auto square = [](std::int64_t n, std::int64_t c, std::int64_t hw, std::int64_t k, std::int64_t f, std::int64_t s, std::int64_t low, std::int64_t high) {
-    return Options{.n = n, .c = c, .k = k, .in = {hw, hw}, .kernel = {f, f}, .stride = {s, s}, .dilation = {1, 1}, .low = {low, low}, .high = {high, high}, .bias = true};
+  const auto square = [](std::int64_t n, std::int64_t c, std::int64_t hw, std::int64_t k, std::int64_t f, std::int64_t s, std::int64_t low,
+                         std::int64_t high) {
+    return Options{.n = n,
+                   .c = c,
+                   .k = k,
+                   .in = {hw, hw},
+                   .kernel = {f, f},
+                   .stride = {s, s},
+                   .dilation = {1, 1},
+                   .low = {low, low},
+                   .high = {high, high},
+                   .bias = true};
   };
   for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
-    for (Options o : {square(17, 1, 14, 12, 3, 1, 1, 1), square(32, 12, 10, 24, 6, 2, 2, 2), square(20, 24, 8, 32, 6, 2, 2, 2), square(1, 24, 14, 32, 6, 2, 2, 2),
-                      square(2, 3, 20, 64, 7, 2, 3, 3), square(2, 64, 7, 64, 3, 1, 1, 1), square(16, 64, 8, 96, 1, 1, 0, 0), square(2, 32, 9, 48, 1, 2, 0, 0)}) {
+    for (Options o : {square(17, 1, 14, 12, 3, 1, 1, 1), square(32, 12, 10, 24, 6, 2, 2, 2), square(20, 24, 8, 32, 6, 2, 2, 2),
+                      square(1, 24, 14, 32, 6, 2, 2, 2), square(2, 3, 20, 64, 7, 2, 3, 3), square(2, 64, 7, 64, 3, 1, 1, 1),
+                      square(16, 64, 8, 96, 1, 1, 0, 0), square(2, 32, 9, 48, 1, 2, 0, 0)}) {
       o.input = o.output = order;
       expect_all_passes(o, 1);
       expect_all_passes(o, 2);
@@ -238,7 +273,16 @@ TEST(Convolution, LayersOfRealNetworksMatch) {
 }
 
 TEST(Convolution, SameThreadCountGivesTheSameBits) {
-  const Options o{.n = 40, .c = 5, .k = 12, .in = {9, 9}, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .low = {1, 1}, .high = {1, 1}, .bias = true};
+  const Options o{.n = 40,
+                  .c = 5,
+                  .k = 12,
+                  .in = {9, 9},
+                  .kernel = {3, 3},
+                  .stride = {1, 1},
+                  .dilation = {1, 1},
+                  .low = {1, 1},
+                  .high = {1, 1},
+                  .bias = true};
   const Convolution d = describe(o, ConvolutionPass::BackwardWeight);
   Tensor x(f32, d.input), y(f32, d.output), first(f32, d.weight), second(f32, d.weight), bias(f32, Layout::dense({12}));
   x.randomize(), y.randomize();
@@ -254,7 +298,16 @@ TEST(Convolution, SameThreadCountGivesTheSameBits) {
 
 TEST(Convolution, ReluKeepsNan) {
   for (const std::int64_t n : {1, 16}) {
-    const Options o{.n = n, .c = 16, .k = 16, .in = {4, 4}, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .low = {1, 1}, .high = {1, 1}, .activation = Activation::Relu};
+    const Options o{.n = n,
+                    .c = 16,
+                    .k = 16,
+                    .in = {4, 4},
+                    .kernel = {3, 3},
+                    .stride = {1, 1},
+                    .dilation = {1, 1},
+                    .low = {1, 1},
+                    .high = {1, 1},
+                    .activation = Activation::Relu};
     const Convolution d = describe(o, ConvolutionPass::Forward);
     Tensor x(f32, d.input), w(f32, d.weight), y(f32, d.output);
     x.randomize(), w.randomize();
@@ -266,7 +319,8 @@ TEST(Convolution, ReluKeepsNan) {
 }
 
 TEST(Convolution, WhatDoesNotFitIsRefused) {
-  const Options o{.n = 2, .c = 4, .k = 4, .in = {5, 5}, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .low = {0, 0}, .high = {0, 0}};
+  const Options o{
+      .n = 2, .c = 4, .k = 4, .in = {5, 5}, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .low = {0, 0}, .high = {0, 0}};
   Convolution d = describe(o, ConvolutionPass::Forward);
   EXPECT_NO_THROW(make_convolution(d));
   d.dtype = i32;

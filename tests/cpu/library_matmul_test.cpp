@@ -68,7 +68,8 @@ void expect_matmul(const Matmul& d, int threads) {
 }
 
 class MatmulTest : public testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(Floats, MatmulTest, testing::Values(f64, f32, f16, bf16), [](const auto& info) { return std::string(name(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Floats, MatmulTest, testing::Values(f64, f32, f16, bf16),
+                         [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(MatmulTest, RandomShapesInEveryOrientationMatchTheNaiveLoop) {
   for (int round = 0; round < 300; ++round) {
@@ -82,16 +83,20 @@ TEST_P(MatmulTest, RandomShapesInEveryOrientationMatchTheNaiveLoop) {
     }
     a.push_back(m), a.push_back(k), b.push_back(k), b.push_back(n), c.push_back(m), c.push_back(n);
     const auto order = [] { return pick(0, 1) ? Order::Rows : Order::Columns; };
-    Matmul d{.dtype = GetParam(), .a = matrix(a, order(), pick(0, 1) * pick(1, 5), pick(0, 3) == 0),
-             .b = matrix(b, order(), pick(0, 1) * pick(1, 5), pick(0, 3) == 0), .c = matrix(c, order(), pick(0, 1) * 3),
-             .bias = pick(0, 1) == 1, .activation = static_cast<Activation>(pick(0, 5))};
+    Matmul d{.dtype = GetParam(),
+             .a = matrix(a, order(), pick(0, 1) * pick(1, 5), pick(0, 3) == 0),
+             .b = matrix(b, order(), pick(0, 1) * pick(1, 5), pick(0, 3) == 0),
+             .c = matrix(c, order(), pick(0, 1) * 3),
+             .bias = pick(0, 1) == 1,
+             .activation = static_cast<Activation>(pick(0, 5))};
     expect_matmul(d, 1 + round % 2);
     if (HasFailure()) return;
   }
 }
 
 TEST_P(MatmulTest, LargeProductsMatchOnOneAndTwoThreads) {
-  for (const auto& [m, n, k] : {std::array{200, 150, 300}, std::array{13, 500, 700}, std::array{300, 37, 513}, std::array{1, 900, 1000}, std::array{2, 64, 3000}}) {
+  for (const auto& [m, n, k] :
+       {std::array{200, 150, 300}, std::array{13, 500, 700}, std::array{300, 37, 513}, std::array{1, 900, 1000}, std::array{2, 64, 3000}}) {
     for (int order = 0; order < 8; ++order) {
       const auto of = [&](int bit) { return order >> bit & 1 ? Order::Rows : Order::Columns; };
       Matmul d{.dtype = GetParam(), .a = matrix({m, k}, of(0)), .b = matrix({k, n}, of(1)), .c = matrix({m, n}, of(2)), .bias = true};
@@ -101,11 +106,25 @@ TEST_P(MatmulTest, LargeProductsMatchOnOneAndTwoThreads) {
 }
 
 TEST_P(MatmulTest, AnEmptyInnerAxisGivesTheBiasAndEmptyResultsWriteNothing) {
-  expect_matmul({.dtype = GetParam(), .a = matrix({3, 0}, Order::Rows), .b = matrix({0, 4}, Order::Rows), .c = matrix({3, 4}, Order::Rows), .bias = true}, 1);
-  expect_matmul({.dtype = GetParam(), .a = matrix({3, 0}, Order::Rows), .b = matrix({0, 4}, Order::Rows), .c = matrix({3, 4}, Order::Columns)}, 2);
-  expect_matmul({.dtype = GetParam(), .a = matrix({0, 5}, Order::Rows), .b = matrix({5, 4}, Order::Rows), .c = matrix({0, 4}, Order::Rows), .bias = true}, 2);
-  expect_matmul({.dtype = GetParam(), .a = matrix({0, 2, 5}, Order::Rows), .b = matrix({0, 5, 4}, Order::Rows), .c = matrix({0, 2, 4}, Order::Rows)}, 1);
-  expect_matmul({.dtype = GetParam(), .a = matrix({4, 5}, Order::Rows), .b = matrix({5, 0}, Order::Rows), .c = matrix({4, 0}, Order::Rows)}, 1);
+  expect_matmul({.dtype = GetParam(),
+                 .a = matrix({3, 0}, Order::Rows),
+                 .b = matrix({0, 4}, Order::Rows),
+                 .c = matrix({3, 4}, Order::Rows),
+                 .bias = true},
+                1);
+  expect_matmul(
+      {.dtype = GetParam(), .a = matrix({3, 0}, Order::Rows), .b = matrix({0, 4}, Order::Rows), .c = matrix({3, 4}, Order::Columns)}, 2);
+  expect_matmul({.dtype = GetParam(),
+                 .a = matrix({0, 5}, Order::Rows),
+                 .b = matrix({5, 4}, Order::Rows),
+                 .c = matrix({0, 4}, Order::Rows),
+                 .bias = true},
+                2);
+  expect_matmul(
+      {.dtype = GetParam(), .a = matrix({0, 2, 5}, Order::Rows), .b = matrix({0, 5, 4}, Order::Rows), .c = matrix({0, 2, 4}, Order::Rows)},
+      1);
+  expect_matmul({.dtype = GetParam(), .a = matrix({4, 5}, Order::Rows), .b = matrix({5, 0}, Order::Rows), .c = matrix({4, 0}, Order::Rows)},
+                1);
 }
 
 TEST(Matmul, SameThreadCountGivesTheSameBits) {
@@ -125,7 +144,10 @@ TEST(Matmul, SameThreadCountGivesTheSameBits) {
 TEST(Matmul, ActivationsKeepNanAndSurviveLargeValues) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   for (int activation = 1; activation <= 5; ++activation) {
-    Matmul d{.dtype = f32, .a = matrix({1, 1}, Order::Rows), .b = matrix({1, 6}, Order::Rows), .c = matrix({1, 6}, Order::Rows),
+    Matmul d{.dtype = f32,
+             .a = matrix({1, 1}, Order::Rows),
+             .b = matrix({1, 6}, Order::Rows),
+             .c = matrix({1, 6}, Order::Rows),
              .activation = static_cast<Activation>(activation)};
     float one = 1, x[] = {nan, 1000, -1000, inf, -0.0f, 1e-20f}, y[6];
     ASSERT_TRUE(test::run_guarded(*make_matmul(d), {&one, x, y}, 1));

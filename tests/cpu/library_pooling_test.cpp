@@ -69,7 +69,8 @@ void expect_pooling(const Pooling& d, int threads, double nan_share = 0) {
       if (!d.backward) expected.set(o, value);
       else if (found) expected.set(best, expected(best) + y(o));
     } else {
-      const double divisor = static_cast<double>(d.kind == PoolingKind::AverageWithPadding ? static_cast<std::size_t>(numel(d.window)) : std::max<std::size_t>(1, taps.size()));
+      const double divisor = static_cast<double>(d.kind == PoolingKind::AverageWithPadding ? static_cast<std::size_t>(numel(d.window))
+                                                                                           : std::max<std::size_t>(1, taps.size()));
       double sum = 0;
       for (const Dims& tap : taps) {
         sum += x(tap);
@@ -91,8 +92,8 @@ void expect_pooling(const Pooling& d, int threads, double nan_share = 0) {
     const bool same = std::isnan(want) ? std::isnan(got) : got == want || std::abs(got - want) <= test::tolerance(d.dtype, 9);
     wrong += !same;
   });
-  EXPECT_EQ(wrong, 0) << call->describe() << " window " << to_string(d.window) << " stride " << to_string(d.stride) << " dilation " << to_string(d.dilation)
-                      << " pad " << to_string(d.pad_low) << " strides " << to_string(d.input.strides);
+  EXPECT_EQ(wrong, 0) << call->describe() << " window " << to_string(d.window) << " stride " << to_string(d.stride) << " dilation "
+                      << to_string(d.dilation) << " pad " << to_string(d.pad_low) << " strides " << to_string(d.input.strides);
 }
 
 Pooling random_pooling(DType dtype) {
@@ -112,7 +113,8 @@ Pooling random_pooling(DType dtype) {
 }
 
 class PoolingTest : public testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(Floats, PoolingTest, testing::Values(f64, f32, f16, bf16), [](const auto& info) { return std::string(name(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Floats, PoolingTest, testing::Values(f64, f32, f16, bf16),
+                         [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(PoolingTest, RandomWindowsAndLayoutsMatchTheNaiveLoops) {
   for (int round = 0; round < 200 && !HasFailure(); ++round) expect_pooling(random_pooling(GetParam()), 1 + round % 2);
@@ -129,10 +131,28 @@ TEST_P(PoolingTest, NanCountsAsMaximumAndTheFirstOfEqualsIsTaken) {
 TEST_P(PoolingTest, EmptyBatchesAndGlobalWindows) {
   for (const bool backward : {false, true}) {
     for (const auto kind : {PoolingKind::Max, PoolingKind::AverageWithPadding}) {
-      expect_pooling({.kind = kind, .backward = backward, .dtype = GetParam(), .input = activations({0, 3, 4, 4}, false), .output = activations({0, 3, 2, 2}, false),
-                      .window = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .pad_low = {0, 0}, .pad_high = {0, 0}}, 2);
-      expect_pooling({.kind = kind, .backward = backward, .dtype = GetParam(), .input = activations({2, 70, 7, 7}, true), .output = activations({2, 70, 1, 1}, true),
-                      .window = {7, 7}, .stride = {1, 1}, .dilation = {1, 1}, .pad_low = {0, 0}, .pad_high = {0, 0}}, 2);
+      expect_pooling({.kind = kind,
+                      .backward = backward,
+                      .dtype = GetParam(),
+                      .input = activations({0, 3, 4, 4}, false),
+                      .output = activations({0, 3, 2, 2}, false),
+                      .window = {2, 2},
+                      .stride = {2, 2},
+                      .dilation = {1, 1},
+                      .pad_low = {0, 0},
+                      .pad_high = {0, 0}},
+                     2);
+      expect_pooling({.kind = kind,
+                      .backward = backward,
+                      .dtype = GetParam(),
+                      .input = activations({2, 70, 7, 7}, true),
+                      .output = activations({2, 70, 1, 1}, true),
+                      .window = {7, 7},
+                      .stride = {1, 1},
+                      .dilation = {1, 1},
+                      .pad_low = {0, 0},
+                      .pad_high = {0, 0}},
+                     2);
     }
   }
 }

@@ -90,7 +90,8 @@ inline bool run_guarded(const runtime::Call& call, std::vector<void*> buffers, i
   std::memset(scratch->data(), 0x5a, bytes + 256);
   call.run(buffers, scratch->data(), threads);
   const auto* guard = static_cast<const unsigned char*>(scratch->data()) + bytes;
-  for (int i = 0; i < 256; ++i) if (guard[i] != 0x5a) return false;
+  for (int i = 0; i < 256; ++i)
+    if (guard[i] != 0x5a) return false;
   return true;
 }
 
