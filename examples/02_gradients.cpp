@@ -56,7 +56,7 @@ int main() {
   assert(near(Tensor(v).item(), 3, 1e-3));
 
   // Some paths carry no gradient, because we say so.
-  Tensor frozen = graph::stop_gradient(x) * x;
+  Tensor frozen = stop_gradient(x) * x;
   assert(near(grad(frozen, x).item(), 2));  // not 4
 
   // What has nothing to do with y has no gradient, and asking for it is a mistake.

@@ -13,7 +13,8 @@
 #include "tegula/compile/jit.h"    // jit
 #include "tegula/graph/evaluate.h" // eval(a, b, …)
 #include "tegula/graph/frame.h"    // In frame("MyLayer", x.loc)
-#include "tegula/graph/grad.h"     // grad, value_and_grad, vjp, custom_function, checkpoint
+#include "tegula/graph/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
+#include "tegula/graph/print.h"    // to_dot
 
 // Ops, element by element.
 #include "tegula/ops/activation.h" // relu, gelu, …

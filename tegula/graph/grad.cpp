@@ -173,4 +173,6 @@ std::vector<Tensor> grad(const Tensor& y, const Parameters& xs, std::source_loca
   return grad(y, wrt, where);
 }
 
+Tensor stop_gradient(Arg x) { return graph::stop_gradient(x.tensor("stop_gradient"), x.loc); }
+
 }  // namespace tegula

@@ -44,6 +44,9 @@ std::pair<Tensor, std::vector<Tensor>> value_and_grad(F&& f, const Parameters& x
   return {y, grad(y, xs, where)};
 }
 
+/// x, through which no gradient flows.
+Tensor stop_gradient(Arg x);
+
 /// f(inputs) with a gradient of one's own: vjp(inputs, y, dy) gives the gradient of each input (empty: none flows).
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 using Vjp = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Tensor& y, const Tensor& dy)>;
