@@ -41,7 +41,7 @@ Geometry::Geometry(const Convolution& d) : n(d.input.shape[0]), c(d.input.shape[
   output = {d.output.strides[0], d.output.strides[1]};
   const int spatial = d.input.shape.rank() - 2;
   for (int axis = 0; axis < spatial; ++axis) {
-    const auto to = static_cast<std::size_t>(3 - spatial + axis);
+    const std::size_t to = 3 - static_cast<std::size_t>(spatial - axis);
     in[to] = d.input.shape[axis + 2];
     out[to] = d.output.shape[axis + 2];
     kernel[to] = d.weight.shape[axis + 2];

@@ -9,9 +9,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tegula/cpu/epilogue.cpp"
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>  // after highway.h
 
 HWY_BEFORE_NAMESPACE();
 namespace tegula::cpu::HWY_NAMESPACE {

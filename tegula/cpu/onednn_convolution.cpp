@@ -191,9 +191,10 @@ std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {
   try {
     auto call = std::make_unique<OneDnnConvolution>(d);
     if (call->is_fast()) return call;
-  } catch (const dnnl::error&) {  // nothing implemented for this shape
+    return make_patch_convolution(d);
+  } catch (const dnnl::error&) {
+    return make_patch_convolution(d);  // nothing implemented for this shape
   }
-  return make_patch_convolution(d);
 }
 
 }  // namespace tegula::cpu

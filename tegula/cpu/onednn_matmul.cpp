@@ -16,8 +16,8 @@ dnnl::primitive_desc_base describe(const memory::desc& a, const memory::desc& b,
 
 }  // namespace
 
-struct Bf16Product::Primitive {
-  OneDnnPrimitive primitive;
+struct Bf16Product::Primitive : OneDnnPrimitive {
+  using OneDnnPrimitive::OneDnnPrimitive;
 };
 
 Bf16Product::Bf16Product(std::unique_ptr<Primitive> primitive) : primitive_(std::move(primitive)) {}
@@ -29,18 +29,19 @@ std::unique_ptr<Bf16Product> Bf16Product::make(std::int64_t m, std::int64_t n, s
     const memory::desc da({m, k}, memory::data_type::bf16, {a.row, a.column}), db({k, n}, memory::data_type::bf16, {b.row, b.column});
     const memory::desc dc({m, n}, memory::data_type::f32, {n, 1});
     std::vector<OneDnnTensor> tensors{{DNNL_ARG_SRC, 0, false, da}, {DNNL_ARG_WEIGHTS, 1, false, db}, {DNNL_ARG_DST, 2, true, dc}};
-    auto primitive = std::unique_ptr<Primitive>(new Primitive{{std::move(tensors), [&] { return describe(da, db, dc); }}});
-    if (primitive->primitive.is_fast()) return std::unique_ptr<Bf16Product>(new Bf16Product(std::move(primitive)));
-  } catch (const dnnl::error&) {  // the processor has no bf16 arithmetic
+    auto primitive = std::make_unique<Primitive>(std::move(tensors), [&] { return describe(da, db, dc); });
+    if (!primitive->is_fast()) return nullptr;
+    return std::unique_ptr<Bf16Product>(new Bf16Product(std::move(primitive)));
+  } catch (const dnnl::error&) {
+    return nullptr;  // the processor has no bf16 arithmetic
   }
-  return nullptr;
 }
 
-std::size_t Bf16Product::scratch_bytes() const { return primitive_->primitive.scratch_bytes(); }
-std::string Bf16Product::implementation() const { return primitive_->primitive.implementation(); }
+std::size_t Bf16Product::scratch_bytes() const { return primitive_->scratch_bytes(); }
+std::string Bf16Product::implementation() const { return primitive_->implementation(); }
 void Bf16Product::run(const void* a, const void* b, float* c, void* scratch, int threads) const {
   void* const buffers[] = {const_cast<void*>(a), const_cast<void*>(b), c};
-  primitive_->primitive.run(buffers, scratch, threads);
+  primitive_->run(buffers, scratch, threads);
 }
 
 }  // namespace tegula::cpu

@@ -37,7 +37,7 @@ class OneDnnPrimitive {
   /// "brgconv:avx512_core"
   std::string implementation() const;
   /// "ref…" is oneDNN's plain loop.
-  bool is_fast() const { return implementation().compare(0, 3, "ref") != 0; }
+  bool is_fast() const { return !implementation().starts_with("ref"); }
   /// Uses at most `threads` threads, a power of two; returns how many.
   int run(std::span<void* const> buffers, void* scratch, int threads) const;
 

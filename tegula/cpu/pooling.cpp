@@ -74,7 +74,7 @@ class PoolingCall : public runtime::Call {
     output_ = {d.output.strides[0], d.output.strides[1]};
     const int spatial = d.input.shape.rank() - 2;
     for (int i = 0; i < spatial; ++i) {
-      const auto to = static_cast<std::size_t>(3 - spatial + i);
+      const std::size_t to = 3 - static_cast<std::size_t>(spatial - i);
       axes_[to] = {d.input.shape[i + 2], d.output.shape[i + 2], d.window[i], d.stride[i], d.dilation[i], d.pad_low[i]};
       input_.spatial[to] = d.input.strides[i + 2];
       output_.spatial[to] = d.output.strides[i + 2];
