@@ -184,7 +184,7 @@ void pooling(int threads) {
 
 int main(int argc, char** argv) {
   const std::set<std::string> sections(argv + 1, argv + argc);
-  const auto want = [&](const char* section) { return sections.empty() || sections.count(section) > 0; };
+  const auto want = [&](const char* section) { return sections.empty() || sections.contains(section); };
   const int threads = std::min(2, omp_get_max_threads());
   const double seconds = matmul_seconds(2048, 2048, 2048, false, false, f32, threads);
   sgemm_rate = 2.0 * 2048 * 2048 * 2048 / seconds;
