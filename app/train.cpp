@@ -20,20 +20,20 @@ std::unique_ptr<optim::Optimizer> build(const Parameters& parameters, Options op
   return std::make_unique<O>(parameters, options);
 }
 
-/// An optimiser by name, with a rate that suits the models here at the peak of the schedule.
+/// An optimiser by name. Its rate, unless given, is `ratio` times that of Adam for the model.
 struct OptimizerEntry {
   std::string name;
-  double lr;
+  double ratio;
   std::unique_ptr<optim::Optimizer> (*make)(const Parameters& parameters, double lr);
 };
 const OptimizerEntry kOptimizers[] = {
-    {"adam", 4e-3, [](const Parameters& p, double lr) { return build<optim::Adam>(p, optim::AdamOptions{}, lr); }},
-    {"adamw", 4e-3, [](const Parameters& p, double lr) { return build<optim::AdamW>(p, optim::AdamWOptions{}, lr); }},
-    {"sgd", 0.1, [](const Parameters& p, double lr) { return build<optim::SGD>(p, optim::SGDOptions{.momentum = 0.9, .nesterov = true}, lr); }},
-    {"rmsprop", 2e-3, [](const Parameters& p, double lr) { return build<optim::RMSprop>(p, optim::RMSpropOptions{}, lr); }},
-    {"adagrad", 2e-2, [](const Parameters& p, double lr) { return build<optim::Adagrad>(p, optim::AdagradOptions{}, lr); }},
-    {"adadelta", 1.0, [](const Parameters& p, double lr) { return build<optim::Adadelta>(p, optim::AdadeltaOptions{}, lr); }},
-    {"lion", 4e-4, [](const Parameters& p, double lr) { return build<optim::Lion>(p, optim::LionOptions{}, lr); }},
+    {"adam", 1, [](const Parameters& p, double lr) { return build<optim::Adam>(p, optim::AdamOptions{}, lr); }},
+    {"adamw", 1, [](const Parameters& p, double lr) { return build<optim::AdamW>(p, optim::AdamWOptions{}, lr); }},
+    {"sgd", 20, [](const Parameters& p, double lr) { return build<optim::SGD>(p, optim::SGDOptions{.momentum = 0.9, .nesterov = true}, lr); }},
+    {"rmsprop", 0.5, [](const Parameters& p, double lr) { return build<optim::RMSprop>(p, optim::RMSpropOptions{}, lr); }},
+    {"adagrad", 5, [](const Parameters& p, double lr) { return build<optim::Adagrad>(p, optim::AdagradOptions{}, lr); }},
+    {"adadelta", 250, [](const Parameters& p, double lr) { return build<optim::Adadelta>(p, optim::AdadeltaOptions{}, lr); }},
+    {"lion", 0.1, [](const Parameters& p, double lr) { return build<optim::Lion>(p, optim::LionOptions{}, lr); }},
 };
 
 const OptimizerEntry& find_optimizer(const std::string& name) {
@@ -101,7 +101,7 @@ void draw_curve(const std::string& path, const History& history, const std::stri
 }
 
 void run(TrainChoice choice) {
-  models::find(choice.model.name_or_file);
+  const models::Entry& listed = models::find(choice.model.name_or_file);
   if (choice.out.empty()) choice.out = choice.model.name_or_file + ".safetensors";
   if (choice.plot.empty()) choice.plot = choice.model.name_or_file + ".png";
   manual_seed(choice.seed);
@@ -110,7 +110,7 @@ void run(TrainChoice choice) {
   std::printf("%s: %s parameters. %s.\n", model.name.c_str(), quantity(static_cast<double>(num_parameters(model.net))).c_str(), sets.description.c_str());
 
   const OptimizerEntry& entry = find_optimizer(choice.optimizer);
-  const double lr = choice.lr.value_or(entry.lr);
+  const double lr = choice.lr.value_or(entry.ratio * listed.lr);
   const auto optimizer = entry.make(parameters(model.net), lr);
   const std::int64_t batch = std::min(choice.batch, sets.train.size());
   Trainer trainer(model.net, *optimizer,
@@ -146,7 +146,7 @@ void add_train(CLI::App& app) {
   add_options(command, choice->data);
   command.add_option("--epochs", choice->epochs, "passes over the training images")->check(CLI::NonNegativeNumber)->capture_default_str()->type_name("N");
   command.add_option("--batch", choice->batch, "images per step")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
-  command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; depends on the optimizer")->check(CLI::PositiveNumber)->type_name("X");
+  command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model and optimizer")->check(CLI::PositiveNumber)->type_name("X");
   command.add_option("--optimizer", choice->optimizer, "how weights are updated")->check(CLI::IsMember(optimizer_names()))->capture_default_str();
   command.add_option("--schedule", choice->schedule, "the learning rate over time")->check(CLI::IsMember({"one-cycle", "cosine", "constant"}))->capture_default_str();
   command.add_option("--seed", choice->seed, "of weights, order and dropout: the same seed gives the same bits")->capture_default_str()->type_name("S");

@@ -127,8 +127,8 @@ TEST(Mnist, MlpReaches95PercentInOneEpoch) {
   const auto [train, test] = data::mnist(data + "/mnist");
   manual_seed(0);
   auto model = models::make("mnist-mlp");
-  optim::Adam adam(parameters(model.net), {.lr = 2e-3});
-  Trainer trainer(model.net, adam, {.epochs = 1, .batch = 128});
+  optim::Adam adam(parameters(model.net));
+  Trainer trainer(model.net, adam, {.epochs = 1, .batch = 128, .schedule = optim::OneCycleLR{.maximum = 1e-2, .total = 468}});
   EXPECT_GE(trainer.fit(train, test)[0].test_accuracy, 0.95);
 }
 
