@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <thread>
 
 #include "tegula/cpu/convolution.h"
 #include "tegula/cpu/library.h"
@@ -293,6 +294,30 @@ TEST(Convolution, SameThreadCountGivesTheSameBits) {
       test::run_guarded(*make_convolution(d), {x.data(), y.data(), second.data(), bias.data()}, threads);
       EXPECT_EQ(std::memcmp(first.data(), second.data(), static_cast<std::size_t>(numel(d.weight.shape)) * 4), 0);
     }
+  }
+}
+
+TEST(Convolution, OneCallRunsInSeveralThreadsAtOnce) {
+  const Options o{
+      .n = 2, .c = 16, .k = 32, .in = {9, 9}, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .low = {1, 1}, .high = {1, 1}};
+  const Convolution d = describe(o, ConvolutionPass::Forward);
+  Tensor x(f32, d.input), w(f32, d.weight), expected(f32, d.output);
+  x.randomize(), w.randomize();
+  for (const auto& call : candidates(d)) {
+    test::run_guarded(*call, {x.data(), w.data(), expected.data()}, 1);
+    std::vector<int> wrong(4, 0);
+    std::vector<std::thread> callers;
+    for (std::size_t caller = 0; caller < wrong.size(); ++caller) {
+      callers.emplace_back([&, caller] {
+        for (int i = 0; i < 20; ++i) {
+          Tensor y(f32, d.output);
+          test::run_guarded(*call, {x.data(), w.data(), y.data()}, 1);
+          wrong[caller] += std::memcmp(y.data(), expected.data(), static_cast<std::size_t>(numel(d.output.shape)) * 4) != 0;
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    for (const int count : wrong) EXPECT_EQ(count, 0) << call->describe();
   }
 }
 
