@@ -28,7 +28,8 @@ bool is_file(const std::string& path) {
 }  // namespace
 
 void add_options(CLI::App& command, DataChoice& choice) {
-  command.add_option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")->type_name("DIR");
+  command.add_option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")
+      ->type_name("DIR");
   command.add_option("--limit", choice.limit, "use only the first N images of each set")->check(CLI::PositiveNumber)->type_name("N");
 }
 
@@ -55,14 +56,17 @@ Sets read_sets(const DataChoice& choice, const Shape& input) {
                  .expected = to_string(expected) + ", what this model takes",
                  .advice = "choose a model for this size"});
   }
-  sets.description = format("%lld training and %lld test images, %s", static_cast<long long>(sets.train.size()),
-                            static_cast<long long>(sets.test.size()), choice.folder.empty() ? "drawn by the program" : choice.folder.c_str());
+  sets.description =
+      format("%lld training and %lld test images, %s", static_cast<long long>(sets.train.size()), static_cast<long long>(sets.test.size()),
+             choice.folder.empty() ? "drawn by the program" : choice.folder.c_str());
   return sets;
 }
 
 void add_options(CLI::App& command, ModelChoice& choice) {
   command.add_option("model", choice.name_or_file, names())->required()->type_name("MODEL");
-  command.add_option("--dropout", choice.dropout, "probability of the dropout layer, 0 for none")->check(CLI::Range(0.0, 0.99))->type_name("P");
+  command.add_option("--dropout", choice.dropout, "probability of the dropout layer, 0 for none")
+      ->check(CLI::Range(0.0, 0.99))
+      ->type_name("P");
   command.add_flag("--batch-norm", choice.batch_norm, "batch normalisation before each ReLU");
 }
 

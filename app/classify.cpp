@@ -34,7 +34,8 @@ std::string draw(const HostArray& images, std::span<const Guess> guesses, std::s
   const auto height = images.shape[images.shape.rank() - 2], width = images.shape.back();
   std::vector<Picture> pictures;
   for (std::size_t i = 0; i < guesses.size(); ++i) {
-    const auto pixels = images.values<float>().subspan(i * static_cast<std::size_t>(height * width), static_cast<std::size_t>(height * width));
+    const auto pixels =
+        images.values<float>().subspan(i * static_cast<std::size_t>(height * width), static_cast<std::size_t>(height * width));
     std::string caption = format("%lld (%.1f %%)", static_cast<long long>(guesses[i].best), 100 * guesses[i].best_probability);
     if (i < truth.size()) {
       caption += truth[i] == guesses[i].best ? " right" : format(" wrong, is %lld", static_cast<long long>(truth[i]));

@@ -79,7 +79,8 @@ Gray normalise(const Gray& gray, std::int64_t side) {
   const double factor = static_cast<double>(side) * 5 / 7 / static_cast<double>(std::max(y1 - y0, x1 - x0));
   const auto height = std::max<std::int64_t>(1, std::llround(static_cast<double>(y1 - y0) * factor));
   const auto width = std::max<std::int64_t>(1, std::llround(static_cast<double>(x1 - x0) * factor));
-  const Gray ink = scale(gray, static_cast<double>(y0), static_cast<double>(x0), static_cast<double>(y1), static_cast<double>(x1), height, width);
+  const Gray ink =
+      scale(gray, static_cast<double>(y0), static_cast<double>(x0), static_cast<double>(y1), static_cast<double>(x1), height, width);
   double mass = 0, mean_y = 0, mean_x = 0;
   for (std::int64_t y = 0; y < height; ++y) {
     for (std::int64_t x = 0; x < width; ++x) {

@@ -28,7 +28,9 @@ Frame frame_of(std::span<const Picture> pictures) {
 }
 
 float pixel(const Picture& p, int y, int x) {
-  return y < p.height && x < p.width ? p.pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(p.width) + static_cast<std::size_t>(x)] : 0;
+  return y < p.height && x < p.width
+             ? p.pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(p.width) + static_cast<std::size_t>(x)]
+             : 0;
 }
 
 /// Two pixels, one above the other, as one character.

@@ -27,7 +27,9 @@ HostArray first(HostArray images, std::int64_t count) {
 void run(const PredictChoice& choice) {
   models::Model model = models::load(choice.file);
   if (model.input.rank() != 3 || model.input[0] != 1 || model.input[1] != model.input[2]) {
-    throw Error({.op = "tegula predict", .got = model.name + ", which takes " + to_string(model.input), .expected = "a model of square gray images"});
+    throw Error({.op = "tegula predict",
+                 .got = model.name + ", which takes " + to_string(model.input),
+                 .expected = "a model of square gray images"});
   }
   for (const std::string& path : choice.images) {
     const HostArray images = first(read_images(path, model.input[1]), choice.count);

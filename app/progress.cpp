@@ -56,6 +56,12 @@ std::string duration(double seconds) {
   return format("%d h %02d min", static_cast<int>(whole / 3600), static_cast<int>(whole / 60 % 60));
 }
 
+std::string clock(double seconds) {
+  const auto whole = static_cast<int>(std::clamp(seconds, 0.0, 1e6) + 0.5);
+  if (whole < 3600) return format("%d:%02d", whole / 60, whole % 60);
+  return format("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
 std::string quantity(double value) {
   const char* units[] = {"", " k", " M", " G", " T"};
   int unit = 0;

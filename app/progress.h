@@ -33,6 +33,8 @@ int terminal_columns();
 
 /// "8 s", "2 min 05 s", "1 h 03 min".
 std::string duration(double seconds);
+/// "0:08", "2:05", "1:03:20".
+std::string clock(double seconds);
 /// "812", "12.3 k", "1.84 M".
 std::string quantity(double value);
 /// "▓▓▓▓░░░░", `share` of `width` characters.

@@ -132,7 +132,8 @@ void run(const ModelChoice& choice, std::int64_t batch) {
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.layer == layer_of(p.name); });
     if (row == rows.end()) continue;
     const Shape size = p.read().shape();
-    row->weights += (row->weights.empty() ? "" : ", ") + p.name.substr(row->layer.empty() ? 0 : row->layer.size() + 1) + " " + to_string(size);
+    row->weights +=
+        (row->weights.empty() ? "" : ", ") + p.name.substr(row->layer.empty() ? 0 : row->layer.size() + 1) + " " + to_string(size);
     row->parameters += numel(size);
   }
   const auto entry = models::find(model.name);

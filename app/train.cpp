@@ -1,5 +1,6 @@
 // tegula train: a model from nothing to a file, with a progress line and a picture of the learning curve.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -29,7 +30,8 @@ struct OptimizerEntry {
 const OptimizerEntry kOptimizers[] = {
     {"adam", 1, [](const Parameters& p, double lr) { return build<optim::Adam>(p, optim::AdamOptions{}, lr); }},
     {"adamw", 1, [](const Parameters& p, double lr) { return build<optim::AdamW>(p, optim::AdamWOptions{}, lr); }},
-    {"sgd", 20, [](const Parameters& p, double lr) { return build<optim::SGD>(p, optim::SGDOptions{.momentum = 0.9, .nesterov = true}, lr); }},
+    {"sgd", 20,
+     [](const Parameters& p, double lr) { return build<optim::SGD>(p, optim::SGDOptions{.momentum = 0.9, .nesterov = true}, lr); }},
     {"rmsprop", 0.5, [](const Parameters& p, double lr) { return build<optim::RMSprop>(p, optim::RMSpropOptions{}, lr); }},
     {"adagrad", 5, [](const Parameters& p, double lr) { return build<optim::Adagrad>(p, optim::AdagradOptions{}, lr); }},
     {"adadelta", 250, [](const Parameters& p, double lr) { return build<optim::Adadelta>(p, optim::AdadeltaOptions{}, lr); }},
@@ -71,10 +73,13 @@ std::string percent(double share) { return std::isnan(share) ? "-" : format("%.2
 void report_progress(Trainer& trainer, ProgressLine& line) {
   trainer.on_step = [&line](const StepReport& r) {
     if (!line.due()) return;
-    const double share = static_cast<double>(r.batch) / static_cast<double>(r.batches);
-    line.show(format("epoch %lld/%lld %s %4lld/%lld  loss %.4f  accuracy %s  %s images/s  %s left", static_cast<long long>(r.epoch),
-                     static_cast<long long>(r.epochs), bar(share, 16).c_str(), static_cast<long long>(r.batch), static_cast<long long>(r.batches),
-                     r.mean_loss, percent(r.mean_accuracy).c_str(), quantity(r.rows_per_second).c_str(), duration(r.seconds_left).c_str()));
+    const std::string head = format("epoch %lld/%lld ", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs));
+    const std::string tail =
+        format(" %*lld/%lld  loss %.4f  %.1f %% right  %s images/s  ETA %s", static_cast<int>(std::to_string(r.batches).size()),
+               static_cast<long long>(r.batch), static_cast<long long>(r.batches), r.mean_loss, 100 * r.mean_accuracy,
+               quantity(r.rows_per_second).c_str(), clock(r.seconds_left).c_str());
+    const int room = terminal_columns() - 1 - static_cast<int>(head.size() + tail.size());
+    line.show(head + bar(static_cast<double>(r.batch) / static_cast<double>(r.batches), std::clamp(room, 4, 24)) + tail);
   };
   trainer.on_epoch = [&line](const EpochRecord& r) {
     line.finish(format("%5lld   %10.4f  %14s   %9.4f  %13s   %8s   %s", static_cast<long long>(r.epoch), r.train_loss,
@@ -107,7 +112,8 @@ void run(TrainChoice choice) {
   manual_seed(choice.seed);
   models::Model model = make_model(choice.model);
   const Sets sets = read_sets(choice.data, model.input);
-  std::printf("%s: %s parameters. %s.\n", model.name.c_str(), quantity(static_cast<double>(num_parameters(model.net))).c_str(), sets.description.c_str());
+  std::printf("%s: %s parameters. %s.\n", model.name.c_str(), quantity(static_cast<double>(num_parameters(model.net))).c_str(),
+              sets.description.c_str());
 
   const OptimizerEntry& entry = find_optimizer(choice.optimizer);
   const double lr = choice.lr.value_or(entry.ratio * listed.lr);
@@ -144,17 +150,31 @@ void add_train(CLI::App& app) {
   command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults, their arguments override them
   add_options(command, choice->model);
   add_options(command, choice->data);
-  command.add_option("--epochs", choice->epochs, "passes over the training images")->check(CLI::NonNegativeNumber)->capture_default_str()->type_name("N");
+  command.add_option("--epochs", choice->epochs, "passes over the training images")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->type_name("N");
   command.add_option("--batch", choice->batch, "images per step")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
-  command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model and optimizer")->check(CLI::PositiveNumber)->type_name("X");
-  command.add_option("--optimizer", choice->optimizer, "how weights are updated")->check(CLI::IsMember(optimizer_names()))->capture_default_str();
-  command.add_option("--schedule", choice->schedule, "the learning rate over time")->check(CLI::IsMember({"one-cycle", "cosine", "constant"}))->capture_default_str();
-  command.add_option("--seed", choice->seed, "of weights, order and dropout: the same seed gives the same bits")->capture_default_str()->type_name("S");
+  command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model and optimizer")
+      ->check(CLI::PositiveNumber)
+      ->type_name("X");
+  command.add_option("--optimizer", choice->optimizer, "how weights are updated")
+      ->check(CLI::IsMember(optimizer_names()))
+      ->capture_default_str();
+  command.add_option("--schedule", choice->schedule, "the learning rate over time")
+      ->check(CLI::IsMember({"one-cycle", "cosine", "constant"}))
+      ->capture_default_str();
+  command.add_option("--seed", choice->seed, "of weights, order and dropout: the same seed gives the same bits")
+      ->capture_default_str()
+      ->type_name("S");
   command.add_option("--out", choice->out, "the trained model [MODEL.safetensors]")->type_name("FILE");
   command.add_option("--plot", choice->plot, "the learning curve [MODEL.png]")->type_name("FILE");
   command.add_option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")->type_name("FILE");
   command.add_option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with")->type_name("FILE");
-  command.add_option("--show", choice->show, "classified test images to draw at the end")->check(CLI::NonNegativeNumber)->capture_default_str()->type_name("N");
+  command.add_option("--show", choice->show, "classified test images to draw at the end")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->type_name("N");
   command.callback([choice] { run(*choice); });
 }
 

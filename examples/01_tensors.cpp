@@ -14,7 +14,7 @@ using namespace tegula;
 int main() {
   // From a list, with a shape of one's own; or from nothing.
   Tensor a = tensor({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}, {2, 3});  // (2, 3)
-  Tensor b = ones({2, 3});                                    // (2, 3)
+  Tensor b = ones({2, 3});  // (2, 3)
   assert(a.shape() == (Shape{2, 3}));
   assert(a.dtype() == f32);
 
@@ -24,15 +24,15 @@ int main() {
   std::printf("%s\n", c.print().c_str());
 
   // Shapes broadcast as in NumPy: missing axes are added in front, axes of size 1 stretch.
-  Tensor row = tensor({10.f, 20.f, 30.f});      // (3,)
-  Tensor column = tensor({1.f, 2.f}, {2, 1});   // (2, 1)
+  Tensor row = tensor({10.f, 20.f, 30.f});  // (3,)
+  Tensor column = tensor({1.f, 2.f}, {2, 1});  // (2, 1)
   assert((row + column).shape() == (Shape{2, 3}));
   assert((row + column).to_host() == (std::vector<float>{11, 21, 31, 12, 22, 32}));
 
   // Views move no elements: a transpose, a slice, a reversal only look at the same memory in another way.
-  Tensor t = transpose(a);                       // (3, 2)
+  Tensor t = transpose(a);  // (3, 2)
   assert(t.to_host() == (std::vector<float>{1, 4, 2, 5, 3, 6}));
-  Tensor s = slice(a, 1, {.step = -1});          // (2, 3), columns backwards
+  Tensor s = slice(a, 1, {.step = -1});  // (2, 3), columns backwards
   assert(s.to_host() == (std::vector<float>{3, 2, 1, 6, 5, 4}));
   assert(reshape(a, {3, -1}).shape() == (Shape{3, 2}));
 

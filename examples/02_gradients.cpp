@@ -63,14 +63,13 @@ int main() {
   try {
     grad(y, Tensor(1.0f));
     assert(false);
-  } catch (const Error& error) {
-    std::printf("%s\n", error.what());
-  }
+  } catch (const Error& error) { std::printf("%s\n", error.what()); }
 
   // A function with a derivative of one's own: the straight-through estimator rounds forward and lets gradients pass.
   auto round_through = [](const Tensor& t) {
-    return custom_function("round_through", [](const std::vector<Tensor>& in) { return round(in[0]); },
-                           [](const std::vector<Tensor>&, const Tensor&, const Tensor& dy) { return std::vector<Tensor>{dy}; }, {t});
+    return custom_function(
+        "round_through", [](const std::vector<Tensor>& in) { return round(in[0]); },
+        [](const std::vector<Tensor>&, const Tensor&, const Tensor& dy) { return std::vector<Tensor>{dy}; }, {t});
   };
   Tensor r = tensor({0.2f, 0.7f});
   assert(round_through(r).to_host() == (std::vector<float>{0, 1}));

@@ -16,10 +16,10 @@ struct Net {
   nn::Dropout drop{0.2};
   nn::Linear head{7 * 7 * 16, 10};
 
-  Tensor operator()(Tensor x) {            // (N, 1, 28, 28)
-    x = relu(conv1(x));                    // (N, 8, 14, 14)
-    x = relu(conv2(x));                    // (N, 16, 7, 7)
-    return head(drop(flatten(x, 1)));      // (N, 10)
+  Tensor operator()(Tensor x) {  // (N, 1, 28, 28)
+    x = relu(conv1(x));  // (N, 8, 14, 14)
+    x = relu(conv2(x));  // (N, 16, 7, 7)
+    return head(drop(flatten(x, 1)));  // (N, 10)
   }
 };
 
@@ -55,7 +55,9 @@ int main() {
   Net other;
   auto adam2 = optim::Adam(parameters(other));
   Trainer trainer(other, adam2, {.epochs = 3, .batch = 64, .schedule = optim::OneCycleLR{.maximum = 8e-3, .total = 3 * 62}});
-  trainer.on_epoch = [](const EpochRecord& r) { std::printf("epoch %d: loss %.3f, test accuracy %.3f\n", static_cast<int>(r.epoch), r.train_loss, r.test_accuracy); };
+  trainer.on_epoch = [](const EpochRecord& r) {
+    std::printf("epoch %d: loss %.3f, test accuracy %.3f\n", static_cast<int>(r.epoch), r.train_loss, r.test_accuracy);
+  };
   const History history = trainer.fit(train, test);
   assert(history.back().test_accuracy > 0.8);
 

@@ -63,9 +63,7 @@ int main() {
   try {
     careless(ones({3}));
     assert(false);
-  } catch (const Error& error) {
-    std::printf("%s\n", error.what());
-  }
+  } catch (const Error& error) { std::printf("%s\n", error.what()); }
   // As an argument it may change at will.
   auto careful = jit([](Tensor x, Tensor factor) { return x * factor; });
   assert(sum(careful(ones({3}), 2.f)).item() == 6 && sum(careful(ones({3}), 5.f)).item() == 15);

@@ -71,7 +71,7 @@ std::string to_dot(std::span<const Tensor> outputs, const DotOptions& options) {
     const bool leaf = node->has_value() || node->op().role() == Role::Leaf;
     const std::string name = given != names.end() ? given->second : leaf ? "input" : std::string(node->op().name());
     boxes += "  n" + std::to_string(id) + " [label=" + quoted(label(*node, name)) + ", fillcolor=\"" +
-                      (given != names.end() ? "#F5EFA8" : colour(*node)) + "\"];\n";
+             (given != names.end() ? "#F5EFA8" : colour(*node)) + "\"];\n";
     if (leaf) continue;
     for (const auto& input : node->inputs()) {
       const auto from = number.find(input.get());

@@ -42,7 +42,8 @@ Parameters cells_of(const CheckpointParts& parts) {
 /// epoch, batch; then what the position is only valid for: rows, batch size, shuffle, seed.
 std::array<std::int64_t, 6> position_of(const data::Loader& loader) {
   const auto& options = loader.options();
-  return {loader.position().epoch, loader.position().batch, loader.rows(), options.batch, options.shuffle, std::bit_cast<std::int64_t>(options.seed)};
+  return {loader.position().epoch, loader.position().batch, loader.rows(),
+          options.batch,           options.shuffle,         std::bit_cast<std::int64_t>(options.seed)};
 }
 
 std::string describe(const std::array<std::int64_t, 6>& p) {
@@ -60,7 +61,8 @@ class Contents {
   const HostArray& get(const std::string& name, DType dtype, const Shape& shape) const {
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) {
-      fail("no tensor \"" + name + "\"", to_string(shape) + " " + std::string(tegula::name(dtype)), "is this the checkpoint of another model or optimiser?");
+      fail("no tensor \"" + name + "\"", to_string(shape) + " " + std::string(tegula::name(dtype)),
+           "is this the checkpoint of another model or optimiser?");
     }
     const HostArray& array = *found->second;
     if (array.dtype != dtype || !(array.shape == shape)) {
@@ -70,7 +72,8 @@ class Contents {
     return array;
   }
   [[noreturn]] void fail(std::string got, std::string expected, std::string advice) const {
-    throw Error({.op = "load_checkpoint", .got = path_ + ": " + std::move(got), .expected = std::move(expected), .advice = std::move(advice)});
+    throw Error(
+        {.op = "load_checkpoint", .got = path_ + ": " + std::move(got), .expected = std::move(expected), .advice = std::move(advice)});
   }
   const io::Safetensors& file() const { return file_; }
 
@@ -87,7 +90,8 @@ data::Sampler::Position read_position(const Contents& contents, const data::Load
   here[0] = saved[0];
   here[1] = saved[1];
   if (saved != here) {
-    contents.fail("a position in " + describe(saved), "one in " + describe(here), "go on with the data, batch size and seed of the first run");
+    contents.fail("a position in " + describe(saved), "one in " + describe(here),
+                  "go on with the data, batch size and seed of the first run");
   }
   if (saved[0] < 0 || saved[1] < 0 || saved[1] > loader.batches()) {
     contents.fail("position epoch " + std::to_string(saved[0]) + ", batch " + std::to_string(saved[1]),

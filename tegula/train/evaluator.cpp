@@ -40,9 +40,11 @@ Tensor Evaluator::predict(const data::Dataset& data) { return predict(data.input
 Tensor Evaluator::predict(const HostArray& inputs) {
   nn::detail::set_training(module_, false);
   data::Sampler sampler(inputs.shape.empty() ? 0 : inputs.shape[0], {.batch = options_.batch});
-  if (sampler.count() == 0) throw Error({.op = "Evaluator::predict", .got = "inputs " + to_string(inputs.shape), .expected = "at least one row"});
+  if (sampler.count() == 0)
+    throw Error({.op = "Evaluator::predict", .got = "inputs " + to_string(inputs.shape), .expected = "at least one row"});
   std::vector<Tensor> parts;
-  for (auto rows = sampler.next(); !rows.empty(); rows = sampler.next()) parts.push_back(output_(from_array(data::gather_batch(inputs, rows))));
+  for (auto rows = sampler.next(); !rows.empty(); rows = sampler.next())
+    parts.push_back(output_(from_array(data::gather_batch(inputs, rows))));
   return parts.size() == 1 ? parts[0] : concat(parts, 0);
 }
 

@@ -55,7 +55,8 @@ double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::so
   const Scores s = scores_of("top_k_accuracy", scores, where);
   const auto truth = labels_of("top_k_accuracy", labels, s.rows, where);
   if (k < 1 || k > s.classes) {
-    throw Error({.op = "top_k_accuracy", .got = "k = " + std::to_string(k), .expected = "1 to " + std::to_string(s.classes), .where = where});
+    throw Error(
+        {.op = "top_k_accuracy", .got = "k = " + std::to_string(k), .expected = "1 to " + std::to_string(s.classes), .where = where});
   }
   if (s.rows == 0) return std::numeric_limits<double>::quiet_NaN();
   std::int64_t hits = 0;

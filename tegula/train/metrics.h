@@ -44,7 +44,9 @@ class ConfusionMatrix {
   void add(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
 
   std::int64_t classes() const { return classes_; }
-  std::int64_t count(std::int64_t truth, std::int64_t predicted) const { return counts_[static_cast<std::size_t>(truth * classes_ + predicted)]; }
+  std::int64_t count(std::int64_t truth, std::int64_t predicted) const {
+    return counts_[static_cast<std::size_t>(truth * classes_ + predicted)];
+  }
   std::int64_t total() const;
 
   double accuracy() const;                   // the share on the diagonal; NaN when empty

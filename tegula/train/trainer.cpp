@@ -23,7 +23,8 @@ HostArray to_array(const History& history) {
   auto values = array.values<double>();
   for (std::size_t i = 0; i < history.size(); ++i) {
     const EpochRecord& r = history[i];
-    const double row[] = {static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.seconds, r.rows_per_second};
+    const double row[] = {
+        static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.seconds, r.rows_per_second};
     std::copy(std::begin(row), std::end(row), values.begin() + static_cast<std::ptrdiff_t>(i) * kColumns);
   }
   return array;
@@ -34,14 +35,16 @@ History to_history(const HostArray& array) {
   if (array.dtype != f64 || array.shape.rank() != 2 || array.shape[1] != kColumns) return history;
   const auto values = array.values<double>();
   for (std::size_t i = 0; i + kColumns <= values.size(); i += kColumns) {
-    history.push_back({static_cast<std::int64_t>(values[i]), values[i + 1], values[i + 2], values[i + 3], values[i + 4], values[i + 5], values[i + 6]});
+    history.push_back(
+        {static_cast<std::int64_t>(values[i]), values[i + 1], values[i + 2], values[i + 3], values[i + 4], values[i + 5], values[i + 6]});
   }
   return history;
 }
 
 }  // namespace
 
-Trainer::Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options, const Location& where)
+Trainer::Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options,
+                 const Location& where)
     : module_(module),
       optimizer_(optimizer),
       options_(std::move(options)),

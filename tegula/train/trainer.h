@@ -82,7 +82,8 @@ class Trainer {
   int traces() const { return step_.traces(); }
 
  private:
-  Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options, const Location& where);
+  Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options,
+          const Location& where);
 
   void run_epoch(EpochRecord& record);
   CheckpointParts parts();

@@ -57,8 +57,8 @@ TEST(App, TrainsSavesEvaluatesAndPredicts) {
 TEST(App, TheSameSeedGivesTheSameFile) {
   const TemporaryFolder folder;
   const auto train = [&](const std::string& name, const std::string& seed) {
-    const Ran ran = tegula_cli({"train", "lenet5", "--limit", "256", "--epochs", "1", "--seed", seed, "--dropout", "0.2", "--out", folder / name,
-                                "--plot", folder / "p.png", "--show", "0"});
+    const Ran ran = tegula_cli({"train", "lenet5", "--limit", "256", "--epochs", "1", "--seed", seed, "--dropout", "0.2", "--out",
+                                folder / name, "--plot", folder / "p.png", "--show", "0"});
     EXPECT_EQ(ran.status, 0) << ran.err;
     return io::read_file(folder / name);
   };
@@ -70,7 +70,8 @@ TEST(App, TheSameSeedGivesTheSameFile) {
 TEST(App, ResumedTrainingEndsInTheSameModel) {
   const TemporaryFolder folder;
   const auto train = [&](std::vector<std::string> more) {
-    std::vector<std::string> all{"train", "mnist-mlp", "--limit", "256", "--dropout", "0.2", "--schedule", "constant", "--plot", folder / "p.png", "--show", "0"};
+    std::vector<std::string> all{"train",    "mnist-mlp", "--limit",        "256",    "--dropout", "0.2", "--schedule",
+                                 "constant", "--plot",    folder / "p.png", "--show", "0"};
     all.insert(all.end(), more.begin(), more.end());
     const Ran ran = tegula_cli(all);
     EXPECT_EQ(ran.status, 0) << ran.err;

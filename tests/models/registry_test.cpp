@@ -29,7 +29,8 @@ TEST(Models, MapImagesToScoresWithAllTheirOptions) {
 
 TEST(Models, HaveTheSizesOfTheirSources) {
   EXPECT_EQ(num_parameters(make("mnist-mlp").net), 784 * 128 + 128 + 128 * 10 + 10);
-  EXPECT_EQ(num_parameters(make("mnist-cnn").net), (9 * 12 + 12) + (36 * 12 * 24 + 24) + (36 * 24 * 32 + 32) + (1568 * 200 + 200) + (200 * 10 + 10));
+  EXPECT_EQ(num_parameters(make("mnist-cnn").net),
+            (9 * 12 + 12) + (36 * 12 * 24 + 24) + (36 * 24 * 32 + 32) + (1568 * 200 + 200) + (200 * 10 + 10));
   EXPECT_EQ(num_parameters(make("lenet5").net), 61706);
 }
 

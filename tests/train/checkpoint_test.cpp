@@ -73,7 +73,8 @@ TEST(Checkpoint, TwoNStepsAreNThenSaveThenLoadThenN) {
   second.train(kSteps);
   EXPECT_EQ(second.all_bits(), whole.all_bits());
   EXPECT_EQ(second.loader.position(), whole.loader.position());
-  EXPECT_EQ(second.generator.counter_variable().read().item<std::int64_t>(), whole.generator.counter_variable().read().item<std::int64_t>());
+  EXPECT_EQ(second.generator.counter_variable().read().item<std::int64_t>(),
+            whole.generator.counter_variable().read().item<std::int64_t>());
   EXPECT_NE(first.all_bits(), whole.all_bits());
 }
 
@@ -110,7 +111,8 @@ TEST(Checkpoint, ThatDoesNotFitChangesNothing) {
   CheckpointParts parts{.model = {{"hidden.weight", wide.weight.cell()}}};
   EXPECT_ERROR(load_checkpoint(folder / "run", parts), "\"hidden.weight\" of shape (16, 2) f32, expected (17, 2) f32");
   EXPECT_ERROR(load_checkpoint(folder / "run", {.model = {{"nobody", wide.weight.cell()}}}), "no tensor \"nobody\"");
-  EXPECT_ERROR(save_checkpoint(folder / "run", {.model = {{"optimizer/lr", wide.weight.cell()}}}), "a model parameter named \"optimizer/lr\"");
+  EXPECT_ERROR(save_checkpoint(folder / "run", {.model = {{"optimizer/lr", wide.weight.cell()}}}),
+               "a model parameter named \"optimizer/lr\"");
 
   io::Bytes bytes = io::read_file(folder / "run");
   bytes.resize(bytes.size() - 1);

@@ -31,7 +31,12 @@ Outcome run(std::uint64_t seed, std::int64_t epochs, const std::string& checkpoi
   manual_seed(seed);
   SmallNet net;
   optim::Adam adam(parameters(net));
-  Trainer trainer(net, adam, {.epochs = epochs, .batch = 32, .seed = seed, .schedule = optim::OneCycleLR{.maximum = 2e-2, .total = 4 * 12}, .checkpoint = checkpoint});
+  Trainer trainer(net, adam,
+                  {.epochs = epochs,
+                   .batch = 32,
+                   .seed = seed,
+                   .schedule = optim::OneCycleLR{.maximum = 2e-2, .total = 4 * 12},
+                   .checkpoint = checkpoint});
   if (!resume.empty()) trainer.resume(resume);
   Outcome outcome{trainer.fit(clouds(400, 1), clouds(200, 2)), bits(nn::state(net))};
   for (auto& text : bits(adam.state())) outcome.bits.push_back(text);
