@@ -8,4 +8,4 @@ bash scripts/setup.sh
 mkdir -p build/demo
 cmake --preset release > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 cmake --build --preset release -j "$(nproc)" --target tegula_cli
-exec build/release/tegula train mnist-cnn --out build/demo/mnist-cnn.safetensors --plot build/demo/mnist-cnn.png "$@"
+exec build/release/tegula train mnist-cnn --epochs 3 --out build/demo/mnist-cnn.safetensors --plot build/demo/mnist-cnn.png "$@"
