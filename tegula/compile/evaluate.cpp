@@ -88,7 +88,7 @@ void run(const std::vector<Ref<Node>>& roots, const std::source_location& where)
   }
   {
     std::scoped_lock lock(executable->mutex());
-    executable->run({.leaves = leaves, .constants = reading.constants, .outputs = outputs, .updates = {}});
+    executable->run({.leaves = leaves, .constants = reading.constants, .outputs = outputs, .updates = {}, .nodes = reading.order});
   }
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i]->set_value(std::move(buffers[i]), Layout::dense(roots[i]->shape()));
 }

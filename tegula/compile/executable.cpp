@@ -90,7 +90,7 @@ void Executable::run(const Bindings& bindings) {
     }
     runtime::Failure failure;
     step.kernel->launch(prepared.sets, {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
-    if (step.checks && failure.id >= 0) throw_check(step, failure);
+    if (step.checks && failure.id >= 0) throw_check(step, failure, bindings);
   }
   for (const auto& [update, item] : plan_.late_updates) {
     const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
@@ -99,13 +99,14 @@ void Executable::run(const Bindings& bindings) {
   }
 }
 
-void Executable::throw_check(const Step& step, const runtime::Failure& failure) const {
+void Executable::throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const {
   const int number = step.check_item >= 0 ? step.check_item : static_cast<int>(failure.id / tile::Builder::kCheckIds);
   const Item& item = plan_.graph[number];
   throw Error({.op = std::string(item.op->name()),
                .got = item.op->check_message(failure.id % tile::Builder::kCheckIds, failure.value),
                .advice = "check the data that was passed in",
-               .where = item.origin.where});
+               .where = item.node >= 0 && !bindings.nodes.empty() ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin().where
+                                                                   : item.origin.where});
 }
 
 }  // namespace tegula::compile

@@ -18,6 +18,8 @@ class Executable {
     std::span<const double> constants;
     std::span<void* const> outputs;
     std::span<void* const> updates;
+    /// The nodes of this run (Reading::order), whose lines errors name: another program part may have compiled the executable. May be empty.
+    std::span<const Node* const> nodes = {};
   };
   /// Throws Error when a check failed (an index out of range); no update has been written then.
   void run(const Bindings& bindings);
@@ -45,7 +47,7 @@ class Executable {
   void prepare();
   void* fixed_address(const Reference& reference) const;
   void* address(const Reference& reference, const Bindings& bindings) const;
-  [[noreturn]] void throw_check(const Step& step, const runtime::Failure& failure) const;
+  [[noreturn]] void throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const;
 
   Plan plan_;
   runtime::Device& device_;

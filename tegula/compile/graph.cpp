@@ -93,6 +93,7 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
       }
       for (const auto& input : node->inputs()) item.inputs.push_back(number.at(input.get()));
     }
+    item.node = graph.size();
     number[node] = graph.size();
     graph.items.push_back(std::move(item));
   }

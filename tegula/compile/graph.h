@@ -11,6 +11,7 @@ struct Item {
   Shape shape;
   DType dtype = DType::f32;
   Origin origin;
+  int node = -1;                 // its place in Reading::order; -1 for what passes inserted
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant
   LibraryOp::Epilogue epilogue;  // Library: what was folded in; a bias is the last input
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major

@@ -280,7 +280,7 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
   }
   {
     std::scoped_lock lock(entry.executable->mutex());
-    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates});
+    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}});
   }
   std::vector<Tensor> results;
   results.reserve(r.outputs.size());

@@ -10,6 +10,7 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/creation.h"
+#include "tegula/ops/index.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/reduce.h"
 
@@ -173,6 +174,16 @@ TEST(Evaluate, EqualStructuresShareAnExecutable) {
   const auto after = compile::cache_counters();
   EXPECT_EQ(after.misses, before.misses);
   EXPECT_GT(after.hits, before.hits);
+}
+
+TEST(Evaluate, AFailedCheckNamesItsOwnLineAlsoWhenTheExecutableIsShared) {
+  Tensor x = ones({4, 2}), bad = tensor({std::int64_t{7}});
+  const std::string first = message_of([&] { take(x, bad, 0).to_host(); });
+  const std::string second = message_of([&] {
+    take(x, bad, 0).to_host();
+  });
+  EXPECT_TRUE(contains(first, "7") && contains(first, "jit_test.cpp")) << first;
+  EXPECT_NE(first, second);
 }
 
 TEST(Evaluate, GradStillWorksAfterALookAtTheLoss) {
