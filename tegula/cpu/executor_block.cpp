@@ -154,12 +154,25 @@ void protect(const BlockStep& step, Slot* slots, const Region& region) {
   }
 }
 
+/// Notes where the next load of this step will probably read: as far from this one as this one is from the last.
+void guess_next(const BlockStep& step, Frame& frame, const Region& region) {
+  constexpr std::int64_t kFarthest = 1 << 20;
+  if (step.last < 0 || !region.full) return;
+  Slot& last = frame.slots[step.last];
+  const std::int64_t distance = region.memory - last.pointer;
+  last.pointer = region.memory;
+  if (distance == 0 || distance > kFarthest || distance < -kFarthest || frame.ahead_count == Frame::kMostAhead) return;
+  const std::byte* next = region.memory + distance;
+  frame.ahead[frame.ahead_count++] = {next, next + elements(step, frame.slots) * step.rows->memory_bytes};
+}
+
 }  // namespace
 
 const Step* load_block(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const BlockStep*>(at);
   Slot* slots = frame.slots;
   Region region(step, slots);
+  if (frame.launch->prefetch && (step.rows->converts || region.matches_tile())) guess_next(step, frame, region);
   if (region.full && step.in_place && region.matches_tile()) {
     slots[step.tile].pointer = region.memory;
     return following(step);

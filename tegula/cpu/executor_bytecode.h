@@ -27,12 +27,21 @@ struct Launch {
   runtime::Failure* failure = nullptr;
   std::atomic<bool> failed{false};
   bool streaming = false;
+  bool prefetch = false;  // the loads come from beyond the caches
 };
 
 /// What one thread runs on.
 struct Frame {
   Slot* slots = nullptr;
   Launch* launch = nullptr;
+  // Memory that the next instance will probably read: fetched a few lines at a time while the steps of this one run.
+  struct Ahead {
+    const std::byte *next, *end;
+  };
+  static constexpr int kMostAhead = 8;
+  Ahead ahead[kMostAhead] = {};
+  int ahead_count = 0;
+  int lines_per_step = 0;
 };
 
 struct Step;
@@ -96,6 +105,8 @@ struct BlockStep : Step {
   std::int32_t home = 0;                       // slot: the scratch that belongs to the tile
   std::int32_t fill = -1;                      // Load: slot of the value outside the box; -1: what is there stays
   std::int32_t in_place = 0;                   // Load: the tile may lie in the user's memory. Store: the value may have been computed there
+  std::int32_t last = -1;                      // Load: slot of the address of the load before, for guessing the next
+  std::int32_t unused = 0;
   // Store: tiles that lie in the user's memory and are read later. They move home before that memory is overwritten.
   std::int32_t protected_count = 0;
   std::int32_t protected_tile[kMaxProtected] = {}, protected_home[kMaxProtected] = {};
@@ -162,9 +173,19 @@ struct AssertStep : Step {
   std::int64_t id = 0;
 };
 
+inline void fetch_ahead(Frame& frame) {
+  constexpr std::int64_t kLine = 64;
+  Frame::Ahead& ahead = frame.ahead[frame.ahead_count - 1];
+  for (int i = 0; i < frame.lines_per_step && ahead.next < ahead.end; ++i, ahead.next += kLine) __builtin_prefetch(ahead.next);
+  if (ahead.next >= ahead.end) --frame.ahead_count;
+}
+
 /// Runs from `step` to the end.
 inline void run_steps(const Step* step, Frame& frame) {
-  while (step != nullptr) step = step->run(step, frame);
+  while (step != nullptr) {
+    step = step->run(step, frame);
+    if (frame.ahead_count > 0) fetch_ahead(frame);
+  }
 }
 
 }  // namespace tegula::cpu

@@ -94,6 +94,8 @@ struct Code {
   std::size_t scratch_bytes = 0;
   std::vector<int> parameters;                   // slot of each, -1 when unused
   std::array<int, 3> program_id{-1, -1, -1}, num_programs{-1, -1, -1};
+  std::int64_t load_bytes = 0;                   // what an instance reads in blocks (loops: a guess)
+  int lines_per_step = 0;                        // cache lines to fetch ahead with each step
   bool in_order = false;                         // AtomicAdd: one thread, instance after instance
   std::string text;
 };

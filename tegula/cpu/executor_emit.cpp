@@ -49,7 +49,7 @@ void Compiler::assign(const Scalar& to, const Scalar& from) {
 Scalar Compiler::scalar_step(Run run, const Scalar& a, const Scalar& b, const Scalar& c, const char* text) {
   if (a.known && b.known && c.known) {
     Slot slots[4] = {{.integer = a.value}, {.integer = b.value}, {.integer = c.value}, {}};
-    Frame frame{slots, nullptr};
+    Frame frame{.slots = slots};
     ScalarStep step;
     step.a = 0, step.b = 1, step.c = 2, step.out = 3;
     run(&step, frame);

@@ -60,6 +60,8 @@ class TileKernel final : public runtime::Kernel {
     Launch launch;
     launch.failure = options.failure;
     launch.streaming = options.streaming;
+    constexpr std::int64_t kCached = 4 << 20;  // bytes that are likely to be in the second-level caches
+    launch.prefetch = options.streaming || instances * code_.load_bytes > kCached;
     const std::int64_t most = code_.in_order ? 1 : instances;
     parallel(static_cast<int>(std::min<std::int64_t>(options.threads, most)), [&](int thread, int threads) {
       const Range mine = share(instances, thread, threads);
@@ -75,7 +77,7 @@ class TileKernel final : public runtime::Kernel {
   /// Instances [range.begin, range.end) of all sets in a row.
   void run(std::span<const runtime::ArgumentSet> sets, Range range, Launch& launch) const {
     std::byte* memory = arena.reserve(slot_bytes_ + code_.scratch_bytes);
-    Frame frame{reinterpret_cast<Slot*>(memory), &launch};
+    Frame frame{.slots = reinterpret_cast<Slot*>(memory), .launch = &launch, .lines_per_step = code_.lines_per_step};
     if (arena.take(number_)) fill_slots(frame.slots, memory + slot_bytes_);
     std::int64_t passed = 0;
     for (const runtime::ArgumentSet& set : sets) {

@@ -244,6 +244,9 @@ void lay_out(Code& code, std::vector<Tile>& tiles, std::vector<Item> prologue, s
   const auto middle = std::find_if(all.begin(), all.end(), [](const Item& item) { return item.text == "instance:"; });
   std::vector<Item> first(std::make_move_iterator(all.begin()), std::make_move_iterator(middle));
   std::vector<Item> second(std::make_move_iterator(middle), std::make_move_iterator(all.end()));
+  const auto steps = std::count_if(second.begin(), second.end(), [](const Item& item) { return !item.writes.empty(); });
+  constexpr std::int64_t kLine = 64;
+  code.lines_per_step = static_cast<int>(code.load_bytes / kLine / std::max<std::ptrdiff_t>(steps, 1)) + 4;
   code.prologue = assemble(first);
   code.instance = assemble(second);
 }

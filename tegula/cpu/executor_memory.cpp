@@ -6,6 +6,8 @@
 namespace tegula::cpu {
 namespace {
 
+constexpr std::int64_t kWorthFetching = 512;  // bytes of a load that are fetched ahead
+
 /// Scalars are moved as tiles of one element.
 Shape block_shape(const Shape& shape) { return shape.empty() ? Shape{1} : shape; }
 
@@ -122,6 +124,10 @@ Form Compiler::load(const Instruction& self) {
     step.tile = slot, step.home = home;
     step.fill = fill;
     step.in_place = options_.in_place && !scalar && stored == compute && !prefilled;
+    if (!scalar && numel(shape) * static_cast<std::int64_t>(size_of(stored)) >= kWorthFetching) {
+      step.last = new_slot();
+      code_.load_bytes += numel(shape) * static_cast<std::int64_t>(size_of(stored)) * (current_region() > 1 ? 16 : 1);
+    }
     const Strides strides = byte_strides(shape, size_of(compute));
     for (int i = 0; i < shape.rank(); ++i) step.tile_stride[i] = strides[i];
     Item& item = emit(body_level(), load_block, step, {}, std::move(writes), text + (masked ? " masked" : ""));

@@ -15,11 +15,15 @@ HWY_BEFORE_NAMESPACE();
 namespace tegula::cpu::HWY_NAMESPACE {
 namespace {
 
+template <class D, class V>
+HWY_INLINE hn::Mask<D> is_nan(D, V v) { return hn::Not(hn::Eq(v, v)); }
+
 // Each kind: the element that changes nothing, the combination of two vectors and of two elements.
 template <class T>
 struct Sum {
   static constexpr T start = 0;
   template <class V> static HWY_INLINE V join(V a, V b) { return hn::Add(a, b); }
+  template <class D, class V> static HWY_INLINE T across(D d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
   static HWY_INLINE T join_one(T a, T b) {
     if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
     else return a + b;
@@ -56,6 +60,11 @@ struct Least {
     if constexpr (std::is_floating_point_v<T>) return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b));
     else return hn::Min(a, b);
   }
+  template <class D, class V>
+  static HWY_INLINE T across(D d, V v) {
+    if (std::is_floating_point_v<T> && !hn::AllFalse(d, is_nan(d, v))) return std::numeric_limits<T>::quiet_NaN();
+    return hn::GetLane(hn::MinOfLanes(d, v));
+  }
   static HWY_INLINE T join_one(T a, T b) { return a < b || a != a ? a : b; }
 };
 template <class T>
@@ -65,6 +74,11 @@ struct Greatest {
   static HWY_INLINE V join(V a, V b) {
     if constexpr (std::is_floating_point_v<T>) return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b));
     else return hn::Max(a, b);
+  }
+  template <class D, class V>
+  static HWY_INLINE T across(D d, V v) {
+    if (std::is_floating_point_v<T> && !hn::AllFalse(d, is_nan(d, v))) return std::numeric_limits<T>::quiet_NaN();
+    return hn::GetLane(hn::MaxOfLanes(d, v));
   }
   static HWY_INLINE T join_one(T a, T b) { return a > b || a != a ? a : b; }
 };
@@ -84,8 +98,9 @@ struct Reduce {
   using D = Lanes<T>;
   static constexpr std::int64_t N = static_cast<std::int64_t>(hn::MaxLanes(D()));
 
-  /// Halves a vector until one element is left: a fixed order, whatever the data.
+  /// All elements of a vector joined, in an order that does not depend on the data.
   static HWY_INLINE T across(hn::Vec<D> v) {
+    if constexpr (requires { K::across(D(), v); }) return K::across(D(), v);
     alignas(64) T x[N];
     hn::Store(v, D(), x);
     for (std::int64_t half = N / 2; half > 0; half /= 2) {
