@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the CPU benchmarks and, where they are given, the peers in the same visit; writes bench/results/<machine>.json.
 
-Usage: bench.py [--peers PYTHON SCRIPT] [--machine NAME] [--quick]
+Usage: bench.py [--peers PYTHON SCRIPT | --peer-log FILE] [--machine NAME]
 Peers print lines "name value unit" as our programs do, with a suffix for the way it was run (eager, compile, jax-scan, nchw, nhwc);
 each of our cases is compared with the best of them. Names of cases are the same on both sides.
 """
@@ -79,10 +79,13 @@ def main():
     """Runs everything; the file is written last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", nargs=2, metavar=("PYTHON", "SCRIPT"))
+    parser.add_argument("--peer-log", help="what the peers' script printed in this visit, instead of running it")
     parser.add_argument("--machine", default=None)
     args = parser.parse_args()
     env = dict(os.environ, OMP_NUM_THREADS="2")
     peers = run([*args.peers, "gemm", "copy", "chain", "rowwise", "small", "conv"], env) if args.peers else []
+    if args.peer_log:
+        peers = [match.groups() for match in map(LINE.match, pathlib.Path(args.peer_log).read_text(encoding="utf-8").splitlines()) if match]
     rows = []
     for program in ("memory_bound", "training", "resnet_layers"):
         for line in run([BENCH / f"bench_{program}"], env):
