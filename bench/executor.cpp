@@ -67,7 +67,7 @@ bool want(const std::string& name) {
   return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& w) { return name.find(w) != std::string::npos; });
 }
 
-double copy_rate = 0;  // bytes per second, read and written
+double copy_rate = 1e9;  // bytes per second, read and written
 void report(const std::string& name, Time time, double bytes) {
   std::printf("%-44s %9.3f ms  %6.1f GB/s  %4.2f of copy (median %4.2f)\n", name.c_str(), time.best * 1e3, bytes / time.best / 1e9, bytes / time.best / copy_rate,
               bytes / time.median / copy_rate);
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) wanted.emplace_back(argv[i]);
   constexpr std::int64_t kCount = 32 << 20;  // 128 MiB
   const Floats x(kCount), y(kCount);
-  bandwidth(x, y, kCount);
+  if (std::getenv("TEGULA_BENCH_NO_COPY") == nullptr) bandwidth(x, y, kCount);
   const double bytes = 2.0 * kCount * 4;
 
   for (const std::int64_t tile : {512, 1024, 2048, 4096, 8192}) {
@@ -240,7 +240,7 @@ int main(int argc, char** argv) {
   }
   run("layer norm 131072x64", layer_norm_program(32, 64), {pointer(x.get()), pointer(y.get()), pointer(x.get()), pointer(x.get())}, 131072 / 32, true, 2.0 * 131072 * 64 * 4, threads);
   constexpr std::int64_t kParameters = 784 * 16 + 16 + 160 + 10;
-  for (const std::int64_t tile : {1024, 2048, 4096}) {
+  for (const std::int64_t tile : {256, 512, 1024, 2048, 4096}) {
     const Floats p(kParameters), m(kParameters), v(kParameters), g(kParameters);
     for (std::int64_t i = 0; i < kParameters; ++i) v.get()[i] = 1e-3f;
     run("adam, 12.7k parameters, one thread, tile " + std::to_string(tile), adam_program(tile),

@@ -14,6 +14,17 @@ struct Axis {
   std::int64_t count, memory, tile;  // strides in bytes
 };
 
+/// Whether the whole block is inside its box and memory holds it as the tile would.
+bool lies_in_memory(const BlockStep& step, const Slot* slots) {
+  for (int i = 0; i < step.rank; ++i) {
+    const std::int64_t size = slots[step.size[i]].integer;
+    if (step.high[i] >= 0 && slots[step.high[i]].integer < size) return false;
+    if (step.low[i] >= 0 && slots[step.low[i]].integer > 0) return false;
+    if (slots[step.stride[i]].integer != step.tile_stride[i] && size > 1) return false;
+  }
+  return true;
+}
+
 /// The part of a block that is inside its box.
 struct Region {
   Axis axes[kMaxAxes];
@@ -33,14 +44,6 @@ struct Region {
       memory += low * stride;
       tile_offset += low * step.tile_stride[i];
     }
-  }
-
-  /// Whether memory holds the elements as the tile would.
-  bool matches_tile() const {
-    for (int i = 0; i < rank; ++i) {
-      if (axes[i].count > 1 && axes[i].memory != axes[i].tile) return false;
-    }
-    return true;
   }
 
   /// Leaves out axes of one element and joins neighbours that run through without a jump.
@@ -147,22 +150,24 @@ void protect(const BlockStep& step, Slot* slots, const Region& region) {
   for (std::int32_t i = 0; i < step.protected_count; ++i) {
     std::byte*& tile = slots[step.protected_tile[i]].pointer;
     std::byte* home = slots[step.protected_home[i]].pointer;
-    if (tile == home || last < tile || first >= tile + step.protected_bytes[i]) continue;
+    const std::int64_t bytes = slots[step.protected_bytes[i]].integer;
+    if (tile == home || last < tile || first >= tile + bytes) continue;
     if ((step.spared >> i & 1) != 0 && tile == region.memory) continue;
-    std::memcpy(home, tile, static_cast<std::size_t>(step.protected_bytes[i]));
+    std::memcpy(home, tile, static_cast<std::size_t>(bytes));
     tile = home;
   }
 }
 
 /// Notes where the next load of this step will probably read: as far from this one as this one is from the last.
-void guess_next(const BlockStep& step, Frame& frame, const Region& region) {
+void guess_next(const BlockStep& step, Frame& frame) {
   constexpr std::int64_t kFarthest = 1 << 20;
-  if (step.last < 0 || !region.full) return;
+  if (step.last < 0) return;
+  std::byte* base = frame.slots[step.base].pointer;
   Slot& last = frame.slots[step.last];
-  const std::int64_t distance = region.memory - last.pointer;
-  last.pointer = region.memory;
+  const std::int64_t distance = base - last.pointer;
+  last.pointer = base;
   if (distance == 0 || distance > kFarthest || distance < -kFarthest || frame.ahead_count == Frame::kMostAhead) return;
-  const std::byte* next = region.memory + distance;
+  const std::byte* next = base + distance;
   frame.ahead[frame.ahead_count++] = {next, next + elements(step, frame.slots) * step.rows->memory_bytes};
 }
 
@@ -171,12 +176,12 @@ void guess_next(const BlockStep& step, Frame& frame, const Region& region) {
 const Step* load_block(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const BlockStep*>(at);
   Slot* slots = frame.slots;
-  Region region(step, slots);
-  if (frame.launch->prefetch && (step.rows->converts || region.matches_tile())) guess_next(step, frame, region);
-  if (region.full && step.in_place && region.matches_tile()) {
-    slots[step.tile].pointer = region.memory;
+  if (frame.launch->prefetch) guess_next(step, frame);
+  if (step.in_place && lies_in_memory(step, slots)) {
+    slots[step.tile].pointer = slots[step.base].pointer;
     return following(step);
   }
+  Region region(step, slots);
   std::byte* tile = slots[step.home].pointer;
   slots[step.tile].pointer = tile;
   if (!region.full && step.fill >= 0) step.fill_rows->repeat(tile, &slots[step.fill], elements(step, slots));
@@ -187,22 +192,20 @@ const Step* load_block(const Step* at, Frame& frame) {
 const Step* store_block(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const BlockStep*>(at);
   Slot* slots = frame.slots;
+  if (step.in_place && slots[step.tile].pointer == slots[step.base].pointer && lies_in_memory(step, slots)) return following(step);
   Region region(step, slots);
-  std::byte* tile = slots[step.tile].pointer;
-  if (region.empty || (step.in_place && tile == region.memory && region.full && region.matches_tile())) return following(step);
+  if (region.empty) return following(step);
   protect(step, slots, region);
-  tile = slots[step.tile].pointer;
-  move(region, tile + region.tile_offset, *step.rows, frame.launch->streaming);
+  move(region, slots[step.tile].pointer + region.tile_offset, *step.rows, frame.launch->streaming);
   return following(step);
 }
 
 const Step* aim_store(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const BlockStep*>(at);
   Slot* slots = frame.slots;
-  Region region(step, slots);
-  const bool direct = step.in_place && !frame.launch->streaming && region.full && region.matches_tile();
-  if (direct) protect(step, slots, region);
-  slots[step.tile].pointer = direct ? region.memory : slots[step.home].pointer;
+  const bool direct = step.in_place && !frame.launch->streaming && lies_in_memory(step, slots);
+  if (direct && step.protected_count > 0) protect(step, slots, Region(step, slots));
+  slots[step.tile].pointer = slots[direct ? step.base : step.home].pointer;
   return following(step);
 }
 

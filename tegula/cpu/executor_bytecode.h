@@ -110,7 +110,7 @@ struct BlockStep : Step {
   // Store: tiles that lie in the user's memory and are read later. They move home before that memory is overwritten.
   std::int32_t protected_count = 0;
   std::int32_t protected_tile[kMaxProtected] = {}, protected_home[kMaxProtected] = {};
-  std::int32_t protected_bytes[kMaxProtected] = {};
+  std::int32_t protected_bytes[kMaxProtected] = {};     // slots
   std::uint32_t spared = 0;                    // bit i: protected tile i may be overwritten where it is exactly what is stored to
 };
 

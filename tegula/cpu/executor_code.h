@@ -30,6 +30,7 @@ struct Tile {
   int home = 0;
   bool pinned = false;  // written once per argument set: the scratch is not shared
   int region = 0;       // where it is written
+  int live_bytes = -1;  // slot of how many bytes are in use; -1: all
   std::int64_t bytes() const { return numel(shape) * static_cast<std::int64_t>(size_of(dtype)); }
 };
 
@@ -72,8 +73,9 @@ struct Item {
   int label = -1;                  // the label this is
   int target = -1;                 // the label a LoopStep or JumpStep goes to
   bool loop_begin = false, loop_end = false;
-  enum class Kind { Other, Map, Load, Store, Gather, Scatter } kind = Kind::Other;  // memory of the user: Load and the rest
+  enum class Kind { Other, Map, Across, Load, Store, Gather, Scatter } kind = Kind::Other;  // Load and the rest: of the user's memory
   int root = -1;                   // of the pointer
+  int limit = -1;                  // Store: slot of how many rows are stored, where the instance knows it from the beginning
   std::string text;
 
   template <class S>

@@ -24,6 +24,7 @@ Code Compiler::run() {
   open_region();  // 0: the argument set
   open_region();  // 1: the instance
   compile(program_.body);
+  if (options_.in_place) limit_rows();
   Level instance = close_region(), prologue = close_region();
   const auto join = [](Level& level) {
     level.header.insert(level.header.end(), std::make_move_iterator(level.body.begin()), std::make_move_iterator(level.body.end()));

@@ -111,6 +111,9 @@ class Compiler {
   BlockStep block(const Form& pointer, const Form& box, const Shape& shape);
   GatherStep gather(const Form& pointer, const Form& box, const Shape& shape, const std::optional<Source>& mask, std::vector<int>& reads);
 
+  // executor_limits.cpp.
+  void limit_rows();
+
   // executor_control.cpp.
   void compile_for(Id id);
   void compile_if(Id id);

@@ -23,7 +23,7 @@ class Layout {
       aim_stores();
       find_lives();
     }
-    protect_tiles();
+    protect_tiles(code);
     allocate(code);
   }
 
@@ -94,8 +94,13 @@ class Layout {
     return true;
   }
 
+  static std::int32_t constant(Code& code, std::int64_t value) {
+    code.slots.push_back({.integer = value});
+    return static_cast<std::int32_t>(code.slots.size()) - 1;
+  }
+
   /// Tells each store which tiles that may lie in the user's memory are still read behind it. Where a store is not a block, they must not lie there.
-  void protect_tiles() {
+  void protect_tiles(Code& code) {
     std::vector<std::pair<int, int>> placed;  // tile, position of the step that may place it
     for (int p = 0; p < size(); ++p) {
       const bool load = item(p).kind == Item::Kind::Load && item(p).as<BlockStep>().in_place;
@@ -119,7 +124,7 @@ class Layout {
         }
         const auto i = step.protected_count++;
         step.protected_tile[i] = tile(t).slot, step.protected_home[i] = tile(t).home;
-        step.protected_bytes[i] = static_cast<std::int32_t>(tile(t).bytes());
+        step.protected_bytes[i] = tile(t).live_bytes >= 0 ? tile(t).live_bytes : constant(code, tile(t).bytes());
         // The aimed word reads element i before it writes element i.
         if (aim && life(t).last == p + 1 && reads_in_step(item(p + 1), t)) step.spared |= 1u << i;
       }

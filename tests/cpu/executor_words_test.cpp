@@ -29,6 +29,7 @@ bool takes(Word word, DType dtype) {
 /// Units in the last place: what is not one correctly rounded operation.
 double tolerance(Word word) {
   if (word == Word::Rsqrt) return 2;
+  if (word == Word::Div) return 1;  // by one number for a row: through its reciprocal
   return word >= Word::Exp && word <= Word::Digamma ? 4 : word == Word::Pow || word == Word::Atan2 ? 4 : 0;
 }
 
