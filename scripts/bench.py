@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the CPU benchmarks and, where they are given, the peers in the same visit; writes bench/results/<machine>.json.
 
-Usage: bench.py [--peers PYTHON SCRIPT | --peer-log FILE] [--machine NAME]
+Usage: bench.py [--peers PYTHON SCRIPT | --peer-log FILE] [--log FILE] [--machine NAME]
 Peers print lines "name value unit" as our programs do, with a suffix for the way it was run (eager, compile, jax-scan, nchw, nhwc);
 each of our cases is compared with the best of them. Names of cases are the same on both sides.
 """
@@ -25,10 +25,14 @@ LABELS = {  # prefix of a case -> what a reader sees
 }
 
 
+def lines_of(text):
+    """(name, value, unit, share, floor) of each case a program printed."""
+    return [match.groups() for match in map(LINE.match, text.splitlines()) if match]
+
+
 def run(command, env=None):
-    """The (name, value, unit, share, floor) lines a program prints."""
-    out = subprocess.run(command, capture_output=True, text=True, env=env, check=True).stdout
-    return [match.groups() for match in map(LINE.match, out.splitlines()) if match]
+    """The cases a program prints when it is run."""
+    return lines_of(subprocess.run(command, capture_output=True, text=True, env=env, check=True).stdout)
 
 
 def label(name):
@@ -80,18 +84,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", nargs=2, metavar=("PYTHON", "SCRIPT"))
     parser.add_argument("--peer-log", help="what the peers' script printed in this visit, instead of running it")
+    parser.add_argument("--log", help="what our programs printed in this visit, instead of running them")
     parser.add_argument("--machine", default=None)
     args = parser.parse_args()
     env = dict(os.environ, OMP_NUM_THREADS="2")
     peers = run([*args.peers, "gemm", "copy", "chain", "rowwise", "small", "conv"], env) if args.peers else []
     if args.peer_log:
-        peers = [match.groups() for match in map(LINE.match, pathlib.Path(args.peer_log).read_text(encoding="utf-8").splitlines()) if match]
-    rows = []
-    for program in ("memory_bound", "training", "resnet_layers"):
-        for line in run([BENCH / f"bench_{program}"], env):
-            if line[0].startswith("sgemm") and any(r["name"].startswith("sgemm") for r in rows):
-                continue
-            rows.append(row(*line, peers))
+        peers = lines_of(pathlib.Path(args.peer_log).read_text(encoding="utf-8"))
+    if args.log:
+        ours = lines_of(pathlib.Path(args.log).read_text(encoding="utf-8"))
+    else:
+        ours = [line for program in ("training", "memory_bound", "resnet_layers") for line in run([BENCH / f"bench_{program}"], env)]
+    rows = [row(*line, peers) for i, line in enumerate(ours) if line[0] not in {earlier[0] for earlier in ours[:i]}]
     cpu = version(["lscpu"], r"Model name:\s+(.*)") or "unknown"
     family = version(["lscpu"], r"CPU family:\s+(\d+)")
     result = {
