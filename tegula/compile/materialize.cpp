@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tegula/compile/passes.h"
 #include "tegula/graph/structural.h"
 
@@ -38,8 +40,8 @@ class Materializer {
       renumbered_[static_cast<std::size_t>(i)] = out_.size();
       out_.items.push_back(std::move(item));
     }
-    for (int& output : out_.outputs) output = own_value(renumbered_[static_cast<std::size_t>(output)], {});
-    std::vector<int> taken = out_.outputs;
+    std::vector<int> taken;
+    for (int& o : out_.outputs) taken.push_back(o = output(renumbered_[static_cast<std::size_t>(o)], taken));
     for (auto& update : out_.updates) {
       update.item = own_value(renumbered_[static_cast<std::size_t>(update.item)], taken);
       taken.push_back(update.item);
@@ -81,12 +83,23 @@ class Materializer {
     }
   }
 
-  // An output must be a computed row-major value that no other output or update claims.
-  int own_value(int item, const std::vector<int>& taken) {
+  bool is_computed(int item) const {
     const Role role = out_[item].role();
-    bool ok = (role == Role::Elementwise || role == Role::Reduce || role == Role::Library || role == Role::Kernel) && out_[item].order.empty();
-    for (int other : taken) ok = ok && other != item;
+    return role == Role::Elementwise || role == Role::Reduce || role == Role::Library || role == Role::Kernel;
+  }
+
+  // An output or update must be a computed row-major value that no other one claims.
+  int own_value(int item, const std::vector<int>& taken) {
+    const bool ok = is_computed(item) && out_[item].order.empty() && std::find(taken.begin(), taken.end(), item) == taken.end();
     return ok ? item : copy(item);
+  }
+
+  // A view that puts all of a computed value into row-major order (channels-last results permuted so) needs no copy: the value is the output.
+  int output(int item, const std::vector<int>& taken) {
+    const Access access = access_of(out_, item);
+    const bool whole = access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out_[access.base].shape);
+    if (out_[item].role() != Role::View || !whole || !is_computed(access.base)) return own_value(item, taken);
+    return std::find(taken.begin(), taken.end(), access.base) == taken.end() ? access.base : copy(item);
   }
 
   const Graph& from_;

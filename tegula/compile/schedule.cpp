@@ -29,6 +29,7 @@ void absorb(Step& into, Step& from) {
 
 // A step alone below this time is not worth waking a second thread for: a fork and join costs about 2 us, and 10-20 beside a busy process.
 constexpr double kWorthThreads = 40e-6;      // seconds
+constexpr double kWorthAwake = 10e-6;        // where other steps of the plan have woken the threads anyway, and they still wait actively
 constexpr double kBytesPerSecond = 25e9;     // one core, roughly; these only pick the thread count
 constexpr double kTileOperations = 15e9;     // elementwise operations a second
 constexpr double kCallOperations = 80e9;     // floating-point operations of a library call a second
@@ -60,10 +61,10 @@ void merge_launches(Plan& plan) {
 }
 
 void assign_threads(Plan& plan, runtime::Device& device) {
+  const auto seconds = [](const Step& step) { return std::max(step.bytes / kBytesPerSecond, step.operations / (step.call ? kCallOperations : kTileOperations)); };
+  const bool awake = std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return seconds(step) > kWorthThreads; });
   for (Step& step : plan.steps) {
-    const double rate = step.call ? kCallOperations : kTileOperations;
-    const double seconds = std::max(step.bytes / kBytesPerSecond, step.operations / rate);
-    step.threads = seconds > kWorthThreads ? device.max_threads() : 1;
+    step.threads = seconds(step) > (awake ? kWorthAwake : kWorthThreads) ? device.max_threads() : 1;
     double written = 0;
     for (int item : step.writes) written += static_cast<double>(bytes_of(plan.graph[item]));
     step.streaming = !step.call && written >= kStreamingBytes;

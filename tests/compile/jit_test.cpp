@@ -9,10 +9,13 @@
 #include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/convolution.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/index.h"
 #include "tegula/ops/math.h"
+#include "tegula/ops/random.h"
 #include "tegula/ops/reduce.h"
+#include "tegula/ops/shape.h"
 
 namespace tegula {
 namespace {
@@ -164,6 +167,37 @@ TEST(Jit, ArgumentsMayBeViewsAndPending) {
   Tensor x = tensor({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}, {2, 3});
   eval(x);
   EXPECT_EQ(f(graph::permute(x, {1, 0})).to_host(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST(Jit, AViewInMemoryOrderIsAnOutputWithoutACopy) {
+  Tensor x = tensor({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}, {2, 3});
+  auto flat = jit([](Tensor x) { return reshape(x + 1.0, {6}); });
+  EXPECT_EQ(flat(x).to_host(), (std::vector<float>{2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(flat.print_plan().find("copy"), std::string::npos) << flat.print_plan();
+  // Claimed twice, in another order, or in part, a value is copied.
+  auto several = jit([](Tensor x) {
+    Tensor y = x + 1.0;
+    return std::vector<Tensor>{y, reshape(y, {6}), y, permute(y, {1, 0}), slice(y, 0, Slice{1, 2})};
+  });
+  const std::vector<Tensor> all = several(x);
+  EXPECT_EQ(all[0].to_host(), (std::vector<float>{2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(all[1].to_host(), all[0].to_host());
+  EXPECT_EQ(all[2].to_host(), all[0].to_host());
+  EXPECT_EQ(all[3].to_host(), (std::vector<float>{2, 5, 3, 6, 4, 7}));
+  EXPECT_EQ(all[4].to_host(), (std::vector<float>{5, 6, 7}));
+}
+
+TEST(Jit, AChannelsLastConvolutionCopiesNothing) {
+  Tensor x = normal({2, 9, 9, 16}), w = normal({32, 16, 3, 3});  // (N, H, W, C)
+  const auto last = [](Tensor x, Tensor w) { return permute(conv2d(permute(x, {0, 3, 1, 2}), w, {.padding = 1}), {0, 2, 3, 1}); };
+  auto jitted = jit(last);
+  const std::vector<float> got = jitted(x, w).to_host();
+  EXPECT_EQ(jitted.print_plan().find("copy"), std::string::npos) << jitted.print_plan();
+  Tensor y = conv2d(permute(x, {0, 3, 1, 2}), w, {.padding = 1});
+  eval(y);
+  const std::vector<float> want = permute(y, {0, 2, 3, 1}).to_host();
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-3f) << i;
 }
 
 TEST(Evaluate, EqualStructuresShareAnExecutable) {
