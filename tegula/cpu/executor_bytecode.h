@@ -80,6 +80,18 @@ struct LoopStep : Step {
   std::int64_t distance = 0;  // begin: to what follows the loop; end: back to the body
 };
 
+/// Steps run strip by strip over tiles of `total` elements. `count`: slot of the length of this strip, `index`: of its number.
+struct StripStep : Step {
+  static constexpr int kMostTiles = 12;
+  std::int32_t count = 0, index = 0;
+  std::int64_t length = 0, total = 0;
+  std::int64_t distance = 0;              // end: back to the first step
+  std::int32_t tile[kMostTiles] = {};     // slots of the tiles that move on
+  std::int32_t bytes[kMostTiles] = {};    // by how much
+  std::int32_t tiles = 0;
+  std::int32_t unused = 0;
+};
+
 /// Goes `distance` bytes when slot `condition` is 0 (or always, when condition is -1).
 struct JumpStep : Step {
   std::int64_t distance = 0;
@@ -144,13 +156,24 @@ struct IndexStep : Step {
   std::int64_t scale = 0;
 };
 
+/// Booleans of rows x columns: true where the value of the row is `base` plus the column.
+struct MarkStep : Step {
+  std::int32_t base = 0;                       // slot
+  std::int32_t in = 0, out = 0;                // slots of addresses: i64, boolean
+  std::int32_t unused = 0;
+  std::int64_t rows = 0, columns = 0, in_row = 0;  // in_row: bytes
+};
+
 /// Along the middle axis of a dense (outer, length, inner) tile.
 struct AcrossStep : Step {
   std::int32_t in = 0, out = 0;
   std::int32_t outer = 0;      // slot
   std::int32_t scratch = -1;   // slot of an address: two lines of 16 bytes per element
   std::int64_t length = 0, inner = 0;
-  std::int32_t kind = 0, descending = 0;
+  std::int32_t descending = 0;
+  std::int32_t count = -1;     // Reduce in strips: slot of the length of this strip,
+  std::int32_t strip = -1;     // and of its number; after the first the result is joined to what is there
+  std::int32_t unused = 0;
 };
 
 struct DotStep : Step {

@@ -74,6 +74,8 @@ struct Item {
   int target = -1;                 // the label a LoopStep or JumpStep goes to
   bool loop_begin = false, loop_end = false;
   enum class Kind { Other, Map, Across, Load, Store, Gather, Scatter } kind = Kind::Other;  // Load and the rest: of the user's memory
+  bool continues = false;          // Across: a reduction that can be done in pieces
+  bool strip = false;              // control: a StripStep
   int root = -1;                   // of the pointer
   int limit = -1;                  // Store: slot of how many rows are stored, where the instance knows it from the beginning
   std::string text;
@@ -99,16 +101,21 @@ struct Code {
   std::int64_t load_bytes = 0;                   // what an instance reads in blocks (loops: a guess)
   int lines_per_step = 0;                        // cache lines to fetch ahead with each step
   bool in_order = false;                         // AtomicAdd: one thread, instance after instance
+  int labels = 0;
   std::string text;
 };
 
 struct CompileOptions {
   bool contract = true;  // a * b + c rounded once, as GPU compilers do
   bool in_place = true;  // tiles may lie in the user's memory
+  std::int64_t strip = 2048;  // elements of a long tile that are worked on at a time
 };
 
 /// Throws Error for what is not supported.
 Code compile_code(const tile::Program& program, const CompileOptions& options);
+
+/// Puts loops over strips around words that follow each other on long tiles.
+void form_strips(Code& code, std::vector<Tile>& tiles, std::vector<Item>& items, std::int64_t length);
 
 /// The last stage: orders, scratch memory and distances. `tiles`, `prologue` and `instance` come from the compiler; fills the rest of code.
 void lay_out(Code& code, std::vector<Tile>& tiles, std::vector<Item> prologue, std::vector<Item> instance, const CompileOptions& options);

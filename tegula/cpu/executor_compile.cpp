@@ -35,6 +35,7 @@ Code Compiler::run() {
     return std::move(level.header);
   };
   code_.slots = std::move(state_.slots);
+  code_.labels = state_.labels;
   for (const auto& [slot, holder] : state_.addresses) code_.own_addresses.push_back({holder, slot});
   lay_out(code_, state_.tiles, join(prologue), join(instance), options_);
   return std::move(code_);

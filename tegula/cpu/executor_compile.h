@@ -97,6 +97,7 @@ class Compiler {
   void copy(const Source& from, const Shape& shape, DType dtype, int tile);
   View map(int word, DType from, DType to, const Shape& shape, std::vector<Source> sources, const std::vector<DType>& dtypes, std::int64_t attribute,
            const std::string& text);
+  std::optional<Form> marks(const Instruction& self);
   Form elementwise(Id id);
   Form uniform_word(const Instruction& self);
   Form across(const Instruction& self);

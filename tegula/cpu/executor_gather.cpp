@@ -1,6 +1,7 @@
 // Loads and stores through tiles of offsets, tiles made of indices and boxes, and Assert.
 
 #include <algorithm>
+#include <cstring>
 
 #include "tegula/cpu/executor_steps.h"
 #include "tegula/cpu/vector.h"
@@ -142,6 +143,20 @@ const Step* write_box(const Step* at, Frame& frame) {
     out += count;
   };
   walk(walk, 0, true);
+  return following(step);
+}
+
+const Step* mark_equal(const Step* at, Frame& frame) {
+  const auto& step = *static_cast<const MarkStep*>(at);
+  const std::int64_t base = frame.slots[step.base].integer;
+  const std::byte* in = frame.slots[step.in].pointer;
+  std::byte* out = frame.slots[step.out].pointer;
+  std::memset(out, 0, static_cast<std::size_t>(step.rows * step.columns));
+  for (std::int64_t row = 0; row < step.rows; ++row, in += step.in_row, out += step.columns) {
+    // Unsigned, so that what lies before the first column is beyond the last one.
+    const auto column = static_cast<std::uint64_t>(*reinterpret_cast<const std::int64_t*>(in)) - static_cast<std::uint64_t>(base);
+    if (column < static_cast<std::uint64_t>(step.columns)) out[column] = std::byte{1};
+  }
   return following(step);
 }
 

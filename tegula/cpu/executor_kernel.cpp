@@ -49,7 +49,7 @@ std::atomic<std::uint64_t> next_kernel{1};
 class TileKernel final : public runtime::Kernel {
  public:
   TileKernel(const tile::Program& program, const ExecutorOptions& options)
-      : parameters_(program.parameters), code_(compile_code(program, {options.contract, options.in_place})), number_(next_kernel++) {
+      : parameters_(program.parameters), code_(compile_code(program, {options.contract, options.in_place, options.strip})), number_(next_kernel++) {
     slot_bytes_ = (code_.slots.size() * sizeof(Slot) + 63) / 64 * 64 + 64;
   }
 

@@ -19,10 +19,9 @@ class Layout {
 
   void run(Code& code, const CompileOptions& options) {
     find_lives();
-    if (options.in_place) {
-      aim_stores();
-      find_lives();
-    }
+    if (options.in_place) aim_stores();
+    form_strips(code, tiles_, items_, options.strip);
+    find_lives();
     protect_tiles(code);
     allocate(code);
   }
@@ -34,7 +33,8 @@ class Layout {
   Item& item(int position) { return items_[static_cast<std::size_t>(position)]; }
   bool reads(const Item& item, int tile) const { return std::find(item.reads.begin(), item.reads.end(), tile) != item.reads.end(); }
 
-  /// From the first write to the last read; a tile that is there before a loop and read in it is needed until the loop ends.
+  /// From the first write to the last read; a tile that is there before a loop and read in it is needed until the loop ends, and one that is read
+  /// behind a loop has its place from the loop's beginning.
   void find_lives() {
     lives_.assign(tiles_.size(), {});
     writers_.assign(tiles_.size(), 0);
@@ -53,6 +53,7 @@ class Layout {
     for (const auto& [begin, end] : loops) {  // inner loops come first
       for (Life& l : lives_) {
         if (l.first >= 0 && l.first < begin && l.last > begin) l.last = std::max(l.last, end);
+        if (l.first > begin && l.first < end && l.last > end) l.first = begin;  // it grows strip by strip
       }
     }
   }
@@ -224,7 +225,8 @@ std::vector<std::int64_t> assemble(std::vector<Item>& items) {
   for (Item& item : items) {
     if (item.target >= 0) {
       const std::int64_t distance = labels.at(item.target) - at;
-      if (item.loop_begin || item.loop_end) item.as<LoopStep>().distance = distance;
+      if (item.strip) item.as<StripStep>().distance = distance;
+      else if (item.loop_begin || item.loop_end) item.as<LoopStep>().distance = distance;
       else item.as<JumpStep>().distance = distance;
     }
     if (!item.bytes.empty()) std::memcpy(reinterpret_cast<std::byte*>(code.data()) + at, item.bytes.data(), item.bytes.size());
@@ -249,9 +251,13 @@ void lay_out(Code& code, std::vector<Tile>& tiles, std::vector<Item> prologue, s
   const auto middle = std::find_if(all.begin(), all.end(), [](const Item& item) { return item.text == "instance:"; });
   std::vector<Item> first(std::make_move_iterator(all.begin()), std::make_move_iterator(middle));
   std::vector<Item> second(std::make_move_iterator(middle), std::make_move_iterator(all.end()));
-  const auto steps = std::count_if(second.begin(), second.end(), [](const Item& item) { return !item.writes.empty(); });
+  std::int64_t steps = 0, times = 1;
+  for (const Item& item : second) {
+    if (item.strip) times = item.loop_begin ? (item.as<StripStep>().total + options.strip - 1) / options.strip : 1;
+    steps += item.writes.empty() ? 0 : times;
+  }
   constexpr std::int64_t kLine = 64;
-  code.lines_per_step = static_cast<int>(code.load_bytes / kLine / std::max<std::ptrdiff_t>(steps, 1)) + 4;
+  code.lines_per_step = static_cast<int>(code.load_bytes / kLine / std::max<std::int64_t>(steps, 1)) + 4;
   code.prologue = assemble(first);
   code.instance = assemble(second);
 }

@@ -18,6 +18,8 @@ const Step* extend_boolean(const Step*, Frame&);       // the low byte of a
 // LoopStep, JumpStep.
 const Step* loop_begin(const Step*, Frame&);
 const Step* loop_end(const Step*, Frame&);
+const Step* strip_begin(const Step*, Frame&);
+const Step* strip_end(const Step*, Frame&);
 const Step* jump(const Step*, Frame&);
 const Step* jump_unless(const Step*, Frame&);
 const Step* finish(const Step*, Frame&);               // the end of the code
@@ -32,9 +34,10 @@ const Step* load_gather(const Step*, Frame&);
 const Step* store_scatter(const Step*, Frame&);
 const Step* add_scatter(const Step*, Frame&);
 
-// IndexStep, AssertStep.
+// IndexStep, MarkStep, AssertStep.
 const Step* write_indices(const Step*, Frame&);
 const Step* write_box(const Step*, Frame&);
+const Step* mark_equal(const Step*, Frame&);
 const Step* check(const Step*, Frame&);
 
 }  // namespace tegula::cpu

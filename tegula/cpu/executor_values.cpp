@@ -239,6 +239,26 @@ Form Compiler::uniform_word(const Instruction& self) {
   return uniform(result);
 }
 
+/// One value per row compared with the number of the column: one element of the row is true at most, and no indices are needed.
+std::optional<Form> Compiler::marks(const Instruction& self) {
+  const Shape& shape = self.type.shape;
+  if (self.word != Word::Eq || shape.rank() != 2 || type(self.operands[0]).dtype != DType::i64 || type(self.operands[0]).pointer) return std::nullopt;
+  Id value = self.operands[0], index = self.operands[1];
+  if (form(index).kind != Kind::Affine) std::swap(value, index);
+  const Form &v = form(value), &i = form(index);
+  if (i.kind != Kind::Affine || i.offset.tile >= 0 || !is_zero(i.stride[0]) || !i.stride[1].known || i.stride[1].value != 1) return std::nullopt;
+  if (v.kind != Kind::Dense || v.view.strides.rank() != 2 || v.view.strides[1] != 0) return std::nullopt;
+  const Source in = source(value);
+  const int out = new_tile(DType::boolean, shape);
+  state_.tiles.back().region = current_region();
+  MarkStep step;
+  step.base = slot_of(i.base), step.in = in.slot, step.out = state_.tiles.back().slot;
+  step.rows = shape[0], step.columns = shape[1];
+  step.in_row = in.strides[0] * static_cast<std::int64_t>(in.bytes);
+  emit(body_level(), mark_equal, step, {in.tile}, {out}, tile_name(out) + " = mark " + tile_name(in.tile) + " " + to_string(shape));
+  return dense({out, view_strides(shape)});
+}
+
 Form Compiler::elementwise(Id id) {
   const Instruction& self = program_[id];
   if (self.type.pointer) return move_pointer(self);
@@ -258,6 +278,9 @@ Form Compiler::elementwise(Id id) {
   if (auto form = affine_word(self)) return *form;
   if (auto form = compare_box(self)) return *form;
   if (auto form = boolean_box(self)) return *form;
+  if (fused_[static_cast<std::size_t>(id)] < 0) {
+    if (auto form = marks(self)) return *form;
+  }
 
   int word = static_cast<int>(self.word);
   std::vector<Id> operands = self.operands;
@@ -324,10 +347,11 @@ Form Compiler::across(const Instruction& self) {
                   : self.word == Word::Sort      ? find_sort(dtype)
                                                  : find_argsort(dtype);
   if (run == nullptr) refuse(self);
-  emit(body_level(), run, step, {in.tile}, std::move(writes),
+  Item& item = emit(body_level(), run, step, {in.tile}, std::move(writes),
        tile_name(out) + " = " + std::string(tile::name(self.word)) + " " + tile_name(in.tile) + " " + std::to_string(outer) + "x" +
-           std::to_string(step.length) + "x" + std::to_string(step.inner))
-      .kind = Item::Kind::Across;
+           std::to_string(step.length) + "x" + std::to_string(step.inner));
+  item.kind = Item::Kind::Across;
+  item.continues = self.word == Word::Reduce;
   return dense({out, view_strides(self.type.shape)});
 }
 

@@ -165,6 +165,11 @@ struct Reduce {
     const T* x = reinterpret_cast<const T*>(frame.slots[step.in].pointer);
     T* out = reinterpret_cast<T*>(frame.slots[step.out].pointer);
     const std::int64_t outer = frame.slots[step.outer].integer, length = step.length, inner = step.inner;
+    if (step.strip >= 0) {
+      const T part = row(x, frame.slots[step.count].integer);
+      out[0] = frame.slots[step.strip].integer == 0 ? part : K::join_one(out[0], part);
+      return following(step);
+    }
     if (inner == 1) {
       for (std::int64_t o = 0; o < outer; ++o) out[o] = row(x + o * length, length);
       return following(step);
