@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <string>
@@ -63,6 +64,10 @@ class HostBuffer final : public Buffer {
 };
 
 }  // namespace
+
+void Buffer::read(std::size_t offset, void* to, std::size_t bytes) const {
+  if (bytes > 0) std::memcpy(to, static_cast<const std::byte*>(data_) + offset, bytes);
+}
 
 Ref<Buffer> allocate_host(std::size_t bytes) {
   if (bytes > (std::size_t{1} << 46)) {

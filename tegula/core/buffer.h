@@ -11,12 +11,15 @@ namespace tegula {
 inline constexpr std::size_t kBufferAlignment = 64;
 
 /// A block of memory on one device, 64-byte aligned. Returned to its owner's pool when the last Ref goes.
-/// `device` is an opaque number to core: 0 is the host, others are given out by the runtime.
+/// `device` is an opaque number to core: 0 is the host, others are given out by the runtime. Only memory of the host may be touched
+/// through data().
 class Buffer : public Shared {
  public:
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   int device() const { return device_; }
+  /// Copies bytes from `offset` on to host memory; waits until they have been computed.
+  virtual void read(std::size_t offset, void* to, std::size_t bytes) const;
 
  protected:
   Buffer(void* data, std::size_t bytes, int device) : data_(data), bytes_(bytes), device_(device) {}

@@ -25,11 +25,14 @@ class CpuDevice final : public runtime::Device {
   Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host(bytes); }
   void copy_in(void* device, const void* host, std::size_t bytes) override { copy(device, host, bytes); }
   void copy_out(void* host, const void* device, std::size_t bytes) override { copy(host, device, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
   void synchronize() override {}
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_program(program); }
   /// Measured by bench/executor: a handful of tiles of this size share the first-level cache.
-  runtime::TilePreference tiles() const override { return {.elements = 2048, .longest_row = 32768, .power_of_two = false}; }
+  runtime::TilePreference tiles() const override { return {.elements = 2048, .longest_row = 32768}; }
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return make_matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }
@@ -39,10 +42,6 @@ class CpuDevice final : public runtime::Device {
   int max_threads() const override { return threads_; }
 
  private:
-  static void copy(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-  }
-
   int threads_;
 };
 

@@ -2,6 +2,7 @@
 // What a machine is: memory, tile programs, and a handful of library calls. cpu/ and cuda/ implement it and know no op.
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,16 +34,32 @@ struct Failure {
 struct LaunchOptions {
   int threads = 1;              // CPU: how many threads share the program instances
   bool streaming = false;       // CPU: stores bypass the caches (outputs larger than the last-level cache)
-  Failure* failure = nullptr;   // where a failed Assert is reported; needed when the program has one
+  Failure* failure = nullptr;   // where a failed Assert is reported; needed when the program has one. On an asynchronous device it lies
+                                // in shared memory (Device::allocate_shared) and is meaningful after synchronize()
 };
 
-/// A compiled tile program. Immutable; launches may run at the same time.
+/// A tile program made ready for a device. Immutable to its users; launches may come from several threads.
 class Kernel {
  public:
   virtual ~Kernel() = default;
+  /// CPU: has run when it returns. Asynchronous devices: is queued behind what was queued before; `sets` and the arguments are copied.
   virtual void launch(std::span<const ArgumentSet> sets, const LaunchOptions& options) const = 0;
   /// What was compiled, for people: bytecode on the CPU, CUDA C++ on the GPU.
   virtual std::string listing() const = 0;
+};
+
+/// A launch that is known before it happens.
+struct PlannedLaunch {
+  const Kernel* kernel = nullptr;
+  std::span<const ArgumentSet> sets;
+};
+
+/// Work that was recorded once and is repeated as a whole, at the same addresses (a CUDA graph).
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// Queued like a launch.
+  virtual void replay() = 0;
 };
 
 enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
@@ -104,7 +121,8 @@ class Call {
 struct TilePreference {
   std::int64_t elements = 2048;      // of a tile of 4-byte values
   std::int64_t longest_row = 8192;   // rows up to this long are kept as one tile while they are reduced
-  bool power_of_two = false;
+  std::int64_t instances = 16;       // from so many instances on a reduction needs no splitting. A fixed number: results must not depend on
+                                     // how much of the machine is free
 };
 
 class Device {
@@ -113,12 +131,27 @@ class Device {
   virtual std::string name() const = 0;  // "cpu", "cuda:0"
   virtual int number() const = 0;        // Buffer::device()
   virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
+  /// Host memory may be reused when copy_in returns; copy_out waits until the bytes are there.
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
+  /// Within the device, in order with launches.
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  /// Waits for everything that was queued. Throws Error when something of it failed.
   virtual void synchronize() = 0;
 
-  /// Compiled once and remembered by the caller. Throws Error when the program uses what the device cannot do.
+  /// True where launches, calls and copies are queued and run in order later. Numbers that change from run to run then come from memory
+  /// (pointers to rank-0 values) instead of arguments, so that work can be recorded.
+  virtual bool asynchronous() const { return false; }
+  /// Memory that host and device both read and write at the same address; 64-byte aligned.
+  virtual Ref<Buffer> allocate_shared(std::size_t bytes) { return allocate(bytes); }
+  /// Records what `work` queues instead of running it. Null where that is not possible: then nothing was queued.
+  virtual std::unique_ptr<Recording> record(const std::function<void()>& /*work*/) { return nullptr; }
+
+  /// Remembered by the caller. Throws Error when the program uses what the device cannot do. A device may put off the work until prepare()
+  /// or the first launch.
   virtual std::unique_ptr<Kernel> compile(const tile::Program& program) = 0;
+  /// Finishes the compilation of the kernels of these launches together, for the arguments they will have.
+  virtual void prepare(std::span<const PlannedLaunch> /*launches*/) {}
   virtual TilePreference tiles() const = 0;
 
   virtual std::unique_ptr<Call> matmul(const Matmul& description) = 0;

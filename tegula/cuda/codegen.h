@@ -1,0 +1,53 @@
+#pragma once
+// Tile programs as CUDA C++.
+//
+// A program instance is run by one thread block, or by a cluster of blocks when its rows are very long. Every tile of a program is
+// spread over the threads' registers by one layout per shape (see layout.h); loads and stores are as wide as what is known about the
+// arguments allows; reductions go through warp shuffles, then shared memory, then the cluster's distributed shared memory.
+//
+// How a kernel gets its arguments (the launcher in kernel.cpp relies on this):
+//   one argument set:  extern "C" __global__ void NAME(const Arguments a, long long g0, long long g1, long long g2, Failure* failure)
+//   many sets:         extern "C" __global__ void NAME(const Set* sets, int count, Failure* failure)
+// with 8 bytes for each parameter of the program, in order (runtime::Argument: pointers, long long for integers and booleans, double
+// for floats):
+//   struct Arguments { … };   struct Set { long long first_instance; long long grid[3]; Arguments a; };
+//   struct Failure { long long id; long long value; };
+// The grid of blocks is one-dimensional: instances of all sets one after another, times the blocks of a cluster. A failed Assert stores
+// (id, value) where failure->id is still -1.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tegula/runtime/device.h"
+
+namespace tegula::cuda {
+
+/// What the code may take for granted about the arguments; it is generated once for each value of this.
+struct Specialisation {
+  /// Per parameter. Pointers: 2^fact divides the address, in bytes, at most 2^4. Integers: 2^fact divides the value, at most 2^4 (0 counts as
+  /// 2^4). Floats and booleans: 0.
+  std::vector<std::uint8_t> facts;
+  bool many_sets = false;
+  bool operator==(const Specialisation&) const = default;
+  auto operator<=>(const Specialisation&) const = default;
+};
+/// What holds for the arguments of all `sets`.
+Specialisation specialise(const tile::Program& program, std::span<const runtime::ArgumentSet> sets);
+
+struct Generated {
+  std::string name;                // of the __global__ function; carries a hash of program and specialisation, so that units can be joined
+  std::string source;              // without the prelude
+  int threads = 128;               // of a block
+  int cluster = 1;                 // blocks that run one instance
+  std::size_t shared_bytes = 0;    // dynamic shared memory
+};
+
+/// `architecture`: 90 for sm_90. Throws Error when the program uses what cannot be done on it.
+Generated generate(const tile::Program& program, const Specialisation& specialisation, int architecture);
+
+/// What generated sources need in front of them; no toolkit header is included.
+std::string prelude();
+
+}  // namespace tegula::cuda

@@ -1,0 +1,51 @@
+#pragma once
+// One GPU as the files of this folder see it: its context, its stream, and errors as exceptions.
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "tegula/core/buffer.h"
+
+namespace tegula::cuda {
+
+/// The primary context of a device and the stream on which everything is queued. Lives as long as the process.
+struct Context {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  int index = 0;                // cuda:index
+  int architecture = 0;         // 90 for compute capability 9.0
+  int multiprocessors = 0;
+  std::size_t memory_bytes = 0;
+  std::size_t shared_bytes = 0; // the most a block can have
+  std::string name;             // "NVIDIA H200"
+
+  /// Makes the context current on this thread. Cheap when it is already.
+  void enter() const;
+};
+
+/// Throws Error("<op>: got CUDA_ERROR_…, …") unless `result` is CUDA_SUCCESS. `op` names what was tried, in the user's words.
+void check(CUresult result, std::string_view op);
+
+/// A shared library that is opened when it is first needed (cuBLASLt, cuDNN, NVRTC). Throws Error naming the library and what to install.
+/// Names are tried in order; never closed.
+class Library {
+ public:
+  Library(std::string_view op, std::initializer_list<const char*> names, std::string_view advice);
+  /// The address of `symbol`, or an Error.
+  void* find(const char* symbol) const;
+  template <class F>
+  F* function(const char* symbol) const { return reinterpret_cast<F*>(find(symbol)); }
+
+ private:
+  void* handle_ = nullptr;
+  std::string name_;
+};
+
+/// Device memory from the caching pool of `context`. In stream order: freed memory may be handed out again at once.
+Ref<Buffer> allocate(Context& context, std::size_t bytes);
+
+}  // namespace tegula::cuda

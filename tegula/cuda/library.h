@@ -1,0 +1,16 @@
+#pragma once
+// The library calls of the GPU: cuBLASLt and cuDNN. Each chooses its algorithm by measuring once per shape (tuning.h).
+
+#include <memory>
+
+#include "tegula/cuda/context.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::cuda {
+
+std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description);
+std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
+std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
+bool convolution_prefers_channels_last(const Context& context, const runtime::Convolution& description);
+
+}  // namespace tegula::cuda

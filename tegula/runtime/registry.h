@@ -1,0 +1,51 @@
+#pragma once
+// Which devices there are.
+
+#include <string>
+#include <string_view>
+
+namespace tegula::runtime {
+class Device;
+}
+
+namespace tegula {
+
+using Device = runtime::Device;
+
+/// The CPU.
+Device& cpu();
+
+/// The NVIDIA GPU with this number. The CUDA side is a shared library of its own (libtegula_cuda.so beside the program or the library,
+/// or in TEGULA_CUDA_LIBRARY), opened at the first call. Throws Error saying which of these is missing: the library, the driver (or it is
+/// too old), a device, a device of a new enough architecture (sm_80).
+Device& cuda(int index = 0);
+
+/// How many GPUs can be used; 0 without throwing when there is none. `why`, when given, gets the sentence cuda() would throw.
+int cuda_count(std::string* why = nullptr);
+
+/// "cpu", "cuda", "cuda:1". Throws Error for other names.
+Device& device(std::string_view name);
+
+/// Where computation happens from now on, on all threads: the CPU unless this was called. Tensors that lie elsewhere move when they are
+/// first used.
+void set_default_device(Device& device);
+Device& default_device();
+
+}  // namespace tegula
+
+namespace tegula::runtime {
+
+/// By the number buffers carry (0: cpu, 1 + index: cuda).
+Device& device_of(int number);
+
+/// What libtegula_cuda.so gives: one function, `extern "C" const CudaLibrary* tegula_cuda_library(int abi)`; null when it was built for
+/// another abi.
+inline constexpr int kCudaAbi = 1;
+struct CudaLibrary {
+  /// The number of usable devices; when 0, `why` says what is missing.
+  int (*count)(std::string& why);
+  /// The device; lives as long as the process. Throws Error.
+  Device& (*open)(int index);
+};
+
+}  // namespace tegula::runtime
