@@ -22,7 +22,7 @@
 
 #include "tegula/runtime/device.h"
 
-namespace tegula::cuda {
+namespace tegula::gpu {
 
 /// What the code may take for granted about the arguments; it is generated once for each value of this.
 struct Specialisation {
@@ -50,4 +50,4 @@ Generated generate(const tile::Program& program, const Specialisation& specialis
 /// What generated sources need in front of them; no toolkit header is included.
 std::string prelude();
 
-}  // namespace tegula::cuda
+}  // namespace tegula::gpu

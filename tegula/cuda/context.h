@@ -9,7 +9,7 @@
 
 #include "tegula/core/buffer.h"
 
-namespace tegula::cuda {
+namespace tegula::gpu {
 
 /// The primary context of a device and the stream on which everything is queued. Lives as long as the process.
 struct Context {
@@ -48,4 +48,4 @@ class Library {
 /// Device memory from the caching pool of `context`. In stream order: freed memory may be handed out again at once.
 Ref<Buffer> allocate(Context& context, std::size_t bytes);
 
-}  // namespace tegula::cuda
+}  // namespace tegula::gpu

@@ -6,11 +6,11 @@
 #include "tegula/cuda/context.h"
 #include "tegula/runtime/device.h"
 
-namespace tegula::cuda {
+namespace tegula::gpu {
 
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
 bool convolution_prefers_channels_last(const Context& context, const runtime::Convolution& description);
 
-}  // namespace tegula::cuda
+}  // namespace tegula::gpu
