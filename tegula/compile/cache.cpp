@@ -48,6 +48,4 @@ std::shared_ptr<Executable> cached(const Words& key, const std::function<std::un
   return made;
 }
 
-runtime::Device& default_device() { return runtime::cpu(); }
-
 }  // namespace tegula::compile

@@ -16,7 +16,4 @@ CacheCounters cache_counters();
 /// The executable for this structure; keys are compared in full. The oldest is let go beyond a bound.
 std::shared_ptr<Executable> cached(const Words& key, const std::function<std::unique_ptr<Executable>()>& compile);
 
-/// The device on which new work runs.
-runtime::Device& default_device();
-
 }  // namespace tegula::compile

@@ -7,10 +7,12 @@
 #include <cstring>
 
 #include "tegula/compile/cache.h"
+#include "tegula/compile/placement.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula {
 namespace {
@@ -72,11 +74,15 @@ bool settle_directly(Node& node) {
 void run(const std::vector<Ref<Node>>& roots, const std::source_location& where) {
   std::vector<const Node*> pointers;
   for (const auto& root : roots) pointers.push_back(root.get());
-  const compile::Reading reading = compile::read(pointers);
+  compile::Reading reading = compile::read(pointers);
+  runtime::Device& device = default_device();
+  bool moved = false;
   for (const Node* leaf : reading.leaves) {
     if (!leaf->has_value()) throw_unbound(*leaf, where);
+    moved |= compile::move_to(const_cast<Node&>(*leaf), device);
   }
-  runtime::Device& device = compile::default_device();
+  if (moved) reading = compile::read(pointers);  // the layouts of leaves are part of the key
+  reading.key.push_back(static_cast<std::uint64_t>(device.number()));
   const auto executable = compile::cached(reading.key, [&] { return compile::compile(compile::flatten(reading, pointers, {}), device); });
 
   std::vector<void*> leaves, outputs;
@@ -89,6 +95,7 @@ void run(const std::vector<Ref<Node>>& roots, const std::source_location& where)
   {
     std::scoped_lock lock(executable->mutex());
     executable->run({.leaves = leaves, .constants = reading.constants, .outputs = outputs, .updates = {}, .nodes = reading.order});
+    if (device.asynchronous() && executable->checks()) executable->confirm_now(reading.order);
   }
   for (std::size_t i = 0; i < roots.size(); ++i) roots[i]->set_value(std::move(buffers[i]), Layout::dense(roots[i]->shape()));
 }

@@ -1,5 +1,6 @@
 #include "tegula/compile/executable.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tegula/core/error.h"
@@ -9,7 +10,16 @@ namespace tegula::compile {
 
 Executable::Executable(Plan plan, runtime::Device& device) : plan_(std::move(plan)), device_(device) {
   arena_ = device_.allocate(plan_.arena_bytes);
+  if (device_.asynchronous()) prepare_queue();
   prepare();
+}
+
+void Executable::prepare_queue() {
+  if (!plan_.graph.constants.empty()) constants_ = device_.allocate(plan_.graph.constants.size() * 8);
+  if (std::none_of(plan_.steps.begin(), plan_.steps.end(), [](const Step& step) { return step.checks; })) return;
+  failure_buffer_ = device_.allocate_shared(plan_.steps.size() * sizeof(runtime::Failure));
+  failures_ = static_cast<runtime::Failure*>(failure_buffer_->data());
+  std::fill_n(failures_, plan_.steps.size(), runtime::Failure{});
 }
 
 // Everything that stays is written now; what changes is remembered as patches.
@@ -30,7 +40,10 @@ void Executable::prepare() {
         switch (reference.kind) {
           case Reference::Kind::Integer: next->integer = reference.integer; break;
           case Reference::Kind::Real: next->real = reference.real; break;
-          case Reference::Kind::Constant: patches_.push_back({next, reference}); break;
+          case Reference::Kind::Constant:
+            if (constants_) next->pointer = static_cast<std::byte*>(constants_->data()) + 8 * reference.index;
+            else patches_.push_back({next, reference});
+            break;
           default:
             next->pointer = fixed_address(reference);
             if (!next->pointer) patches_.push_back({next, reference});
@@ -70,6 +83,11 @@ void* Executable::address(const Reference& reference, const Bindings& bindings) 
 }
 
 void Executable::run(const Bindings& bindings) {
+  if (device_.asynchronous()) queue(bindings);
+  else walk(bindings);
+}
+
+void Executable::patch(const Bindings& bindings) {
   for (const Patch& patch : patches_) {
     if (patch.reference.kind == Reference::Kind::Constant) {
       const auto slot = static_cast<std::size_t>(patch.reference.index);
@@ -80,7 +98,11 @@ void Executable::run(const Bindings& bindings) {
     }
   }
   for (const BufferPatch& patch : buffer_patches_) *patch.buffer = address(patch.reference, bindings);
+}
 
+// The steps one after another, each finished before the next.
+void Executable::walk(const Bindings& bindings) {
+  patch(bindings);
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
     const Step& step = plan_.steps[s];
     const Prepared& prepared = prepared_[s];
@@ -96,6 +118,94 @@ void Executable::run(const Bindings& bindings) {
     const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
     if (!from) from = fixed_address({Reference::Kind::Value, item, 0, 0});
     std::memcpy(bindings.updates[static_cast<std::size_t>(update)], from, bytes_of(plan_.graph[item]));
+  }
+}
+
+// The numbers as the kernels read them: each in 8 bytes, in its compute type.
+void Executable::upload_constants(std::span<const double> constants) {
+  if (constants.empty() || (uploaded_.size() == constants.size() && std::memcmp(uploaded_.data(), constants.data(), constants.size_bytes()) == 0)) return;
+  std::vector<std::byte> block(constants.size() * 8);
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    visit(tile::compute_type(plan_.graph.constants[i]), [&](auto zero) {
+      const auto value = from_double<decltype(zero)>(constants[i]);
+      std::memcpy(block.data() + 8 * i, &value, sizeof value);
+    });
+  }
+  device_.copy_in(constants_->data(), block.data(), block.size());
+  uploaded_.assign(constants.begin(), constants.end());
+}
+
+void Executable::queue(const Bindings& bindings) {
+  confirm();
+  upload_constants(bindings.constants);
+  const auto same = [&] {
+    std::size_t i = 0;
+    for (const auto& list : {bindings.leaves, bindings.outputs, bindings.updates}) {
+      for (void* address : list) {
+        if (i >= bound_.size() || bound_[i++] != address) return false;
+      }
+    }
+    return i == bound_.size();
+  };
+  if (same()) {
+    if (!recording_ && bindings.repeats && recordable_) {
+      recording_ = device_.record([this] { issue(); });
+      recordable_ = static_cast<bool>(recording_);
+    }
+    if (recording_) return recording_->replay();
+  } else {
+    recording_ = nullptr;
+    bound_.clear();
+    for (const auto& list : {bindings.leaves, bindings.outputs, bindings.updates}) bound_.insert(bound_.end(), list.begin(), list.end());
+    patch(bindings);
+  }
+  if (!prepared_launches_) {
+    std::vector<runtime::PlannedLaunch> launches;
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+      if (!plan_.steps[s].call) launches.push_back({plan_.steps[s].kernel.get(), prepared_[s].sets});
+    }
+    device_.prepare(launches);
+    prepared_launches_ = true;
+  }
+  issue();
+}
+
+// Queues every step at the addresses patched in last.
+void Executable::issue() {
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    const Step& step = plan_.steps[s];
+    const Prepared& prepared = prepared_[s];
+    if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
+    else step.kernel->launch(prepared.sets, {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? failures_ + s : nullptr});
+  }
+  for (const auto& [update, item] : plan_.late_updates) {
+    const Bindings last = bindings_of_last_run();
+    const Reference from{Reference::Kind::Value, item, 0, 0};
+    void* source = address(from, last);
+    device_.copy(last.updates[static_cast<std::size_t>(update)], source ? source : fixed_address(from), bytes_of(plan_.graph[item]));
+  }
+}
+
+// The addresses of bound_, seen as leaves, outputs and updates.
+Executable::Bindings Executable::bindings_of_last_run() const {
+  const std::span<void* const> all(bound_);
+  const std::size_t leaves = plan_.graph.leaves.size(), outputs = plan_.graph.outputs.size();
+  return {.leaves = all.first(leaves), .constants = {}, .outputs = all.subspan(leaves, outputs), .updates = all.subspan(leaves + outputs)};
+}
+
+void Executable::confirm_now(std::span<const Node* const> nodes) {
+  device_.synchronize();
+  confirm(nodes);
+}
+
+void Executable::confirm(std::span<const Node* const> nodes) {
+  if (!failures_) return;
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    if (!plan_.steps[s].checks || failures_[s].id < 0) continue;
+    device_.synchronize();
+    const runtime::Failure failure = failures_[s];
+    std::fill_n(failures_, plan_.steps.size(), runtime::Failure{});
+    throw_check(plan_.steps[s], failure, {.nodes = nodes});
   }
 }
 

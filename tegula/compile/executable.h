@@ -1,6 +1,10 @@
 #pragma once
 // A plan bound to memory: run it with new inputs as often as needed. A run allocates nothing.
+//
+// On a device that runs at once (the CPU) the steps are walked. On one that queues work, numbers lie in device memory and are uploaded
+// when they have changed, and a run at the same addresses as the one before is recorded once and replayed from then on.
 
+#include <memory>
 #include <mutex>
 
 #include "tegula/compile/plan.h"
@@ -20,9 +24,20 @@ class Executable {
     std::span<void* const> updates;
     /// The nodes of this run (Reading::order), whose lines errors name: another program part may have compiled the executable. May be empty.
     std::span<const Node* const> nodes = {};
+    /// The same addresses will probably come again: worth recording.
+    bool repeats = false;
   };
-  /// Throws Error when a check failed (an index out of range); no update has been written then.
+  /// Throws Error when a check failed (an index out of range); no update has been written then. On an asynchronous device a failed check
+  /// is reported by the next run, or by confirm().
   void run(const Bindings& bindings);
+  /// Throws Error when a check of work that has been waited for failed.
+  void confirm(std::span<const Node* const> nodes = {});
+  /// Waits for the last run and throws Error when one of its checks failed; `nodes` as in Bindings.
+  void confirm_now(std::span<const Node* const> nodes);
+  /// True when some step has a check.
+  bool checks() const { return failures_; }
+  /// True once runs are replays of a recording.
+  bool recorded() const { return static_cast<bool>(recording_); }
 
   const Plan& plan() const { return plan_; }
   runtime::Device& device() const { return device_; }
@@ -45,6 +60,13 @@ class Executable {
   };
 
   void prepare();
+  void prepare_queue();
+  void patch(const Bindings& bindings);
+  void walk(const Bindings& bindings);
+  void queue(const Bindings& bindings);
+  void issue();
+  Bindings bindings_of_last_run() const;
+  void upload_constants(std::span<const double> constants);
   void* fixed_address(const Reference& reference) const;
   void* address(const Reference& reference, const Bindings& bindings) const;
   [[noreturn]] void throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const;
@@ -56,6 +78,15 @@ class Executable {
   std::vector<Patch> patches_;                // those that change from run to run
   std::vector<BufferPatch> buffer_patches_;
   std::vector<Prepared> prepared_;            // one per step
+
+  // Asynchronous devices.
+  Ref<Buffer> constants_;                     // 8 bytes for each number, on the device
+  std::vector<double> uploaded_;              // what they are
+  Ref<Buffer> failure_buffer_;                // one Failure per step, in shared memory; null without checks
+  runtime::Failure* failures_ = nullptr;
+  std::vector<void*> bound_;                  // the addresses of the last run
+  std::unique_ptr<runtime::Recording> recording_;
+  bool prepared_launches_ = false, recordable_ = true;
   std::mutex mutex_;
 };
 

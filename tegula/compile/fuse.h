@@ -46,7 +46,7 @@ struct Operand {
 Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k);
 
 /// Elements beyond which a program instance that keeps a whole reduced extent to itself is no longer sensible, and the number of
-/// instances from which on a reduction needs no splitting. Fixed numbers: results must not depend on the machine's thread count.
+/// instances without which nothing may follow a reduction in its program. Fixed numbers: results must not depend on the machine's thread count.
 inline constexpr std::int64_t kLongestReduction = 1 << 18;
 inline constexpr std::int64_t kEnoughInstances = 16;
 

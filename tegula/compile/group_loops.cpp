@@ -140,11 +140,11 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);
 }
 
-bool split_reduction(Plan& plan, const Group& group, LoopNest& nest) {
-  if (nest.chunks < 8 || nest.instances >= kEnoughInstances || nest.instances == 0) return false;
+bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
+  if (nest.chunks < 8 || nest.instances >= tiles.instances || nest.instances == 0) return false;
   std::size_t outer = 0;
   while (!nest.loops[outer].reduced) ++outer;
-  const std::int64_t wanted = std::min(nest.chunks / 4, (2 * kEnoughInstances + nest.instances - 1) / nest.instances);
+  const std::int64_t wanted = std::min(nest.chunks / 4, (2 * tiles.instances + nest.instances - 1) / nest.instances);
   const std::int64_t splits = divisor_near(nest.loops[outer].extent, std::max<std::int64_t>(wanted, 2));
   if (splits < 2) return false;
   Loop kept = nest.loops[outer];

@@ -51,7 +51,7 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles);
 
 /// Splits the outermost reduced loop in two, the outer of which is kept, so that there are enough instances for a long reduction. Adds a
 /// stream for the parts of every reduction (scratch in `plan`). False when it is not needed or the extent has no fitting divisor.
-bool split_reduction(Plan& plan, const Group& group, LoopNest& nest);
+bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles);
 
 /// The nest that combines the parts: the kept loops of `nest` and the split one, now reduced.
 LoopNest combining_nest(const LoopNest& nest);

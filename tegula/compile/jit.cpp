@@ -9,11 +9,14 @@
 
 #include "tegula/compile/executable.h"
 #include "tegula/compile/cache.h"
+#include "tegula/compile/placement.h"
+#include "tegula/compile/slots.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::compile {
 namespace {
@@ -44,19 +47,20 @@ struct Recorded {
 struct Entry {
   Words signature;
   Recorded recorded;
-  std::unique_ptr<Executable> executable;
+  std::shared_ptr<Executable> executable;
   std::uint64_t calls = 0, last_use = 0;
   // Buffers reused from call to call, so that a replay allocates nothing.
   std::vector<void*> leaves, outputs, updates;
   std::vector<Ref<Buffer>> fresh;
+  Slots slots;  // asynchronous devices
 };
 
 bool holds(const std::vector<Trace::Guard>& guards) {
   return std::all_of(guards.begin(), guards.end(), [](const auto& guard) { return *guard.flag == guard.value; });
 }
 
-void signature_of(std::span<const Tensor> arguments, Words& out) {
-  out.clear();
+void signature_of(std::span<const Tensor> arguments, const runtime::Device& device, Words& out) {
+  out.assign(1, static_cast<std::uint64_t>(device.number()));
   for (const Tensor& argument : arguments) {
     out.push_back(static_cast<std::uint64_t>(argument.dtype()) << 8 | static_cast<std::uint64_t>(argument.shape().rank()));
     for (auto size : argument.shape()) out.push_back(static_cast<std::uint64_t>(size));
@@ -131,12 +135,14 @@ void rehouse(const Ref<Cell>& cell, Ref<Buffer> buffer) {
 // Makes a cell fit for a run: dense, and when it is about to be overwritten, shared with nobody. Others who hold the old value keep it.
 void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) {
   const Ref<Node>& node = cell->value().node();
+  move_to(*node, device);
   const bool dense = node->layout().is_dense();
   const bool shared_node = written && node->use_count() > 1, shared_buffer = written && node->buffer()->use_count() > 1;
   if (dense && !shared_node && !shared_buffer) return;
-  const HostArray contents = cell->value().to_array();
-  Ref<Buffer> copy = device.allocate(contents.bytes());
-  std::memcpy(copy->data(), contents.buffer->data(), contents.bytes());
+  const std::size_t bytes = static_cast<std::size_t>(numel(node->shape())) * size_of(node->dtype());
+  Ref<Buffer> copy = device.allocate(bytes);
+  if (dense) device.copy(copy->data(), node->data(), bytes);
+  else device.copy_in(copy->data(), cell->value().to_array().buffer->data(), bytes);
   if (!dense || shared_buffer || node->layout().offset != 0) {
     rehouse(cell, std::move(copy));
   } else {  // the cell keeps its address, the other handles get the copy
@@ -144,6 +150,14 @@ void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) 
     rehouse(cell, others->buffer());
     others->move_value(std::move(copy), Layout::dense(others->shape()));
   }
+}
+
+// Where the device finds an argument.
+void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
+  runtime::Device& device = entry.executable->device();
+  if (device.asynchronous()) return entry.slots.argument(leaf, *value, device);
+  move_to(*value, device);
+  return value->data();
 }
 
 bool always_check() {
@@ -203,6 +217,9 @@ Recorded JitState::Impl::record(std::span<const Tensor> args, const Body& body) 
   for (const auto& root : roots) pointers.push_back(root.get());
   for (const auto& node : out.placeholders) pointers.push_back(node.get());
   out.reading = read(pointers);
+  bool moved = false;
+  for (const Node* leaf : out.reading.leaves) moved |= leaf->has_value() && move_to(const_cast<Node&>(*leaf), default_device());
+  if (moved) out.reading = read(pointers);  // the layouts of captured tensors are part of the graph
   out.keep = roots;
   for (const Tensor& placeholder : placeholders) out.keep.push_back(placeholder.node());
   out.keep.insert(out.keep.end(), cell_nodes.begin(), cell_nodes.end());
@@ -232,11 +249,13 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   entry->signature = signature;
   entry->recorded = record(args, body);
   const Recorded& r = entry->recorded;
+  runtime::Device& device = default_device();
   std::vector<const Node*> outputs;
   for (const auto& output : r.outputs) outputs.push_back(output.get());
   std::vector<std::pair<const Node*, const Node*>> updates;
   for (std::size_t u = 0; u < r.updates.size(); ++u) updates.emplace_back(r.placeholders[u].get(), r.updates[u].get());
-  entry->executable = compile(flatten(r.reading, outputs, updates), default_device());
+  entry->executable = compile(flatten(r.reading, outputs, updates), device);
+  if (device.asynchronous() && entry->executable->checks()) watch_checks(entry->executable);
   entry->leaves.resize(r.sources.size());
   entry->outputs.resize(r.outputs.size());
   entry->updates.resize(r.updates.size());
@@ -266,13 +285,17 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
   for (std::size_t i = 0; i < r.sources.size(); ++i) {
     const Source& source = r.sources[i];
     switch (source.kind) {
-      case Source::Kind::Argument: entry.leaves[i] = arguments[static_cast<std::size_t>(source.index)].node()->data(); break;
+      case Source::Kind::Argument: entry.leaves[i] = argument_address(entry, i, arguments[static_cast<std::size_t>(source.index)].node()); break;
       case Source::Kind::Cell: entry.leaves[i] = r.cells[static_cast<std::size_t>(source.index)]->value().node()->data(); break;
-      case Source::Kind::Captured: entry.leaves[i] = source.captured->data(); break;
+      case Source::Kind::Captured:
+        move_to(*source.captured, device);
+        entry.leaves[i] = source.captured->data();
+        break;
     }
   }
   for (std::size_t o = 0; o < r.outputs.size(); ++o) {
-    entry.fresh[o] = device.allocate(static_cast<std::size_t>(numel(r.outputs[o]->shape())) * size_of(r.outputs[o]->dtype()));
+    const std::size_t bytes = static_cast<std::size_t>(numel(r.outputs[o]->shape())) * size_of(r.outputs[o]->dtype());
+    entry.fresh[o] = device.asynchronous() ? entry.slots.result(o, bytes, device) : device.allocate(bytes);
     entry.outputs[o] = entry.fresh[o]->data();
   }
   for (std::size_t u = 0; u < r.updates.size(); ++u) {
@@ -280,7 +303,7 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
   }
   {
     std::scoped_lock lock(entry.executable->mutex());
-    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}});
+    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}, true});
   }
   std::vector<Tensor> results;
   results.reserve(r.outputs.size());
@@ -288,6 +311,7 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
     const Node& like = *r.outputs[o];
     Ref<Node> node = make<Node>(leaf_op(), std::span<const Ref<Node>>(), like.shape(), like.dtype(), like.origin());
     node->set_value(std::move(entry.fresh[o]), Layout::dense(like.shape()));
+    if (device.asynchronous()) entry.slots.given(o, node);
     results.emplace_back(std::move(node));
   }
   return results;
@@ -311,7 +335,7 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   for (Tensor& argument : impl.arguments) {
     if (!argument.node()->layout().is_dense()) argument = from_array(argument.to_array(), impl.where);
   }
-  signature_of(impl.arguments, impl.signature);
+  signature_of(impl.arguments, default_device(), impl.signature);
   Entry* entry = impl.find();
   if (!entry) {
     impl.running = true;

@@ -44,8 +44,8 @@ enum class Portion : std::uint8_t { Whole, Parts, Combination };
 
 class Lowering {
  public:
-  Lowering(Plan& plan, const Group& group, const LoopNest& nest, Portion portion)
-      : plan_(plan), graph_(plan.graph), group_(group), nest_(nest), portion_(portion), builder_(program_name()) {
+  Lowering(Plan& plan, const Group& group, const LoopNest& nest, Portion portion, bool asynchronous)
+      : plan_(plan), graph_(plan.graph), group_(group), nest_(nest), portion_(portion), asynchronous_(asynchronous), builder_(program_name()) {
     levels();
   }
 
@@ -165,7 +165,9 @@ class Lowering {
         const Operand& operand = nest_.operands.at({i, static_cast<int>(k)});
         if (operand.kind != Operand::Kind::Scalar || constants_.contains(operand.base)) continue;
         arguments_.push_back({Reference::Kind::Constant, item(operand.base).slot, 0, 0});
-        constants_[operand.base] = builder_.scalar("c" + std::to_string(item(operand.base).slot), tile::compute_type(item(operand.base).dtype));
+        const std::string label = "c" + std::to_string(item(operand.base).slot);
+        const DType dtype = tile::compute_type(item(operand.base).dtype);
+        constants_[operand.base] = asynchronous_ ? builder_.load(builder_.pointer(label, dtype, false)) : builder_.scalar(label, dtype);
       }
     }
     chunks_ = number(nest_.chunks, "chunks");
@@ -362,6 +364,7 @@ class Lowering {
   const Group& group_;
   const LoopNest& nest_;
   Portion portion_;
+  bool asynchronous_;  // numbers come from memory
   Builder builder_;
   std::vector<int> items_;
   std::map<int, int> level_;
@@ -378,17 +381,18 @@ class Lowering {
 void lower_group(Plan& plan, int number, runtime::Device& device) {
   const Group& group = plan.fusion.groups[static_cast<std::size_t>(number)];
   if (!group.has_reduction && numel(group.domain) == 0) return;
+  const runtime::TilePreference tiles = device.tiles();
+  const auto lowering = [&](const LoopNest& nest, Portion portion) { return Lowering(plan, group, nest, portion, device.asynchronous()); };
   LoopNest nest = make_loop_nest(plan, group);
-  choose_tiles(nest, device.tiles());
-  const auto after_reduction = [&] { return Lowering(plan, group, nest, Portion::Whole).after_reduction(); };
-  if (group.has_reduction && !after_reduction() && split_reduction(plan, group, nest)) {
-    choose_tiles(nest, device.tiles());
-    plan.steps.push_back(Lowering(plan, group, nest, Portion::Parts).run());
+  choose_tiles(nest, tiles);
+  if (group.has_reduction && !lowering(nest, Portion::Whole).after_reduction() && split_reduction(plan, group, nest, tiles)) {
+    choose_tiles(nest, tiles);
+    plan.steps.push_back(lowering(nest, Portion::Parts).run());
     LoopNest combination = combining_nest(nest);
-    choose_tiles(combination, device.tiles());
-    plan.steps.push_back(Lowering(plan, group, combination, Portion::Combination).run());
+    choose_tiles(combination, tiles);
+    plan.steps.push_back(lowering(combination, Portion::Combination).run());
   } else {
-    plan.steps.push_back(Lowering(plan, group, nest, Portion::Whole).run());
+    plan.steps.push_back(lowering(nest, Portion::Whole).run());
   }
 }
 

@@ -2,6 +2,7 @@
 // Values on demand. Declared here, defined in compile/: the link goes up, the includes do not.
 
 #include <span>
+#include <string>
 
 #include "tegula/graph/variable.h"
 
@@ -10,6 +11,11 @@ namespace tegula {
 /// Gives every node a value, and carries out the pending writes of Variables made on this thread.
 /// Inside a trace it is an error at `where`.
 void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where);
+
+/// The name of the device whose number a buffer carries; of the default device for a node without a value.
+std::string device_name(const Node& node);
+/// Throws when a check (an index out of range) of work that has been waited for failed on an asynchronous device.
+void confirm_checks();
 
 /// eval(a, b, …): compute now, together, so that they share work.
 template <class... Tensors>

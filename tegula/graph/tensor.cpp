@@ -34,6 +34,43 @@ void for_each_element(const Layout& layout, F&& f) {
   }
 }
 
+// The elements of a node whose buffer is in host memory.
+HostArray host_copy(const Node& node) {
+  const Layout& layout = node.layout();
+  if (layout.is_dense() && layout.offset == 0) return {node.dtype(), node.shape(), node.buffer()};
+  HostArray out = HostArray::empty(node.dtype(), node.shape());
+  visit(node.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const auto* from = static_cast<const T*>(node.buffer()->data());
+    T* to = out.values<T>().data();
+    for_each_element(layout, [&](std::int64_t position) { *to++ = from[position]; });
+  });
+  return out;
+}
+
+// The elements of a node on another device: the stretch of memory they span, then their order.
+HostArray fetched(const Node& node) {
+  const Layout& layout = node.layout();
+  HostArray out = HostArray::empty(node.dtype(), node.shape());
+  const auto width = static_cast<std::int64_t>(size_of(node.dtype()));
+  if (layout.is_dense()) {
+    node.buffer()->read(static_cast<std::size_t>(layout.offset * width), out.buffer->data(), out.bytes());
+  } else if (out.size() > 0) {
+    std::int64_t first = layout.offset, last = layout.offset;
+    for (int d = 0; d < layout.shape.rank(); ++d) (layout.strides[d] < 0 ? first : last) += (layout.shape[d] - 1) * layout.strides[d];
+    HostArray span = HostArray::empty(node.dtype(), {last - first + 1});
+    node.buffer()->read(static_cast<std::size_t>(first * width), span.buffer->data(), span.bytes());
+    visit(node.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = span.values<T>().data();
+      T* to = out.values<T>().data();
+      for_each_element(layout, [&](std::int64_t position) { *to++ = from[position - first]; });
+    });
+  }
+  confirm_checks();
+  return out;
+}
+
 std::string element_text(const HostArray& array, std::int64_t index) {
   char text[40];
   visit(array.dtype, [&](auto zero) {
@@ -90,7 +127,7 @@ std::int64_t Tensor::size(int axis, Location where) const {
   return shape()[*index];
 }
 
-std::string Tensor::device() const { return "cpu"; }
+std::string Tensor::device() const { return device_name(checked(Location::current())); }
 
 HostArray Tensor::to_array(Location where) const {
   const Node& node = checked(where);
@@ -99,16 +136,7 @@ HostArray Tensor::to_array(Location where) const {
     const Ref<Node> nodes[] = {node_};
     evaluate(nodes, where);
   }
-  const Layout& layout = node.layout();
-  if (layout.is_dense() && layout.offset == 0) return {node.dtype(), node.shape(), node.buffer()};
-  HostArray out = HostArray::empty(node.dtype(), node.shape());
-  visit(node.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const auto* from = static_cast<const T*>(node.buffer()->data());
-    T* to = out.values<T>().data();
-    for_each_element(layout, [&](std::int64_t position) { *to++ = from[position]; });
-  });
-  return out;
+  return node.buffer()->device() == 0 ? host_copy(node) : fetched(node);
 }
 
 double Tensor::item_as_double(const Location& where) const {

@@ -1,0 +1,16 @@
+#pragma once
+// Values follow the work: a leaf that lies on another device than the one that computes moves there.
+
+#include <memory>
+
+#include "tegula/compile/executable.h"
+
+namespace tegula::compile {
+
+/// Moves the value of a leaf to `device`, dense; whoever holds the node sees it there. Does nothing when it is there. True when it moved.
+bool move_to(Node& leaf, runtime::Device& device);
+
+/// Remembers an executable whose checks have not been looked at, for confirm_checks().
+void watch_checks(const std::shared_ptr<Executable>& executable);
+
+}  // namespace tegula::compile

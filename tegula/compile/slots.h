@@ -1,0 +1,38 @@
+#pragma once
+// Addresses that stay the same from call to call, so that a device can replay a recording.
+
+#include <vector>
+
+#include "tegula/graph/node.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::compile {
+
+/// The arguments and results of one jit-ed executable on an asynchronous device.
+class Slots {
+ public:
+  /// The address of argument `i` at this call. An argument that lies on the device and always at one address is used where it is;
+  /// others are copied into a buffer of their own (numbers only when they changed).
+  void* argument(std::size_t i, const Node& value, runtime::Device& device);
+
+  /// The buffer for result `o`, the same as at the last call. Who still holds the last result keeps its contents: they move to another
+  /// buffer first.
+  const Ref<Buffer>& result(std::size_t o, std::size_t bytes, runtime::Device& device);
+  /// Says which node got the buffer.
+  void given(std::size_t o, Ref<Node> node) { results_[o].node = std::move(node); }
+
+ private:
+  struct Argument {
+    Ref<Buffer> buffer;             // null while the argument is used where it is
+    void* address = nullptr;
+    std::vector<std::byte> number;  // the last contents, when they are few bytes of the host
+  };
+  struct Result {
+    Ref<Buffer> buffer;
+    Ref<Node> node;
+  };
+  std::vector<Argument> arguments_;
+  std::vector<Result> results_;
+};
+
+}  // namespace tegula::compile

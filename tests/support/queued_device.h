@@ -1,0 +1,152 @@
+#pragma once
+// A device that queues its work as a GPU does, with memory of its own, on top of the CPU's kernels: what tests the parts of the compiler
+// that only an asynchronous device uses, where there is no GPU.
+
+#include <cstring>
+#include <functional>
+#include <list>
+#include <vector>
+
+#include "tegula/runtime/device.h"
+
+namespace tegula::test {
+
+class QueuedDevice final : public runtime::Device {
+ public:
+  using Work = std::function<void()>;
+  static constexpr int kNumber = 77;
+
+  struct Counters {
+    int launches = 0, calls = 0, copies = 0, uploads = 0, recordings = 0, replays = 0, allocations = 0;
+  } counters;
+
+  std::string name() const override { return "queued"; }
+  int number() const override { return kNumber; }
+  Ref<Buffer> allocate(std::size_t bytes) override {
+    counters.allocations++;
+    return make<Memory>(*this, bytes);
+  }
+  void copy_in(void* device, const void* host, std::size_t bytes) override {
+    counters.uploads++;
+    std::vector<std::byte> staged(static_cast<const std::byte*>(host), static_cast<const std::byte*>(host) + bytes);
+    submit([device, staged = std::move(staged)] { if (!staged.empty()) std::memcpy(device, staged.data(), staged.size()); });
+  }
+  void copy_out(void* host, const void* device, std::size_t bytes) override {
+    synchronize();
+    if (bytes > 0) std::memcpy(host, device, bytes);
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    counters.copies++;
+    submit([=] { if (bytes > 0) std::memcpy(to, from, bytes); });
+  }
+  void synchronize() override {
+    std::list<Work> all;
+    all.swap(queue_);
+    for (const Work& work : all) work();
+  }
+  bool asynchronous() const override { return true; }
+  Ref<Buffer> allocate_shared(std::size_t bytes) override { return allocate_host(bytes); }
+
+  std::unique_ptr<runtime::Recording> record(const Work& work) override {
+    counters.recordings++;
+    std::list<Work> recorded;
+    recording_ = &recorded;
+    work();
+    recording_ = nullptr;
+    struct Replays final : runtime::Recording {
+      Replays(QueuedDevice& device, std::list<Work> all) : device(device), all(std::make_shared<std::list<Work>>(std::move(all))) {}
+      void replay() override {
+        device.counters.replays++;
+        device.submit([work = all] { for (const Work& each : *work) each(); });
+      }
+      QueuedDevice& device;
+      std::shared_ptr<std::list<Work>> all;
+    };
+    return std::make_unique<Replays>(*this, std::move(recorded));
+  }
+
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
+    return std::make_unique<QueuedKernel>(*this, runtime::cpu().compile(program), program.parameters.size());
+  }
+  runtime::TilePreference tiles() const override { return {.elements = 512, .longest_row = 4096, .instances = 64}; }
+
+  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override { return wrap(runtime::cpu().matmul(d)); }
+  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& d) override { return wrap(runtime::cpu().convolution(d)); }
+  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& d) override { return wrap(runtime::cpu().pooling(d)); }
+  bool prefers_channels_last(const runtime::Convolution& d) const override { return runtime::cpu().prefers_channels_last(d); }
+  int max_threads() const override { return 1; }
+
+ private:
+  /// Filled with a pattern that is NaN in every float type, so that what was never computed is seen.
+  class Memory final : public Buffer {
+   public:
+    Memory(QueuedDevice& device, std::size_t bytes) : Buffer(nullptr, bytes, kNumber), device_owner_(device), memory_(allocate_host(bytes)) {
+      data_ = memory_->data();
+      device.submit([memory = memory_] { std::memset(memory->data(), 0xff, memory->bytes()); });
+    }
+    void read(std::size_t offset, void* to, std::size_t bytes) const override {
+      device_owner_.synchronize();
+      Buffer::read(offset, to, bytes);
+    }
+
+   protected:
+    // Work that still uses the memory comes first.
+    void destroy() const override {
+      device_owner_.submit([memory = memory_] {});
+      delete this;
+    }
+
+   private:
+    QueuedDevice& device_owner_;
+    Ref<Buffer> memory_;
+  };
+
+  class QueuedKernel final : public runtime::Kernel {
+   public:
+    QueuedKernel(QueuedDevice& device, std::unique_ptr<runtime::Kernel> kernel, std::size_t parameters)
+        : device_(device), kernel_(std::move(kernel)), parameters_(parameters) {}
+    void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) const override {
+      device_.counters.launches++;
+      std::vector<std::vector<runtime::Argument>> arguments;
+      std::vector<std::array<std::int64_t, 3>> grids;
+      for (const auto& set : sets) {
+        arguments.emplace_back(set.arguments, set.arguments + parameters_);
+        grids.push_back(set.grid);
+      }
+      device_.submit([kernel = kernel_, arguments = std::move(arguments), grids = std::move(grids), options] {
+        std::vector<runtime::ArgumentSet> copies;
+        for (std::size_t i = 0; i < grids.size(); ++i) copies.push_back({arguments[i].data(), grids[i]});
+        kernel->launch(copies, options);
+      });
+    }
+    std::string listing() const override { return kernel_->listing(); }
+
+   private:
+    QueuedDevice& device_;
+    std::shared_ptr<runtime::Kernel> kernel_;
+    std::size_t parameters_;
+  };
+
+  class QueuedCall final : public runtime::Call {
+   public:
+    QueuedCall(QueuedDevice& device, std::unique_ptr<runtime::Call> call) : device_(device), call_(std::move(call)) {}
+    std::size_t scratch_bytes() const override { return call_->scratch_bytes(); }
+    void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+      device_.counters.calls++;
+      device_.submit([call = call_, copy = std::vector<void*>(buffers.begin(), buffers.end()), scratch, threads] { call->run(copy, scratch, threads); });
+    }
+    std::string describe() const override { return call_->describe(); }
+
+   private:
+    QueuedDevice& device_;
+    std::shared_ptr<runtime::Call> call_;
+  };
+  std::unique_ptr<runtime::Call> wrap(std::unique_ptr<runtime::Call> call) { return std::make_unique<QueuedCall>(*this, std::move(call)); }
+
+  void submit(Work work) { (recording_ ? *recording_ : queue_).push_back(std::move(work)); }
+
+  std::list<Work> queue_;
+  std::list<Work>* recording_ = nullptr;
+};
+
+}  // namespace tegula::test

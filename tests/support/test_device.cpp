@@ -1,0 +1,30 @@
+// TEGULA_TEST_DEVICE=queued|cuda:0 runs a whole test program on another device than the CPU.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/support/queued_device.h"
+#include "tegula/runtime/registry.h"
+
+namespace tegula::test {
+namespace {
+
+class ChosenDevice final : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const char* name = std::getenv("TEGULA_TEST_DEVICE");
+    if (!name) return;
+    if (std::string_view(name) == "queued") {
+      static auto* queued = new QueuedDevice;  // tensors of static objects outlive main
+      set_default_device(*queued);
+    } else {
+      set_default_device(device(name));
+    }
+  }
+};
+
+[[maybe_unused]] const auto* const environment = ::testing::AddGlobalTestEnvironment(new ChosenDevice);
+
+}  // namespace
+}  // namespace tegula::test
