@@ -83,6 +83,12 @@ void* Executable::address(const Reference& reference, const Bindings& bindings) 
 }
 
 void Executable::run(const Bindings& bindings) {
+  const bool changed = given_.size() != bindings.constants.size() || (!given_.empty() && std::memcmp(given_.data(), bindings.constants.data(), bindings.constants.size_bytes()) != 0);
+  if (changed || numbers_.size() != plan_.graph.constants.size()) {
+    given_.assign(bindings.constants.begin(), bindings.constants.end());
+    derive_constants(plan_.graph, given_, numbers_);
+    if (device_.asynchronous()) upload_constants();
+  }
   if (device_.asynchronous()) queue(bindings);
   else walk(bindings);
 }
@@ -91,8 +97,8 @@ void Executable::patch(const Bindings& bindings) {
   for (const Patch& patch : patches_) {
     if (patch.reference.kind == Reference::Kind::Constant) {
       const auto slot = static_cast<std::size_t>(patch.reference.index);
-      if (is_float(plan_.graph.constants[slot])) patch.argument->real = bindings.constants[slot];
-      else patch.argument->integer = static_cast<std::int64_t>(bindings.constants[slot]);
+      if (is_float(plan_.graph.constants[slot])) patch.argument->real = numbers_[slot];
+      else patch.argument->integer = static_cast<std::int64_t>(numbers_[slot]);
     } else {
       patch.argument->pointer = address(patch.reference, bindings);
     }
@@ -122,22 +128,19 @@ void Executable::walk(const Bindings& bindings) {
 }
 
 // The numbers as the kernels read them: each in 8 bytes, in its compute type.
-void Executable::upload_constants(std::span<const double> constants) {
-  if (constants.empty() || (uploaded_.size() == constants.size() && std::memcmp(uploaded_.data(), constants.data(), constants.size_bytes()) == 0)) return;
-  std::vector<std::byte> block(constants.size() * 8);
-  for (std::size_t i = 0; i < constants.size(); ++i) {
+void Executable::upload_constants() {
+  std::vector<std::byte> block(numbers_.size() * 8);
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
     visit(tile::compute_type(plan_.graph.constants[i]), [&](auto zero) {
-      const auto value = from_double<decltype(zero)>(constants[i]);
+      const auto value = from_double<decltype(zero)>(numbers_[i]);
       std::memcpy(block.data() + 8 * i, &value, sizeof value);
     });
   }
   device_.copy_in(constants_->data(), block.data(), block.size());
-  uploaded_.assign(constants.begin(), constants.end());
 }
 
 void Executable::queue(const Bindings& bindings) {
   confirm();
-  upload_constants(bindings.constants);
   const auto same = [&] {
     std::size_t i = 0;
     for (const auto& list : {bindings.leaves, bindings.outputs, bindings.updates}) {

@@ -66,7 +66,7 @@ class Executable {
   void queue(const Bindings& bindings);
   void issue();
   Bindings bindings_of_last_run() const;
-  void upload_constants(std::span<const double> constants);
+  void upload_constants();
   void* fixed_address(const Reference& reference) const;
   void* address(const Reference& reference, const Bindings& bindings) const;
   [[noreturn]] void throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const;
@@ -79,9 +79,10 @@ class Executable {
   std::vector<BufferPatch> buffer_patches_;
   std::vector<Prepared> prepared_;            // one per step
 
+  std::vector<double> given_, numbers_;       // the constants of the last run, and with what is derived from them
+
   // Asynchronous devices.
   Ref<Buffer> constants_;                     // 8 bytes for each number, on the device
-  std::vector<double> uploaded_;              // what they are
   Ref<Buffer> failure_buffer_;                // one Failure per step, in shared memory; null without checks
   runtime::Failure* failures_ = nullptr;
   std::vector<void*> bound_;                  // the addresses of the last run

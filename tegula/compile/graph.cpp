@@ -42,6 +42,16 @@ void append(Words& words, const Dims& dims) {
 
 }  // namespace
 
+void derive_constants(const Graph& graph, std::span<const double> given, std::vector<double>& out) {
+  out.assign(given.begin(), given.end());
+  std::vector<double> x;
+  for (const Graph::Derived& derived : graph.derived) {
+    x.clear();
+    for (int input : derived.inputs) x.push_back(out[static_cast<std::size_t>(input)]);
+    out.push_back(static_cast<const ElementwiseOp&>(*derived.op).reference(x));
+  }
+}
+
 const Ref<const Op>& copy_op() {
   static const Ref<const Op> op(new CopyOp);
   return op;

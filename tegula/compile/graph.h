@@ -30,7 +30,12 @@ struct Leaf {
 struct Graph {
   std::vector<Item> items;
   std::vector<Leaf> leaves;
-  std::vector<DType> constants;  // one entry of the parameter block each
+  std::vector<DType> constants;  // one entry of the parameter block each; the derived ones come last
+  struct Derived {
+    Ref<const Op> op;            // an ElementwiseOp
+    std::vector<int> inputs;     // earlier constants
+  };
+  std::vector<Derived> derived;  // numbers made of numbers, computed by the host before a run
   std::vector<int> outputs;      // results that leave, each in a buffer of its own
   struct Update {
     int leaf;  // a Variable's value …
@@ -60,6 +65,9 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
 
 /// A dense layout in the item's memory order.
 Layout layout_of(const Item& item);
+
+/// What the numbers of the parameter block are: those that were given and those made of them.
+void derive_constants(const Graph& graph, std::span<const double> given, std::vector<double>& out);
 
 /// x itself as a computed value: what the compiler inserts where a copy is needed.
 const Ref<const Op>& copy_op();

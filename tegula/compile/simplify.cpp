@@ -2,6 +2,7 @@
 #include <typeinfo>
 
 #include "tegula/compile/passes.h"
+#include "tegula/tile/ir.h"
 
 namespace tegula::compile {
 namespace {
@@ -34,6 +35,28 @@ Words identity_of(const Item& item) {
   return words;
 }
 
+/// A number made of other numbers (1 / N): the host computes it once per run instead of the device.
+class DerivedOp final : public Op {
+ public:
+  std::string_view name() const override { return "derived"; }
+  Role role() const override { return Role::Scalar; }
+};
+
+void derive(Graph& graph, Item& item) {
+  if (item.role() != Role::Elementwise || item.shape.rank() != 0 || !is_float(item.dtype) || item.inputs.empty() || item.as<ElementwiseOp>().has_check()) return;
+  Graph::Derived derived{item.op, {}};
+  for (int input : item.inputs) {
+    if (graph[input].role() != Role::Scalar || !is_float(graph[input].dtype)) return;
+    derived.inputs.push_back(graph[input].slot);
+  }
+  static const Ref<const Op> op = make<DerivedOp>();
+  item.op = op;
+  item.inputs.clear();
+  item.slot = static_cast<int>(graph.constants.size());
+  graph.constants.push_back(tile::compute_type(item.dtype));
+  graph.derived.push_back(std::move(derived));
+}
+
 }  // namespace
 
 void simplify(Graph& graph) {
@@ -50,6 +73,7 @@ void simplify(Graph& graph) {
         continue;
       }
     }
+    derive(graph, item);
     same[static_cast<std::size_t>(i)] = known.emplace(identity_of(item), i).first->second;
   }
   for (int& output : graph.outputs) output = same[static_cast<std::size_t>(output)];
