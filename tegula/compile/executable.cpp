@@ -152,7 +152,7 @@ void Executable::queue(const Bindings& bindings) {
   };
   if (same()) {
     if (!recording_ && bindings.repeats && recordable_) {
-      recording_ = device_.record([this] { issue(); });
+      recording_ = record();
       recordable_ = static_cast<bool>(recording_);
     }
     if (recording_) return recording_->replay();
@@ -173,14 +173,32 @@ void Executable::queue(const Bindings& bindings) {
   issue();
 }
 
-// Queues every step at the addresses patched in last.
+// Queues a step at the addresses patched in last.
+void Executable::issue(std::size_t s) {
+  const Step& step = plan_.steps[s];
+  const Prepared& prepared = prepared_[s];
+  if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
+  else step.kernel->launch(prepared.sets, {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? failures_ + s : nullptr});
+}
+
 void Executable::issue() {
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) issue(s);
+  issue_late_updates();
+}
+
+std::unique_ptr<runtime::Recording> Executable::record() {
+  std::vector<runtime::RecordedStep> steps;
+  std::vector<std::vector<int>> after = dependencies(plan_);
+  std::vector<int> all;
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-    const Step& step = plan_.steps[s];
-    const Prepared& prepared = prepared_[s];
-    if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
-    else step.kernel->launch(prepared.sets, {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? failures_ + s : nullptr});
+    steps.push_back({[this, s] { issue(s); }, std::move(after[s])});
+    all.push_back(static_cast<int>(s));
   }
+  if (!plan_.late_updates.empty()) steps.push_back({[this] { issue_late_updates(); }, std::move(all)});
+  return device_.record(steps);
+}
+
+void Executable::issue_late_updates() {
   for (const auto& [update, item] : plan_.late_updates) {
     const Bindings last = bindings_of_last_run();
     const Reference from{Reference::Kind::Value, item, 0, 0};

@@ -64,7 +64,10 @@ class Executable {
   void patch(const Bindings& bindings);
   void walk(const Bindings& bindings);
   void queue(const Bindings& bindings);
+  void issue(std::size_t step);
   void issue();
+  void issue_late_updates();
+  std::unique_ptr<runtime::Recording> record();
   Bindings bindings_of_last_run() const;
   void upload_constants();
   void* fixed_address(const Reference& reference) const;

@@ -8,7 +8,8 @@
 namespace tegula::compile {
 namespace {
 
-constexpr std::size_t kAlignment = kBufferAlignment;
+constexpr std::size_t kAlignment = 256;        // what the widest vectors and the copy engines of all machines like
+constexpr std::size_t kSmallArena = 64 << 20;
 std::size_t aligned(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// A stretch of the arena in use from one step to another.
@@ -20,7 +21,7 @@ struct Block {
 
 class Planner {
  public:
-  explicit Planner(Plan& plan) : plan_(plan), graph_(plan.graph) {
+  Planner(Plan& plan, bool side_by_side) : plan_(plan), graph_(plan.graph), side_by_side_(side_by_side) {
     const auto count = graph_.items.size();
     written_.assign(count, -1);
     last_read_.assign(count, -1);
@@ -117,8 +118,22 @@ class Planner {
     for (std::size_t b : scratch_block) plan_.scratch_offsets.push_back(blocks[b].offset);
   }
 
+  // Where steps may run side by side, a small arena is not reused: memory in common would make them wait for each other.
+  bool keep_apart(const std::vector<Block>& blocks) {
+    std::size_t total = 0;
+    for (const Block& block : blocks) total += block.bytes;
+    return side_by_side_ && total <= kSmallArena;
+  }
+
   // Largest first, each at the lowest offset where it meets no block alive at the same time.
   void assign_offsets(std::vector<Block>& blocks) {
+    if (keep_apart(blocks)) {
+      for (Block& block : blocks) {
+        block.offset = plan_.arena_bytes;
+        plan_.arena_bytes += block.bytes;
+      }
+      return;
+    }
     std::vector<Block*> order;
     for (Block& block : blocks) order.push_back(&block);
     std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
@@ -142,6 +157,7 @@ class Planner {
 
   Plan& plan_;
   const Graph& graph_;
+  bool side_by_side_;
   std::vector<int> written_;    // step that first writes an item
   std::vector<int> last_read_;  // last step that reads or writes it
   int last_check_ = -1;
@@ -150,6 +166,6 @@ class Planner {
 
 }  // namespace
 
-void plan_memory(Plan& plan) { Planner(plan).run(); }
+void plan_memory(Plan& plan, runtime::Device& device) { Planner(plan, device.asynchronous()).run(); }
 
 }  // namespace tegula::compile

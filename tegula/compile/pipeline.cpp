@@ -46,7 +46,7 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   merge_launches(plan);
   compile_kernels(plan, device);
   assign_threads(plan, device);
-  plan_memory(plan);
+  plan_memory(plan, device);
   show("plan", [&] { return to_string(plan); });
   show("tile", [&] {
     std::string text;

@@ -70,12 +70,15 @@ void lower_group(Plan& plan, int group, runtime::Device& device);
 /// All steps in an order that respects the data flow, checks before state.
 void lower(Plan& plan, runtime::Device& device);
 void compile_kernels(Plan& plan, runtime::Device& device);
+/// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
+/// what it overwrites. Without those that others on the list wait for anyway. After plan_memory.
+std::vector<std::vector<int>> dependencies(const Plan& plan);
 /// Launches of equal programs that do not depend on each other become one.
 void merge_launches(Plan& plan);
 /// Threads and streaming stores for each step, from the work it does.
 void assign_threads(Plan& plan, runtime::Device& device);
 /// Arena offsets with reuse, in-place results, Variables written where they live.
-void plan_memory(Plan& plan);
+void plan_memory(Plan& plan, runtime::Device& device);
 
 std::string to_string(const Plan& plan);
 

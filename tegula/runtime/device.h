@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tegula/core/buffer.h"
 #include "tegula/tile/ir.h"
@@ -52,6 +53,12 @@ class Kernel {
 struct PlannedLaunch {
   const Kernel* kernel = nullptr;
   std::span<const ArgumentSet> sets;
+};
+
+/// A piece of work to be recorded, and the earlier pieces it must wait for (numbers in the same list).
+struct RecordedStep {
+  std::function<void()> work;
+  std::vector<int> after;
 };
 
 /// Work that was recorded once and is repeated as a whole, at the same addresses (a CUDA graph).
@@ -146,6 +153,10 @@ class Device {
   virtual Ref<Buffer> allocate_shared(std::size_t bytes) { return allocate(bytes); }
   /// Records what `work` queues instead of running it. Null where that is not possible: then nothing was queued.
   virtual std::unique_ptr<Recording> record(const std::function<void()>& /*work*/) { return nullptr; }
+  /// The same for steps of which some may run side by side.
+  virtual std::unique_ptr<Recording> record(std::span<const RecordedStep> steps) {
+    return record([steps] { for (const RecordedStep& step : steps) step.work(); });
+  }
 
   /// Remembered by the caller. Throws Error when the program uses what the device cannot do. A device may put off the work until prepare()
   /// or the first launch.

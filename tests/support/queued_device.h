@@ -2,6 +2,7 @@
 // A device that queues its work as a GPU does, with memory of its own, on top of the CPU's kernels: what tests the parts of the compiler
 // that only an asynchronous device uses, where there is no GPU.
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <list>
@@ -63,6 +64,22 @@ class QueuedDevice final : public runtime::Device {
       std::shared_ptr<std::list<Work>> all;
     };
     return std::make_unique<Replays>(*this, std::move(recorded));
+  }
+
+  /// Replays the steps in another order than they were given, as far as they do not wait for each other.
+  std::unique_ptr<runtime::Recording> record(std::span<const runtime::RecordedStep> steps) override {
+    return record([steps] {
+      std::vector<bool> done(steps.size());
+      for (std::size_t left = steps.size(); left > 0; --left) {
+        for (std::size_t s = steps.size(); s-- > 0;) {
+          const auto& after = steps[s].after;
+          if (done[s] || !std::all_of(after.begin(), after.end(), [&](int a) { return done[static_cast<std::size_t>(a)]; })) continue;
+          steps[s].work();
+          done[s] = true;
+          break;
+        }
+      }
+    });
   }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
