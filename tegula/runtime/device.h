@@ -131,6 +131,10 @@ class Device {
   virtual std::string name() const = 0;  // "cpu", "cuda:0"
   virtual int number() const = 0;        // Buffer::device()
   virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
+  /// How often allocate had to ask the system (a steady state asks never), bytes in use and kept for reuse.
+  virtual PoolCounters memory() const { return host_pool_counters(); }
+  /// Gives all kept blocks back to the system.
+  virtual void trim_memory() { trim_host_pool(); }
   /// Host memory may be reused when copy_in returns; copy_out waits until the bytes are there.
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
