@@ -62,6 +62,10 @@ class Recording {
   virtual void replay() = 0;
 };
 
+/// What may be rounded inside a product of f32 operands: nothing, or the operands to 10 bits of mantissa (tensor cores). The other dtypes
+/// take no notice.
+enum class Arithmetic : std::uint8_t { Full, TF32 };
+
 enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
 
 /// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64).
@@ -73,6 +77,7 @@ struct Matmul {
   Layout a, b, c;
   bool bias = false;       // (N), dense
   Activation activation = Activation::None;
+  Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Matmul&) const = default;
 };
 
@@ -89,6 +94,7 @@ struct Convolution {
   std::int64_t groups = 1;
   bool bias = false;       // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
   Activation activation = Activation::None;  // Forward only: None or Relu
+  Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Convolution&) const = default;
 };
 
