@@ -3,13 +3,20 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <cstddef>
+#include <initializer_list>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tegula/core/buffer.h"
 
 namespace tegula::gpu {
+
+class Pool;
+class Staging;
 
 /// The primary context of a device and the stream on which everything is queued. Lives as long as the process.
 struct Context {
@@ -23,12 +30,34 @@ struct Context {
   std::size_t shared_bytes = 0; // the most a block can have
   std::string name;             // "NVIDIA H200"
 
+  Pool* pool = nullptr;         // device memory
+  Staging* staging = nullptr;   // copies from the host
+  /// Held by whoever puts work on the stream, and during a whole recording, so that nobody else's work gets into it. Library calls
+  /// (runtime::Call::run) hold it already.
+  mutable std::recursive_mutex order;
+
   /// Makes the context current on this thread. Cheap when it is already.
   void enter() const;
+  /// Waits for what is on the stream, without keeping others from queueing more. Work that failed is reported with the names of the
+  /// kernels that were queued last. `op` names who waits.
+  void synchronize(std::string_view op) const;
+  /// Remembers the name of a queued kernel, which lives as long as the process. TEGULA_CUDA_SYNC=1 waits for each.
+  void queued(const char* kernel);
+  std::string device_name() const { return "cuda:" + std::to_string(index); }
+
+ private:
+  std::string queued_last() const;
+
+  std::array<const char*, 8> recent_{};  // a ring
+  unsigned count_ = 0;
+  mutable std::vector<CUevent> idle_events_;  // all three guarded by `order`
 };
 
 /// Throws Error("<op>: got CUDA_ERROR_…, …") unless `result` is CUDA_SUCCESS. `op` names what was tried, in the user's words.
 void check(CUresult result, std::string_view op);
+
+/// Whether this error has made the context useless: every further call gives it again.
+bool is_sticky(CUresult result);
 
 /// A shared library that is opened when it is first needed (cuBLASLt, cuDNN, NVRTC). Throws Error naming the library and what to install.
 /// Names are tried in order; never closed.

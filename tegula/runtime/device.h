@@ -69,6 +69,10 @@ class Recording {
   virtual void replay() = 0;
 };
 
+/// What may be rounded inside a product of f32 operands: nothing, or the operands to 10 bits of mantissa (tensor cores). The other dtypes
+/// take no notice.
+enum class Arithmetic : std::uint8_t { Full, TF32 };
+
 enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
 
 /// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64).
@@ -80,6 +84,7 @@ struct Matmul {
   Layout a, b, c;
   bool bias = false;       // (N), dense
   Activation activation = Activation::None;
+  Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Matmul&) const = default;
 };
 
@@ -96,6 +101,7 @@ struct Convolution {
   std::int64_t groups = 1;
   bool bias = false;       // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
   Activation activation = Activation::None;  // Forward only: None or Relu
+  Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Convolution&) const = default;
 };
 
@@ -138,6 +144,10 @@ class Device {
   virtual std::string name() const = 0;  // "cpu", "cuda:0"
   virtual int number() const = 0;        // Buffer::device()
   virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
+  /// How often allocate had to ask the system (a steady state asks never), bytes in use and kept for reuse.
+  virtual PoolCounters memory() const { return host_pool_counters(); }
+  /// Gives all kept blocks back to the system.
+  virtual void trim_memory() { trim_host_pool(); }
   /// Host memory may be reused when copy_in returns; copy_out waits until the bytes are there.
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;

@@ -1,152 +1,56 @@
 #include <gtest/gtest.h>
 
-#include <limits>
-
+#include "tegula/core/error.h"
 #include "tegula/cpu/library.h"
-#include "tests/cpu/library_support.h"
+#include "tests/support/library.h"
 
 namespace tegula::cpu {
 namespace {
 
 using runtime::Pooling;
 using runtime::PoolingKind;
-using test::pick;
-using test::Tensor;
-
-Layout activations(const Shape& shape, bool channels_last) {
-  Layout layout = Layout::dense(shape);
-  if (!channels_last) return layout;
-  std::int64_t step = shape[1];
-  layout.strides[1] = 1;
-  for (int axis = shape.rank() - 1; axis > 1; --axis) layout.strides[axis] = step, step *= shape[axis];
-  layout.strides[0] = step;
-  return layout;
-}
-
-/// Calls visit(output index, input indices inside the window, in row-major order).
-template <class F>
-void for_each_window(const Pooling& d, const Tensor& y, F&& visit) {
-  const int spatial = d.window.rank();
-  const std::int64_t area = numel(d.window);
-  y.for_each([&](const Dims& o) {
-    std::vector<Dims> taps;
-    for (std::int64_t tap = 0; tap < area; ++tap) {
-      Dims x = o;
-      std::int64_t rest = tap;
-      bool inside = true;
-      for (int i = spatial - 1; i >= 0; --i) {
-        x[i + 2] = o[i + 2] * d.stride[i] - d.pad_low[i] + rest % d.window[i] * d.dilation[i];
-        rest /= d.window[i];
-        inside = inside && x[i + 2] >= 0 && x[i + 2] < d.input.shape[i + 2];
-      }
-      if (inside) taps.push_back(x);
-    }
-    visit(o, taps);
-  });
-}
-
-void expect_pooling(const Pooling& d, int threads, double nan_share = 0) {
-  Tensor x(d.dtype, d.input), y(d.dtype, d.output), result(d.dtype, d.backward ? d.input : d.output);
-  x.randomize(), y.randomize();
-  if (nan_share > 0) {
-    x.for_each([&](const Dims& i) {
-      if (pick(0, 99) < 100 * nan_share) x.set(i, std::numeric_limits<double>::quiet_NaN());
-      else x.set(i, pick(-2, 2));  // many ties
-    });
-  }
-  Tensor expected(f64, Layout::dense(result.layout().shape));
-  expected.for_each([&](const Dims& i) { expected.set(i, 0); });
-  for_each_window(d, y, [&](const Dims& o, const std::vector<Dims>& taps) {
-    if (d.kind == PoolingKind::Max) {
-      Dims best = o;
-      double value = -std::numeric_limits<double>::infinity();
-      bool found = false;
-      for (const Dims& tap : taps) {
-        if (found && !std::isnan(x(tap)) && x(tap) <= value) continue;
-        if (found && std::isnan(value)) continue;
-        found = true, best = tap, value = x(tap);
-      }
-      if (!d.backward) expected.set(o, value);
-      else if (found) expected.set(best, expected(best) + y(o));
-    } else {
-      const double divisor = static_cast<double>(d.kind == PoolingKind::AverageWithPadding ? static_cast<std::size_t>(numel(d.window))
-                                                                                           : std::max<std::size_t>(1, taps.size()));
-      double sum = 0;
-      for (const Dims& tap : taps) {
-        sum += x(tap);
-        if (d.backward) expected.set(tap, expected(tap) + y(o) / divisor);
-      }
-      if (!d.backward) expected.set(o, sum / divisor);
-    }
-  });
-  std::vector<void*> buffers;
-  if (!d.backward) buffers = {x.data(), result.data()};
-  else if (d.kind == PoolingKind::Max) buffers = {x.data(), y.data(), result.data()};
-  else buffers = {y.data(), result.data()};
-  const auto call = make_pooling(d);
-  ASSERT_TRUE(test::run_guarded(*call, buffers, threads));
-  EXPECT_TRUE(result.untouched_outside());
-  int wrong = 0;
-  result.for_each([&](const Dims& i) {
-    const double got = result(i), want = expected(i);
-    const bool same = std::isnan(want) ? std::isnan(got) : got == want || std::abs(got - want) <= test::tolerance(d.dtype, 9);
-    wrong += !same;
-  });
-  EXPECT_EQ(wrong, 0) << call->describe() << " window " << to_string(d.window) << " stride " << to_string(d.stride) << " dilation "
-                      << to_string(d.dilation) << " pad " << to_string(d.pad_low) << " strides " << to_string(d.input.strides);
-}
-
-Pooling random_pooling(DType dtype) {
-  Pooling d{.kind = static_cast<PoolingKind>(pick(0, 2)), .backward = pick(0, 1) == 1, .dtype = dtype};
-  const int spatial = pick(1, 3);
-  const bool last = pick(0, 1) == 1;
-  Shape in{pick(1, 3), pick(0, 4) ? pick(1, 20) : pick(60, 140)}, out = in;
-  for (int i = 0; i < spatial; ++i) {
-    d.window.push_back(pick(1, 4)), d.stride.push_back(pick(1, 3)), d.dilation.push_back(pick(0, 2) ? 1 : 2);
-    const int reach = static_cast<int>(d.dilation[i] * (d.window[i] - 1)) + 1;
-    d.pad_low.push_back(pick(0, reach / 2)), d.pad_high.push_back(pick(0, reach / 2));
-    in.push_back(reach + pick(0, spatial == 1 ? 90 : 6));
-    out.push_back((in[i + 2] + d.pad_low[i] + d.pad_high[i] - reach) / d.stride[i] + 1);
-  }
-  d.input = activations(in, last), d.output = activations(out, last);
-  return d;
-}
+using test::activations;
+using test::expect_pooling;
+using test::Memory;
+using test::random_pooling;
 
 class PoolingTest : public testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Floats, PoolingTest, testing::Values(f64, f32, f16, bf16),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(PoolingTest, RandomWindowsAndLayoutsMatchTheNaiveLoops) {
-  for (int round = 0; round < 200 && !HasFailure(); ++round) expect_pooling(random_pooling(GetParam()), 1 + round % 2);
+  for (int round = 0; round < 200 && !HasFailure(); ++round) expect_pooling(runtime::cpu(), random_pooling(GetParam()), 1 + round % 2);
 }
 
 TEST_P(PoolingTest, NanCountsAsMaximumAndTheFirstOfEqualsIsTaken) {
   for (int round = 0; round < 100 && !HasFailure(); ++round) {
     Pooling d = random_pooling(GetParam());
     d.kind = PoolingKind::Max;
-    expect_pooling(d, 1 + round % 2, round % 3 * 0.1 + 0.001);
+    expect_pooling(runtime::cpu(), d, 1 + round % 2, round % 3 * 0.1 + 0.001);
   }
 }
 
 TEST_P(PoolingTest, EmptyBatchesAndGlobalWindows) {
   for (const bool backward : {false, true}) {
     for (const auto kind : {PoolingKind::Max, PoolingKind::AverageWithPadding}) {
-      expect_pooling({.kind = kind,
+      expect_pooling(runtime::cpu(),
+                     {.kind = kind,
                       .backward = backward,
                       .dtype = GetParam(),
-                      .input = activations({0, 3, 4, 4}, false),
-                      .output = activations({0, 3, 2, 2}, false),
+                      .input = activations({0, 3, 4, 4}, Memory::ChannelsFirst),
+                      .output = activations({0, 3, 2, 2}, Memory::ChannelsFirst),
                       .window = {2, 2},
                       .stride = {2, 2},
                       .dilation = {1, 1},
                       .pad_low = {0, 0},
                       .pad_high = {0, 0}},
                      2);
-      expect_pooling({.kind = kind,
+      expect_pooling(runtime::cpu(),
+                     {.kind = kind,
                       .backward = backward,
                       .dtype = GetParam(),
-                      .input = activations({2, 70, 7, 7}, true),
-                      .output = activations({2, 70, 1, 1}, true),
+                      .input = activations({2, 70, 7, 7}, Memory::ChannelsLast),
+                      .output = activations({2, 70, 1, 1}, Memory::ChannelsLast),
                       .window = {7, 7},
                       .stride = {1, 1},
                       .dilation = {1, 1},

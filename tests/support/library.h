@@ -1,9 +1,10 @@
 #pragma once
-// Random tensors in every dtype and layout for the tests of the library calls, and how they are read back.
+// The library calls of any device against naive loops in f64: random tensors in every dtype and layout, random descriptions, and what must
+// hold for them. The bodies take the device; each machine's tests choose what to give them.
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,11 +12,10 @@
 
 #include "tegula/core/buffer.h"
 #include "tegula/core/dtype.h"
-#include "tegula/core/error.h"
 #include "tegula/core/shape.h"
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu::test {
+namespace tegula::test {
 
 inline std::mt19937& generator() {
   static std::mt19937 engine(7);
@@ -36,6 +36,9 @@ class Tensor {
     std::uniform_real_distribution<double> real(-1, 1);
     for_each([&](const Dims& index) { store(at(index), real(generator())); });
   }
+  /// Everything: the elements, what lies between and the guards.
+  void* storage() const { return buffer_->data(); }
+  std::size_t storage_bytes() const { return static_cast<std::size_t>(extent_ + 2 * kGuard) * size_of(dtype_); }
   void* data() const { return static_cast<char*>(buffer_->data()) + kGuard * static_cast<std::int64_t>(size_of(dtype_)); }
   const Layout& layout() const { return layout_; }
   DType dtype() const { return dtype_; }
@@ -83,17 +86,9 @@ class Tensor {
   Ref<Buffer> buffer_;
 };
 
-/// Runs with scratch of exactly the promised size plus a guard that must stay as it was.
-inline bool run_guarded(const runtime::Call& call, std::vector<void*> buffers, int threads) {
-  const std::size_t bytes = call.scratch_bytes();
-  const auto scratch = allocate_host(bytes + 256);
-  std::memset(scratch->data(), 0x5a, bytes + 256);
-  call.run(buffers, scratch->data(), threads);
-  const auto* guard = static_cast<const unsigned char*>(scratch->data()) + bytes;
-  for (int i = 0; i < 256; ++i)
-    if (guard[i] != 0x5a) return false;
-  return true;
-}
+/// Runs on `device` with scratch of exactly the promised size plus a guard. False when the call wrote behind its scratch. On a GPU the tensors
+/// are copied there and back, with their surroundings.
+bool run_guarded(runtime::Device& device, const runtime::Call& call, const std::vector<Tensor*>& tensors, int threads);
 
 /// Rounding of one operation on values of size `scale` with `terms` products.
 inline double tolerance(DType dtype, double terms, double scale = 1) {
@@ -106,4 +101,47 @@ inline double tolerance(DType dtype, double terms, double scale = 1) {
   }
 }
 
-}  // namespace tegula::cpu::test
+/// Of a library call whose f32 operands may be rounded.
+inline double tolerance(DType dtype, runtime::Arithmetic arithmetic, double terms) {
+  return tolerance(dtype == f32 && arithmetic == runtime::Arithmetic::TF32 ? f16 : dtype, terms);
+}
+
+// Matmul
+enum class MatrixOrder { Rows, Columns };
+/// A matrix with batch axes; `gap` elements lie unused behind each row (or column), `broadcast` gives batch strides of 0.
+Layout matrix(const Shape& shape, MatrixOrder order, std::int64_t gap = 0, bool broadcast = false);
+double reference_activation(double x, runtime::Activation activation);
+runtime::Matmul random_matmul(DType dtype, int largest);
+void expect_matmul(runtime::Device& device, const runtime::Matmul& description, int threads);
+
+// Convolution
+enum class Memory { ChannelsFirst, ChannelsLast, Reversed };
+/// A dense tensor whose axes lie in memory in the given order.
+Layout activations(const Shape& shape, Memory order);
+struct ConvolutionOptions {
+  std::int64_t n = 1, c = 1, k = 1, groups = 1;
+  Dims in, kernel, stride, dilation, low, high;
+  DType dtype = f32;
+  Memory input = Memory::ChannelsFirst, output = Memory::ChannelsFirst;
+  bool bias = false;
+  runtime::Activation activation = runtime::Activation::None;
+  runtime::Arithmetic arithmetic = runtime::Arithmetic::Full;
+};
+/// A square image and kernel with a bias.
+ConvolutionOptions square(std::int64_t n, std::int64_t c, std::int64_t hw, std::int64_t k, std::int64_t f, std::int64_t s, std::int64_t low,
+                          std::int64_t high);
+runtime::Convolution describe(const ConvolutionOptions& options, runtime::ConvolutionPass pass);
+/// Few enough products for the naive loops.
+ConvolutionOptions random_convolution(DType dtype);
+/// Every one of `calls` must do what the description says.
+void expect_convolution(runtime::Device& device, const runtime::Convolution& description,
+                        const std::vector<std::unique_ptr<runtime::Call>>& calls, int threads);
+constexpr runtime::ConvolutionPass kPasses[] = {runtime::ConvolutionPass::Forward, runtime::ConvolutionPass::BackwardData,
+                                                runtime::ConvolutionPass::BackwardWeight};
+
+// Pooling
+runtime::Pooling random_pooling(DType dtype);
+/// With a share of NaN the other values are small integers: many ties.
+void expect_pooling(runtime::Device& device, const runtime::Pooling& description, int threads, double nan_share = 0);
+
+}  // namespace tegula::test

@@ -1,0 +1,249 @@
+// Words that bring together what different threads hold.
+
+#include "tegula/cuda/codegen_writer.h"
+
+#include <algorithm>
+
+namespace tegula::gpu {
+
+using tile::Word;
+
+namespace {
+
+std::size_t bytes_of(const tile::Type& type) { return type.pointer ? 8 : size_of(type.dtype); }
+std::int64_t stride_of(const Shape& shape, int axis) {
+  std::int64_t stride = 1;
+  for (int i = axis + 1; i < shape.rank(); ++i) stride *= shape[i];
+  return stride;
+}
+std::string best_of(const tile::Instruction& self, DType dtype) {
+  return "Best<" + scalar_name(dtype) + (self.kind == tile::Reduction::Min ? ", true>" : ", false>");
+}
+
+}  // namespace
+
+void Writer::use_shared(std::size_t bytes) { shared_bytes_ = std::max(shared_bytes_, bytes); }
+void Writer::barrier() { line("__syncthreads();"); }
+
+Writer::Crossing Writer::crossing(Id id) const {
+  const tile::Instruction& self = at(id);
+  const Shape& shape = a_.type(self.operands[0]).shape;
+  if (shape[static_cast<int>(self.attribute)] == 1) return Crossing::None;
+  if (shape.rank() == 1) return spread(self.operands[0]) == Spread::Row ? Crossing::Rows : Crossing::Columns;
+  return self.attribute == 1 ? Crossing::Columns : Crossing::Rows;
+}
+
+/// Adds what the thread holds of the operand to registers `name`.
+void Writer::accumulate(Id id, const std::string& name, Spread into) {
+  const tile::Instruction& self = at(id);
+  const Id from = self.operands[0];
+  const Spread own = spread(from);
+  const Shape& shape = a_.type(from).shape;
+  const std::string op = reduction_name(self.kind) + "<" + scalar_name(self.type.dtype) + ">";
+  loops(own, shape, Step::Elements, [&] {
+    const std::string on = inside(own, shape), target = name + place(into);
+    line((on.empty() ? "" : "if (" + on + ") ") + target + " = " + op + "::of(" + target + ", " + element(from, own) + ");");
+  });
+}
+
+void Writer::combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread own, std::size_t bytes) {
+  const std::int64_t held = own == Spread::Uniform ? 1 : own == Spread::Row ? grid_.row_steps : std::int64_t{grid_.column_steps} * grid_.vector;
+  const std::string first = own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]";
+  const std::string threads = std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", ";
+  if (columns && grid_.columns_across() > 1) {
+    const auto warps = static_cast<std::size_t>(std::max(1, grid_.column_threads / 32));
+    const std::size_t places = static_cast<std::size_t>(grid_.row_threads) * static_cast<std::size_t>(held);
+    if (warps > 1 || grid_.cluster > 1) use_shared(places * (warps + 1) * bytes);
+    line("combine_columns<" + op + ", " + threads + std::to_string(grid_.cluster) + ", " + std::to_string(held) + ">(" + first + ", " + (warps > 1 || grid_.cluster > 1 ? "shared" : "nullptr") + ");");
+  }
+  if (rows && grid_.row_threads > 1) {
+    const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
+    if (lines > 1) use_shared(static_cast<std::size_t>(lines * grid_.column_threads) * bytes);
+    line("combine_rows<" + op + ", " + threads + std::to_string(held) + ">(" + first + ", " + (lines > 1 ? "shared" : "nullptr") + ");");
+  }
+}
+
+void Writer::reduce(Id id) {
+  const tile::Instruction& self = at(id);
+  need(self.operands[0]);
+  comment_origin(id);
+  if (spread(self.operands[0]) == Spread::Flat) return reduce_shared(id);
+  const Spread own = spread(id);
+  const std::string name = variable(id), op = reduction_name(self.kind) + "<" + scalar_name(self.type.dtype) + ">";
+  declare(id);
+  loops(own, self.type.shape, Step::Elements, [&] { line(name + place(own) + " = " + op + "::nothing();"); });
+  accumulate(id, name, own);
+  combine_across(op, name, crossing(id) == Crossing::Columns, crossing(id) == Crossing::Rows, own, bytes_of(self.type));
+}
+
+void Writer::arg_reduce(Id id) {
+  const tile::Instruction& self = at(id);
+  const Id from = self.operands[0];
+  need(from);
+  comment_origin(id);
+  if (spread(from) == Spread::Flat) return reduce_shared(id);
+  const Spread own = spread(id), source = spread(from);
+  const DType dtype = a_.type(from).dtype;
+  const std::string name = "b" + std::to_string(id), best = best_of(self, dtype);
+  const Crossing across = crossing(id);
+  line("Placed<" + scalar_name(dtype) + "> " + name + dimensions(own, self.type.shape) + ";");
+  loops(own, self.type.shape, Step::Elements, [&] { line(name + place(own) + " = " + best + "::nothing();"); });
+  loops(source, a_.type(from).shape, Step::Elements, [&] {
+    const std::string on = inside(source, a_.type(from).shape), target = name + place(own);
+    const std::string position = across == Crossing::None ? "0" : across == Crossing::Columns ? "col" : "row";
+    line((on.empty() ? "" : "if (" + on + ") ") + target + " = " + best + "::of(" + target + ", {" + element(from, source) + ", " + position + "});");
+  });
+  combine_across(best, name, across == Crossing::Columns, across == Crossing::Rows, own, 2 * std::max<std::size_t>(4, size_of(dtype)));
+  declare(id);
+  loops(own, self.type.shape, Step::Elements, [&] { line(variable(id) + place(own) + " = " + name + place(own) + ".at;"); });
+}
+
+/// `name` is a tile in shared memory, row-major; everyone may read it afterwards.
+void Writer::to_shared(Id id, const std::string& name) {
+  const Shape& shape = a_.type(id).shape;
+  const Spread own = spread(id);
+  barrier();
+  loops(own, shape, Step::Elements, [&] {
+    std::string on = inside(own, shape);
+    if (const std::string acting = acts(own); !acting.empty()) on += (on.empty() ? "" : " && ") + acting;
+    line((on.empty() ? "" : "if (" + on + ") ") + name + "[" + linear(own, shape) + "] = " + element(id, own) + ";");
+  });
+  barrier();
+}
+
+void Writer::from_shared(Id id, const std::string& expression) {
+  const Shape& shape = a_.type(id).shape;
+  const Spread own = spread(id);
+  loops(own, shape, Step::Elements, [&] {
+    const std::string on = inside(own, shape);
+    line((on.empty() ? "" : "if (" + on + ") ") + variable(id) + place(own) + " = " + expression + ";");
+  });
+}
+
+/// Tiles that are spread flat: one thread goes over a whole line.
+void Writer::reduce_shared(Id id) {
+  const tile::Instruction& self = at(id);
+  const Id from = self.operands[0];
+  const tile::Type& source = a_.type(from);
+  const int axis = static_cast<int>(self.attribute);
+  const std::string type = type_name(source), length = std::to_string(source.shape[axis]), stride = std::to_string(stride_of(source.shape, axis));
+  use_shared(static_cast<std::size_t>(numel(source.shape)) * bytes_of(source));
+  declare(id);
+  open("");
+  line(type + "* const tile = reinterpret_cast<" + type + "*>(shared);");
+  to_shared(from, "tile");
+  const Spread own = spread(id);
+  loops(own, self.type.shape, Step::Elements, [&] {
+    const std::string index = linear(own, self.type.shape), on = inside(own, self.type.shape);
+    line("const int start = " + index + " / " + stride + " * " + std::to_string(source.shape[axis] * stride_of(source.shape, axis)) + " + " + index + " % " + stride + ";");
+    open(on.empty() ? "" : "if (" + on + ")");
+    if (self.word == Word::Reduce) {
+      line(type + " total = tile[start];");
+      line("for (int i = 1; i < " + length + "; ++i) total = " + reduction_name(self.kind) + "<" + type + ">::of(total, tile[start + i * " + stride + "]);");
+      line(variable(id) + place(own) + " = total;");
+    } else {
+      line("Placed<" + type + "> best = {tile[start], 0};");
+      line("for (int i = 1; i < " + length + "; ++i) best = " + best_of(self, source.dtype) + "::of(best, {tile[start + i * " + stride + "], i});");
+      line(variable(id) + place(own) + " = best.at;");
+    }
+    close();
+  });
+  close();
+}
+
+void Writer::scan(Id id) {
+  const tile::Instruction& self = at(id);
+  const Id from = self.operands[0];
+  need(from);
+  comment_origin(id);
+  const int axis = static_cast<int>(self.attribute);
+  const std::int64_t count = numel(self.type.shape);
+  const std::string type = type_name(self.type), n = std::to_string(count);
+  use_shared(static_cast<std::size_t>(2 * count) * bytes_of(self.type));
+  declare(id);
+  open("");
+  line(type + "* const tile = reinterpret_cast<" + type + "*>(shared);");
+  to_shared(from, "tile");
+  line("const " + type + "* const scanned = scan_shared<" + reduction_name(self.kind) + "<" + type + ">>(tile, tile + " + n + ", " + n + ", " + std::to_string(self.type.shape[axis]) +
+       ", " + std::to_string(stride_of(self.type.shape, axis)) + ");");
+  from_shared(id, "scanned[" + linear(spread(id), self.type.shape) + "]");
+  close();
+}
+
+void Writer::sort(Id id) {
+  const tile::Instruction& self = at(id);
+  const Id from = self.operands[0];
+  need(from);
+  comment_origin(id);
+  const tile::Type& source = a_.type(from);
+  const int axis = static_cast<int>(self.attribute);
+  const std::int64_t count = numel(source.shape), keys = (count * static_cast<std::int64_t>(bytes_of(source)) + 15) / 16 * 16;
+  const std::string type = type_name(source), n = std::to_string(count), length = std::to_string(source.shape[axis]), stride = std::to_string(stride_of(source.shape, axis));
+  use_shared(static_cast<std::size_t>(keys + 8 * count));
+  declare(id);
+  open("");
+  line(type + "* const tile = reinterpret_cast<" + type + "*>(shared);");
+  line("int* const order = reinterpret_cast<int*>(shared + " + std::to_string(keys) + ");");
+  to_shared(from, "tile");
+  line("const int* const sorted = sort_shared(tile, order, order + " + n + ", " + n + ", " + length + ", " + stride + ", " + (self.attribute2 == 1 ? "true" : "false") + ");");
+  const std::string index = linear(spread(id), self.type.shape);
+  if (self.word == Word::ArgSort) from_shared(id, "sorted[" + index + "]");
+  else from_shared(id, "tile[" + index + " + (sorted[" + index + "] - " + index + " / " + stride + " % " + length + ") * " + stride + "]");
+  close();
+}
+
+void Writer::dot(Id id) {
+  const tile::Instruction& self = at(id);
+  for (const Id operand : self.operands) need(operand);
+  comment_origin(id);
+  const tile::Type &a = a_.type(self.operands[0]), &b = a_.type(self.operands[1]);
+  const std::string type = type_name(self.type), inner = std::to_string(a.shape[1]), columns = std::to_string(b.shape[1]);
+  use_shared(static_cast<std::size_t>(numel(a.shape) + numel(b.shape)) * bytes_of(a));
+  declare(id);
+  open("");
+  line(type + "* const a = reinterpret_cast<" + type + "*>(shared);");
+  line(type + "* const b = a + " + std::to_string(numel(a.shape)) + ";");
+  to_shared(self.operands[0], "a");
+  to_shared(self.operands[1], "b");
+  const Spread own = spread(id);
+  const std::string fma = is_float(self.type.dtype) ? (self.type.dtype == DType::f32 ? "fmaf" : "fma") : "";
+  loops(own, self.type.shape, Step::Elements, [&] {
+    const std::string on = inside(own, self.type.shape), i = coordinate(0, own, self.type.shape), j = coordinate(1, own, self.type.shape);
+    open(on.empty() ? "" : "if (" + on + ")");
+    line(type + " sum = " + element(self.operands[2], own) + ";");
+    const std::string x = "a[" + i + " * " + inner + " + m]", y = "b[m * " + columns + " + " + j + "]";
+    line("for (int m = 0; m < " + inner + "; ++m) sum = " + (fma.empty() ? x + " * " + y + " + sum" : fma + "(" + x + ", " + y + ", sum)") + ";");
+    line(variable(id) + place(own) + " = sum;");
+    close();
+  });
+  close();
+}
+
+/// A tile that other threads hold under its new shape.
+void Writer::rearrange(Id id) {
+  const tile::Instruction& self = at(id);
+  const Id from = self.operands[0];
+  need(from);
+  comment_origin(id);
+  const tile::Type& source = a_.type(from);
+  const Shape& shape = self.type.shape;
+  const Spread own = spread(id);
+  use_shared(static_cast<std::size_t>(numel(source.shape)) * bytes_of(source));
+  std::string index = linear(own, shape);
+  if (self.word == Word::Transpose) index = coordinate(1, own, shape) + " * " + std::to_string(shape[0]) + " + " + coordinate(0, own, shape);
+  if (self.word == Word::Broadcast) {
+    index = "0";
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      if (source.shape[axis] != 1) index += " + " + coordinate(axis, own, shape) + " * " + std::to_string(stride_of(source.shape, axis));
+    }
+  }
+  declare(id);
+  open("");
+  line(type_name(source) + "* const tile = reinterpret_cast<" + type_name(source) + "*>(shared);");
+  line("(void)tile;");
+  to_shared(from, "tile");
+  from_shared(id, "tile[" + index + "]");
+  close();
+}
+
+}  // namespace tegula::gpu

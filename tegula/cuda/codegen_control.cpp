@@ -1,0 +1,198 @@
+// Regions, loops and branches; and the order in which everything is written.
+
+#include "tegula/cuda/codegen_writer.h"
+
+#include <algorithm>
+
+namespace tegula::gpu {
+
+using tile::Word;
+
+std::string Writer::body() {
+  region(a_.program().body);
+  return std::move(out_);
+}
+
+void Writer::region(const tile::Region& region) {
+  for (const Id id : region.body) instruction(id);
+  flush();
+}
+
+void Writer::instruction(Id id) {
+  const tile::Instruction& self = at(id);
+  if (deferred_.contains(id)) {
+    const Deferred& deferred = *deferred_.at(id);
+    if (id != deferred.chain.front()) return;
+    need(self.operands[0]);
+    comment_origin(id);
+    accumulate(id, "a" + std::to_string(deferred.parameter), spread(deferred.parameter));
+    return;
+  }
+  switch (self.word) {
+    case Word::Parameter:
+    case Word::Constant:
+    case Word::Result: return;
+    case Word::ProgramId: return line("const long long " + variable(id) + " = id" + std::to_string(self.attribute) + ";");
+    case Word::NumPrograms: return line("const long long " + variable(id) + " = g" + std::to_string(self.attribute) + ";");
+    case Word::For: return loop(id);
+    case Word::If: return branch(id);
+    case Word::Store: return store(id);
+    case Word::AtomicAdd: return atomic_add(id);
+    case Word::Assert: return check(id);
+    default: break;
+  }
+  if (is_inline(id) && !self.type.shape.empty()) return;
+  switch (self.word) {
+    case Word::Broadcast:
+    case Word::ExpandDims:
+    case Word::Reshape:
+    case Word::Transpose:
+      if (renames(id)) {  // one element as a scalar
+        need(self.operands[0]);
+        return line(constant_type(self.type) + " " + variable(id) + " = " + element(self.operands[0], Spread::Uniform) + ";");
+      }
+      return rearrange(id);
+    case Word::Load: return load(id);
+    case Word::Reduce: return reduce(id);
+    case Word::ArgReduce: return arg_reduce(id);
+    case Word::Scan: return scan(id);
+    case Word::Sort:
+    case Word::ArgSort: return sort(id);
+    case Word::Dot: return dot(id);
+    case Word::RandomBits: return random_words(id);
+    default: return group(id);
+  }
+}
+
+void Writer::assign(Id variable_id, Id value) {
+  const Spread own = spread(variable_id);
+  loops(own, a_.type(variable_id).shape, Step::Elements, [&] { line(variable(variable_id) + place(own) + " = " + element(value, own) + ";"); });
+}
+
+/// carried = combine(carried, reduction of something else): every thread may add up its own share, and the threads theirs once, at the end.
+std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std::size_t k) const {
+  constexpr Word kWords[] = {Word::Add, Word::Mul, Word::Min, Word::Max, Word::Or, Word::And};  // in the order of tile::Reduction
+  Deferred deferred;
+  deferred.parameter = body.parameters[k + 1];
+  deferred.combination = body.results[k];
+  const tile::Instruction& combination = at(deferred.combination);
+  if (combination.operands.size() != 2 || a_.users(deferred.parameter).size() != 1 || a_.users(deferred.combination).size() != 1) return {};
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (combination.operands[1 - side] != deferred.parameter) continue;
+    Id from = combination.operands[side];
+    std::vector<Id> chain;
+    while (at(from).word == Word::Reduce && a_.users(from).size() == 1 && kWords[static_cast<std::size_t>(at(from).kind)] == combination.word) {
+      if (!chain.empty() && at(from).kind != at(chain[0]).kind) return {};
+      chain.insert(chain.begin(), from);
+      from = at(from).operands[0];
+    }
+    if (chain.empty() || spread(from) == Spread::Flat || spread(deferred.parameter) == Spread::Flat) continue;
+    bool here = true;
+    for (const Id reduce : chain) here = here && std::find(body.body.begin(), body.body.end(), reduce) != body.body.end();
+    if (!here) continue;
+    deferred.chain = chain;
+    return deferred;
+  }
+  return {};
+}
+
+void Writer::loop(Id id) {
+  flush();
+  const tile::Instruction& self = at(id);
+  const tile::Region& body = self.regions[0];
+  const std::size_t count = body.results.size();
+  comment_origin(id);
+  std::vector<std::optional<Deferred>> deferred(count);
+  for (std::size_t k = 0; k < count; ++k) deferred[k] = deferrable(body, k);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Id parameter = body.parameters[k + 1];
+    declare(parameter);
+    assign(parameter, self.operands[k + 3]);
+    if (!deferred[k]) continue;
+    const tile::Type& type = a_.type(parameter);
+    const std::string op = reduction_name(at(deferred[k]->chain[0]).kind);
+    const std::string name = "a" + std::to_string(parameter);
+    line(type_name(type) + " " + name + dimensions(spread(parameter), type.shape) + ";");
+    loops(spread(parameter), type.shape, Step::Elements, [&] { line(name + place(spread(parameter)) + " = " + op + "<" + type_name(type) + ">::nothing();"); });
+    for (const Id reduce : deferred[k]->chain) deferred_[reduce] = &*deferred[k];
+    deferred_[deferred[k]->combination] = &*deferred[k];
+  }
+  const Id induction = body.parameters[0];
+  const std::string type = type_name(a_.type(induction)), i = variable(induction);
+  // What an iteration touches is what the one before may have touched: once through is not enough to see that.
+  const auto reads = read_, writes = written_;
+  const std::string before = out_;
+  const int names = names_;
+  const std::string origin = origin_;
+  for (int pass = 0; pass < 2; ++pass) {
+    out_ = before, names_ = names, origin_ = origin;
+    open("for (" + type + " " + i + " = " + a_.name(self.operands[0]) + "; " + i + " < " + a_.name(self.operands[1]) + "; " + i + " += " + a_.name(self.operands[2]) + ")");
+    region(body);
+    // All that is carried on is read before any of it changes.
+    for (std::size_t k = 0; k < count; ++k) {
+      if (deferred[k]) continue;
+      const Id parameter = body.parameters[k + 1];
+      const tile::Type& own = a_.type(parameter);
+      line(type_name(own) + " next" + std::to_string(k) + dimensions(spread(parameter), own.shape) + ";");
+      loops(spread(parameter), own.shape, Step::Elements, [&] {
+        line("next" + std::to_string(k) + place(spread(parameter)) + " = " + element(body.results[k], spread(parameter)) + ";");
+      });
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      if (deferred[k]) continue;
+      const Id parameter = body.parameters[k + 1];
+      loops(spread(parameter), a_.type(parameter).shape, Step::Elements, [&] {
+        line(variable(parameter) + place(spread(parameter)) + " = next" + std::to_string(k) + place(spread(parameter)) + ";");
+      });
+    }
+    close();
+    constexpr Id kEarlier = -2;  // whatever pointer it was, in this iteration it points elsewhere
+    for (auto* touched : {&read_, &written_}) {
+      for (auto& [root, pointers] : *touched) if (!pointers.empty()) pointers = {kEarlier};
+    }
+  }
+  for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
+  for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
+  for (std::size_t k = 0; k < count; ++k) {
+    if (!deferred[k]) continue;
+    const Id parameter = body.parameters[k + 1];
+    const tile::Type& own = a_.type(parameter);
+    const std::string op = reduction_name(at(deferred[k]->chain[0]).kind) + "<" + type_name(own) + ">";
+    const std::string name = "a" + std::to_string(parameter);
+    bool columns = false, rows = false;
+    for (const Id reduce : deferred[k]->chain) {
+      columns = columns || crossing(reduce) == Crossing::Columns;
+      rows = rows || crossing(reduce) == Crossing::Rows;
+    }
+    combine_across(op, name, columns, rows, spread(parameter), size_of(own.dtype));
+    loops(spread(parameter), own.shape, Step::Elements, [&] {
+      const std::string target = variable(parameter) + place(spread(parameter));
+      line(target + " = " + op + "::of(" + target + ", " + name + place(spread(parameter)) + ");");
+    });
+    for (const Id reduce : deferred[k]->chain) deferred_.erase(reduce);
+    deferred_.erase(deferred[k]->combination);
+  }
+}
+
+void Writer::branch(Id id) {
+  flush();
+  const tile::Instruction& self = at(id);
+  comment_origin(id);
+  std::map<std::size_t, Id> results;  // the variables behind the Result words
+  for (const Id user : a_.users(id)) {
+    if (user >= 0 && at(user).word == Word::Result && a_.resolve(user) == user) results[static_cast<std::size_t>(at(user).attribute)] = user;
+  }
+  for (const auto& [k, result] : results) declare(result);
+  const auto reads = read_, writes = written_;
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (side == 0) open("if (" + a_.name(self.operands[0]) + ")");
+    else open("else");
+    region(self.regions[side]);
+    for (const auto& [k, result] : results) assign(result, self.regions[side].results[k]);
+    close();
+  }
+  for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
+  for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,268 @@
+// Loads, stores, and what else reaches memory.
+
+#include "tegula/cuda/codegen_writer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tegula/core/error.h"
+
+namespace tegula::gpu {
+
+using tile::Word;
+
+namespace {
+
+std::string all_of(const std::vector<std::string>& conditions) {
+  std::string text;
+  for (const std::string& condition : conditions) {
+    if (!condition.empty()) text += (text.empty() ? "" : " && ") + condition;
+  }
+  return text;
+}
+
+std::string least_of(const std::vector<std::string>& limits) {
+  std::string text = limits[0];
+  for (std::size_t i = 1; i < limits.size(); ++i) text = "smaller(" + text + ", " + limits[i] + ")";
+  return text;
+}
+
+}  // namespace
+
+/// The parameter that a pointer comes from, or -1.
+tile::Id Writer::root_of(Id pointer) const {
+  for (;;) {
+    pointer = a_.resolve(pointer);
+    const tile::Instruction& self = at(pointer);
+    if (self.word == Word::Parameter) return static_cast<Id>(self.attribute);
+    if (self.operands.empty() || (self.word != Word::Add && self.word != Word::Sub && (self.word < Word::Broadcast || self.word > Word::Transpose))) return -1;
+    Id next = self.operands[0];
+    if (!a_.type(next).pointer) next = self.operands[1];
+    pointer = next;
+  }
+}
+
+/// What one thread wrote is read by another only behind a barrier, and is not written over before. Different parameters may share
+/// memory only where every element is read and written by one thread: at the same place of one tile.
+void Writer::order_memory(Id pointer, bool writes) {
+  const Id root = root_of(pointer);
+  const bool shared_place = !acts(spread(pointer)).empty();
+  const auto clashes = [&](const std::map<Id, std::set<Id>>& touched) {
+    for (const auto& [other, pointers] : touched) {
+      if (other != root && other >= 0 && root >= 0) continue;
+      for (const Id one : pointers) if (one != pointer || shared_place) return true;
+    }
+    return false;
+  };
+  if (clashes(written_) || (writes && (clashes(read_) || (shared_place && read_by_many_)))) {
+    line(grid_.cluster > 1 ? "cluster_barrier();" : "__syncthreads();");
+    read_.clear();
+    written_.clear();
+    read_by_many_ = false;
+  }
+  (writes ? written_ : read_)[root].insert(pointer);
+  if (!writes) read_by_many_ = read_by_many_ || shared_place;
+}
+
+std::string Writer::pointer_text(const Form& form, Spread loops, const Shape& shape) { return affine_element(form, loops, shape); }
+
+std::optional<Writer::Access> Writer::wide_access(Id pointer, Id mask, Spread own) {
+  if ((own != Spread::Column && own != Spread::Full) || grid_.vector == 1) return {};
+  Access access;
+  access.wide = std::min(a_.contiguous(pointer), grid_.vector);
+  if (access.wide == 0) return {};
+  const int last = a_.type(pointer).shape.rank() - 1, twos = std::countr_zero(static_cast<unsigned>(access.wide));
+  const Shape& shape = a_.type(pointer).shape;
+  if (mask >= 0) {
+    for (const Condition& condition : a_.box(mask).conditions) {
+      const bool tile = condition.kind == Condition::Kind::Tile;
+      const bool along = tile ? a_.varies_along_last_axis(condition.tile) : condition.kind != Condition::Kind::Uniform && condition.axis == last;
+      if (!along) {
+        access.on.push_back(condition_text(condition, own, shape));
+      } else if (condition.kind == Condition::Kind::Below) {
+        access.limits.push_back(limit_name(condition.limit) + " - col");
+        access.whole = access.whole && condition.limit.twos >= twos;
+      } else {
+        return {};
+      }
+    }
+  }
+  if (!grid_.columns_fit()) {
+    access.limits.push_back(std::to_string(grid_.columns) + " - col");
+    access.whole = access.whole && grid_.columns % access.wide == 0;
+  }
+  if (own == Spread::Full && !grid_.rows_fit()) access.on.push_back("row < " + std::to_string(grid_.rows));
+  access.pointer = pointer_text(a_.affine(pointer), own, shape);
+  return access;
+}
+
+void Writer::load(Id id) {
+  const tile::Instruction& self = at(id);
+  const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1, other = self.operands.size() > 2 ? self.operands[2] : -1;
+  for (const Id operand : self.operands) need(operand);
+  order_memory(pointer, false);
+  comment_origin(id);
+  const Spread own = spread(id);
+  const Shape& shape = self.type.shape;
+  const std::string type = scalar_name(self.type.dtype), nothing = type + "()";
+  const auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
+  if (access) {
+    declare(id);
+    loops(own, shape, Step::Vectors, [&] {
+      const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
+      const std::string target = variable(id) + (own == Spread::Full ? "[r][c]" : "[c]");
+      const std::string on = all_of(access->on);
+      if (access->limits.empty() && on.empty()) return line("load_wide<" + wide + ", " + count + ">(" + access->pointer + ", " + target + ");");
+      std::string limit = access->limits.empty() ? count : least_of(access->limits);
+      if (!on.empty()) limit = on + " ? " + limit + " : 0";
+      const std::string substitute = other >= 0 ? element(other, own) : nothing;
+      line("load_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") + access->pointer + ", " + target + ", " + limit + ", " + substitute + ");");
+    });
+    return;
+  }
+  if (own != Spread::Uniform) declare(id);
+  loops(own, shape, Step::Elements, [&] {
+    const std::string on = all_of({mask >= 0 ? box_element(a_.box(mask), own, shape) : "", inside(own, shape)});
+    std::string value = "widen(*" + std::string("(") + pointer_text(a_.affine(pointer), own, shape) + "))";
+    if (!on.empty()) value = on + " ? " + value + " : " + (other >= 0 ? element(other, own) : nothing);
+    line((own == Spread::Uniform ? "const " + type + " " + variable(id) : variable(id) + place(own)) + " = " + value + ";");
+  });
+}
+
+void Writer::store(Id id) {
+  const tile::Instruction& self = at(id);
+  const Id pointer = self.operands[0], value = a_.resolve(self.operands[1]), mask = self.operands.size() > 2 ? self.operands[2] : -1;
+  for (const Id operand : self.operands) need(operand);
+  order_memory(pointer, true);
+  comment_origin(id);
+  // Computed places may coincide: the last element stays.
+  const Form form = a_.affine(pointer);
+  const Shape& shape = a_.type(pointer).shape;
+  bool may_coincide = form.rest >= 0 && spread(pointer) != Spread::Uniform;
+  for (int i = 0; i < shape.rank(); ++i) may_coincide = may_coincide || (shape[i] != 1 && form.stride[static_cast<std::size_t>(i)].is(0));
+  if (may_coincide) return write_in_order(id);
+  const Spread own = spread(pointer);
+  const std::string type = scalar_name(tile::compute_type(a_.type(pointer).dtype));
+  if (const auto access = wide_access(pointer, mask, own)) {
+    const bool in_place = at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) && spread(value) == own;
+    loops(own, shape, Step::Vectors, [&] {
+      const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
+      std::string source = variable(value) + (own == Spread::Full ? "[r][c]" : "[c]");
+      if (!in_place) {
+        source = "x";
+        line(type + " x[" + count + "];");
+        line("#pragma unroll");
+        open("for (int k = 0; k < " + count + "; ++k)");
+        line("const int first = col;");
+        open("");
+        line("const int col = first + k;");
+        line("x[k] = " + element(value, own) + ";");
+        close();
+        close();
+      }
+      std::vector<std::string> conditions = access->on;
+      conditions.push_back(acts(own));
+      const std::string on = all_of(conditions);
+      if (access->limits.empty()) {
+        line((on.empty() ? "" : "if (" + on + ") ") + "store_wide<" + wide + ", " + count + ">(" + access->pointer + ", " + source + ");");
+      } else {
+        line((on.empty() ? "" : "if (" + on + ") ") + "store_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") + access->pointer + ", " + source + ", " +
+             least_of(access->limits) + ");");
+      }
+    });
+    return;
+  }
+  loops(own, shape, Step::Elements, [&] {
+    const std::string on = all_of({mask >= 0 ? box_element(a_.box(mask), own, shape) : "", inside(own, shape), acts(own)});
+    line((on.empty() ? "" : "if (" + on + ") ") + "narrow(static_cast<" + type + ">(" + element(value, own) + "), *(" + pointer_text(form, own, shape) + "));");
+  });
+}
+
+/// Through shared memory: every thread goes over all elements in order and takes those whose place belongs to it.
+void Writer::write_in_order(Id id) {
+  constexpr std::int64_t kChunk = 2048;
+  const tile::Instruction& self = at(id);
+  const Id pointer = self.operands[0], value = self.operands[1], mask = self.operands.size() > 2 ? self.operands[2] : -1;
+  const Spread own = spread(pointer);
+  const tile::Type& type = a_.type(pointer);
+  const std::int64_t count = numel(type.shape), chunk = std::min(count, kChunk);
+  const std::string n = std::to_string(count), size = std::to_string(chunk), compute = scalar_name(tile::compute_type(type.dtype));
+  use_shared(static_cast<std::size_t>(chunk) * 16);
+  open("for (int first = 0; first < " + n + "; first += " + size + ")");
+  line(type_name(type) + "* const places = reinterpret_cast<" + type_name(type) + "*>(shared);");
+  line(compute + "* const values = reinterpret_cast<" + compute + "*>(shared + " + std::to_string(chunk * 8) + ");");
+  line("__syncthreads();");
+  loops(own, type.shape, Step::Elements, [&] {
+    const std::string on = mask >= 0 ? box_element(a_.box(mask), own, type.shape) : "";
+    const std::string here = all_of({"i >= 0", "i < " + size, inside(own, type.shape), acts(own)});
+    line("const int i = " + linear(own, type.shape) + " - first;");
+    open("if (" + here + ")");
+    const std::string target = pointer_text(a_.affine(pointer), own, type.shape);
+    line("places[i] = " + (on.empty() ? target : on + " ? " + target + " : nullptr") + ";");
+    line("values[i] = " + element(value, own) + ";");
+    close();
+  });
+  line("__syncthreads();");
+  const std::string add = self.word == Word::AtomicAdd ? "true" : "false";
+  const std::string owner = one_at_a_time_ ? "owners, owner" : std::to_string(grid_.threads()) + ", threadIdx.x";
+  line("write_in_order<" + add + ">(places, values, " + (chunk == count ? n : "smaller(" + size + ", " + n + " - first)") + ", " + owner + ");");
+  close();
+}
+
+/// Integer sums do not depend on their order.
+void Writer::atomic_add(Id id) {
+  const tile::Instruction& self = at(id);
+  for (const Id operand : self.operands) need(operand);
+  const Id pointer = self.operands[0];
+  order_memory(pointer, true);
+  comment_origin(id);
+  const tile::Type& type = a_.type(pointer);
+  if (type.dtype != DType::i32 && type.dtype != DType::i64) return write_in_order(id);
+  const Spread own = spread(pointer);
+  const std::string word = type.dtype == DType::i32 ? "unsigned int" : "unsigned long long";
+  loops(own, type.shape, Step::Elements, [&] {
+    const std::string on = all_of({self.operands.size() > 2 ? box_element(a_.box(self.operands[2]), own, type.shape) : "", inside(own, type.shape), acts(own)});
+    line((on.empty() ? "" : "if (" + on + ") ") + "atomicAdd(reinterpret_cast<" + word + "*>(" + pointer_text(a_.affine(pointer), own, type.shape) + "), static_cast<" + word +
+         ">(" + element(self.operands[1], own) + "));");
+  });
+}
+
+void Writer::check(Id id) {
+  const tile::Instruction& self = at(id);
+  for (const Id operand : self.operands) need(operand);
+  comment_origin(id);
+  const Id wider = numel(a_.type(self.operands[0]).shape) >= numel(a_.type(self.operands[1]).shape) ? self.operands[0] : self.operands[1];
+  const Spread own = spread(wider);
+  const Shape& shape = a_.type(wider).shape;
+  loops(own, shape, Step::Elements, [&] {
+    const std::string on = all_of({inside(own, shape), acts(own), "!" + element(self.operands[0], own)});
+    line("if (" + on + ") report(failure, " + std::to_string(self.attribute) + ", " + element(self.operands[1], own) + ");");
+  });
+}
+
+/// Four words come from one counter.
+void Writer::random_words(Id id) {
+  const tile::Instruction& self = at(id);
+  const Spread own = spread(id);
+  const Id seed = self.operands[0], index = self.operands[1];
+  if ((own != Spread::Column && own != Spread::Full) || grid_.vector % 4 != 0 || a_.counts_up(index, false) < 4) return group(id);
+  need(seed);
+  need(index);
+  comment_origin(id);
+  declare(id);
+  const bool aligned = a_.counts_up(index) >= 4;
+  if (!aligned) open("if ((" + a_.affine(index).base.code() + " & 3) == 0)");
+  loops(own, self.type.shape, Step::Vectors, [&] {
+    const std::string target = variable(id) + (own == Spread::Full ? "[r][c]" : "[c]"), first = element(index, own);
+    for (int k = 0; k < grid_.vector; k += 4) {
+      line("philox_words(" + element(seed, own) + ", " + first + (k > 0 ? " + " + std::to_string(k) : "") + ", " + target + " + " + std::to_string(k) + ");");
+    }
+  });
+  if (aligned) return;
+  close();
+  open("else");
+  loops(own, self.type.shape, Step::Elements, [&] { line(variable(id) + place(own) + " = " + word_text(id, own) + ";"); });
+  close();
+}
+
+}  // namespace tegula::gpu

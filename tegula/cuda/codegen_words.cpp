@@ -1,0 +1,133 @@
+// One element of a word from the elements of its operands.
+
+#include "tegula/cuda/codegen_writer.h"
+
+#include "tegula/core/error.h"
+
+namespace tegula::gpu {
+
+using tile::Word;
+
+namespace {
+
+/// Functions of CUDA that exist as f (double) and ff (float).
+const char* math_function(Word word) {
+  switch (word) {
+    case Word::Floor: return "floor";
+    case Word::Ceil: return "ceil";
+    case Word::Round: return "rint";
+    case Word::Trunc: return "trunc";
+    case Word::Sqrt: return "sqrt";
+    case Word::Rsqrt: return "rsqrt";
+    case Word::Exp: return "exp";
+    case Word::Exp2: return "exp2";
+    case Word::Expm1: return "expm1";
+    case Word::Log: return "log";
+    case Word::Log2: return "log2";
+    case Word::Log1p: return "log1p";
+    case Word::Sin: return "sin";
+    case Word::Cos: return "cos";
+    case Word::Tan: return "tan";
+    case Word::Asin: return "asin";
+    case Word::Acos: return "acos";
+    case Word::Atan: return "atan";
+    case Word::Sinh: return "sinh";
+    case Word::Cosh: return "cosh";
+    case Word::Tanh: return "tanh";
+    case Word::Asinh: return "asinh";
+    case Word::Acosh: return "acosh";
+    case Word::Atanh: return "atanh";
+    case Word::Erf: return "erf";
+    case Word::Erfinv: return "erfinv";
+    case Word::Pow: return "pow";
+    case Word::Atan2: return "atan2";
+    case Word::Rem: return "fmod";
+    case Word::Fma: return "fma";
+    default: return nullptr;
+  }
+}
+
+/// Functions of the prelude, overloaded for every type.
+const char* own_function(Word word) {
+  switch (word) {
+    case Word::Abs: return "magnitude";
+    case Word::Sign: return "sign_of";
+    case Word::Sigmoid: return "sigmoid";
+    case Word::Lgamma: return "log_gamma";
+    case Word::Digamma: return "digamma";
+    case Word::IsNan: return "is_nan";
+    case Word::IsInf: return "is_infinite";
+    case Word::Min: return "smaller";
+    case Word::Max: return "larger";
+    case Word::Div: return "divided";
+    case Word::Rem: return "remainder_of";
+    case Word::Shl: return "shifted_left";
+    case Word::MulHi: return "upper_half";
+    case Word::RandomBits: return "philox_word";
+    default: return nullptr;
+  }
+}
+
+const char* operator_of(Word word) {
+  switch (word) {
+    case Word::Add: return "+";
+    case Word::Sub: return "-";
+    case Word::Mul: return "*";
+    case Word::Div: return "/";
+    case Word::And: return "&";
+    case Word::Or: return "|";
+    case Word::Xor: return "^";
+    case Word::Shr: return ">>";
+    case Word::Eq: return "==";
+    case Word::Ne: return "!=";
+    case Word::Lt: return "<";
+    case Word::Le: return "<=";
+    case Word::Gt: return ">";
+    case Word::Ge: return ">=";
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+std::string Writer::word_text(Id id, Spread loops) {
+  const tile::Instruction& self = at(id);
+  const tile::Type& first = a_.type(self.operands[0]);
+  const bool real = is_float(first.dtype) && !first.pointer;
+  const auto x = [&](std::size_t i) { return element(self.operands[i], loops); };
+  const auto call = [&](const std::string& function) {
+    std::string text = function + "(" + x(0);
+    for (std::size_t i = 1; i < self.operands.size(); ++i) text += ", " + x(i);
+    return text + ")";
+  };
+  const std::string result = scalar_name(self.type.dtype);
+  switch (self.word) {
+    case Word::Neg: return "-" + x(0);
+    case Word::Not: return (first.dtype == DType::boolean ? "!" : "~") + x(0);
+    case Word::Select: return x(0) + " ? " + x(1) + " : " + x(2);
+    case Word::Cast: return self.type.dtype == DType::boolean ? x(0) + " != 0" : "static_cast<" + result + ">(" + x(0) + ")";
+    case Word::Narrow: return "rounded<" + stored_name(static_cast<DType>(self.attribute)) + ">(" + x(0) + ")";
+    case Word::Bitcast: return "same_bits(" + x(0) + ", " + result + "())";
+    case Word::Fma:
+      if (!real) return x(0) + " * " + x(1) + " + " + x(2);
+      break;
+    case Word::And:
+    case Word::Or:
+      if (first.dtype == DType::boolean) return x(0) + (self.word == Word::And ? " && " : " || ") + x(1);
+      break;
+    case Word::Xor:
+      if (first.dtype == DType::boolean) return x(0) + " != " + x(1);
+      break;
+    default: break;
+  }
+  const bool float_only = self.word == Word::Rem;
+  if (const char* function = math_function(self.word); function != nullptr && (real || !float_only)) {
+    return call(std::string(function) + (first.dtype == DType::f32 ? "f" : ""));
+  }
+  const bool integer_only = self.word == Word::Div;
+  if (const char* function = own_function(self.word); function != nullptr && !(integer_only && real)) return call(function);
+  if (const char* sign = operator_of(self.word)) return x(0) + " " + sign + " " + x(1);
+  throw Error({.op = "cuda", .got = "the tile word " + std::string(tile::name(self.word)), .expected = "one that works element by element", .where = self.where});
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,155 @@
+#pragma once
+// Writes one kernel. The files codegen_*.cpp each hold the part of this class that their name says.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tegula/cuda/analysis.h"
+#include "tegula/cuda/layout.h"
+
+namespace tegula::gpu {
+
+class Writer {
+ public:
+  Writer(const Analysis& analysis, const ThreadGrid& grid, bool one_at_a_time)
+      : a_(analysis), grid_(grid), one_at_a_time_(one_at_a_time) {}
+
+  /// The statements of the program's body, and the shared memory they use.
+  std::string body();
+  std::size_t shared_bytes() const { return shared_bytes_; }
+
+ private:
+  using Id = tile::Id;
+
+  // ---- codegen_values.cpp: names, types, elements.
+  const tile::Instruction& at(Id id) const { return a_[id]; }
+  Spread spread(Id id) const { return grid_.spread_of(a_.type(id).shape); }
+  bool one_element(Id id) const { return numel(a_.type(id).shape) == 1; }
+  /// Is not computed where it stands, but written into its users: forms, constants, tiles that only repeat or rename another.
+  bool is_inline(Id id) const;
+  bool renames(Id id) const;
+  /// The element of a value at the current place of loops over `loops`.
+  std::string element(Id id, Spread loops);
+  std::string affine_element(const Form& form, Spread loops, const Shape& shape);
+  std::string box_element(const Form& form, Spread loops, const Shape& shape);
+  std::string condition_text(const Condition& condition, Spread loops, const Shape& shape);
+  std::string coordinate(int axis, Spread loops, const Shape& shape) const;
+  std::string limit_name(const Term& limit);
+  /// Dimensions of the registers of one thread, "[2][1][4]", and the place in them, "[r][c][k]".
+  std::string dimensions(Spread spread, const Shape& shape) const;
+  static std::string place(Spread spread);
+  std::string variable(Id id) const { return "v" + std::to_string(a_.resolve(id)); }
+  /// Where the place is inside the tile; empty when it always is.
+  std::string inside(Spread loops, const Shape& shape) const;
+  /// Where of several threads that hold the same this one should act; empty when there is only one.
+  std::string acts(Spread spread) const;
+  /// Row-major index of the place.
+  std::string linear(Spread loops, const Shape& shape) const;
+
+  // ---- codegen_words.cpp: one element from its operands.
+  std::string word_text(Id id, Spread loops);
+
+  // ---- codegen_text.cpp: lines, loops, groups of words that share a loop.
+  void line(const std::string& text);
+  void open(const std::string& text);
+  void close();
+  void comment_origin(Id id);
+  /// Loops over what a thread holds; `body` writes the innermost lines. `vectors`: once for every vector, with k = 0.
+  enum class Step : std::uint8_t { Elements, Vectors };
+  template <class F>
+  void loops(Spread spread, const Shape& shape, Step step, F&& body);
+  void open_loops(Spread spread, const Shape& shape, Step step);
+  void close_loops(Spread spread, Step step);
+  void declare(Id id);
+  void group(Id id);
+  void flush();
+  void flush(Spread spread, std::int64_t count);
+  /// Makes sure that what the value is computed from has been written.
+  void need(Id id);
+
+  // ---- codegen_memory.cpp
+  void load(Id id);
+  void store(Id id);
+  void random_words(Id id);
+  void write_in_order(Id id);
+  void atomic_add(Id id);
+  void check(Id id);
+  struct Access {
+    std::string pointer;              // of the first element of the vector
+    int wide = 1;                     // elements side by side in one access; 0: not side by side
+    std::vector<std::string> on;      // conditions that hold for the whole vector or not at all
+    std::vector<std::string> limits;  // how many elements of the vector are inside
+    bool whole = true;                // the limits are multiples of `wide`
+  };
+  std::optional<Access> wide_access(Id pointer, Id mask, Spread spread);
+  std::string pointer_text(const Form& form, Spread loops, const Shape& shape);
+  void order_memory(Id pointer, bool writes);
+  Id root_of(Id pointer) const;
+
+  // ---- codegen_across.cpp
+  void reduce(Id id);
+  void arg_reduce(Id id);
+  void reduce_shared(Id id);
+  void accumulate(Id reduce, const std::string& name, Spread into);
+  void combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes);
+  enum class Crossing : std::uint8_t { None, Columns, Rows };
+  Crossing crossing(Id reduce) const;  // for tiles that are not flat
+  void scan(Id id);
+  void sort(Id id);
+  void dot(Id id);
+  void rearrange(Id id);
+  void to_shared(Id id, const std::string& name);
+  void from_shared(Id id, const std::string& expression);
+  void barrier();
+  void use_shared(std::size_t bytes);
+
+  // ---- codegen_control.cpp
+  void region(const tile::Region& region);
+  void instruction(Id id);
+  void loop(Id id);
+  void branch(Id id);
+  void assign(Id variable, Id value);
+  struct Deferred {
+    Id parameter = -1, combination = -1;
+    std::vector<Id> chain;  // the reductions, first one first
+  };
+  std::optional<Deferred> deferrable(const tile::Region& body, std::size_t k) const;
+
+  const Analysis& a_;
+  const ThreadGrid& grid_;
+  bool one_at_a_time_;  // blocks walk over all instances, every place belongs to one of them
+  std::string out_;
+  int depth_ = 1;
+  std::size_t shared_bytes_ = 0;
+  std::string origin_;
+  struct Group {
+    Spread spread;
+    std::int64_t count;  // of the tile, for flat ones
+    std::vector<Id> ids;
+  };
+  std::vector<Group> groups_;
+  std::set<Id> local_;                        // written in the innermost loop that is open, as a scalar
+  std::vector<std::map<std::string, std::string>> limits_{1};  // expression -> name, by scope
+  int names_ = 0;
+  std::map<Id, const Deferred*> deferred_;
+  std::map<Id, std::set<Id>> read_, written_;  // by root: pointers since the last barrier
+  bool read_by_many_ = false;                  // since then: the same place by several threads
+};
+
+std::string type_name(const tile::Type& type);
+std::string constant_type(const tile::Type& type);
+std::string stored_name(DType dtype);
+std::string scalar_name(DType dtype);
+std::string reduction_name(tile::Reduction kind);  // of the prelude's struct: Sum, Prod, …
+
+template <class F>
+void Writer::loops(Spread spread, const Shape& shape, Step step, F&& body) {
+  open_loops(spread, shape, step);
+  body();
+  close_loops(spread, step);
+}
+
+}  // namespace tegula::gpu

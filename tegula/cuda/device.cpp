@@ -1,0 +1,193 @@
+#include "tegula/cuda/device.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/kernel.h"
+#include "tegula/cuda/library.h"
+#include "tegula/cuda/memory.h"
+#include "tegula/cuda/recording.h"
+
+namespace tegula::gpu {
+namespace {
+
+constexpr int kOldestArchitecture = 80;
+/// Any driver of the toolkit's major version runs what it compiled.
+constexpr int kOldestDriver = CUDA_VERSION / 1000 * 1000;
+
+std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+int attribute(CUdevice device, CUdevice_attribute which) {
+  int value = 0;
+  check(cuDeviceGetAttribute(&value, which, device), "cuda");
+  return value;
+}
+
+int architecture_of(CUdevice device) {
+  return 10 * attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+std::string name_of(CUdevice device) {
+  char name[256] = {};
+  check(cuDeviceGetName(name, sizeof name, device), "cuda");
+  return name;
+}
+
+[[noreturn]] void no_device() {
+  throw Error({.op = "cuda", .got = "no NVIDIA GPU", .expected = "at least one that the driver sees",
+               .advice = "nvidia-smi lists what the driver sees; CUDA_VISIBLE_DEVICES hides devices from programs"});
+}
+
+std::vector<CUdevice> usable_devices() {
+  int driver = 0;
+  check(cuDriverGetVersion(&driver), "cuda");
+  if (driver < kOldestDriver) {
+    throw Error({.op = "cuda", .got = "an NVIDIA driver for CUDA " + version_text(driver),
+                 .expected = "CUDA " + version_text(kOldestDriver) + " or newer, for which this library was built", .advice = "update the driver"});
+  }
+  const CUresult started = cuInit(0);
+  if (started == CUDA_ERROR_NO_DEVICE) no_device();
+  check(started, "cuda");
+  int count = 0;
+  check(cuDeviceGetCount(&count), "cuda");
+  if (count == 0) no_device();
+  std::vector<CUdevice> usable;
+  std::string too_old;
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    check(cuDeviceGet(&device, i), "cuda");
+    const int architecture = architecture_of(device);
+    if (architecture >= kOldestArchitecture) {
+      usable.push_back(device);
+    } else {
+      too_old += (too_old.empty() ? "" : ", ") + name_of(device) + " (sm_" + std::to_string(architecture) + ")";
+    }
+  }
+  if (!usable.empty()) return usable;
+  throw Error({.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
+}
+
+/// A library call behind the doors that everything on the stream goes through.
+class OrderedCall final : public runtime::Call {
+ public:
+  OrderedCall(Context& context, std::unique_ptr<runtime::Call> call) : context_(context), call_(std::move(call)) {}
+  std::size_t scratch_bytes() const override { return call_->scratch_bytes(); }
+  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    call_->run(buffers, scratch, threads);
+  }
+  std::string describe() const override { return call_->describe(); }
+
+ private:
+  Context& context_;
+  std::unique_ptr<runtime::Call> call_;
+};
+
+class CudaDevice final : public runtime::Device {
+ public:
+  CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
+    context_.device = device;
+    context_.index = index;
+    context_.architecture = architecture_of(device);
+    context_.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    context_.shared_bytes = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+    check(cuDeviceTotalMem(&context_.memory_bytes, device), "cuda");
+    context_.name = name_of(device);
+    context_.pool = &pool_;
+    context_.staging = &staging_;
+    check(cuDevicePrimaryCtxRetain(&context_.context, device), "opening " + name());
+    context_.enter();
+    check(cuStreamCreate(&context_.stream, CU_STREAM_NON_BLOCKING), "opening " + name());
+  }
+
+  std::string name() const override { return context_.device_name(); }
+  int number() const override { return 1 + context_.index; }
+  bool asynchronous() const override { return true; }
+
+  Ref<Buffer> allocate(std::size_t bytes) override { return pool_.allocate(bytes); }
+  Ref<Buffer> allocate_shared(std::size_t bytes) override { return gpu::allocate_shared(context_, bytes); }
+  PoolCounters memory() const override { return pool_.counters(); }
+  void trim_memory() override { pool_.trim(); }
+
+  void copy_in(void* device, const void* host, std::size_t bytes) override {
+    if (bytes == 0) return;
+    if (Capture* capture = Capture::current(context_)) {
+      copy(device, capture->constant({static_cast<const std::byte*>(host), bytes}), bytes);
+      return;
+    }
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    staging_.copy_in(device_pointer(device), host, bytes);
+  }
+
+  void copy_out(void* host, const void* device, std::size_t bytes) override { gpu::copy_out(context_, host, device_pointer(device), bytes); }
+
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, context_.stream), "copying on the device");
+  }
+
+  void synchronize() override { context_.synchronize(name()); }
+
+  std::unique_ptr<runtime::Recording> record(const std::function<void()>& work) override { return gpu::record(context_, work); }
+
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
+    return std::make_unique<Kernel>(context_, code_, program);
+  }
+  void prepare(std::span<const runtime::PlannedLaunch> launches) override { gpu::prepare(code_, launches); }
+
+  /// Numbers that do not depend on the card: so many instances keep the largest of today's busy.
+  runtime::TilePreference tiles() const override {
+    const std::int64_t longest = 32768;
+    const std::int64_t cluster = context_.architecture >= 90 ? 8 : 1;  // blocks that can share one row
+    return {.elements = 4096, .longest_row = longest * cluster, .instances = 528};
+  }
+
+  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return ordered(make_matmul, description); }
+  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return ordered(make_convolution, description); }
+  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return ordered(make_pooling, description); }
+  bool prefers_channels_last(const runtime::Convolution& description) const override {
+    return convolution_prefers_channels_last(context_, description);
+  }
+
+  int max_threads() const override { return 1; }
+
+ private:
+  template <class Description>
+  std::unique_ptr<runtime::Call> ordered(std::unique_ptr<runtime::Call> (*make)(Context&, const Description&), const Description& description) {
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    return std::make_unique<OrderedCall>(context_, make(context_, description));
+  }
+
+  Context context_;
+  Pool pool_;
+  Staging staging_;
+  CodeCache code_;
+};
+
+}  // namespace
+
+int count_devices() { return static_cast<int>(usable_devices().size()); }
+
+runtime::Device& open_device(int index) {
+  static std::mutex mutex;
+  // Never destroyed: tensors may be released by static objects after main.
+  static auto* devices = new std::map<int, CudaDevice*>;
+  const std::scoped_lock lock(mutex);
+  if (const auto found = devices->find(index); found != devices->end()) return *found->second;
+  const std::vector<CUdevice> usable = usable_devices();
+  if (index < 0 || index >= static_cast<int>(usable.size())) {
+    throw Error({.op = "cuda", .got = "device " + std::to_string(index),
+                 .expected = "a number below " + std::to_string(usable.size()) + ", the usable GPUs of this machine"});
+  }
+  auto device = std::make_unique<CudaDevice>(usable[static_cast<std::size_t>(index)], index);
+  return *devices->emplace(index, device.release()).first->second;
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,149 @@
+#include "tegula/cuda/dnn_layout.h"
+
+#include <utility>
+
+#include "tegula/core/error.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Convolution;
+using runtime::ConvolutionPass;
+
+/// (N, C, W) as (N, C, 1, W): cuDNN knows no convolution over one axis.
+Layout widened(const Layout& layout) {
+  Layout out = layout;
+  out.offset = 0;
+  if (layout.shape.rank() == 3) out.shape.insert(2, 1), out.strides.insert(2, 0);
+  return out;
+}
+
+Dims widened(const Dims& dims, int rank, std::int64_t missing) {
+  Dims out = dims;
+  if (rank == 3) out.insert(0, missing);
+  return out;
+}
+
+/// Input positions behind the last one that a window of the last output reads, negative where some are left over.
+std::int64_t padding_needed(std::int64_t in, std::int64_t kernel, std::int64_t out, std::int64_t stride, std::int64_t dilation,
+                            std::int64_t low) {
+  return (out - 1) * stride + dilation * (kernel - 1) + 1 - in - low;
+}
+
+std::string layout_text(const Layout& layout) {
+  return to_string(layout.shape) + (lies_ordered(layout, ChannelOrder::First) ? "" : "/" + to_string(layout.strides));
+}
+
+}  // namespace
+
+Layout ordered(const Shape& shape, ChannelOrder order) {
+  Layout layout = Layout::dense(shape);
+  if (order == ChannelOrder::First) return layout;
+  std::int64_t step = shape[1];
+  for (int axis = shape.rank() - 1; axis > 1; --axis) {
+    layout.strides[axis] = step;
+    step *= shape[axis];
+  }
+  layout.strides[1] = 1;
+  layout.strides[0] = step;
+  return layout;
+}
+
+bool lies_ordered(const Layout& layout, ChannelOrder order) {
+  const Layout wanted = ordered(layout.shape, order);
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    if (layout.shape[i] != 1 && layout.strides[i] != wanted.strides[i]) return false;
+  }
+  return true;
+}
+
+bool uses_tensor_cores(const Convolution& d) { return is_half(d.dtype) || (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32); }
+
+DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
+  const int rank = d.input.shape.rank();
+  DnnProblem p{.stride = widened(d.stride, rank, 1), .dilation = widened(d.dilation, rank, 1), .pre = widened(d.pad_low, rank, 0)};
+  p.described_input = widened(d.input), p.described_weight = widened(d.weight), p.described_output = widened(d.output);
+  p.shift = Dims::filled(p.described_input.shape.rank(), 0);
+  p.post = widened(d.pad_high, rank, 0);
+  Shape input = p.described_input.shape;
+  for (int i = 0; i < p.stride.rank(); ++i) {
+    const std::int64_t needed = padding_needed(input[i + 2], p.described_weight.shape[i + 2], p.described_output.shape[i + 2], p.stride[i],
+                                               p.dilation[i], p.pre[i]);
+    if (attempt.padded) {
+      input[i + 2] += p.pre[i] + needed;
+      p.shift[i + 2] = p.pre[i];
+      p.pre[i] = p.post[i] = 0;
+    } else if (p.pre[i] >= needed && p.pre[i] < needed + p.stride[i]) {
+      p.post[i] = p.pre[i];  // the same outputs, and more engines take it
+    }
+  }
+  p.input = ordered(input, attempt.order);
+  p.weight = ordered(p.described_weight.shape, attempt.order);
+  p.output = ordered(p.described_output.shape, attempt.order);
+  return p;
+}
+
+std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
+  // Elements that need no copy in this order.
+  const auto fitting = [&](ChannelOrder order) {
+    std::int64_t count = 0;
+    for (const Layout* layout : {&d.input, &d.output}) count += lies_ordered(*layout, order) ? numel(layout->shape) : 0;
+    return count;
+  };
+  const std::int64_t first = fitting(ChannelOrder::First), last = fitting(ChannelOrder::Last);
+  const bool by_last = last > first || (last == first && uses_tensor_cores(d));
+  const ChannelOrder best = by_last ? ChannelOrder::Last : ChannelOrder::First, other = by_last ? ChannelOrder::First : ChannelOrder::Last;
+  std::vector<DnnAttempt> attempts;
+  const DnnProblem plain = dnn_problem(d, {best});
+  bool negative = false;
+  for (int i = 0; i < plain.pre.rank(); ++i) negative = negative || plain.pre[i] < 0 || plain.post[i] < 0;
+  const bool epilogue = d.pass == ConvolutionPass::Forward && (d.bias || d.activation != runtime::Activation::None);
+  if (!negative) {
+    if (epilogue) attempts.push_back({best, false, true});
+    attempts.push_back({best, false, false});
+  }
+  const DnnProblem padded = dnn_problem(d, {best, true});
+  bool some = true;
+  for (const auto size : padded.input.shape) some = some && size > 0;
+  if (some && padded.input.shape != plain.input.shape) attempts.push_back({best, true, false});
+  if (!negative) attempts.push_back({other, false, false});
+  return attempts;
+}
+
+std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
+  constexpr const char* passes[] = {"forward", "backward data", "backward weight"};
+  std::string key = std::string("convolution ") + passes[static_cast<int>(d.pass)] + " " + std::string(name(d.dtype));
+  if (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32) key += " tf32";
+  key += " " + layout_text(d.input) + " * " + layout_text(d.weight) + " -> " + layout_text(d.output);
+  key +=
+      " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " padding " + to_string(d.pad_low) + to_string(d.pad_high);
+  if (d.groups != 1) key += " groups " + std::to_string(d.groups);
+  if (attempt.order == ChannelOrder::Last) key += ", channels last";
+  if (attempt.padded) key += ", padded";
+  if (attempt.fused) key += std::string(d.bias ? ", bias" : "") + (d.activation == runtime::Activation::Relu ? ", relu" : "");
+  return key;
+}
+
+void check_convolution(const Convolution& d) {
+  const auto refuse = [](std::string got, std::string expected) {
+    throw Error({.op = "convolution", .got = std::move(got), .expected = std::move(expected)});
+  };
+  const int rank = d.input.shape.rank();
+  const std::string shapes =
+      "input " + to_string(d.input.shape) + ", weight " + to_string(d.weight.shape) + ", output " + to_string(d.output.shape);
+  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
+  if (rank < 3 || rank > 5 || d.weight.shape.rank() != rank || d.output.shape.rank() != rank)
+    refuse(shapes, "one to three spatial axes, the same of each");
+  for (const Dims* dims : {&d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
+    if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
+  }
+  if (d.groups < 1 || d.input.shape[1] != d.weight.shape[1] * d.groups || d.output.shape[1] != d.weight.shape[0] ||
+      d.weight.shape[0] % d.groups != 0 || d.input.shape[0] != d.output.shape[0]) {
+    refuse(shapes, "(N, C, …), (K, C/groups, …), (N, K, …) with groups " + std::to_string(d.groups));
+  }
+  if (d.activation != runtime::Activation::None && (d.activation != runtime::Activation::Relu || d.pass != ConvolutionPass::Forward)) {
+    refuse("an activation", "none, or relu after the forward pass");
+  }
+}
+
+}  // namespace tegula::gpu

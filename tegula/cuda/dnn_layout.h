@@ -1,0 +1,48 @@
+#pragma once
+// A described convolution as cuDNN wants it: two or three spatial axes, channels first or last throughout, no negative padding.
+
+#include <string>
+#include <vector>
+
+#include "tegula/runtime/device.h"
+
+namespace tegula::gpu {
+
+enum class ChannelOrder : std::uint8_t { First, Last };
+
+/// One way of giving the work to cuDNN.
+struct DnnAttempt {
+  ChannelOrder order = ChannelOrder::First;
+  bool padded = false;  // the input is padded (or cropped) by a copy of ours instead of by cuDNN
+  bool fused = false;   // bias and activation belong to the call
+};
+
+/// What cuDNN sees. Where a layout differs from the described one, a copy lies between.
+struct DnnProblem {
+  Layout input, weight, output;
+  Dims stride, dilation, pre, post;
+  /// The described layouts with as many axes, and how far cuDNN's input is shifted against the described one (0 unless padded).
+  Layout described_input, described_weight, described_output;
+  Dims shift;
+};
+
+DnnProblem dnn_problem(const runtime::Convolution& description, const DnnAttempt& attempt);
+
+/// The ways worth trying, the one with the least copying first.
+std::vector<DnnAttempt> dnn_attempts(const runtime::Convolution& description);
+
+/// Whether tensor cores do the products.
+bool uses_tensor_cores(const runtime::Convolution& description);
+
+/// Dense strides with the channels first or last.
+Layout ordered(const Shape& shape, ChannelOrder order);
+/// Whether the elements lie so; axes of size 1 have no say.
+bool lies_ordered(const Layout& layout, ChannelOrder order);
+
+/// Everything that the choice of an algorithm may depend on, as one line.
+std::string key_of(const runtime::Convolution& description, const DnnAttempt& attempt);
+
+/// Throws Error for shapes that do not fit together.
+void check_convolution(const runtime::Convolution& description);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,203 @@
+#include "tegula/cuda/kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/memory.h"
+#include "tegula/cuda/nvrtc.h"
+#include "tegula/cuda/recording.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Argument;
+using runtime::ArgumentSet;
+
+/// What a kernel takes by value in its parameters; more goes through a table. The hardware's limit is 4 KiB on older drivers.
+constexpr std::size_t kMaxParameterBytes = 4000;
+
+std::int64_t instances_of(const ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; }
+
+/// Without the sets that have nothing to do.
+std::vector<ArgumentSet> nonempty(std::span<const ArgumentSet> sets) {
+  std::vector<ArgumentSet> kept;
+  kept.reserve(sets.size());
+  for (const ArgumentSet& set : sets) {
+    if (instances_of(set) > 0) kept.push_back(set);
+  }
+  return kept;
+}
+
+/// The sets as the kernel reads them: { first_instance, grid[3], arguments… } each.
+std::vector<std::int64_t> table_of(std::span<const ArgumentSet> sets, std::size_t parameters) {
+  std::vector<std::int64_t> table(sets.size() * (4 + parameters));
+  std::int64_t first = 0;
+  auto* row = table.data();
+  for (const ArgumentSet& set : sets) {
+    row[0] = first;
+    std::copy(set.grid.begin(), set.grid.end(), row + 1);
+    if (parameters > 0) std::memcpy(row + 4, set.arguments, parameters * sizeof(Argument));
+    first += instances_of(set);
+    row += 4 + parameters;
+  }
+  return table;
+}
+
+void start(Context& context, const Function& function, std::int64_t instances, void** parameters) {
+  const Generated& code = function.generated;
+  const std::int64_t blocks = instances * code.cluster;
+  if (blocks > std::numeric_limits<std::int32_t>::max()) {
+    throw Error({.op = code.name, .got = std::to_string(instances) + " program instances", .expected = "at most 2^31 - 1 blocks"});
+  }
+  CUlaunchAttribute cluster{};
+  cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster.value.clusterDim.x = static_cast<unsigned>(code.cluster);
+  cluster.value.clusterDim.y = 1;
+  cluster.value.clusterDim.z = 1;
+  CUlaunchConfig launch{};
+  launch.gridDimX = static_cast<unsigned>(blocks);
+  launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = static_cast<unsigned>(code.threads);
+  launch.blockDimY = launch.blockDimZ = 1;
+  launch.sharedMemBytes = static_cast<unsigned>(code.shared_bytes);
+  launch.hStream = context.stream;
+  launch.attrs = &cluster;
+  launch.numAttrs = code.cluster > 1 ? 1 : 0;
+  check(cuLaunchKernelEx(&launch, function.handle, parameters, nullptr), code.name);
+  context.queued(code.name.c_str());
+}
+
+}  // namespace
+
+std::vector<const Function*> CodeCache::compile(std::vector<Generated> wanted) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<const Generated*> missing;
+  std::set<std::string_view> listed;
+  for (const Generated& generated : wanted) {
+    if (!functions_.contains(generated.source) && listed.insert(generated.source).second) missing.push_back(&generated);
+  }
+  if (!missing.empty()) load(missing);
+  std::vector<const Function*> found;
+  found.reserve(wanted.size());
+  for (const Generated& generated : wanted) found.push_back(&functions_.at(generated.source));
+  return found;
+}
+
+void CodeCache::load(const std::vector<const Generated*>& missing) {
+  std::string unit = prelude();
+  for (const Generated* generated : missing) unit += "\n" + generated->source;
+  const std::vector<char> cubin = compile_cubin(unit, context_.architecture);
+  context_.enter();
+  CUmodule module = nullptr;
+  check(cuModuleLoadData(&module, cubin.data()), "loading compiled kernels");
+  std::vector<Function> loaded;
+  for (const Generated* generated : missing) {
+    Function function{.generated = *generated};
+    const std::string& name = generated->name;
+    check(cuModuleGetFunction(&function.handle, module, name.c_str()), name);
+    if (generated->shared_bytes > 0) {
+      check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(generated->shared_bytes)), name);
+    }
+    constexpr int portable_cluster = 8;
+    if (generated->cluster > portable_cluster) {
+      check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1), name);
+    }
+#if CUDA_VERSION >= 12040
+    check(cuFuncLoad(function.handle), name);  // now, not within a recording
+#endif
+    loaded.push_back(std::move(function));
+  }
+  for (Function& function : loaded) {
+    std::string source = function.generated.source;
+    functions_.emplace(std::move(source), std::move(function));
+  }
+}
+
+Specialisation Kernel::variant_for(std::span<const ArgumentSet> sets) const {
+  Specialisation variant = specialise(program_, sets);
+  variant.many_sets = sets.size() > 1 || program_.parameters.size() * sizeof(Argument) > kMaxParameterBytes;
+  return variant;
+}
+
+const Function* Kernel::find(const Specialisation& variant) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = variants_.find(variant);
+  return found == variants_.end() ? nullptr : found->second;
+}
+
+const Function* Kernel::remember(const Specialisation& variant, const Function* function) const {
+  const std::scoped_lock lock(mutex_);
+  return variants_.emplace(variant, function).first->second;
+}
+
+void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOptions& options) const {
+  const std::vector<ArgumentSet> work = nonempty(sets);
+  if (work.empty()) return;
+  const Specialisation variant = variant_for(work);
+  const Function* function = find(variant);
+  if (!function) function = remember(variant, code_.compile({generate_variant(variant)}).front());
+
+  const std::scoped_lock lock(context_.order);
+  context_.enter();
+  runtime::Failure* failure = options.failure;
+  if (!variant.many_sets) {
+    const ArgumentSet& set = work.front();
+    std::array<std::int64_t, 3> grid = set.grid;
+    Argument none{.integer = 0};  // an empty struct still has a byte
+    auto* arguments = program_.parameters.empty() ? &none : const_cast<Argument*>(set.arguments);
+    std::array<void*, 5> parameters{arguments, &grid[0], &grid[1], &grid[2], &failure};
+    start(context_, *function, instances_of(set), parameters.data());
+    return;
+  }
+  const std::vector<std::int64_t> table = table_of(work, program_.parameters.size());
+  const auto bytes = std::as_bytes(std::span(table));
+  Ref<Buffer> memory;  // given back after the launch, in the order of the stream
+  void* on_device = nullptr;
+  if (Capture* capture = Capture::current(context_)) {
+    on_device = capture->constant(bytes);
+  } else {
+    memory = allocate(context_, bytes.size());
+    on_device = memory->data();
+    context_.staging->copy_in(device_pointer(on_device), bytes.data(), bytes.size());
+  }
+  int count = static_cast<int>(work.size());
+  std::array<void*, 3> parameters{&on_device, &count, &failure};
+  const std::int64_t instances = table[table.size() - 4 - program_.parameters.size()] + instances_of(work.back());
+  start(context_, *function, instances, parameters.data());
+}
+
+std::string Kernel::listing() const {
+  {
+    const std::scoped_lock lock(mutex_);
+    std::string text;
+    for (const auto& [variant, function] : variants_) text += function->generated.source;
+    if (!text.empty()) return text;
+  }
+  // Nothing was launched: what would be compiled when nothing is known about the arguments.
+  return generate_variant({.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}).source;
+}
+
+void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) {
+  // In the order of the launches, so that the unit's text, by which it is cached on disk, is the same in every process.
+  std::vector<std::pair<const Kernel*, Specialisation>> wanted;
+  std::vector<Generated> sources;
+  for (const runtime::PlannedLaunch& launch : launches) {
+    const auto& kernel = static_cast<const Kernel&>(*launch.kernel);  // the kernels of a device are made by it
+    const std::vector<ArgumentSet> work = nonempty(launch.sets);
+    if (work.empty()) continue;
+    std::pair<const Kernel*, Specialisation> want{&kernel, kernel.variant_for(work)};
+    if (kernel.find(want.second) || std::ranges::find(wanted, want) != wanted.end()) continue;
+    sources.push_back(kernel.generate_variant(want.second));
+    wanted.push_back(std::move(want));
+  }
+  if (wanted.empty()) return;
+  const std::vector<const Function*> functions = code.compile(std::move(sources));
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i].first->remember(wanted[i].second, functions[i]);
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,62 @@
+#pragma once
+// Tile programs on the GPU: variants by what is known about the arguments, compiled when they are needed, and launched.
+
+#include <cuda.h>
+
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tegula/cuda/codegen.h"
+#include "tegula/cuda/context.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::gpu {
+
+/// A compiled variant. Lives as long as the process, like its module.
+struct Function {
+  Generated generated;
+  CUfunction handle = nullptr;
+};
+
+/// All machine code of one device, by source: equal sources are compiled once. Thread-safe. Never destroyed.
+class CodeCache {
+ public:
+  explicit CodeCache(Context& context) : context_(context) {}
+  /// The functions of `wanted`, in order; those not there yet are compiled together, as one unit.
+  std::vector<const Function*> compile(std::vector<Generated> wanted);
+
+ private:
+  void load(const std::vector<const Generated*>& missing);
+
+  Context& context_;
+  std::mutex mutex_;
+  std::map<std::string, Function> functions_;
+};
+
+class Kernel final : public runtime::Kernel {
+ public:
+  Kernel(Context& context, CodeCache& code, tile::Program program) : context_(context), code_(code), program_(std::move(program)) {}
+  void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) const override;
+  std::string listing() const override;
+
+ private:
+  friend void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
+  Specialisation variant_for(std::span<const runtime::ArgumentSet> sets) const;
+  const Function* find(const Specialisation& variant) const;
+  Generated generate_variant(const Specialisation& variant) const { return generate(program_, variant, context_.architecture); }
+  const Function* remember(const Specialisation& variant, const Function* function) const;
+
+  Context& context_;
+  CodeCache& code_;
+  tile::Program program_;
+  mutable std::mutex mutex_;
+  mutable std::map<Specialisation, const Function*> variants_;
+};
+
+/// Compiles what these launches of gpu::Kernels need, as one unit.
+void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,65 @@
+#include "tegula/cuda/layout.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tegula::gpu {
+namespace {
+
+constexpr std::int64_t kElementsOfThread = 16;     // four accesses of 16 bytes in flight
+constexpr std::int64_t kElementsOfWarpRow = 1024;  // rows up to here are reduced by one warp, without barriers
+constexpr std::int64_t kBytesOfBlockRow = 32768 * 4;
+constexpr int kMaxThreads = 1024, kWarp = 32, kMaxCluster = 8;
+
+int power_of_two_from(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)))); }
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Spread ThreadGrid::spread_of(const Shape& shape) const {
+  if (numel(shape) == 1) return Spread::Uniform;
+  if (shape.rank() == 1) return shape[0] == columns ? Spread::Column : shape[0] == rows ? Spread::Row : Spread::Flat;
+  if (shape.rank() != 2) return Spread::Flat;
+  const bool all_rows = shape[0] == rows, all_columns = shape[1] == columns;
+  if (all_rows && all_columns) return rows == 1 ? Spread::Column : columns == 1 ? Spread::Row : Spread::Full;
+  if (all_rows && shape[1] == 1) return Spread::Row;
+  if (shape[0] == 1 && all_columns) return Spread::Column;
+  return Spread::Flat;
+}
+
+std::int64_t ThreadGrid::held(const Shape& shape) const {
+  switch (spread_of(shape)) {
+    case Spread::Uniform: return 1;
+    case Spread::Row: return row_steps;
+    case Spread::Column: return std::int64_t{column_steps} * vector;
+    case Spread::Full: return std::int64_t{row_steps} * column_steps * vector;
+    default: return divide_up(numel(shape), threads());
+  }
+}
+
+ThreadGrid choose_threads(const TileUse& use) {
+  ThreadGrid grid;
+  grid.rows = use.rows;
+  grid.columns = use.columns;
+  grid.vector = std::min(use.vector, power_of_two_from(use.columns));
+  const std::int64_t vectors = divide_up(use.columns, grid.vector);
+  const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, kElementsOfThread * 4 / std::max(use.element_bytes, 4));
+  int threads = std::clamp(power_of_two_from(divide_up(use.rows * use.columns, per_thread)), kWarp, kMaxThreads);
+  if (use.reduces_columns && use.columns * use.element_bytes > kBytesOfBlockRow && !use.leaves_the_grid) {
+    grid.cluster = std::min(kMaxCluster, power_of_two_from(divide_up(use.columns * use.element_bytes, kBytesOfBlockRow)));
+  }
+  int across = std::min(threads, power_of_two_from(divide_up(vectors, grid.cluster)));
+  if (use.reduces_columns && use.rows >= 4 && use.columns <= kElementsOfWarpRow) across = std::min(across, kWarp);
+  grid.column_threads = across;
+  grid.row_threads = std::min(std::max(1, threads / across), power_of_two_from(use.rows));
+  // A block is at least one warp; what has nothing to do repeats rows or columns that are outside.
+  if (grid.threads() < kWarp) {
+    if (use.rows > 1) grid.row_threads = kWarp / grid.column_threads;
+    else grid.column_threads = kWarp;
+  }
+  grid.row_steps = static_cast<int>(divide_up(use.rows, grid.row_threads));
+  grid.column_steps = static_cast<int>(divide_up(use.columns, std::int64_t{grid.columns_across()} * grid.vector));
+  return grid;
+}
+
+}  // namespace tegula::gpu

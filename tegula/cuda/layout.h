@@ -1,0 +1,54 @@
+#pragma once
+// Which thread holds which element of a tile.
+//
+// A program has one grid of threads over its two-dimensional tile of R rows and C columns. A thread holds, in registers,
+//   v[r][c][k]: row r * row_threads + tr, column (c * columns_across + tc) * vector + k
+// so that neighbours read neighbouring vectors. Tiles of one row or one column are slices of it and lie in every thread that would
+// need them. Any other shape is spread flat: v[c] is element c * threads + thread, in row-major order.
+
+#include <cstdint>
+
+#include "tegula/core/shape.h"
+
+namespace tegula::gpu {
+
+enum class Spread : std::uint8_t {
+  Uniform,  // one element, the same in all threads:  v
+  Row,      // R rows of one column:                  v[r]
+  Column,   // one row of C columns:                  v[c][k]
+  Full,     // R x C:                                 v[r][c][k]
+  Flat,     // anything else:                         v[c]
+};
+
+/// How many threads there are and what each holds. Counts of threads and `vector` are powers of two.
+struct ThreadGrid {
+  std::int64_t rows = 1, columns = 1;  // of the tile
+  int vector = 1;                      // neighbouring columns that a thread holds
+  int row_threads = 1, column_threads = 1;
+  int cluster = 1;                     // blocks that share the columns of one tile
+  int row_steps = 1, column_steps = 1; // how often a thread comes back
+
+  int threads() const { return row_threads * column_threads; }
+  int columns_across() const { return column_threads * cluster; }
+  bool rows_fit() const { return rows == std::int64_t{row_steps} * row_threads; }
+  bool columns_fit() const { return columns == std::int64_t{column_steps} * columns_across() * vector; }
+
+  Spread spread_of(const Shape& shape) const;
+  /// Elements a thread holds of a tile of this shape.
+  std::int64_t held(const Shape& shape) const;
+};
+
+/// What the choice depends on.
+struct TileUse {
+  std::int64_t rows = 1, columns = 1;
+  int vector = 1;                 // the widest useful access, in elements
+  bool reduces_columns = false;   // across a row
+  bool reduces_rows = false;
+  bool leaves_the_grid = false;   // something goes through shared memory as a whole: no cluster
+  int element_bytes = 4;          // of the widest numbers that are held
+};
+
+/// Throws nothing; a cluster larger than 1 needs sm_90.
+ThreadGrid choose_threads(const TileUse& use);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,267 @@
+#include "tegula/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "tegula/core/error.h"
+
+namespace tegula::gpu {
+namespace {
+
+// The part of nvrtc.h that is used, as its documentation gives it.
+using Result = int;
+using Handle = struct Opaque*;
+constexpr Result kSuccess = 0, kCompilationFailed = 6;
+
+class Nvrtc {
+ public:
+  /// Throws Error naming the library.
+  static const Nvrtc& get() {
+    static const Nvrtc instance;
+    return instance;
+  }
+
+  Result (*version)(int*, int*);
+  Result (*create)(Handle*, const char* source, const char* name, int headers, const char* const* contents, const char* const* names);
+  Result (*destroy)(Handle*);
+  Result (*compile)(Handle, int options, const char* const* texts);
+  Result (*log_size)(Handle, std::size_t*);
+  Result (*log)(Handle, char*);
+  Result (*cubin_size)(Handle, std::size_t*);
+  Result (*cubin)(Handle, char*);
+  Result (*ptx_size)(Handle, std::size_t*);
+  Result (*ptx)(Handle, char*);
+  const char* (*error_text)(Result);
+
+ private:
+  Nvrtc() {
+    std::vector<std::string> folders{""};
+    for (const char* variable : {"CUDA_PATH", "CUDA_HOME"}) {
+      if (const char* root = std::getenv(variable); root && *root) folders.push_back(std::string(root) + "/lib64/");
+    }
+    folders.push_back("/usr/local/cuda/lib64/");
+    std::string reason;
+    for (const std::string& folder : folders) {
+      for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+        handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (handle_) break;
+        if (const char* message = dlerror(); message && reason.empty()) reason = message;
+      }
+      if (handle_) break;
+    }
+    if (!handle_) {
+      throw Error({.op = "cuda", .got = "no library libnvrtc.so (" + reason + ")", .expected = "CUDA 12 or newer", .advice = "install the CUDA toolkit's NVRTC package, or set CUDA_PATH"});
+    }
+    find(version, "nvrtcVersion");
+    find(create, "nvrtcCreateProgram");
+    find(destroy, "nvrtcDestroyProgram");
+    find(compile, "nvrtcCompileProgram");
+    find(log_size, "nvrtcGetProgramLogSize");
+    find(log, "nvrtcGetProgramLog");
+    find(cubin_size, "nvrtcGetCUBINSize");
+    find(cubin, "nvrtcGetCUBIN");
+    find(ptx_size, "nvrtcGetPTXSize");
+    find(ptx, "nvrtcGetPTX");
+    find(error_text, "nvrtcGetErrorString");
+  }
+  template <class F>
+  void find(F& function, const char* symbol) const {
+    function = reinterpret_cast<F>(dlsym(handle_, symbol));
+    if (!function) throw Error({.op = "cuda", .got = "an NVRTC without " + std::string(symbol), .expected = "CUDA 12 or newer"});
+  }
+  void* handle_ = nullptr;
+};
+
+void check(Result result, const char* what) {
+  if (result == kSuccess) return;
+  throw Error({.op = "cuda", .got = std::string(what) + ": " + Nvrtc::get().error_text(result), .advice = "this is a defect of the generated code or of the compiler's installation"});
+}
+
+/// A unit after compilation.
+class Unit {
+ public:
+  Unit(const std::string& source, const std::vector<std::string>& options) {
+    check(nvrtc_.create(&handle_, source.c_str(), "tegula.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
+    std::vector<const char*> texts;
+    for (const std::string& option : options) texts.push_back(option.c_str());
+    const Result result = nvrtc_.compile(handle_, static_cast<int>(texts.size()), texts.data());
+    log_ = text(nvrtc_.log_size, nvrtc_.log);
+    if (result == kSuccess) return;
+    const std::string what = result == kCompilationFailed ? "source that does not compile:\n" + log_ : nvrtc_.error_text(result) + ("\n" + log_);
+    nvrtc_.destroy(&handle_);
+    throw Error({.op = "cuda", .got = what, .expected = "CUDA C++ that NVRTC accepts"});
+  }
+  Unit(const Unit&) = delete;
+  Unit& operator=(const Unit&) = delete;
+  ~Unit() { nvrtc_.destroy(&handle_); }
+
+  const std::string& log() const { return log_; }
+  std::string ptx() const { return text(nvrtc_.ptx_size, nvrtc_.ptx); }
+  std::vector<char> cubin() const {
+    std::size_t size = 0;
+    check(nvrtc_.cubin_size(handle_, &size), "nvrtcGetCUBINSize");
+    std::vector<char> image(size);
+    check(nvrtc_.cubin(handle_, image.data()), "nvrtcGetCUBIN");
+    return image;
+  }
+
+ private:
+  std::string text(Result (*size_of_text)(Handle, std::size_t*), Result (*get)(Handle, char*)) const {
+    std::size_t size = 0;
+    check(size_of_text(handle_, &size), "the size of a text");
+    std::string result(size, '\0');
+    check(get(handle_, result.data()), "a text");
+    while (!result.empty() && result.back() == '\0') result.pop_back();
+    return result;
+  }
+  const Nvrtc& nvrtc_ = Nvrtc::get();
+  Handle handle_ = nullptr;
+  std::string log_;
+};
+
+std::vector<std::string> options_for(const std::string& target) {
+  return {"--gpu-architecture=" + target, "--std=c++17", "--fmad=true", "--diag-suppress=177,550"};
+}
+
+std::uint64_t hash(const std::string& text, std::uint64_t h) {
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  return h;
+}
+std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(a), static_cast<unsigned long long>(b));
+  return text;
+}
+
+// ---- The cache on disk: a line of magic and a checksum, then the cubin.
+std::optional<std::filesystem::path> cache_folder() {
+  const auto variable = [](const char* name) -> std::optional<std::filesystem::path> {
+    const char* value = std::getenv(name);
+    if (!value || !*value) return {};
+    return std::filesystem::path(value);
+  };
+  if (auto path = variable("TEGULA_CACHE_DIR")) return path;
+  if (auto path = variable("XDG_CACHE_HOME")) return *path / "tegula";
+  if (auto path = variable("HOME")) return *path / ".cache" / "tegula";
+  return {};
+}
+
+constexpr std::uint64_t kSeed = 0xcbf29ce484222325ull;
+std::string header_of(const std::string& image) { return "tegula cubin 1 " + hexadecimal(hash(image, kSeed), image.size()) + "\n"; }
+
+std::optional<std::vector<char>> read_cached(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
+  std::string content((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t end = content.find('\n');
+  if (end == std::string::npos) return {};
+  const std::string image = content.substr(end + 1);
+  if (content.compare(0, end + 1, header_of(image)) != 0) return {};
+  return std::vector<char>(image.begin(), image.end());
+}
+
+/// Under its name only as a whole; failures do not matter.
+void write_cached(const std::filesystem::path& path, const std::vector<char>& cubin) {
+  static std::atomic<int> number = 0;
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  const std::filesystem::path temporary = path.string() + "." + std::to_string(getpid()) + "." + std::to_string(number++);
+  {
+    std::ofstream file(temporary, std::ios::binary);
+    const std::string image(cubin.begin(), cubin.end());
+    file << header_of(image) << image;
+    file.flush();
+    if (!file) {
+      file.close();
+      std::filesystem::remove(temporary, ignored);
+      return;
+    }
+  }
+  std::filesystem::rename(temporary, path, ignored);
+  if (ignored) std::filesystem::remove(temporary, ignored);
+}
+
+std::atomic<int> compiled = 0, from_disk = 0;
+
+}  // namespace
+
+std::vector<char> compile_cubin(const std::string& source, int architecture) {
+  const std::vector<std::string> options = options_for("sm_" + std::to_string(architecture));
+  int major = 0, minor = 0;
+  check(Nvrtc::get().version(&major, &minor), "nvrtcVersion");
+  std::string key = std::to_string(major) + "." + std::to_string(minor);
+  for (const std::string& option : options) key += " " + option;
+  key += "\n" + source;
+  std::optional<std::filesystem::path> path = cache_folder();
+  if (path) {
+    *path /= hexadecimal(hash(key, kSeed), hash(key, kSeed ^ 0x9E3779B97F4A7C15ull)) + ".cubin";
+    if (auto cached = read_cached(*path)) {
+      ++from_disk;
+      return *std::move(cached);
+    }
+  }
+  std::vector<char> cubin = Unit(source, options).cubin();
+  ++compiled;
+  if (path) write_cached(*path, cubin);
+  return cubin;
+}
+
+std::string compile_ptx(const std::string& source, int architecture) {
+  return Unit(source, options_for("compute_" + std::to_string(architecture))).ptx();
+}
+
+std::map<std::string, Figures> figures(const std::string& source, int architecture) {
+  std::vector<std::string> options = options_for("sm_" + std::to_string(architecture));
+  options.push_back("--ptxas-options=-v");
+  const Unit unit(source, options);
+  std::map<std::string, Figures> result;
+  std::istringstream lines(unit.log());
+  Figures* current = nullptr;
+  for (std::string line; std::getline(lines, line);) {
+    const auto number = [&](const char* label) -> std::size_t {  // the number before a label
+      const std::size_t at = line.find(label);
+      if (at == std::string::npos) return 0;
+      std::size_t begin = at;
+      while (begin > 0 && std::isdigit(static_cast<unsigned char>(line[begin - 1]))) --begin;
+      return begin == at ? 0 : static_cast<std::size_t>(std::stoull(line.substr(begin, at - begin)));
+    };
+    if (const std::size_t at = line.find("Compiling entry function '"); at != std::string::npos) {
+      const std::size_t begin = at + 26;
+      current = &result[line.substr(begin, line.find('\'', begin) - begin)];
+    }
+    if (!current) continue;
+    if (line.find("bytes stack frame") != std::string::npos) {
+      current->stack_bytes = number(" bytes stack frame");
+      current->spill_stores = number(" bytes spill stores");
+      current->spill_loads = number(" bytes spill loads");
+    }
+    if (line.find(" registers") != std::string::npos) {
+      current->registers = static_cast<int>(number(" registers"));
+      current->shared_bytes = number(" bytes smem");
+    }
+  }
+  return result;
+}
+
+bool nvrtc_available(std::string* why) {
+  try {
+    Nvrtc::get();
+    return true;
+  } catch (const Error& error) {
+    if (why) *why = error.what();
+    return false;
+  }
+}
+
+CompileCounters compile_counters() { return {compiled, from_disk}; }
+
+}  // namespace tegula::gpu

@@ -1,0 +1,105 @@
+#include "tegula/cuda/plain_source.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tegula::gpu {
+namespace {
+
+/// Stored halves are words: no header of the toolkit is needed.
+std::string element_type(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+    case DType::f32: {
+      const std::string type = dtype == DType::f64 ? "double" : "float";
+      return "typedef " + type + " Element;\ntypedef " + type +
+             " Sum;\n"
+             "__device__ inline Sum load(const Element* p) { return *p; }\n"
+             "__device__ inline void store(Element* p, Sum value) { *p = value; }\n";
+    }
+    case DType::f16:
+      return "typedef unsigned short Element;\ntypedef float Sum;\n"
+             "__device__ inline Sum load(const Element* p) { Sum value; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(*p)); return "
+             "value; }\n"
+             "__device__ inline void store(Element* p, Sum value) { asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(*p) : \"f\"(value)); }\n";
+    default:
+      return "typedef unsigned short Element;\ntypedef float Sum;\n"
+             "__device__ inline Sum load(const Element* p) { return __uint_as_float(static_cast<unsigned>(*p) << 16); }\n"
+             "__device__ inline void store(Element* p, Sum value) { asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(*p) : \"f\"(value)); }\n";
+  }
+}
+
+/// One more than the largest number that counting or addressing the elements needs.
+std::int64_t reach(const Layout& layout) {
+  std::int64_t last = 1;
+  for (int i = 0; i < layout.shape.rank(); ++i) last += std::max<std::int64_t>(layout.shape[i] - 1, 0) * std::abs(layout.strides[i]);
+  return std::max(last, numel(layout.shape));
+}
+
+}  // namespace
+
+PlainSource::PlainSource(DType dtype, const std::vector<Layout>& layouts) {
+  std::int64_t largest = 0;
+  for (const Layout& layout : layouts) largest = std::max(largest, reach(layout));
+  // Room for a block more, and for windows that begin in the padding.
+  const bool narrow = largest < (std::int64_t{1} << 31) - (1 << 20);
+  text_ = element_type(dtype) + (narrow ? "typedef int Index;\n" : "typedef long long Index;\n");
+  text_ += dtype == DType::f64 ? "#define INFINITE __longlong_as_double(0x7ff0000000000000LL)\n"
+                               : "#define INFINITE __int_as_float(0x7f800000)\n";
+}
+
+void PlainSource::define(const std::string& name, std::int64_t value) {
+  text_ += "#define " + name + " " + (value < 0 ? "(" + std::to_string(value) + ")" : std::to_string(value)) + "\n";
+}
+
+void PlainSource::add(std::string text, const std::vector<std::pair<std::string, std::string>>& table) {
+  for (const auto& [name, value] : table) {
+    const std::string mark = "@" + name + "@";
+    for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size()))
+      text.replace(at, mark.size(), value);
+  }
+  text_ += text;
+}
+
+std::string offset_text(const Layout& layout, const std::vector<std::string>& names) {
+  std::string text;
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    if (layout.shape[i] == 1 || layout.strides[i] == 0) continue;
+    if (!text.empty()) text += " + ";
+    text += names[static_cast<std::size_t>(i)];
+    if (layout.strides[i] != 1) text += " * " + std::to_string(layout.strides[i]);
+  }
+  return text.empty() ? "0" : "(" + text + ")";
+}
+
+std::string coordinates(const std::string& item, const Layout& layout, const std::vector<std::string>& names) {
+  std::vector<int> order;  // the innermost first
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    if (!names[static_cast<std::size_t>(i)].empty()) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return layout.strides[a] < layout.strides[b]; });
+  std::string text;
+  std::int64_t inner = 1;
+  for (const int axis : order) {
+    const std::int64_t size = layout.shape[axis];
+    std::string value = "0";
+    if (size > 1) {
+      value = inner == 1 ? item : item + " / " + std::to_string(inner);
+      value += " % " + std::to_string(size);
+    }
+    text += "const Index " + names[static_cast<std::size_t>(axis)] + " = " + value + ";\n  ";
+    inner *= std::max<std::int64_t>(size, 1);
+  }
+  return text;
+}
+
+std::string thread_coordinates(const Layout& layout, const std::vector<std::string>& names) {
+  return "const Index item = blockIdx.x * Index(256) + threadIdx.x;\n  if (item >= " + std::to_string(numel(layout.shape)) +
+         ") return;\n  " + coordinates("item", layout, names);
+}
+
+std::string block_coordinates(const Layout& layout, const std::vector<std::string>& names) {
+  return "const Index block = blockIdx.x;\n  " + coordinates("block", layout, names);
+}
+
+}  // namespace tegula::gpu

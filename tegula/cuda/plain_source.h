@@ -1,0 +1,38 @@
+#pragma once
+// Putting the text of a plain kernel together: element type, constants, and the arithmetic between a thread's number and coordinates.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tegula/core/dtype.h"
+#include "tegula/core/shape.h"
+
+namespace tegula::gpu {
+
+/// A translation unit. It begins with Element (as stored), Sum (what sums are in), load, store, Index and INFINITE.
+class PlainSource {
+ public:
+  /// Index is 32 bits wide when all of `layouts` and their element numbers fit.
+  PlainSource(DType dtype, const std::vector<Layout>& layouts);
+  void define(const std::string& name, std::int64_t value);
+  /// Appends text in which @NAME@ stands for what the table has.
+  void add(std::string text, const std::vector<std::pair<std::string, std::string>>& table = {});
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/// "n * 192 + c": where an element lies. Axes of size 1 are left out.
+std::string offset_text(const Layout& layout, const std::vector<std::string>& names);
+
+/// "const Index o2 = item % 7; const Index …": the coordinates of element number `item`, counted in the order of memory. Axes without a name
+/// are skipped (they must have size 1).
+std::string coordinates(const std::string& item, const Layout& layout, const std::vector<std::string>& names);
+/// The same for the number of the thread in the grid; threads beyond the last element return.
+std::string thread_coordinates(const Layout& layout, const std::vector<std::string>& names);
+/// … of the block.
+std::string block_coordinates(const Layout& layout, const std::vector<std::string>& names);
+
+}  // namespace tegula::gpu

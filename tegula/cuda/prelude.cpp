@@ -1,0 +1,148 @@
+// What generated kernels stand on: stored types, wide accesses, exchange between threads, and words that CUDA has no function for.
+// Everything that needs PTX has a portable twin under TEGULA_EMULATED, where the tests run the same source on the CPU.
+
+#include "tegula/cuda/codegen.h"
+#include "tegula/cuda/prelude_parts.h"
+
+namespace tegula::gpu {
+namespace {
+
+constexpr std::string_view kTypes = R"cuda(
+#ifndef TEGULA_EMULATED
+#define TEGULA_SHARED extern __shared__ __align__(16) unsigned char shared[]
+#endif
+
+struct Failure { long long id; long long value; };
+
+// Stored types. Arithmetic happens in double, float, long long, int and bool.
+struct Float16 { unsigned short bits; };
+struct BFloat16 { unsigned short bits; };
+struct Boolean { unsigned char byte; };
+
+#ifndef TEGULA_EMULATED
+__device__ inline float widen(Float16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
+__device__ inline float widen(BFloat16 x) { return __int_as_float(static_cast<int>(x.bits) << 16); }
+__device__ inline void narrow(float x, Float16& y) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
+__device__ inline void narrow(float x, BFloat16& y) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
+// Two at a time.
+__device__ inline void narrow(const float* x, Float16* y) {
+  unsigned int pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x[1]), "f"(x[0]));
+  y[0].bits = static_cast<unsigned short>(pair);
+  y[1].bits = static_cast<unsigned short>(pair >> 16);
+}
+__device__ inline void narrow(const float* x, BFloat16* y) {
+  unsigned int pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x[1]), "f"(x[0]));
+  y[0].bits = static_cast<unsigned short>(pair);
+  y[1].bits = static_cast<unsigned short>(pair >> 16);
+}
+#endif
+__device__ inline bool widen(Boolean x) { return x.byte != 0; }
+__device__ inline double widen(double x) { return x; }
+__device__ inline float widen(float x) { return x; }
+__device__ inline long long widen(long long x) { return x; }
+__device__ inline int widen(int x) { return x; }
+__device__ inline int widen(short x) { return x; }
+__device__ inline int widen(signed char x) { return x; }
+__device__ inline int widen(unsigned char x) { return x; }
+__device__ inline void narrow(bool x, Boolean& y) { y.byte = x; }
+__device__ inline void narrow(double x, double& y) { y = x; }
+__device__ inline void narrow(float x, float& y) { y = x; }
+__device__ inline void narrow(long long x, long long& y) { y = x; }
+__device__ inline void narrow(int x, int& y) { y = x; }
+__device__ inline void narrow(int x, short& y) { y = static_cast<short>(x); }
+__device__ inline void narrow(int x, signed char& y) { y = static_cast<signed char>(x); }
+__device__ inline void narrow(int x, unsigned char& y) { y = static_cast<unsigned char>(x); }
+
+/// As stored and read again.
+template <class Stored, class T>
+__device__ inline T rounded(T x) { Stored y; narrow(x, y); return widen(y); }
+
+template <class T> __device__ inline T infinite() { return static_cast<T>(__int_as_float(0x7f800000)); }
+template <class T> __device__ inline T not_a_number() { return static_cast<T>(__int_as_float(0x7fc00000)); }
+
+// ---- Memory: kWide neighbours move in one access.
+template <class T, int kWide>
+struct alignas(sizeof(T) * kWide) Wide { T x[kWide]; };
+
+template <int kWide, int kCount, class T, class U>
+__device__ inline void load_wide(const T* from, U* x) {
+#pragma unroll
+  for (int j = 0; j < kCount; j += kWide) {
+    const Wide<T, kWide> wide = *reinterpret_cast<const Wide<T, kWide>*>(from + j);
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) x[j + i] = widen(wide.x[i]);
+  }
+}
+/// Only the first `inside` elements are there; the others become `other`. kWhole: `inside` is a multiple of kWide.
+template <int kWide, int kCount, bool kWhole, class T, class U>
+__device__ inline void load_wide(const T* from, U* x, int inside, U other) {
+#pragma unroll
+  for (int j = 0; j < kCount; j += kWide) {
+    if (j + kWide <= inside) {
+      load_wide<kWide, kWide>(from + j, x + j);
+    } else {
+#pragma unroll
+      for (int i = j; i < j + kWide; ++i) x[i] = !kWhole && i < inside ? static_cast<U>(widen(from[i])) : other;
+    }
+  }
+}
+template <int kWide, class T, class U>
+__device__ inline void narrow_wide(const U* x, Wide<T, kWide>& wide) {
+#pragma unroll
+  for (int i = 0; i < kWide; ++i) narrow(x[i], wide.x[i]);
+}
+template <int kWide>
+__device__ inline void narrow_wide(const float* x, Wide<Float16, kWide>& wide) {
+  if constexpr (kWide == 1) narrow(x[0], wide.x[0]);
+#pragma unroll
+  for (int i = 0; i + 1 < kWide; i += 2) narrow(x + i, wide.x + i);
+}
+template <int kWide>
+__device__ inline void narrow_wide(const float* x, Wide<BFloat16, kWide>& wide) {
+  if constexpr (kWide == 1) narrow(x[0], wide.x[0]);
+#pragma unroll
+  for (int i = 0; i + 1 < kWide; i += 2) narrow(x + i, wide.x + i);
+}
+template <int kWide, int kCount, class T, class U>
+__device__ inline void store_wide(T* to, const U* x) {
+#pragma unroll
+  for (int j = 0; j < kCount; j += kWide) {
+    Wide<T, kWide> wide;
+    narrow_wide(x + j, wide);
+    *reinterpret_cast<Wide<T, kWide>*>(to + j) = wide;
+  }
+}
+template <int kWide, int kCount, bool kWhole, class T, class U>
+__device__ inline void store_wide(T* to, const U* x, int inside) {
+#pragma unroll
+  for (int j = 0; j < kCount; j += kWide) {
+    if (j + kWide <= inside) {
+      store_wide<kWide, kWide>(to + j, x + j);
+    } else if constexpr (!kWhole) {
+#pragma unroll
+      for (int i = j; i < j + kWide; ++i) if (i < inside) narrow(x[i], to[i]);
+    }
+  }
+}
+/// A limit on a coordinate, small enough to count with 32 bits.
+__device__ inline int bounded(long long limit) { return limit < 0 ? 0 : limit > (1 << 30) ? (1 << 30) : static_cast<int>(limit); }
+
+/// The first failure stays.
+__device__ inline void report(Failure* failure, long long id, long long value) {
+  if (atomicCAS(reinterpret_cast<unsigned long long*>(&failure->id), ~0ull, static_cast<unsigned long long>(id)) == ~0ull) failure->value = value;
+}
+)cuda";
+
+}  // namespace
+
+std::string prelude() {
+  std::string text = "// Tegula's prelude: see tegula/cuda/prelude.cpp\n";
+  text += kTypes;
+  text += prelude_words();
+  text += prelude_across();
+  return text;
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,214 @@
+#include "tegula/cuda/prelude_parts.h"
+
+namespace tegula::gpu {
+
+std::string_view prelude_across() {
+  return R"cuda(
+// ---- Across threads. The order of every reduction is fixed by the shape of the tile.
+template <class T> struct Least { static __device__ inline T value() { return -infinite<T>(); } };
+template <> struct Least<long long> { static __device__ inline long long value() { return -9223372036854775807ll - 1; } };
+template <> struct Least<int> { static __device__ inline int value() { return -2147483647 - 1; } };
+template <> struct Least<bool> { static __device__ inline bool value() { return false; } };
+template <class T> struct Greatest { static __device__ inline T value() { return infinite<T>(); } };
+template <> struct Greatest<long long> { static __device__ inline long long value() { return 9223372036854775807ll; } };
+template <> struct Greatest<int> { static __device__ inline int value() { return 2147483647; } };
+template <> struct Greatest<bool> { static __device__ inline bool value() { return true; } };
+
+template <class T> struct Sum { static __device__ inline T nothing() { return T(0); } static __device__ inline T of(T a, T b) { return a + b; } };
+template <class T> struct Prod { static __device__ inline T nothing() { return T(1); } static __device__ inline T of(T a, T b) { return a * b; } };
+template <class T> struct Min { static __device__ inline T nothing() { return Greatest<T>::value(); } static __device__ inline T of(T a, T b) { return smaller(a, b); } };
+template <class T> struct Max { static __device__ inline T nothing() { return Least<T>::value(); } static __device__ inline T of(T a, T b) { return larger(a, b); } };
+template <class T> struct Any { static __device__ inline T nothing() { return T(0); } static __device__ inline T of(T a, T b) { return a | b; } };
+template <class T> struct All { static __device__ inline T nothing() { return static_cast<T>(~T(0)); } static __device__ inline T of(T a, T b) { return a & b; } };
+template <> struct All<bool> { static __device__ inline bool nothing() { return true; } static __device__ inline bool of(bool a, bool b) { return a && b; } };
+
+/// A value and where it stands; at < 0: nothing yet.
+template <class T> struct Placed { T value; int at; };
+/// The first of equals; a NaN wins. kBelow: the smallest, else the largest.
+template <class T, bool kBelow>
+struct Best {
+  static __device__ inline Placed<T> nothing() { return {T(0), -1}; }
+  static __device__ inline Placed<T> of(Placed<T> a, Placed<T> b) {
+    if (b.at < 0) return a;
+    if (a.at < 0) return b;
+    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    const bool equal = a_nan ? b_nan : a.value == b.value;
+    if (equal) return a.at < b.at ? a : b;
+    if (a_nan || b_nan) return a_nan ? a : b;
+    return (kBelow ? a.value < b.value : b.value < a.value) ? a : b;
+  }
+};
+
+template <class T> __device__ inline T exchanged(T x, int distance) { return __shfl_xor_sync(0xffffffffu, x, distance); }
+__device__ inline bool exchanged(bool x, int distance) { return __shfl_xor_sync(0xffffffffu, static_cast<int>(x), distance) != 0; }
+template <class T> __device__ inline Placed<T> exchanged(Placed<T> x, int distance) { return {exchanged(x.value, distance), exchanged(x.at, distance)}; }
+
+#ifndef TEGULA_EMULATED
+#if __CUDA_ARCH__ >= 900
+__device__ inline int cluster_rank() { int rank; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank)); return rank; }
+/// Every thread of every block of the cluster; what was written to shared memory before is seen after.
+__device__ inline void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+/// The same place in the shared memory of block `rank`. The size of T is a multiple of 4.
+template <class T>
+__device__ inline T cluster_read(const T* place, int rank) {
+  union { T value; unsigned int words[sizeof(T) / 4]; } result;
+  unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(place)), there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(result.words[i]) : "r"(there + 4 * i) : "memory");
+  }
+  return result.value;
+}
+#else
+__device__ inline int cluster_rank() { return 0; }
+__device__ inline void cluster_barrier() { __syncthreads(); }
+template <class T> __device__ inline T cluster_read(const T* place, int) { return *place; }
+#endif
+#endif
+__device__ inline bool cluster_read(const bool* place, int rank) {  // a word around it
+  const unsigned long long address = reinterpret_cast<unsigned long long>(place), start = address & ~3ull;
+  const unsigned int word = cluster_read(reinterpret_cast<const unsigned int*>(start), rank);
+  return (word >> (8 * static_cast<unsigned int>(address - start)) & 0xff) != 0;
+}
+
+/// Combines x[i] over the kColumns threads of each row of threads, and over the cluster; all of them get the result.
+template <class Op, int kRows, int kColumns, int kCluster, int kCount, class T>
+__device__ inline void combine_columns(T* x, unsigned char* shared) {
+  constexpr int kWarpColumns = kColumns < 32 ? kColumns : 32, kWarps = kColumns / kWarpColumns;
+#pragma unroll
+  for (int distance = kWarpColumns / 2; distance > 0; distance /= 2) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
+  }
+  if constexpr (kWarps > 1) {
+    T* parts = reinterpret_cast<T*>(shared);
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, first = thread / kColumns * kWarps;
+    __syncthreads();
+    if (lane == 0) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) parts[warp * kCount + i] = x[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      x[i] = parts[(first + lane % kWarps) * kCount + i];
+#pragma unroll
+      for (int distance = kWarps / 2; distance > 0; distance /= 2) x[i] = Op::of(x[i], exchanged(x[i], distance));
+    }
+  }
+  if constexpr (kCluster > 1) {
+    // Behind the parts of the warps, which slower warps may still be reading.
+    T* totals = reinterpret_cast<T*>(shared) + kRows * kWarps * kCount;
+    if (threadIdx.x % kColumns == 0) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) totals[threadIdx.x / kColumns * kCount + i] = x[i];
+    }
+    cluster_barrier();
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const T* place = totals + threadIdx.x / kColumns * kCount + i;
+      T total = cluster_read(place, 0);
+#pragma unroll
+      for (int rank = 1; rank < kCluster; ++rank) total = Op::of(total, cluster_read(place, rank));
+      x[i] = total;
+    }
+    cluster_barrier();  // nobody leaves, or writes here again, before all have read
+  }
+}
+
+/// Combines x[i] over the threads with the same column; all of them get the result.
+template <class Op, int kRows, int kColumns, int kCount, class T>
+__device__ inline void combine_rows(T* x, unsigned char* shared) {
+  constexpr int kWarpRows = kColumns < 32 ? 32 / kColumns : 1, kLines = kRows < kWarpRows ? 1 : kRows / kWarpRows;
+#pragma unroll
+  for (int distance = 16; distance >= kColumns; distance /= 2) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
+  }
+  if constexpr (kLines > 1) {
+    T* parts = reinterpret_cast<T*>(shared);
+    const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      __syncthreads();
+      if (row % kWarpRows == 0) parts[row / kWarpRows * kColumns + column] = x[i];
+      __syncthreads();
+      T total = parts[column];
+#pragma unroll 8
+      for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[line * kColumns + column]);
+      x[i] = total;
+    }
+  }
+}
+
+// ---- Tiles that lie in shared memory, row-major; lines of `length` elements at distance `stride`.
+/// Inclusive (Hillis and Steele, "Data parallel algorithms", 1986). `other` is a second buffer; the result lies in the returned one.
+template <class Op, class T>
+__device__ inline T* scan_shared(T* tile, T* other, int count, int length, int stride) {
+  for (int reach = 1; reach < length; reach *= 2) {
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+      const int position = i / stride % length;
+      other[i] = position >= reach ? Op::of(tile[i - reach * stride], tile[i]) : tile[i];
+    }
+    __syncthreads();
+    T* const swapped = tile;
+    tile = other;
+    other = swapped;
+  }
+  return tile;
+}
+
+template <class T> __device__ inline bool comes_before(T a, T b) { return a < b || (b != b && a == a); }
+/// The elements of every line in order, by merging ever longer runs: an element's place is its own plus its rank in the run beside it.
+/// `order` and `other` hold positions along the line; the result is in the returned one. Stable.
+template <class T>
+__device__ inline int* sort_shared(const T* tile, int* order, int* other, int count, int length, int stride, bool descending) {
+  for (int i = threadIdx.x; i < count; i += blockDim.x) order[i] = i / stride % length;
+  __syncthreads();
+  for (int run = 1; run < length; run *= 2) {
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+      const int position = i / stride % length, line = i - position * stride;
+      const int begin = position / (2 * run) * (2 * run), middle = begin + run, end = begin + 2 * run < length ? begin + 2 * run : length;
+      const bool first = position < middle;
+      const T x = tile[line + order[i] * stride];
+      int low = first ? (middle < length ? middle : length) : begin, high = first ? end : middle;
+      const int other_begin = low;
+      while (low < high) {  // how many of the other run stand before x; equal ones do where theirs is the first run
+        const int half = (low + high) / 2;
+        const T y = tile[line + order[line + half * stride] * stride];
+        const bool strictly = descending ? comes_before(x, y) : comes_before(y, x);
+        const bool behind = descending ? comes_before(y, x) : comes_before(x, y);
+        if (first ? strictly : !behind) low = half + 1;
+        else high = half;
+      }
+      other[line + (begin + (position - (first ? begin : middle)) + (low - other_begin)) * stride] = order[i];
+    }
+    __syncthreads();
+    int* const swapped = order;
+    order = other;
+    other = swapped;
+  }
+  return order;
+}
+
+// ---- Effects in the order of the elements, for places that may be named more than once: every place belongs to one thread.
+__device__ inline unsigned int owner_of(const void* place) {
+  const unsigned long long line = reinterpret_cast<unsigned long long>(place) >> 3;
+  return static_cast<unsigned int>((line * 0x9E3779B97F4A7C15ull) >> 40);
+}
+template <bool kAdd, class T, class U>
+__device__ inline void write_in_order(T* const* places, const U* values, int count, unsigned int owners, unsigned int owner) {
+  for (int i = 0; i < count; ++i) {
+    T* const place = places[i];
+    if (place == nullptr || owner_of(place) % owners != owner) continue;
+    if constexpr (kAdd) narrow(Sum<U>::of(widen(*place), values[i]), *place);
+    else narrow(values[i], *place);
+  }
+}
+)cuda";
+}
+
+}  // namespace tegula::gpu

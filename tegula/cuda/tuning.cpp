@@ -1,0 +1,110 @@
+#include "tegula/cuda/tuning.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace tegula::gpu {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "tegula tuning";
+constexpr int kVersion = 1;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// The directory that the compiled kernels lie in too.
+std::filesystem::path cache_directory() {
+  if (const std::string own = environment("TEGULA_CACHE_DIR"); !own.empty()) return own;
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return std::filesystem::path(cache) / "tegula";
+  if (const std::string home = environment("HOME"); !home.empty()) return std::filesystem::path(home) / ".cache" / "tegula";
+  return {};
+}
+
+std::string default_path() {
+  if (const std::string own = environment("TEGULA_TUNING_FILE"); !own.empty()) return own;
+  const auto directory = cache_directory();
+  return directory.empty() ? std::string() : (directory / "tuning.json").string();
+}
+
+}  // namespace
+
+TuningFile::TuningFile(std::string path) : path_(std::move(path)) {}
+
+TuningFile::Sections TuningFile::read(const std::string& path) {
+  Sections sections;
+  std::ifstream file(path);
+  if (!file) return sections;
+  const json root = json::parse(file, nullptr, false);
+  if (!root.is_object() || !root.contains(kFormat) || root[kFormat] != kVersion) return sections;
+  for (const auto& [section, entries] : root.items()) {
+    if (!entries.is_object()) continue;
+    for (const auto& [key, entry] : entries.items()) {
+      if (!entry.is_object() || !entry.contains("choice") || !entry["choice"].is_string()) continue;
+      const auto time = entry.find("microseconds");
+      sections[section][key] = {entry["choice"].get<std::string>(), time != entry.end() && time->is_number() ? time->get<double>() : 0.0};
+    }
+  }
+  return sections;
+}
+
+void TuningFile::write() const {
+  json root{{kFormat, kVersion}};
+  for (const auto& [section, entries] : sections_) {
+    json& to = root[section] = json::object();
+    for (const auto& [key, entry] : entries) to[key] = {{"choice", entry.choice}, {"microseconds", entry.microseconds}};
+  }
+  std::error_code error;
+  const std::filesystem::path target(path_);
+  if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), error);
+  const std::string temporary = path_ + "." + std::to_string(getpid());
+  {
+    std::ofstream file(temporary);
+    file << root.dump(1) << '\n';
+    if (!file.flush()) return std::filesystem::remove(temporary, error), void();
+  }
+  std::filesystem::rename(temporary, target, error);
+  if (error) std::filesystem::remove(temporary, error);
+}
+
+std::optional<std::string> TuningFile::find(const std::string& section, const std::string& key) {
+  const std::scoped_lock lock(mutex_);
+  if (!loaded_ && !path_.empty()) sections_.merge(read(path_));
+  loaded_ = true;
+  const auto entries = sections_.find(section);
+  if (entries == sections_.end()) return std::nullopt;
+  const auto entry = entries->second.find(key);
+  if (entry == entries->second.end()) return std::nullopt;
+  return entry->second.choice;
+}
+
+void TuningFile::store(const std::string& section, const std::string& key, const std::string& choice, double microseconds) {
+  const std::scoped_lock lock(mutex_);
+  sections_[section][key] = {choice, microseconds};
+  if (path_.empty()) return;
+  for (auto& [name, entries] : read(path_)) sections_[name].merge(entries);  // what is known here stays
+  loaded_ = true;
+  write();
+}
+
+TuningFile& tuning_file() {
+  static auto* file = new TuningFile(default_path());
+  return *file;
+}
+
+bool tuning_enabled() {
+  static const bool enabled = environment("TEGULA_TUNE") != "0";
+  return enabled;
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,49 @@
+#pragma once
+// The tuning file: which algorithm was the fastest for a call on a card, so that it is measured once and not in every process.
+//
+// Readable JSON, one object per card and library version, in it one line per call:
+//   {"tegula tuning": 1, "NVIDIA H200, cuBLASLt 130100": {"matmul f32 …": {"choice": "…", "microseconds": 4.1}}}
+// Files of several machines can be merged by hand or by script. A file that cannot be read is as good as none.
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace tegula::gpu {
+
+class TuningFile {
+ public:
+  /// `path` may name a file that does not exist yet. An empty path remembers within the process only.
+  explicit TuningFile(std::string path);
+
+  /// What was stored for `key` under `section` ("<card>, <library version>"), or nothing.
+  std::optional<std::string> find(const std::string& section, const std::string& key);
+  /// Remembers the choice and writes the file anew, with what other processes have added meanwhile. A file that cannot be written is
+  /// no error: the choice holds for this process.
+  void store(const std::string& section, const std::string& key, const std::string& choice, double microseconds);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Entry {
+    std::string choice;
+    double microseconds = 0;
+  };
+  using Sections = std::map<std::string, std::map<std::string, Entry>>;
+  static Sections read(const std::string& path);
+  void write() const;
+
+  std::string path_;
+  std::mutex mutex_;
+  bool loaded_ = false;
+  Sections sections_;
+};
+
+/// The file of this user: TEGULA_TUNING_FILE, else tuning.json in the cache directory.
+TuningFile& tuning_file();
+
+/// Whether algorithms are measured: TEGULA_TUNE=0 says no, then the library's own guess is taken and nothing is remembered.
+bool tuning_enabled();
+
+}  // namespace tegula::gpu

@@ -1,0 +1,139 @@
+#include "tegula/runtime/registry.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "tegula/core/error.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula {
+namespace {
+
+constexpr const char* kFileName = "libtegula_cuda.so";
+
+std::string loader_message() {
+  const char* message = dlerror();
+  return message ? message : "no reason given";
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+/// Where the CUDA side may lie: beside the file that holds this code (the program, or a shared libtegula), beside the program, in the
+/// library folder that belongs to it, one folder up (programs of the build tree).
+std::vector<std::string> folders() {
+  std::vector<std::string> found;
+  const auto add = [&](const std::string& folder) {
+    if (folder.empty()) return;
+    for (const char* step : {"", "/" TEGULA_LIBRARY_FOLDER, "/.."}) found.push_back(folder + step);
+  };
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&loader_message), &info) != 0 && info.dli_fname) add(folder_of(info.dli_fname));
+  char program[PATH_MAX];
+  if (const ssize_t length = readlink("/proc/self/exe", program, sizeof program); length > 0) {
+    add(folder_of({program, static_cast<std::size_t>(length)}));
+  }
+  return found;
+}
+
+void* open_library() {
+  if (const char* path = std::getenv("TEGULA_CUDA_LIBRARY"); path && *path) {
+    if (void* handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL)) return handle;
+    throw Error({.op = "cuda", .got = "a library that cannot be loaded, " + loader_message(),
+                 .advice = "TEGULA_CUDA_LIBRARY names it: correct the path, or unset it"});
+  }
+  for (const std::string& folder : folders()) {
+    const std::string path = folder + "/" + kFileName;
+    if (access(path.c_str(), R_OK) != 0) continue;
+    if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)) return handle;
+    throw Error({.op = "cuda", .got = "a library that cannot be loaded, " + loader_message(),
+                 .advice = "it was built for another system, or the NVIDIA driver is too old for it: build it again, or update the driver"});
+  }
+  if (void* handle = dlopen(kFileName, RTLD_LAZY | RTLD_LOCAL)) return handle;
+  throw Error({.op = "cuda", .got = "no " + std::string(kFileName) + ", the CUDA side of this library (" + loader_message() + ")",
+               .expected = "it beside the program or the library, or in TEGULA_CUDA_LIBRARY",
+               .advice = "it is built when CMake finds the CUDA toolkit"});
+}
+
+/// The CUDA side. The driver is asked for first: without it the other messages would only confuse.
+const runtime::CudaLibrary& load() {
+  if (!dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+    throw Error({.op = "cuda", .got = "no NVIDIA driver on this machine (" + loader_message() + ")",
+                 .advice = "install the NVIDIA driver, or compute on the cpu"});
+  }
+  void* handle = open_library();
+  using Entry = const runtime::CudaLibrary*(int);
+  auto* entry = reinterpret_cast<Entry*>(dlsym(handle, "tegula_cuda_library"));
+  const runtime::CudaLibrary* library = entry ? entry(runtime::kCudaAbi) : nullptr;
+  if (library) return *library;
+  throw Error({.op = "cuda", .got = std::string("a ") + kFileName + " of another version of Tegula",
+               .expected = "interface " + std::to_string(runtime::kCudaAbi), .advice = "build and install both together"});
+}
+
+const runtime::CudaLibrary& library() {
+  static std::mutex mutex;
+  static const runtime::CudaLibrary* loaded = nullptr;
+  const std::scoped_lock lock(mutex);
+  if (!loaded) loaded = &load();
+  return *loaded;
+}
+
+std::atomic<Device*>& default_slot() {
+  static std::atomic<Device*> slot{nullptr};
+  return slot;
+}
+
+}  // namespace
+
+Device& cpu() { return runtime::cpu(); }
+
+Device& cuda(int index) { return library().open(index); }
+
+int cuda_count(std::string* why) {
+  std::string reason;
+  int count = 0;
+  try {
+    count = library().count(reason);
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  if (why) *why = reason;
+  return count;
+}
+
+Device& device(std::string_view name) {
+  if (name == "cpu") return cpu();
+  if (name == "cuda") return cuda();
+  constexpr std::string_view prefix = "cuda:";
+  if (name.starts_with(prefix)) {
+    int index = 0;
+    const char* end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, index);
+    if (error == std::errc() && rest == end) return cuda(index);
+  }
+  throw Error({.op = "device", .got = "\"" + std::string(name) + "\"", .expected = "cpu, cuda, or cuda:1"});
+}
+
+void set_default_device(Device& device) { default_slot().store(&device, std::memory_order_release); }
+
+Device& default_device() {
+  Device* device = default_slot().load(std::memory_order_acquire);
+  return device ? *device : cpu();
+}
+
+}  // namespace tegula
+
+namespace tegula::runtime {
+
+Device& device_of(int number) { return number == 0 ? cpu() : cuda(number - 1); }
+
+}  // namespace tegula::runtime

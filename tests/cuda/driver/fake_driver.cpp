@@ -1,0 +1,175 @@
+// A libcuda.so.1 for machines without a GPU: device memory is host memory with a limit, work runs when it is queued, a graph is a list of
+// what was captured. It compiles nothing and launches nothing. TEGULA_FAKE_DRIVER says what kind of machine it is:
+//   old (a driver of CUDA 11.4), none (no device), sm_70 (a device that is too old), sm_90 (one that can be used).
+
+#include <cuda.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kMemory = std::size_t{64} << 20;
+
+struct Graph {
+  std::vector<std::function<void()>> work;
+};
+
+struct Machine {
+  std::recursive_mutex mutex;
+  std::map<CUdeviceptr, std::size_t> allocations;
+  std::size_t in_use = 0;
+  Graph* capture = nullptr;
+  bool invalid = false;
+  CUresult lost = CUDA_SUCCESS;  // the error that every call gives from now on
+};
+
+Machine& machine() {
+  static auto* instance = new Machine;
+  return *instance;
+}
+
+std::string_view kind() {
+  const char* value = std::getenv("TEGULA_FAKE_DRIVER");
+  return value ? value : "none";
+}
+
+CUresult queue(std::function<void()> work) {
+  Machine& m = machine();
+  const std::scoped_lock lock(m.mutex);
+  if (m.lost != CUDA_SUCCESS) return m.lost;
+  if (m.capture) {
+    m.capture->work.push_back(std::move(work));
+  } else {
+    work();
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult copy(void* to, const void* from, std::size_t bytes) {
+  return queue([=] {
+    if (from == nullptr) {
+      machine().lost = CUDA_ERROR_ILLEGAL_ADDRESS;
+      return;
+    }
+    std::memcpy(to, from, bytes);
+  });
+}
+
+void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+/// A wait is not allowed while work is captured.
+CUresult wait() {
+  Machine& m = machine();
+  const std::scoped_lock lock(m.mutex);
+  if (m.lost != CUDA_SUCCESS) return m.lost;
+  if (!m.capture) return CUDA_SUCCESS;
+  m.invalid = true;
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult CUDAAPI cuInit(unsigned) { return kind() == "none" ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS; }
+CUresult CUDAAPI cuDriverGetVersion(int* version) { return *version = kind() == "old" ? 11040 : CUDA_VERSION, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGet(CUdevice* device, int index) { return *device = index, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice) { return std::strncpy(name, "Paper GPU", static_cast<std::size_t>(size)), CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceTotalMem(std::size_t* bytes, CUdevice) { return *bytes = kMemory, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
+  switch (which) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = kind() == "sm_70" ? 7 : 9; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
+    default: *value = 227 << 10; break;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGetErrorName(CUresult error, const char** text) {
+  *text = error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OTHER";
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGetErrorString(CUresult, const char** text) { return *text = "an error of the paper GPU", CUDA_SUCCESS; }
+
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return *context = reinterpret_cast<CUcontext>(&machine()), CUDA_SUCCESS; }
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) { return *context = nullptr, CUDA_SUCCESS; }
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned) { return *stream = reinterpret_cast<CUstream>(&machine()), CUDA_SUCCESS; }
+CUresult CUDAAPI cuStreamSynchronize(CUstream) { return wait(); }
+CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) { return *event = reinterpret_cast<CUevent>(&machine()), CUDA_SUCCESS; }
+CUresult CUDAAPI cuEventRecord(CUevent, CUstream) { return machine().lost; }
+CUresult CUDAAPI cuEventSynchronize(CUevent) { return wait(); }
+
+CUresult CUDAAPI cuMemGetInfo(std::size_t* available, std::size_t* total) {
+  const std::scoped_lock lock(machine().mutex);
+  *total = kMemory;
+  *available = kMemory - machine().in_use;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+  Machine& m = machine();
+  const std::scoped_lock lock(m.mutex);
+  if (m.lost != CUDA_SUCCESS) return m.lost;
+  if (m.in_use + bytes > kMemory) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(512, bytes));
+  std::memset(host(*address), 0xee, bytes);
+  m.in_use += bytes;
+  m.allocations[*address] = bytes;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
+  Machine& m = machine();
+  const std::scoped_lock lock(m.mutex);
+  const auto found = m.allocations.find(address);
+  if (found == m.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
+  m.in_use -= found->second;
+  m.allocations.erase(found);
+  std::free(host(address));
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuMemHostAlloc(void** data, std::size_t bytes, unsigned) { return *data = std::aligned_alloc(4096, bytes), CUDA_SUCCESS; }
+CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) { return copy(host(to), from, bytes); }
+CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) { return copy(to, host(from), bytes); }
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) { return copy(host(to), host(from), bytes); }
+
+CUresult CUDAAPI cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
+  const std::scoped_lock lock(machine().mutex);
+  machine().capture = new Graph;
+  machine().invalid = false;
+  return machine().lost;
+}
+CUresult CUDAAPI cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  const Machine& m = machine();
+  *status = !m.capture ? CU_STREAM_CAPTURE_STATUS_NONE : m.invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamEndCapture(CUstream, CUgraph* graph) {
+  Machine& m = machine();
+  const std::scoped_lock lock(m.mutex);
+  Graph* captured = m.capture;
+  m.capture = nullptr;
+  *graph = m.invalid ? nullptr : reinterpret_cast<CUgraph>(captured);
+  if (!m.invalid) return CUDA_SUCCESS;
+  delete captured;
+  return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+}
+CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsigned long long) {
+  *executable = reinterpret_cast<CUgraphExec>(new Graph(*reinterpret_cast<Graph*>(graph)));
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream) {
+  for (const auto& work : reinterpret_cast<Graph*>(executable)->work) queue(work);
+  return machine().lost;
+}
+CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { return delete reinterpret_cast<Graph*>(graph), CUDA_SUCCESS; }
+CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec executable) { return delete reinterpret_cast<Graph*>(executable), CUDA_SUCCESS; }
+
+}  // extern "C"

@@ -1,0 +1,341 @@
+// The GPU's library calls against the naive loops. Skipped, with the reason, where there is no GPU.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "tegula/core/error.h"
+#include "tegula/runtime/registry.h"
+#include "tests/support/library.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Activation;
+using runtime::Arithmetic;
+using runtime::Convolution;
+using runtime::ConvolutionPass;
+using runtime::Matmul;
+using runtime::Pooling;
+using runtime::PoolingKind;
+using test::activations;
+using test::ConvolutionOptions;
+using test::matrix;
+using test::MatrixOrder;
+using test::Memory;
+using test::square;
+using test::Tensor;
+
+class OnGpu : public testing::TestWithParam<DType> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (cuda_count(&why) == 0) GTEST_SKIP() << why;
+  }
+};
+
+class GpuMatmul : public OnGpu {};
+class GpuConvolution : public OnGpu {};
+class GpuPooling : public OnGpu {};
+const auto kFloats = testing::Values(f64, f32, f16, bf16);
+std::string dtype_name(const testing::TestParamInfo<DType>& info) { return std::string(name(info.param)); }
+INSTANTIATE_TEST_SUITE_P(Floats, GpuMatmul, kFloats, dtype_name);
+INSTANTIATE_TEST_SUITE_P(Floats, GpuConvolution, kFloats, dtype_name);
+INSTANTIATE_TEST_SUITE_P(Floats, GpuPooling, kFloats, dtype_name);
+
+Arithmetic some_arithmetic(int round) { return round % 2 ? Arithmetic::TF32 : Arithmetic::Full; }
+
+TEST_P(GpuMatmul, RandomShapesInEveryOrientationMatchTheNaiveLoop) {
+  for (int round = 0; round < 150 && !HasFailure(); ++round) {
+    Matmul d = test::random_matmul(GetParam(), 70);
+    d.arithmetic = some_arithmetic(round);
+    test::expect_matmul(cuda(), d, 1);
+  }
+}
+
+TEST_P(GpuMatmul, EveryEpilogueMatches) {
+  for (int activation = 0; activation <= 5; ++activation) {
+    for (const bool bias : {false, true}) {
+      for (const MatrixOrder order : {MatrixOrder::Rows, MatrixOrder::Columns}) {
+        test::expect_matmul(cuda(),
+                            {.dtype = GetParam(),
+                             .a = matrix({64, 72}, MatrixOrder::Rows),
+                             .b = matrix({72, 48}, MatrixOrder::Columns),
+                             .c = matrix({64, 48}, order),
+                             .bias = bias,
+                             .activation = static_cast<Activation>(activation)},
+                            1);
+      }
+    }
+  }
+}
+
+TEST_P(GpuMatmul, LargeProductsMatchInFullPrecision) {
+  for (const auto& [m, n, k] : {std::array{200, 150, 300}, std::array{13, 500, 700}, std::array{1, 900, 1000}, std::array{900, 1, 1000},
+                                std::array{2, 64, 3000}, std::array{512, 256, 512}}) {
+    for (int order = 0; order < 8; ++order) {
+      const auto of = [&](int bit) { return order >> bit & 1 ? MatrixOrder::Rows : MatrixOrder::Columns; };
+      test::expect_matmul(
+          cuda(), {.dtype = GetParam(), .a = matrix({m, k}, of(0)), .b = matrix({k, n}, of(1)), .c = matrix({m, n}, of(2)), .bias = true},
+          1);
+    }
+  }
+}
+
+TEST_P(GpuMatmul, BatchesInSeveralAxesWithBroadcastOperandsMatch) {
+  for (const bool broadcast_a : {false, true}) {
+    for (const bool broadcast_b : {false, true}) {
+      test::expect_matmul(cuda(),
+                          {.dtype = GetParam(),
+                           .a = matrix({3, 5, 16, 24}, MatrixOrder::Rows, 8, broadcast_a),
+                           .b = matrix({3, 5, 24, 8}, MatrixOrder::Rows, 0, broadcast_b),
+                           .c = matrix({3, 5, 16, 8}, MatrixOrder::Rows, 8),
+                           .bias = true,
+                           .activation = Activation::Relu},
+                          1);
+      // (batch, head) of attention: the heads lie between the rows
+      const Layout a{{2, 4, 16, 8}, {16 * 32, 8, 32, 1}}, b{{2, 4, 8, 16}, {16 * 32, 8, 1, 32}};
+      test::expect_matmul(cuda(), {.dtype = GetParam(), .a = a, .b = b, .c = Layout::dense({2, 4, 16, 16})}, 1);
+    }
+  }
+}
+
+TEST_P(GpuMatmul, EmptyAxes) {
+  const auto rows = MatrixOrder::Rows;
+  test::expect_matmul(
+      cuda(), {.dtype = GetParam(), .a = matrix({3, 0}, rows), .b = matrix({0, 4}, rows), .c = matrix({3, 4}, rows), .bias = true}, 1);
+  test::expect_matmul(
+      cuda(), {.dtype = GetParam(), .a = matrix({3, 0}, rows), .b = matrix({0, 4}, rows), .c = matrix({3, 4}, MatrixOrder::Columns)}, 1);
+  test::expect_matmul(
+      cuda(), {.dtype = GetParam(), .a = matrix({0, 5}, rows), .b = matrix({5, 4}, rows), .c = matrix({0, 4}, rows), .bias = true}, 1);
+  test::expect_matmul(cuda(),
+                      {.dtype = GetParam(), .a = matrix({0, 2, 5}, rows), .b = matrix({0, 5, 4}, rows), .c = matrix({0, 2, 4}, rows)}, 1);
+  test::expect_matmul(cuda(), {.dtype = GetParam(), .a = matrix({4, 5}, rows), .b = matrix({5, 0}, rows), .c = matrix({4, 0}, rows)}, 1);
+}
+
+/// What `call` makes of operands that begin `shift` elements behind a 16-byte boundary.
+std::vector<float> shifted_result(const runtime::Call& call, const std::vector<std::vector<float>>& inputs, std::size_t results,
+                                  std::size_t shift) {
+  Device& device = cuda();
+  std::vector<Ref<Buffer>> kept;
+  std::vector<void*> buffers;
+  const auto place = [&](std::size_t count) {
+    kept.push_back(device.allocate((count + shift) * sizeof(float)));
+    buffers.push_back(static_cast<float*>(kept.back()->data()) + shift);
+  };
+  for (const auto& input : inputs) {
+    place(input.size());
+    device.copy_in(buffers.back(), input.data(), input.size() * sizeof(float));
+  }
+  place(results);
+  const auto scratch = device.allocate(call.scratch_bytes() + 1);
+  call.run(buffers, scratch->data(), 1);
+  std::vector<float> result(results);
+  device.synchronize();
+  device.copy_out(result.data(), buffers.back(), results * sizeof(float));
+  return result;
+}
+
+std::vector<float> numbers(std::size_t count) {
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(test::pick(-1000, 1000)) / 1000;
+  return values;
+}
+
+void expect_close(const std::vector<float>& got, const std::vector<float>& expected, float tolerance) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], tolerance) << i;
+}
+
+using GpuLibrary = OnGpu;
+INSTANTIATE_TEST_SUITE_P(F32, GpuLibrary, testing::Values(f32), dtype_name);
+
+TEST_P(GpuLibrary, OperandsMayBeginAnywhere) {
+  const Matmul d{.dtype = f32, .a = Layout::dense({64, 32}), .b = Layout::dense({32, 16}), .c = Layout::dense({64, 16}), .bias = true};
+  const auto product = cuda().matmul(d);
+  const std::vector inputs{numbers(64 * 32), numbers(32 * 16), numbers(16)};
+  const auto expected = shifted_result(*product, inputs, 64 * 16, 0);
+  for (const std::size_t shift : {1, 2, 3}) expect_close(shifted_result(*product, inputs, 64 * 16, shift), expected, 1e-5f);
+
+  const Convolution c = test::describe(square(2, 8, 10, 16, 3, 1, 1, 1), ConvolutionPass::Forward);
+  const auto convolution = cuda().convolution(c);
+  const std::vector operands{numbers(2 * 8 * 100), numbers(16 * 8 * 9), numbers(16)};
+  const auto wanted = shifted_result(*convolution, operands, 2 * 16 * 100, 0);
+  for (const std::size_t shift : {1, 2, 3}) expect_close(shifted_result(*convolution, operands, 2 * 16 * 100, shift), wanted, 1e-5f);
+}
+
+TEST_P(GpuLibrary, ActivationsKeepNanAndSurviveLargeValues) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const std::array values{nan, 1000.0, -1000.0, inf, -0.0, 1e-20};
+  for (int activation = 1; activation <= 5; ++activation) {
+    const Matmul d{.dtype = f32,
+                   .a = matrix({1, 1}, MatrixOrder::Rows),
+                   .b = matrix({1, 6}, MatrixOrder::Rows),
+                   .c = matrix({1, 6}, MatrixOrder::Rows),
+                   .activation = static_cast<Activation>(activation)};
+    Tensor one(f32, d.a), x(f32, d.b), y(f32, d.c);
+    one.set({0, 0}, 1);
+    for (int i = 0; i < 6; ++i) x.set({0, i}, values[static_cast<std::size_t>(i)]);
+    const auto call = cuda().matmul(d);
+    ASSERT_TRUE(test::run_guarded(cuda(), *call, {&one, &x, &y}, 1));
+    EXPECT_TRUE(std::isnan(y({0, 0}))) << call->describe() << activation;
+    for (int i = 1; i < 3; ++i) EXPECT_NEAR(y({0, i}), test::reference_activation(x({0, i}), d.activation), 1e-4) << activation;
+    EXPECT_EQ(y({0, 3}), activation <= 3 ? inf : 1.0) << activation;
+    EXPECT_NEAR(y({0, 5}), test::reference_activation(x({0, 5}), d.activation), 1e-6) << activation;
+  }
+}
+
+TEST_P(GpuLibrary, ReluOfAConvolutionKeepsNan) {
+  for (const DType dtype : {f32, f16, bf16}) {
+    ConvolutionOptions o = square(2, 16, 8, 32, 3, 1, 1, 1);
+    o.dtype = dtype, o.activation = Activation::Relu;
+    if (dtype != f32) o.input = o.output = Memory::ChannelsLast;
+    const Convolution d = test::describe(o, ConvolutionPass::Forward);
+    Tensor x(dtype, d.input), w(dtype, d.weight), bias(dtype, Layout::dense({32})), y(dtype, d.output);
+    x.randomize(), w.randomize(), bias.randomize();
+    x.set({1, 3, 4, 4}, std::numeric_limits<double>::quiet_NaN());
+    const auto call = cuda().convolution(d);
+    ASSERT_TRUE(test::run_guarded(cuda(), *call, {&x, &w, &bias, &y}, 1));
+    EXPECT_TRUE(std::isnan(y({1, 7, 4, 4}))) << call->describe();
+    EXPECT_FALSE(std::isnan(y({0, 7, 4, 4}))) << call->describe();
+  }
+}
+
+TEST_P(GpuLibrary, TheSameCallGivesTheSameBits) {
+  for (const DType dtype : {f32, bf16}) {
+    for (const auto pass : test::kPasses) {
+      ConvolutionOptions o = square(16, 32, 14, 64, 3, 1, 1, 1);
+      o.dtype = dtype, o.bias = pass != ConvolutionPass::BackwardData;
+      const Convolution d = test::describe(o, pass);
+      const Layout& result = pass == ConvolutionPass::Forward ? d.output : pass == ConvolutionPass::BackwardData ? d.input : d.weight;
+      const bool forward = pass == ConvolutionPass::Forward;
+      Tensor a(dtype, forward ? d.input : d.output), b(dtype, d.weight), bias(dtype, Layout::dense({64})), first(dtype, result),
+          again(dtype, result);
+      Tensor x(dtype, d.input);
+      a.randomize(), b.randomize(), bias.randomize(), x.randomize();
+      const auto call = cuda().convolution(d);
+      const auto run = [&](Tensor& to) {
+        if (forward) return test::run_guarded(cuda(), *call, {&a, &b, &bias, &to}, 1);
+        if (pass == ConvolutionPass::BackwardData) return test::run_guarded(cuda(), *call, {&a, &b, &to}, 1);
+        return test::run_guarded(cuda(), *call, {&x, &a, &to, &bias}, 1);
+      };
+      ASSERT_TRUE(run(first));
+      for (int i = 0; i < 5; ++i) {
+        ASSERT_TRUE(run(again));
+        EXPECT_EQ(std::memcmp(first.storage(), again.storage(), first.storage_bytes()), 0) << call->describe();
+      }
+    }
+  }
+}
+
+TEST_P(GpuLibrary, CallsCanBeRecorded) {
+  Device& device = cuda();
+  const Matmul d{.dtype = f32,
+                 .a = Layout::dense({64, 32}),
+                 .b = Layout::dense({32, 48}),
+                 .c = Layout::dense({64, 48}),
+                 .activation = Activation::Sigmoid};
+  const Convolution c = test::describe(square(4, 8, 12, 16, 3, 1, 1, 1), ConvolutionPass::BackwardWeight);
+  const auto product = device.matmul(d);
+  const auto convolution = device.convolution(c);
+  std::vector<Ref<Buffer>> memory;
+  const auto filled = [&](std::size_t count) {
+    const auto values = numbers(count);
+    memory.push_back(device.allocate(count * sizeof(float)));
+    device.copy_in(memory.back()->data(), values.data(), count * sizeof(float));
+    return memory.back()->data();
+  };
+  const auto size = [](const Layout& layout) { return static_cast<std::size_t>(numel(layout.shape)); };
+  std::vector<void*> matrices{filled(size(d.a)), filled(size(d.b)), filled(size(d.c))};
+  std::vector<void*> images{filled(size(c.input)), filled(size(c.output)), filled(size(c.weight)), filled(16)};
+  const auto scratch = device.allocate(product->scratch_bytes() + convolution->scratch_bytes() + 512);
+  const auto work = [&] {
+    product->run(matrices, scratch->data(), 1);
+    convolution->run(images, scratch->data(), 1);
+  };
+  const auto results = [&] {
+    device.synchronize();
+    std::vector<float> values(size(d.c) + size(c.weight));
+    device.copy_out(values.data(), matrices[2], size(d.c) * sizeof(float));
+    device.copy_out(values.data() + size(d.c), images[2], size(c.weight) * sizeof(float));
+    return values;
+  };
+  work();
+  const auto expected = results();
+  const auto recording = device.record(work);
+  ASSERT_TRUE(recording);
+  const std::vector<float> zeros(std::max(size(d.c), size(c.weight)), 0.0f);
+  device.copy_in(matrices[2], zeros.data(), size(d.c) * sizeof(float));
+  device.copy_in(images[2], zeros.data(), size(c.weight) * sizeof(float));
+  recording->replay();
+  EXPECT_EQ(results(), expected);
+}
+
+void expect_all_passes(const ConvolutionOptions& o) {
+  for (const auto pass : test::kPasses) {
+    const Convolution d = test::describe(o, pass);
+    std::vector<std::unique_ptr<runtime::Call>> calls;
+    calls.push_back(cuda().convolution(d));
+    test::expect_convolution(cuda(), d, calls, 1);
+  }
+}
+
+TEST_P(GpuConvolution, RandomShapesAndLayoutsMatchTheNaiveLoops) {
+  for (int round = 0; round < 40 && !HasFailure(); ++round) {
+    ConvolutionOptions o = test::random_convolution(GetParam());
+    o.arithmetic = some_arithmetic(round);
+    expect_all_passes(o);
+  }
+}
+
+TEST_P(GpuConvolution, EmptyAxesGiveZerosOrTheBias) {
+  ConvolutionOptions usual = square(2, 3, 5, 4, 3, 1, 1, 1);
+  usual.dtype = GetParam();
+  ConvolutionOptions o = usual;
+  o.n = 0;
+  expect_all_passes(o);
+  o = usual, o.c = 0;
+  expect_all_passes(o);
+  o = usual, o.k = 0;
+  expect_all_passes(o);
+}
+
+TEST_P(GpuConvolution, LayersOfRealNetworksMatch) {
+  for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
+    for (ConvolutionOptions o : {square(17, 1, 14, 12, 3, 1, 1, 1), square(16, 12, 10, 24, 6, 2, 2, 2), square(2, 3, 20, 64, 7, 2, 3, 3),
+                                 square(2, 64, 7, 64, 3, 1, 1, 1), square(8, 64, 8, 96, 1, 1, 0, 0), square(2, 32, 9, 48, 1, 2, 0, 0),
+                                 square(2, 16, 12, 16, 3, 2, 0, 1), square(2, 16, 12, 16, 4, 1, 1, 2)}) {
+      o.dtype = GetParam(), o.input = o.output = order, o.activation = Activation::Relu;
+      expect_all_passes(o);
+    }
+  }
+}
+
+TEST_P(GpuPooling, RandomWindowsAndLayoutsMatchTheNaiveLoops) {
+  for (int round = 0; round < 60 && !HasFailure(); ++round) test::expect_pooling(cuda(), test::random_pooling(GetParam()), 1);
+}
+
+TEST_P(GpuPooling, NanCountsAsMaximumAndTheFirstOfEqualsIsTaken) {
+  for (int round = 0; round < 30 && !HasFailure(); ++round) {
+    Pooling d = test::random_pooling(GetParam());
+    d.kind = PoolingKind::Max;
+    test::expect_pooling(cuda(), d, 1, round % 3 * 0.1 + 0.001);
+  }
+}
+
+TEST_P(GpuLibrary, WhatIsNotAFloatIsRefused) {
+  const Layout layout = matrix({2, 2}, MatrixOrder::Rows);
+  EXPECT_THROW(cuda().matmul({.dtype = i32, .a = layout, .b = layout, .c = layout}), Error);
+  EXPECT_THROW(cuda().matmul({.dtype = f32, .a = layout, .b = matrix({3, 2}, MatrixOrder::Rows), .c = layout}), Error);
+  Pooling d = test::random_pooling(f32);
+  d.dtype = i32;
+  EXPECT_THROW(cuda().pooling(d), Error);
+  Convolution c = test::describe(square(1, 2, 5, 4, 3, 1, 1, 1), ConvolutionPass::Forward);
+  c.dtype = u8;
+  EXPECT_THROW(cuda().convolution(c), Error);
+}
+
+}  // namespace
+}  // namespace tegula::gpu

@@ -1,0 +1,23 @@
+# The CUDA side on a machine that has no GPU: test_cuda over the driver of tests/cuda/driver/.
+add_library(fake_cuda_driver SHARED cuda/driver/fake_driver.cpp)
+target_include_directories(fake_cuda_driver SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_link_libraries(fake_cuda_driver PRIVATE tegula_settings)
+set(driver_dir "${PROJECT_BINARY_DIR}/tests/driver")
+set_target_properties(fake_cuda_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY "${driver_dir}")
+
+# fake_driver_test(name kind filter [VARIABLE=value…]): test_cuda's tests of `filter` over a driver of that kind.
+function(fake_driver_test name kind filter)
+  tegula_test(cuda.${name} LABEL unit TIMEOUT 120 COMMAND test_cuda --gtest_brief=1 --gtest_filter=${filter})
+  set_property(TEST cuda.${name} APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${driver_dir}" "TEGULA_FAKE_DRIVER=${kind}" ${ARGN})
+endfunction()
+fake_driver_test(driver_too_old old "Registry.*")
+fake_driver_test(no_device none "Registry.*")
+fake_driver_test(architecture_too_old sm_70 "Registry.*")
+fake_driver_test(library_path_wrong sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=missing.so)
+fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=libcuda.so.1)
+fake_driver_test(memory sm_90 "Registry.*:CudaMemory.*:CudaLost.*")
+
+# A copy of the program in a folder without the library.
+tegula_test(cuda.no_library LABEL unit TIMEOUT 120
+            COMMAND sh -c "cp '$<TARGET_FILE:test_cuda>' . && ./test_cuda --gtest_brief=1 --gtest_filter=Registry.*")
+set_property(TEST cuda.no_library APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${driver_dir}" TEGULA_FAKE_DRIVER=sm_90 TEGULA_TEST_NO_LIBRARY=1)

@@ -1,0 +1,206 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/library.h"
+
+namespace tegula::test {
+
+using runtime::Activation;
+using runtime::Convolution;
+using runtime::ConvolutionPass;
+
+Layout activations(const Shape& shape, Memory order) {
+  Layout layout{shape, Dims::filled(shape.rank(), 1)};
+  std::vector<int> axes;  // from the innermost
+  if (order == Memory::ChannelsLast) axes.push_back(1);
+  for (int axis = shape.rank() - 1; axis > 1; --axis) axes.push_back(axis);
+  if (order != Memory::ChannelsLast) axes.push_back(1);
+  axes.push_back(0);
+  if (order == Memory::Reversed) std::reverse(axes.begin(), axes.end());
+  std::int64_t step = 1;
+  for (const int axis : axes) {
+    layout.strides[axis] = step;
+    step *= shape[axis];
+  }
+  return layout;
+}
+
+Convolution describe(const ConvolutionOptions& o, ConvolutionPass pass) {
+  Shape x{o.n, o.c}, w{o.k, o.c / o.groups}, y{o.n, o.k};
+  for (int i = 0; i < o.in.rank(); ++i) {
+    x.push_back(o.in[i]), w.push_back(o.kernel[i]);
+    const std::int64_t room = o.in[i] + o.low[i] + o.high[i] - o.dilation[i] * (o.kernel[i] - 1) - 1;
+    y.push_back(room < 0 ? 0 : room / o.stride[i] + 1);
+  }
+  return {.pass = pass,
+          .dtype = o.dtype,
+          .input = activations(x, o.input),
+          .weight = Layout::dense(w),
+          .output = activations(y, o.output),
+          .stride = o.stride,
+          .dilation = o.dilation,
+          .pad_low = o.low,
+          .pad_high = o.high,
+          .groups = o.groups,
+          .bias = pass == ConvolutionPass::BackwardData ? false : o.bias,
+          .activation = pass == ConvolutionPass::Forward ? o.activation : Activation::None,
+          .arithmetic = o.arithmetic};
+}
+
+namespace {
+
+/// Calls visit(input index, weight index, output index) for every product of the convolution (the naive loops of the CNN lecture).
+template <class F>
+void for_each_product(const Convolution& d, F&& visit) {
+  const int rank = d.input.shape.rank();
+  Dims y = Dims::filled(rank, 0);
+  const std::int64_t outputs = numel(d.output.shape), taps = numel(d.weight.shape) / std::max<std::int64_t>(1, d.weight.shape[0]);
+  for (std::int64_t i = 0; i < outputs; ++i) {
+    std::int64_t rest = i;
+    for (int axis = rank - 1; axis >= 0; --axis) y[axis] = rest % d.output.shape[axis], rest /= d.output.shape[axis];
+    Dims w = Dims::filled(rank, 0), x = w;
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      std::int64_t left = tap;
+      for (int axis = rank - 1; axis >= 1; --axis) w[axis] = left % d.weight.shape[axis], left /= d.weight.shape[axis];
+      w[0] = y[1];
+      x[0] = y[0];
+      x[1] = y[1] / (d.output.shape[1] / d.groups) * d.weight.shape[1] + w[1];
+      bool inside = true;
+      for (int axis = 2; axis < rank; ++axis) {
+        x[axis] = y[axis] * d.stride[axis - 2] + w[axis] * d.dilation[axis - 2] - d.pad_low[axis - 2];
+        inside = inside && x[axis] >= 0 && x[axis] < d.input.shape[axis];
+      }
+      if (inside) visit(x, w, y);
+    }
+  }
+}
+
+std::string text(const Convolution& d) {
+  return to_string(d.input.shape) + to_string(d.input.strides) + " * " + to_string(d.weight.shape) + " -> " + to_string(d.output.strides) +
+         " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " + to_string(d.pad_low) + to_string(d.pad_high) +
+         " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias);
+}
+
+/// The results in f64, in row-major order of the result's shape.
+std::vector<double> reference(const Convolution& d, const Tensor& x, const Tensor& w, const Tensor& y, const Tensor& bias) {
+  const Shape shape = d.pass == ConvolutionPass::Forward        ? d.output.shape
+                      : d.pass == ConvolutionPass::BackwardData ? d.input.shape
+                                                                : d.weight.shape;
+  const Strides dense = dense_strides(shape);
+  const auto at = [&](const Dims& index) {
+    std::int64_t offset = 0;
+    for (int i = 0; i < index.rank(); ++i) offset += index[i] * dense[i];
+    return static_cast<std::size_t>(offset);
+  };
+  std::vector<double> result(static_cast<std::size_t>(numel(shape)), 0.0);
+  for_each_product(d, [&](const Dims& i, const Dims& j, const Dims& o) {
+    if (d.pass == ConvolutionPass::Forward) result[at(o)] += x(i) * w(j);
+    else if (d.pass == ConvolutionPass::BackwardData) result[at(i)] += y(o) * w(j);
+    else result[at(j)] += x(i) * y(o);
+  });
+  if (d.pass == ConvolutionPass::Forward) {
+    y.for_each([&](const Dims& o) {
+      double& value = result[at(o)];
+      if (d.bias) value += bias({o[1]});
+      if (d.activation == Activation::Relu) value = std::max(value, 0.0);
+    });
+  }
+  return result;
+}
+
+}  // namespace
+
+void expect_convolution(runtime::Device& device, const Convolution& d, const std::vector<std::unique_ptr<runtime::Call>>& calls,
+                        int threads) {
+  Tensor x(d.dtype, d.input), w(d.dtype, d.weight), y(d.dtype, d.output), bias(d.dtype, Layout::dense({d.output.shape[1]}));
+  x.randomize(), w.randomize(), y.randomize(), bias.randomize();
+  const auto expected = reference(d, x, w, y, bias);
+  std::vector<double> expected_bias(static_cast<std::size_t>(d.output.shape[1]), 0.0);
+  y.for_each([&](const Dims& o) { expected_bias[static_cast<std::size_t>(o[1])] += y(o); });
+  Tensor& source = d.pass == ConvolutionPass::Forward ? y : d.pass == ConvolutionPass::BackwardData ? x : w;
+  const double weights = static_cast<double>(numel(d.weight.shape)), outputs = static_cast<double>(numel(d.output.shape));
+  const double channels = std::max(1.0, static_cast<double>(d.output.shape[1]));
+  const double terms = d.pass == ConvolutionPass::BackwardWeight ? outputs / channels
+                       : d.pass == ConvolutionPass::Forward      ? weights / channels
+                                                                 : weights;
+
+  for (const auto& call : calls) {
+    Tensor result(d.dtype, source.layout()), bias_gradient(d.dtype, bias.layout());
+    std::vector<Tensor*> tensors;
+    if (d.pass == ConvolutionPass::Forward) tensors = {&x, &w};
+    else if (d.pass == ConvolutionPass::BackwardData) tensors = {&y, &w, &result};
+    else tensors = {&x, &y, &result};
+    if (d.bias) tensors.push_back(d.pass == ConvolutionPass::Forward ? &bias : &bias_gradient);
+    if (d.pass == ConvolutionPass::Forward) tensors.push_back(&result);
+    const std::string what = call->describe() + ' ' + text(d) + " threads " + std::to_string(threads);
+    ASSERT_TRUE(run_guarded(device, *call, tensors, threads)) << "wrote behind its scratch: " << what;
+    EXPECT_TRUE(result.untouched_outside()) << what;
+    double worst = 0;
+    std::size_t i = 0;
+    result.for_each([&](const Dims& index) {
+      const double error = std::abs(result(index) - expected[i++]);
+      worst = std::isnan(error) || worst < error ? error : worst;
+    });
+    EXPECT_LE(worst, tolerance(d.dtype, d.arithmetic, terms)) << what;
+    if (d.pass != ConvolutionPass::BackwardWeight || !d.bias) continue;
+    for (std::int64_t k = 0; k < d.output.shape[1]; ++k) {
+      EXPECT_NEAR(bias_gradient({k}), expected_bias[static_cast<std::size_t>(k)], tolerance(d.dtype, d.arithmetic, terms)) << what;
+    }
+  }
+}
+
+namespace {
+
+ConvolutionOptions any_convolution(DType dtype) {
+  ConvolutionOptions o{.dtype = dtype};
+  const int spatial = pick(1, 3);
+  o.groups = pick(0, 3) ? 1 : pick(2, 4);
+  const bool depthwise = pick(0, 5) == 0;
+  o.n = pick(0, 4) ? pick(1, 4) : pick(14, 35);
+  o.c = o.groups * pick(1, 6);
+  o.k = o.groups * pick(1, 9);
+  if (depthwise) o.groups = o.c, o.k = o.c * pick(1, 2);
+  for (int i = 0; i < spatial; ++i) {
+    o.kernel.push_back(pick(1, 4));
+    o.dilation.push_back(pick(0, 3) ? 1 : 2);
+    o.stride.push_back(pick(1, 3));
+    const int reach = static_cast<int>(o.dilation[i] * (o.kernel[i] - 1));
+    o.low.push_back(pick(0, reach)), o.high.push_back(pick(0, reach));
+    o.in.push_back(reach + pick(1, spatial == 3 ? 4 : 8));
+  }
+  o.input = static_cast<Memory>(pick(0, 20) ? pick(0, 1) : 2);
+  o.output = pick(0, 3) ? o.input : static_cast<Memory>(pick(0, 1));
+  o.bias = pick(0, 1) == 1;
+  o.activation = pick(0, 1) ? Activation::Relu : Activation::None;
+  return o;
+}
+
+double products(const ConvolutionOptions& o) {
+  const Convolution d = describe(o, ConvolutionPass::Forward);
+  return static_cast<double>(numel(d.output.shape)) * static_cast<double>(numel(d.weight.shape)) / static_cast<double>(o.k);
+}
+
+}  // namespace
+
+ConvolutionOptions random_convolution(DType dtype) {
+  ConvolutionOptions o = any_convolution(dtype);
+  while (products(o) > 1e6) o = any_convolution(dtype);
+  return o;
+}
+
+ConvolutionOptions square(std::int64_t n, std::int64_t c, std::int64_t hw, std::int64_t k, std::int64_t f, std::int64_t s, std::int64_t low,
+                          std::int64_t high) {
+  return {.n = n,
+          .c = c,
+          .k = k,
+          .in = {hw, hw},
+          .kernel = {f, f},
+          .stride = {s, s},
+          .dilation = {1, 1},
+          .low = {low, low},
+          .high = {high, high},
+          .bias = true};
+}
+
+}  // namespace tegula::test
