@@ -22,7 +22,8 @@ std::string describe(CUresult result) {
 
 std::string advice_for(CUresult result) {
   if (is_sticky(result)) {
-    return "a kernel that was queued earlier failed and the GPU cannot be used any more by this process; run again with TEGULA_CUDA_SYNC=1 to see which";
+    return "a kernel that was queued earlier failed and the GPU cannot be used any more by this process; run again with TEGULA_CUDA_SYNC=1 "
+           "to see which";
   }
   switch (result) {
     case CUDA_ERROR_OUT_OF_MEMORY: return "use a smaller batch, or release tensors that are no longer needed";
@@ -127,7 +128,8 @@ Library::Library(std::string_view op, std::initializer_list<const char*> names, 
       if (reason.empty() && message) reason = message;
     }
   }
-  throw Error({.op = std::string(op), .got = "no library " + std::string(*names.begin()) + (reason.empty() ? "" : " (" + reason + ")"),
+  throw Error({.op = std::string(op),
+               .got = "no library " + std::string(*names.begin()) + (reason.empty() ? "" : " (" + reason + ")"),
                .advice = std::string(advice)});
 }
 

@@ -67,7 +67,9 @@ class Library {
   /// The address of `symbol`, or an Error.
   void* find(const char* symbol) const;
   template <class F>
-  F* function(const char* symbol) const { return reinterpret_cast<F*>(find(symbol)); }
+  F* function(const char* symbol) const {
+    return reinterpret_cast<F*>(find(symbol));
+  }
 
  private:
   void* handle_ = nullptr;

@@ -26,7 +26,8 @@ int attribute(CUdevice device, CUdevice_attribute which) {
 }
 
 int architecture_of(CUdevice device) {
-  return 10 * attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  return 10 * attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+         attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 }
 
 std::string name_of(CUdevice device) {
@@ -36,7 +37,9 @@ std::string name_of(CUdevice device) {
 }
 
 [[noreturn]] void no_device() {
-  throw Error({.op = "cuda", .got = "no NVIDIA GPU", .expected = "at least one that the driver sees",
+  throw Error({.op = "cuda",
+               .got = "no NVIDIA GPU",
+               .expected = "at least one that the driver sees",
                .advice = "nvidia-smi lists what the driver sees; CUDA_VISIBLE_DEVICES hides devices from programs"});
 }
 
@@ -44,8 +47,10 @@ std::vector<CUdevice> usable_devices() {
   int driver = 0;
   check(cuDriverGetVersion(&driver), "cuda");
   if (driver < kOldestDriver) {
-    throw Error({.op = "cuda", .got = "an NVIDIA driver for CUDA " + version_text(driver),
-                 .expected = "CUDA " + version_text(kOldestDriver) + " or newer, for which this library was built", .advice = "update the driver"});
+    throw Error({.op = "cuda",
+                 .got = "an NVIDIA driver for CUDA " + version_text(driver),
+                 .expected = "CUDA " + version_text(kOldestDriver) + " or newer, for which this library was built",
+                 .advice = "update the driver"});
   }
   const CUresult started = cuInit(0);
   if (started == CUDA_ERROR_NO_DEVICE) no_device();
@@ -66,7 +71,8 @@ std::vector<CUdevice> usable_devices() {
     }
   }
   if (!usable.empty()) return usable;
-  throw Error({.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
+  throw Error(
+      {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
 }
 
 /// A library call behind the doors that everything on the stream goes through.
@@ -123,7 +129,9 @@ class CudaDevice final : public runtime::Device {
     staging_.copy_in(device_pointer(device), host, bytes);
   }
 
-  void copy_out(void* host, const void* device, std::size_t bytes) override { gpu::copy_out(context_, host, device_pointer(device), bytes); }
+  void copy_out(void* host, const void* device, std::size_t bytes) override {
+    gpu::copy_out(context_, host, device_pointer(device), bytes);
+  }
 
   void copy(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
@@ -149,7 +157,9 @@ class CudaDevice final : public runtime::Device {
   }
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return ordered(make_matmul, description); }
-  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return ordered(make_convolution, description); }
+  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override {
+    return ordered(make_convolution, description);
+  }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return ordered(make_pooling, description); }
   bool prefers_channels_last(const runtime::Convolution& description) const override {
     return convolution_prefers_channels_last(context_, description);
@@ -159,7 +169,8 @@ class CudaDevice final : public runtime::Device {
 
  private:
   template <class Description>
-  std::unique_ptr<runtime::Call> ordered(std::unique_ptr<runtime::Call> (*make)(Context&, const Description&), const Description& description) {
+  std::unique_ptr<runtime::Call> ordered(std::unique_ptr<runtime::Call> (*make)(Context&, const Description&),
+                                         const Description& description) {
     const std::scoped_lock lock(context_.order);
     context_.enter();
     return std::make_unique<OrderedCall>(context_, make(context_, description));
@@ -183,7 +194,8 @@ runtime::Device& open_device(int index) {
   if (const auto found = devices->find(index); found != devices->end()) return *found->second;
   const std::vector<CUdevice> usable = usable_devices();
   if (index < 0 || index >= static_cast<int>(usable.size())) {
-    throw Error({.op = "cuda", .got = "device " + std::to_string(index),
+    throw Error({.op = "cuda",
+                 .got = "device " + std::to_string(index),
                  .expected = "a number below " + std::to_string(usable.size()) + ", the usable GPUs of this machine"});
   }
   auto device = std::make_unique<CudaDevice>(usable[static_cast<std::size_t>(index)], index);

@@ -9,14 +9,15 @@ extern "C" __attribute__((visibility("default"))) const tegula::runtime::CudaLib
 
 const tegula::runtime::CudaLibrary* tegula_cuda_library(int abi) {
   static constexpr tegula::runtime::CudaLibrary library{
-      .count = [](std::string& why) {
-        try {
-          return tegula::gpu::count_devices();
-        } catch (const tegula::Error& error) {
-          why = error.what();
-          return 0;
-        }
-      },
+      .count =
+          [](std::string& why) {
+            try {
+              return tegula::gpu::count_devices();
+            } catch (const tegula::Error& error) {
+              why = error.what();
+              return 0;
+            }
+          },
       .open = [](int index) -> tegula::Device& { return tegula::gpu::open_device(index); }};
   return abi == tegula::runtime::kCudaAbi ? &library : nullptr;
 }

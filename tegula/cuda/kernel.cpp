@@ -101,7 +101,8 @@ void CodeCache::load(const std::vector<const Generated*>& missing) {
     const std::string& name = generated->name;
     check(cuModuleGetFunction(&function.handle, module, name.c_str()), name);
     if (generated->shared_bytes > 0) {
-      check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(generated->shared_bytes)), name);
+      check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(generated->shared_bytes)),
+            name);
     }
     constexpr int portable_cluster = 8;
     if (generated->cluster > portable_cluster) {

@@ -28,7 +28,9 @@ std::shared_ptr<const std::string>& current_label() {
 
 void check_size(std::size_t bytes) {
   if (bytes <= (std::size_t{1} << 46)) return;
-  throw Error({.op = "allocate", .got = std::to_string(bytes) + " bytes", .expected = "a size that memory can hold",
+  throw Error({.op = "allocate",
+               .got = std::to_string(bytes) + " bytes",
+               .expected = "a size that memory can hold",
                .advice = "check the shape: it was probably computed from wrong numbers"});
 }
 
@@ -62,10 +64,14 @@ AllocationLabel::~AllocationLabel() { current_label() = std::move(outer_); }
 class DeviceBuffer final : public Buffer {
  public:
   DeviceBuffer(Pool& pool, Pool::Block* block, std::size_t bytes)
-      : Buffer(reinterpret_cast<void*>(block->address), bytes, 1 + pool.context_.index), pool_(pool), block_(block) {}
+      : Buffer(reinterpret_cast<void*>(block->address), bytes, 1 + pool.context_.index),
+        pool_(pool),
+        block_(block) {}
   ~DeviceBuffer() override { pool_.give_back(block_); }
 
-  void read(std::size_t offset, void* to, std::size_t bytes) const override { copy_out(pool_.context_, to, block_->address + offset, bytes); }
+  void read(std::size_t offset, void* to, std::size_t bytes) const override {
+    copy_out(pool_.context_, to, block_->address + offset, bytes);
+  }
 
  private:
   Pool& pool_;
@@ -196,9 +202,7 @@ PoolCounters Pool::counters() const {
 void Pool::out_of_memory(std::size_t bytes) const {
   std::vector<const Block*> largest(used_.begin(), used_.end());
   const auto count = std::min<std::ptrdiff_t>(5, static_cast<std::ptrdiff_t>(largest.size()));
-  std::partial_sort(largest.begin(), largest.begin() + count, largest.end(), [](const Block* a, const Block* b) {
-    return BySize()(b, a);
-  });
+  std::partial_sort(largest.begin(), largest.begin() + count, largest.end(), [](const Block* a, const Block* b) { return BySize()(b, a); });
   std::string list;
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     const Block& block = *largest[static_cast<std::size_t>(i)];
@@ -236,7 +240,9 @@ SharedBlocks& shared_blocks() {
 class SharedBuffer final : public Buffer {
  public:
   SharedBuffer(Context& context, void* data, std::size_t bytes, std::size_t block_bytes)
-      : Buffer(data, bytes, 1 + context.index), context_(context), block_bytes_(block_bytes) {}
+      : Buffer(data, bytes, 1 + context.index),
+        context_(context),
+        block_bytes_(block_bytes) {}
   ~SharedBuffer() override {
     const std::scoped_lock lock(shared_blocks().mutex);
     shared_blocks().free.push_back({context_.index, block_bytes_, data_});

@@ -15,7 +15,10 @@ Capture*& innermost() {
 
 class GraphRecording final : public runtime::Recording {
  public:
-  GraphRecording(Context& context, CUgraphExec graph, std::vector<Ref<Buffer>> kept) : context_(context), graph_(graph), kept_(std::move(kept)) {}
+  GraphRecording(Context& context, CUgraphExec graph, std::vector<Ref<Buffer>> kept)
+      : context_(context),
+        graph_(graph),
+        kept_(std::move(kept)) {}
 
   /// May be called after the driver has shut down; errors have nobody to go to.
   ~GraphRecording() override {

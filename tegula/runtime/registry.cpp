@@ -48,18 +48,22 @@ std::vector<std::string> folders() {
 void* open_library() {
   if (const char* path = std::getenv("TEGULA_CUDA_LIBRARY"); path && *path) {
     if (void* handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL)) return handle;
-    throw Error({.op = "cuda", .got = "a library that cannot be loaded, " + loader_message(),
+    throw Error({.op = "cuda",
+                 .got = "a library that cannot be loaded, " + loader_message(),
                  .advice = "TEGULA_CUDA_LIBRARY names it: correct the path, or unset it"});
   }
   for (const std::string& folder : folders()) {
     const std::string path = folder + "/" + kFileName;
     if (access(path.c_str(), R_OK) != 0) continue;
     if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)) return handle;
-    throw Error({.op = "cuda", .got = "a library that cannot be loaded, " + loader_message(),
-                 .advice = "it was built for another system, or the NVIDIA driver is too old for it: build it again, or update the driver"});
+    throw Error(
+        {.op = "cuda",
+         .got = "a library that cannot be loaded, " + loader_message(),
+         .advice = "it was built for another system, or the NVIDIA driver is too old for it: build it again, or update the driver"});
   }
   if (void* handle = dlopen(kFileName, RTLD_LAZY | RTLD_LOCAL)) return handle;
-  throw Error({.op = "cuda", .got = "no " + std::string(kFileName) + ", the CUDA side of this library (" + loader_message() + ")",
+  throw Error({.op = "cuda",
+               .got = "no " + std::string(kFileName) + ", the CUDA side of this library (" + loader_message() + ")",
                .expected = "it beside the program or the library, or in TEGULA_CUDA_LIBRARY",
                .advice = "it is built when CMake finds the CUDA toolkit"});
 }
@@ -67,7 +71,8 @@ void* open_library() {
 /// The CUDA side. The driver is asked for first: without it the other messages would only confuse.
 const runtime::CudaLibrary& load() {
   if (!dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
-    throw Error({.op = "cuda", .got = "no NVIDIA driver on this machine (" + loader_message() + ")",
+    throw Error({.op = "cuda",
+                 .got = "no NVIDIA driver on this machine (" + loader_message() + ")",
                  .advice = "install the NVIDIA driver, or compute on the cpu"});
   }
   void* handle = open_library();
@@ -75,8 +80,10 @@ const runtime::CudaLibrary& load() {
   auto* entry = reinterpret_cast<Entry*>(dlsym(handle, "tegula_cuda_library"));
   const runtime::CudaLibrary* library = entry ? entry(runtime::kCudaAbi) : nullptr;
   if (library) return *library;
-  throw Error({.op = "cuda", .got = std::string("a ") + kFileName + " of another version of Tegula",
-               .expected = "interface " + std::to_string(runtime::kCudaAbi), .advice = "build and install both together"});
+  throw Error({.op = "cuda",
+               .got = std::string("a ") + kFileName + " of another version of Tegula",
+               .expected = "interface " + std::to_string(runtime::kCudaAbi),
+               .advice = "build and install both together"});
 }
 
 const runtime::CudaLibrary& library() {
@@ -103,9 +110,7 @@ int cuda_count(std::string* why) {
   int count = 0;
   try {
     count = library().count(reason);
-  } catch (const Error& error) {
-    reason = error.what();
-  }
+  } catch (const Error& error) { reason = error.what(); }
   if (why) *why = reason;
   return count;
 }

@@ -144,7 +144,8 @@ TEST_F(CudaKernel, PreparesThePlanAsOneUnit) {
 TEST_F(CudaKernel, RecordedLaunchesRepeat) {
   const auto kernel = gpu->compile(saxpy());
   const std::int64_t count = 3000;
-  const Ref<Buffer> x = put(counting(count)), y = put(std::vector<float>(static_cast<std::size_t>(count), 0)), z = put(std::vector<float>(static_cast<std::size_t>(count), 0));
+  const Ref<Buffer> x = put(counting(count)), y = put(std::vector<float>(static_cast<std::size_t>(count), 0)),
+                    z = put(std::vector<float>(static_cast<std::size_t>(count), 0));
   const auto recording = gpu->record([&] {  // also compiles within the recording
     const std::array to_y{at(x), at(y), real(1), integer(count)};
     const std::array to_z{at(x), at(z), real(2), integer(count)};
@@ -203,9 +204,7 @@ TEST(CudaLost, EveryCallThrows) {
     const auto expect_error = [&](auto&& call) {
       try {
         call();
-      } catch (const Error& error) {
-        thrown += std::string(error.what()).find("CUDA_ERROR_ILLEGAL_ADDRESS") != std::string::npos;
-      }
+      } catch (const Error& error) { thrown += std::string(error.what()).find("CUDA_ERROR_ILLEGAL_ADDRESS") != std::string::npos; }
     };
     float value = 0;
     expect_error([&] { gpu.synchronize(); });

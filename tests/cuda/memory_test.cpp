@@ -70,7 +70,8 @@ TEST_F(CudaMemory, HostMemoryMayChangeAfterCopyIn) {
 TEST_F(CudaMemory, SteadyStateAsksNever) {
   const auto step = [&] {
     std::vector<Ref<Buffer>> buffers;
-    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4000}, kMebi, 2 * kMebi, 3 * kMebi, 11 * kMebi}) buffers.push_back(gpu->allocate(bytes));
+    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4000}, kMebi, 2 * kMebi, 3 * kMebi, 11 * kMebi})
+      buffers.push_back(gpu->allocate(bytes));
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       ASSERT_EQ(reinterpret_cast<std::uintptr_t>(buffers[i]->data()) % 512, 0u);
       for (std::size_t j = 0; j < i; ++j) ASSERT_NE(buffers[i]->data(), buffers[j]->data());
@@ -193,7 +194,8 @@ TEST_F(CudaMemory, ExceptionsLeaveARecording) {
   EXPECT_THROW(gpu->record([&] {
     gpu->copy(to->data(), from->data(), sizeof(int));
     throw Error({.op = "test"});
-  }), Error);
+  }),
+               Error);
   EXPECT_EQ(get(*to), std::vector{0});
   gpu->copy(to->data(), from->data(), sizeof(int));
   EXPECT_EQ(get(*to), std::vector{1});

@@ -81,7 +81,9 @@ CUresult CUDAAPI cuInit(unsigned) { return kind() == "none" ? CUDA_ERROR_NO_DEVI
 CUresult CUDAAPI cuDriverGetVersion(int* version) { return *version = kind() == "old" ? 11040 : CUDA_VERSION, CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGet(CUdevice* device, int index) { return *device = index, CUDA_SUCCESS; }
-CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice) { return std::strncpy(name, "Paper GPU", static_cast<std::size_t>(size)), CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice) {
+  return std::strncpy(name, "Paper GPU", static_cast<std::size_t>(size)), CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuDeviceTotalMem(std::size_t* bytes, CUdevice) { return *bytes = kMemory, CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   switch (which) {
@@ -98,7 +100,9 @@ CUresult CUDAAPI cuGetErrorName(CUresult error, const char** text) {
 }
 CUresult CUDAAPI cuGetErrorString(CUresult, const char** text) { return *text = "an error of the paper GPU", CUDA_SUCCESS; }
 
-CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return *context = reinterpret_cast<CUcontext>(&machine()), CUDA_SUCCESS; }
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+  return *context = reinterpret_cast<CUcontext>(&machine()), CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) { return *context = nullptr, CUDA_SUCCESS; }
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned) { return *stream = reinterpret_cast<CUstream>(&machine()), CUDA_SUCCESS; }
@@ -137,7 +141,9 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
 CUresult CUDAAPI cuMemHostAlloc(void** data, std::size_t bytes, unsigned) { return *data = std::aligned_alloc(4096, bytes), CUDA_SUCCESS; }
 CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) { return copy(host(to), from, bytes); }
 CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) { return copy(to, host(from), bytes); }
-CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) { return copy(host(to), host(from), bytes); }
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+  return copy(host(to), host(from), bytes);
+}
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
   const std::scoped_lock lock(machine().mutex);
