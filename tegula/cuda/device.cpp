@@ -142,6 +142,7 @@ class CudaDevice final : public runtime::Device {
 
   void synchronize() override { context_.synchronize(name()); }
 
+  std::unique_ptr<runtime::Recording> record(std::span<const runtime::RecordedStep> steps) override { return gpu::record(context_, steps); }
   std::unique_ptr<runtime::Recording> record(const std::function<void()>& work) override { return gpu::record(context_, work); }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {

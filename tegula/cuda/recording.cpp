@@ -1,5 +1,6 @@
 #include "tegula/cuda/recording.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -40,6 +41,25 @@ class GraphRecording final : public runtime::Recording {
   CUgraphExec graph_;
   std::vector<Ref<Buffer>> kept_;
 };
+
+using Nodes = std::vector<CUgraphNode>;
+
+/// What the next node captured from the stream will wait for.
+Nodes next_waits_for(const Context& context) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+  check(cuStreamGetCaptureInfo_v3(context.stream, &status, nullptr, nullptr, &nodes, nullptr, &count), "recording");
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) throw Error({.op = "recording", .got = "work that cannot be recorded"});
+  return {nodes, nodes + count};
+}
+
+void let_next_wait_for(const Context& context, Nodes nodes) {
+  std::ranges::sort(nodes);
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  check(cuStreamUpdateCaptureDependencies_v2(context.stream, nodes.data(), nullptr, nodes.size(), CU_STREAM_SET_CAPTURE_DEPENDENCIES),
+        "recording");
+}
 
 }  // namespace
 
@@ -110,6 +130,25 @@ std::unique_ptr<runtime::Recording> record(Context& context, const std::function
   }
   check(cuGraphUpload(executable, context.stream), "recording");
   return recording;
+}
+
+std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps) {
+  return record(context, [&] {
+    std::vector<Nodes> ends(steps.size());  // of each step: what has to be over for it to be over
+    Nodes all;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      Nodes before;
+      for (const int step : steps[s].after) {
+        const Nodes& end = ends[static_cast<std::size_t>(step)];
+        before.insert(before.end(), end.begin(), end.end());
+      }
+      let_next_wait_for(context, std::move(before));
+      steps[s].work();
+      ends[s] = next_waits_for(context);
+      all.insert(all.end(), ends[s].begin(), ends[s].end());
+    }
+    let_next_wait_for(context, std::move(all));
+  });
 }
 
 }  // namespace tegula::gpu

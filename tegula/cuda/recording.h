@@ -18,6 +18,9 @@ namespace tegula::gpu {
 /// The capture is in relaxed mode: memory may be allocated and modules loaded meanwhile.
 std::unique_ptr<runtime::Recording> record(Context& context, const std::function<void()>& work);
 
+/// The same for steps that wait only for the ones they name: the graph may run the others side by side.
+std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps);
+
 /// A recording in progress, and what it has to keep alive.
 class Capture {
  public:

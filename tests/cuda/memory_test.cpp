@@ -168,6 +168,32 @@ TEST_F(CudaMemory, RecordingRepeatsAtTheSameAddresses) {
   EXPECT_EQ(get(*other), (std::vector{9, 9, 9}));
 }
 
+TEST_F(CudaMemory, RecordedStepsWaitForTheOnesTheyName) {
+  const std::size_t count = 1 << 20;
+  const Ref<Buffer> from = put(counting(count, 1)), left = put(counting(count)), right = put(counting(count)), both = put(counting(2));
+  const auto copy = [&](const Ref<Buffer>& to, std::size_t at, const Ref<Buffer>& source, std::size_t elements) {
+    return [=, this] {
+      gpu->copy(static_cast<int*>(to->data()) + at, static_cast<int*>(source->data()) + count - elements, elements * sizeof(int));
+    };
+  };
+  const std::vector<runtime::RecordedStep> steps{{copy(left, 0, from, count), {}},
+                                                 {copy(right, 0, from, count), {}},
+                                                 {[] {}, {0, 1}},  // nothing: passes on what it waits for
+                                                 {copy(both, 0, left, 1), {2}},
+                                                 {copy(both, 1, right, 1), {1}}};
+  const auto recording = gpu->record(std::span(steps));
+  ASSERT_TRUE(recording);
+  const std::vector<int> last(2, static_cast<int>(count));
+  for (int i = 0; i < 3; ++i) {
+    gpu->copy_in(both->data(), std::vector<int>{0, 0}.data(), both->bytes());
+    recording->replay();
+    EXPECT_EQ(get(*both), last);
+  }
+  const std::vector<runtime::RecordedStep> waiting{{copy(left, 0, from, count), {}}, {[&] { gpu->synchronize(); }, {0}}};
+  EXPECT_FALSE(gpu->record(std::span(waiting)));
+  EXPECT_EQ(get(*both), last);
+}
+
 TEST_F(CudaMemory, WhatWaitsCannotBeRecorded) {
   const Ref<Buffer> from = put({1});
   const Ref<Buffer> to = put({0});

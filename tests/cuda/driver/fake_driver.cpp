@@ -156,6 +156,16 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   *status = !m.capture ? CU_STREAM_CAPTURE_STATUS_NONE : m.invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
+/// Everything captured waits for what was captured before, whatever is asked for.
+CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*, const CUgraphNode** nodes,
+                                        const CUgraphEdgeData**, std::size_t* count) {
+  *nodes = nullptr;
+  *count = 0;
+  return cuStreamIsCapturing(stream, status);
+}
+CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream, CUgraphNode*, const CUgraphEdgeData*, std::size_t, unsigned) {
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuStreamEndCapture(CUstream, CUgraph* graph) {
   Machine& m = machine();
   const std::scoped_lock lock(m.mutex);
