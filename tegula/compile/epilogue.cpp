@@ -48,7 +48,7 @@ std::optional<int> bias_behind(const Graph& graph, int addend, int axis, const I
 }  // namespace
 
 // The sum or activation takes the library item's place, so that its number (and all who use it) stay valid.
-void fold_epilogues(Graph& graph) {
+void fold_epilogues(Graph& graph, const runtime::Device& device) {
   const std::vector<int> uses = count_uses(graph);
   for (int i = 0; i < graph.size(); ++i) {
     Item& item = graph[i];
@@ -69,8 +69,10 @@ void fold_epilogues(Graph& graph) {
         merged.inputs.push_back(*bias);
         merged.epilogue.bias = true;
       } else {
-        if (!library.as<LibraryOp>().accepts_activation(activation_of(kind))) continue;
-        merged.epilogue.activation = activation_of(kind);
+        const std::uint8_t activation = activation_of(kind);
+        if (!library.as<LibraryOp>().accepts_activation(activation)) continue;
+        if (!device.fuses(library.dtype, static_cast<runtime::Activation>(activation))) continue;
+        merged.epilogue.activation = activation;
       }
       graph[i] = std::move(merged);
       break;

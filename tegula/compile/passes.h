@@ -12,7 +12,7 @@ void simplify(Graph& graph);
 
 /// Folds a bias and an activation into the matmul or convolution they follow. Before layout and fusion, which would otherwise claim
 /// the elementwise items.
-void fold_epilogues(Graph& graph);
+void fold_epilogues(Graph& graph, const runtime::Device& device);
 
 /// Chooses channels-last where the device's convolutions want it and carries the choice through elementwise items, so that values are
 /// not converted back and forth between layers. After fold_epilogues (fewer items), before materialize (which looks at layouts).

@@ -31,7 +31,7 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   done(graph, "graph");
   simplify(graph);
   done(graph, "simplify");
-  fold_epilogues(graph);
+  fold_epilogues(graph, device);
   done(graph, "epilogue");
   assign_layouts(graph, device);
   done(graph, "layout");

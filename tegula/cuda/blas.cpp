@@ -223,16 +223,8 @@ class MatmulCall : public runtime::Call {
   void run(std::span<void* const> buffers, void* scratch, int) const override {
     if (product_.empty()) return;
     context_.enter();
-    void* const bias = d_.bias ? buffers[2] : nullptr;
-    void* const c = buffers.back();
-    if (direct_) return d_.bias ? direct_->launch({buffers[0], buffers[1], bias, c}) : direct_->launch({buffers[0], buffers[1], c});
-    const auto element = static_cast<std::int64_t>(size_of(d_.dtype));
-    for (const auto& offset : product_.offsets) {
-      char* const a = static_cast<char*>(buffers[0]) + offset.a * element;
-      char* const b = static_cast<char*>(buffers[1]) + offset.b * element;
-      multiply(a, b, bias, static_cast<char*>(c) + offset.c * element, scratch);
-    }
-    if (after_) d_.bias ? after_->launch({bias, c}) : after_->launch({c});
+    queue(buffers, scratch);
+    context_.queued("matmul");
   }
 
   std::string describe() const override {
@@ -247,6 +239,19 @@ class MatmulCall : public runtime::Call {
 
  private:
   using Choice = cublasLtMatmulHeuristicResult_t;
+
+  void queue(std::span<void* const> buffers, void* scratch) const {
+    void* const bias = d_.bias ? buffers[2] : nullptr;
+    void* const c = buffers.back();
+    if (direct_) return d_.bias ? direct_->launch({buffers[0], buffers[1], bias, c}) : direct_->launch({buffers[0], buffers[1], c});
+    const auto element = static_cast<std::int64_t>(size_of(d_.dtype));
+    for (const auto& offset : product_.offsets) {
+      char* const a = static_cast<char*>(buffers[0]) + offset.a * element;
+      char* const b = static_cast<char*>(buffers[1]) + offset.b * element;
+      multiply(a, b, bias, static_cast<char*>(c) + offset.c * element, scratch);
+    }
+    if (after_) d_.bias ? after_->launch({bias, c}) : after_->launch({c});
+  }
 
   void prepare() {
     const BlasLt& lt = blas_lt(context_);
@@ -347,6 +352,10 @@ class MatmulCall : public runtime::Call {
 };
 
 }  // namespace
+
+bool fuses_activation(DType dtype, Activation activation) {
+  return dtype != f64 && (activation == Activation::Relu || activation == Activation::GeluTanh);
+}
 
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description) {
   context.enter();

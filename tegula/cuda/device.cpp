@@ -162,6 +162,7 @@ class CudaDevice final : public runtime::Device {
     return ordered(make_convolution, description);
   }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return ordered(make_pooling, description); }
+  bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
   bool prefers_channels_last(const runtime::Convolution& description) const override {
     return convolution_prefers_channels_last(context_, description);
   }

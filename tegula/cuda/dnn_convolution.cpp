@@ -88,6 +88,7 @@ class ConvolutionCall : public runtime::Call {
     if (direct_) run_direct(pointers, bias);
     else run_plan(pointers, bias, static_cast<char*>(scratch));
     if (bias_gradient_) bias_gradient_->launch({pointers[2], buffers[3]});
+    context_.queued("convolution");
   }
 
   std::string describe() const override {

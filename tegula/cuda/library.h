@@ -11,6 +11,8 @@ namespace tegula::gpu {
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
+/// Whether cuBLASLt and cuDNN have the activation as an epilogue. The others are run as a kernel behind the call.
+bool fuses_activation(DType dtype, runtime::Activation activation);
 bool convolution_prefers_channels_last(const Context& context, const runtime::Convolution& description);
 
 }  // namespace tegula::gpu

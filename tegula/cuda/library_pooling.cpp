@@ -35,6 +35,7 @@ class PoolingCall : public runtime::Call {
     context_.enter();
     if (buffers.size() == 3) kernel_.launch({buffers[0], buffers[1], buffers[2]});
     else kernel_.launch({buffers[0], buffers[1]});
+    context_.queued("pooling");
   }
   std::string describe() const override {
     return std::string("plain kernel ") + (d_.kind == PoolingKind::Max ? "max" : "average") +

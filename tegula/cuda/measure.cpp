@@ -1,7 +1,7 @@
 #include "tegula/cuda/measure.h"
 
 #include <algorithm>
-#include <array>
+#include <mutex>
 
 #include "tegula/core/error.h"
 
@@ -81,6 +81,7 @@ bool is_recording(const Context& context) {
 }
 
 std::optional<double> measure(Context& context, const std::function<void(int)>& run) {
+  const std::scoped_lock lock(context.order);
   try {
     run(0);  // loads the kernel
     const double first = microseconds(context, run, 2);

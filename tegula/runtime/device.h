@@ -178,6 +178,8 @@ class Device {
   virtual std::unique_ptr<Call> matmul(const Matmul& description) = 0;
   virtual std::unique_ptr<Call> convolution(const Convolution& description) = 0;
   virtual std::unique_ptr<Call> pooling(const Pooling& description) = 0;
+  /// Whether products of this dtype apply the activation before the result is stored. Where not, it is left to the tile programs behind it.
+  virtual bool fuses(DType /*dtype*/, Activation /*activation*/) const { return true; }
   /// Whether activations of this convolution should lie channels-last (N, spatial…, C).
   virtual bool prefers_channels_last(const Convolution& description) const = 0;
 

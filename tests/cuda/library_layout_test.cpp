@@ -1,0 +1,215 @@
+// What of the GPU's library calls needs no GPU: layouts for cuBLASLt and cuDNN, the tuning file.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/blas_layout.h"
+#include "tegula/cuda/dnn_layout.h"
+#include "tegula/cuda/tuning.h"
+#include "tests/support/library.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Convolution;
+using runtime::Matmul;
+using test::matrix;
+using test::MatrixOrder;
+using test::pick;
+using test::square;
+using test::Tensor;
+
+/// What cuBLASLt would do with the product, as its documentation defines it.
+void multiply(const BlasProduct& p, const double* a, const double* b, double* c) {
+  for (const auto& offset : p.offsets) {
+    const double* left = p.swapped ? b + offset.b : a + offset.a;
+    const double* right = p.swapped ? a + offset.a : b + offset.b;
+    for (std::int64_t i = 0; i < p.batch; ++i) {
+      const auto read = [&](const BlasMatrix& m, const double* from, std::int64_t row, std::int64_t column) {
+        if (m.transposed) std::swap(row, column);
+        EXPECT_LT(row, m.rows);
+        EXPECT_LT(column, m.columns);
+        return from[i * m.batch_stride + row + column * m.leading];
+      };
+      for (std::int64_t row = 0; row < p.m; ++row) {
+        for (std::int64_t column = 0; column < p.n; ++column) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < p.k; ++k) sum += read(p.left, left, row, k) * read(p.right, right, k, column);
+          c[offset.c + i * p.result.batch_stride + row + column * p.result.leading] = sum;
+        }
+      }
+    }
+  }
+}
+
+void expect_product(const Matmul& d) {
+  const BlasProduct p = blas_product(d);
+  for (const BlasMatrix* m : {&p.left, &p.right, &p.result}) EXPECT_GE(m->leading, std::max<std::int64_t>(1, m->rows));
+  EXPECT_FALSE(p.result.transposed);
+  Tensor a(f64, d.a), b(f64, d.b), c(f64, d.c);
+  a.randomize(), b.randomize();
+  multiply(p, static_cast<double*>(a.data()), static_cast<double*>(b.data()), static_cast<double*>(c.data()));
+  EXPECT_TRUE(c.untouched_outside());
+  const int rank = d.c.shape.rank();
+  double worst = 0;
+  c.for_each([&](const Dims& index) {
+    Dims in_a = index, in_b = index;
+    double sum = 0;
+    for (int i = 0; i + 2 < rank; ++i) in_a[i] = d.a.shape[i] == 1 ? 0 : index[i], in_b[i] = d.b.shape[i] == 1 ? 0 : index[i];
+    for (std::int64_t k = 0; k < d.a.shape[rank - 1]; ++k) {
+      in_a[rank - 1] = in_b[rank - 2] = k;
+      sum += a(in_a) * b(in_b);
+    }
+    worst = std::max(worst, std::abs(sum - c(index)));
+  });
+  EXPECT_LE(worst, 1e-12) << to_string(d.a.shape) << to_string(d.a.strides) << to_string(d.b.shape) << to_string(d.b.strides)
+                          << to_string(d.c.strides);
+}
+
+TEST(BlasLayout, EveryDescriptionBecomesTheSameProduct) {
+  for (int round = 0; round < 500 && !testing::Test::HasFailure(); ++round) expect_product(test::random_matmul(f64, 12));
+}
+
+TEST(BlasLayout, BatchesThatShareTheRightOperandBecomeOneProduct) {
+  const Matmul d{.dtype = f32,
+                 .a = Layout::dense({4, 5, 6, 7}),
+                 .b = matrix({4, 5, 7, 8}, MatrixOrder::Rows, 0, true),
+                 .c = Layout::dense({4, 5, 6, 8})};
+  const BlasProduct p = blas_product(d);
+  EXPECT_EQ(p.n, 4 * 5 * 6);
+  EXPECT_EQ(p.batch, 1);
+  EXPECT_EQ(p.offsets.size(), 1u);
+  EXPECT_TRUE(p.swapped);
+  expect_product({.dtype = f64, .a = d.a, .b = d.b, .c = d.c});
+}
+
+TEST(BlasLayout, BatchAxesThatLieBehindOneAnotherBecomeOneBatch) {
+  EXPECT_EQ(
+      blas_product({.dtype = f32, .a = Layout::dense({4, 5, 6, 7}), .b = Layout::dense({4, 5, 7, 8}), .c = Layout::dense({4, 5, 6, 8})})
+          .batch,
+      20);
+  // The heads of attention lie between the rows: the longer axis is the batch, the other is walked.
+  const Layout a{{2, 4, 16, 8}, {16 * 32, 8, 32, 1}}, b{{2, 4, 8, 16}, {16 * 32, 8, 1, 32}};
+  const Matmul attention{.dtype = f64, .a = a, .b = b, .c = Layout::dense({2, 4, 16, 16})};
+  const BlasProduct p = blas_product(attention);
+  EXPECT_EQ(p.batch, 4);
+  EXPECT_EQ(p.offsets.size(), 2u);
+  expect_product(attention);
+}
+
+TEST(BlasLayout, ResultsByRowsHaveTheirBiasAlongTheRowsOfTheProblem) {
+  for (const std::int64_t columns : {1, 5}) {
+    for (const std::int64_t rows : {1, 3}) {
+      EXPECT_TRUE(
+          blas_product({.dtype = f32, .a = Layout::dense({rows, 4}), .b = Layout::dense({4, columns}), .c = Layout::dense({rows, columns})})
+              .swapped);
+    }
+  }
+}
+
+TEST(BlasLayout, LayoutsThatOverlapAreRefused) {
+  const Layout dense = Layout::dense({4, 4});
+  EXPECT_THROW(blas_product({.dtype = f32, .a = Layout{{4, 4}, {2, 1}}, .b = dense, .c = dense}), Error);
+  EXPECT_THROW(blas_product({.dtype = f32, .a = Layout{{4, 4}, {8, 2}}, .b = dense, .c = dense}), Error);
+  EXPECT_THROW(blas_product({.dtype = i32, .a = dense, .b = dense, .c = dense}), Error);
+  EXPECT_THROW(blas_product({.dtype = f32, .a = dense, .b = Layout::dense({3, 4}), .c = dense}), Error);
+}
+
+TEST(DnnLayout, EveryAttemptHasTheDescribedOutputs) {
+  for (int round = 0; round < 500 && !testing::Test::HasFailure(); ++round) {
+    const Convolution d = test::describe(test::random_convolution(f32), test::kPasses[round % 3]);
+    for (const DnnAttempt& attempt : dnn_attempts(d)) {
+      const DnnProblem p = dnn_problem(d, attempt);
+      ASSERT_GE(p.stride.rank(), 2);
+      for (int i = 0; i < p.stride.rank(); ++i) {
+        EXPECT_GE(p.pre[i], 0);
+        EXPECT_GE(p.post[i], 0);
+        const std::int64_t room = p.input.shape[i + 2] + p.pre[i] + p.post[i] - p.dilation[i] * (p.weight.shape[i + 2] - 1) - 1;
+        EXPECT_EQ(room / p.stride[i] + 1, p.output.shape[i + 2]) << key_of(d, attempt);
+        // The first tap of the first output lies at the same described input; a single axis has become the last of two.
+        const int axis = i - (p.stride.rank() - d.stride.rank());
+        EXPECT_EQ(p.shift[i + 2] + p.pre[i], axis < 0 ? 0 : d.pad_low[axis]) << key_of(d, attempt);
+      }
+      EXPECT_TRUE(lies_ordered(p.input, attempt.order) && lies_ordered(p.weight, attempt.order) && lies_ordered(p.output, attempt.order));
+    }
+  }
+}
+
+TEST(DnnLayout, PaddingThatIsNeverReadIsMadeSymmetric) {
+  // 3x3, stride 2, on 12 pixels: low 1 and high 0 read the same as low 1 and high 1.
+  const DnnProblem p = dnn_problem(test::describe(square(1, 2, 12, 2, 3, 2, 1, 0), runtime::ConvolutionPass::Forward), {});
+  EXPECT_EQ(p.pre, (Dims{1, 1}));
+  EXPECT_EQ(p.post, (Dims{1, 1}));
+  const DnnProblem q = dnn_problem(test::describe(square(1, 2, 12, 2, 3, 2, 0, 1), runtime::ConvolutionPass::Forward), {});
+  EXPECT_EQ(q.pre, (Dims{0, 0}));
+  EXPECT_EQ(q.post, (Dims{1, 1}));
+}
+
+TEST(DnnLayout, TheOrderInMemoryIsKept) {
+  auto o = square(2, 8, 6, 4, 3, 1, 1, 1);
+  EXPECT_EQ(dnn_attempts(test::describe(o, runtime::ConvolutionPass::Forward)).front().order, ChannelOrder::First);
+  o.input = o.output = test::Memory::ChannelsLast;
+  EXPECT_EQ(dnn_attempts(test::describe(o, runtime::ConvolutionPass::Forward)).front().order, ChannelOrder::Last);
+  EXPECT_TRUE(dnn_attempts(test::describe(o, runtime::ConvolutionPass::Forward)).front().fused);
+  EXPECT_FALSE(dnn_attempts(test::describe(o, runtime::ConvolutionPass::BackwardWeight)).front().fused);
+}
+
+class Tuning : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove_all(folder_); }
+  std::string file(const char* name) const { return (folder_ / name).string(); }
+  void write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(path) << text;
+  }
+  std::filesystem::path folder_ = "tuning";
+};
+
+TEST_F(Tuning, ChoicesAreThereForTheNextProcess) {
+  TuningFile first(file("a.json"));
+  EXPECT_FALSE(first.find("card", "matmul"));
+  first.store("card", "matmul", "17", 3.5);
+  EXPECT_EQ(first.find("card", "matmul"), "17");
+  TuningFile second(file("a.json"));
+  EXPECT_EQ(second.find("card", "matmul"), "17");
+  EXPECT_FALSE(second.find("card", "convolution"));
+  EXPECT_FALSE(second.find("another card", "matmul"));
+}
+
+TEST_F(Tuning, WhatOthersWroteMeanwhileStays) {
+  TuningFile first(file("a.json")), second(file("a.json"));
+  first.store("card", "a", "1", 1);
+  second.store("card", "b", "2", 1);
+  first.store("card", "c", "3", 1);
+  TuningFile third(file("a.json"));
+  for (const auto& [key, choice] : {std::pair{"a", "1"}, {"b", "2"}, {"c", "3"}}) EXPECT_EQ(third.find("card", key), choice);
+}
+
+TEST_F(Tuning, AFileThatCannotBeReadIsAsGoodAsNone) {
+  for (const char* text :
+       {"", "{", "[1, 2]", "{\"tegula tuning\": 2, \"card\": {\"a\": {\"choice\": \"1\"}}}", "{\"card\": {\"a\": {\"choice\": \"1\"}}}",
+        "{\"tegula tuning\": 1, \"card\": {\"a\": {\"choice\": 1}, \"b\": 3}}", "\xff\xfe"}) {
+    write(file("a.json"), text);
+    TuningFile broken(file("a.json"));
+    EXPECT_FALSE(broken.find("card", "a")) << text;
+    broken.store("card", "a", "9", 1);
+    EXPECT_EQ(TuningFile(file("a.json")).find("card", "a"), "9") << text;
+  }
+}
+
+TEST_F(Tuning, AFileThatCannotBeWrittenIsNoError) {
+  write(file("a"), "not a folder");
+  TuningFile nowhere(file("a") + "/b.json");
+  nowhere.store("card", "a", "1", 1);
+  EXPECT_EQ(nowhere.find("card", "a"), "1");
+  TuningFile memory("");
+  memory.store("card", "a", "1", 1);
+  EXPECT_EQ(memory.find("card", "a"), "1");
+}
+
+}  // namespace
+}  // namespace tegula::gpu
