@@ -2,7 +2,7 @@
 // Runs a tile program on emulated threads and on the reference interpreter and compares every byte of memory they were given.
 
 #include "tests/cpu/executor_support.h"
-#include "tests/cuda/emulator.h"
+#include "tests/support/emulator.h"
 
 namespace tegula::gpu {
 

@@ -1,4 +1,4 @@
-#include "tests/cuda/emulator.h"
+#include "tests/support/emulator.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ Run compile(const Generated& code, bool many) {
   const std::filesystem::path source = base.string() + ".cpp", object = base.string() + ".so", log = base.string() + ".log";
   static const std::filesystem::path prefix = [] {  // the part that is the same for all, compiled once
     const std::filesystem::path header = folder() / "prefix.h";
-    std::ofstream(header) << "#include \"" << TEGULA_SOURCE_DIR << "/tests/cuda/emulated_cuda.h\"\n" << prelude() << "#include \"" << TEGULA_SOURCE_DIR << "/tests/cuda/emulated_types.h\"\n";
+    std::ofstream(header) << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_cuda.h\"\n" << prelude() << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_types.h\"\n";
     const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -x c++-header " + shell_word(header) + " -o " + shell_word(header.string() + ".gch");
     if (std::system(command.c_str()) != 0) throw Error({.op = "emulator", .got = "a prelude that does not compile: " + command});
     return header;
@@ -123,8 +123,10 @@ class EmulatedKernel final : public runtime::Kernel {
   EmulationOptions options_;
 };
 
-class EmulatedDevice final : public runtime::Device {
+class CpuWithKernels final : public runtime::Device {
  public:
+  using Compile = std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)>;
+  explicit CpuWithKernels(Compile compile) : compile_(std::move(compile)) {}
   std::string name() const override { return "emulated"; }
   int number() const override { return 0; }
   Ref<Buffer> allocate(std::size_t bytes) override { return cpu_.allocate(bytes); }
@@ -132,8 +134,8 @@ class EmulatedDevice final : public runtime::Device {
   void copy_out(void* host, const void* device, std::size_t bytes) override { cpu_.copy_out(host, device, bytes); }
   void copy(void* to, const void* from, std::size_t bytes) override { cpu_.copy(to, from, bytes); }
   void synchronize() override {}
-  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return emulated_kernel(program); }
-  runtime::TilePreference tiles() const override { return {.elements = 1024, .longest_row = 8192}; }
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
+  runtime::TilePreference tiles() const override { return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528}; }  // an H200's
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return cpu_.pooling(description); }
@@ -142,6 +144,7 @@ class EmulatedDevice final : public runtime::Device {
 
  private:
   runtime::Device& cpu_ = runtime::cpu();
+  Compile compile_;
 };
 
 }  // namespace
@@ -150,11 +153,13 @@ std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, c
   return std::make_unique<EmulatedKernel>(program, options);
 }
 
-runtime::Device& emulated_device() {
-  static EmulatedDevice device;
-  return device;
+std::unique_ptr<runtime::Device> device_with(std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> compile) {
+  return std::make_unique<CpuWithKernels>(std::move(compile));
 }
 
-int emulated_sources() { return sources; }
+runtime::Device& emulated_device() {
+  static const auto device = device_with([](const tile::Program& program) { return emulated_kernel(program); });
+  return *device;
+}
 
 }  // namespace tegula::gpu

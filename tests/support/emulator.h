@@ -1,6 +1,7 @@
 #pragma once
 // Generated kernels on the CPU: the source is compiled by the system's compiler into a shared object and run by fibers.
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,7 @@ std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, c
 /// The CPU with emulated kernels in place of its own; calls are the CPU's.
 runtime::Device& emulated_device();
 
-/// Sources compiled in this process.
-int emulated_sources();
+/// The CPU with other kernels and an H200's tiles; calls and memory are the CPU's.
+std::unique_ptr<runtime::Device> device_with(std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> compile);
 
 }  // namespace tegula::gpu
