@@ -85,7 +85,7 @@ std::vector<Work> works() {
          Variable a(leaf({512, 512})), b(leaf({512}));
          optim::AdamW optimizer({{"a", a.cell()}, {"b", b.cell()}});
          optimizer.step({leaf({512, 512}), leaf({512})});
-         eval(a, b);
+         eval(Tensor(a), Tensor(b));
        }, true},
   };
 }
