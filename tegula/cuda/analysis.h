@@ -117,5 +117,6 @@ class Analysis {
 /// Numbers as C++ literals of the type.
 std::string literal(double value, DType dtype);
 std::string literal(std::int64_t value, DType dtype);
+inline std::string zero_of(DType dtype) { return is_float(dtype) ? literal(0.0, dtype) : literal(std::int64_t{0}, dtype); }
 
 }  // namespace tegula::gpu

@@ -104,7 +104,7 @@ void Writer::load(Id id) {
   comment_origin(id);
   const Spread own = spread(id);
   const Shape& shape = self.type.shape;
-  const std::string type = scalar_name(self.type.dtype), nothing = type + "()";
+  const std::string type = scalar_name(self.type.dtype), nothing = zero_of(self.type.dtype);
   const auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
   if (access) {
     declare(id);

@@ -107,7 +107,7 @@ std::string Writer::word_text(Id id, Spread loops) {
     case Word::Select: return x(0) + " ? " + x(1) + " : " + x(2);
     case Word::Cast: return self.type.dtype == DType::boolean ? x(0) + " != 0" : "static_cast<" + result + ">(" + x(0) + ")";
     case Word::Narrow: return "rounded<" + stored_name(static_cast<DType>(self.attribute)) + ">(" + x(0) + ")";
-    case Word::Bitcast: return "same_bits(" + x(0) + ", " + result + "())";
+    case Word::Bitcast: return "same_bits(" + x(0) + ", " + zero_of(self.type.dtype) + ")";
     case Word::Fma:
       if (!real) return x(0) + " * " + x(1) + " + " + x(2);
       break;

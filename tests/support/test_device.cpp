@@ -1,9 +1,10 @@
-// TEGULA_TEST_DEVICE=queued|cuda:0 runs a whole test program on another device than the CPU.
+// TEGULA_TEST_DEVICE=queued|emulated|cuda:0 runs a whole test program on another device than the CPU.
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "tests/support/emulator.h"
 #include "tests/support/queued_device.h"
 #include "tegula/runtime/registry.h"
 
@@ -18,6 +19,8 @@ class ChosenDevice final : public ::testing::Environment {
     if (std::string_view(name) == "queued") {
       static auto* queued = new QueuedDevice;  // tensors of static objects outlive main
       set_default_device(*queued);
+    } else if (std::string_view(name) == "emulated") {
+      set_default_device(gpu::emulated_device());
     } else {
       set_default_device(device(name));
     }

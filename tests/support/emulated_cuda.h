@@ -1,0 +1,194 @@
+#pragma once
+// CUDA C++ for a C++ compiler: the words of generated kernels, run by fibers. A thread of a block is a fiber; barriers and exchanges
+// switch to the next one. What a kernel does before a barrier, a thread does to the end before the next thread begins, in a changing
+// order: so a barrier that is missing shows. Prepended to the generated source; nothing here is part of the library.
+
+#include <algorithm>
+#include <cmath>
+#include <csetjmp>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <ucontext.h>
+#include <vector>
+
+#define TEGULA_EMULATED 1
+#define __device__
+#define __global__
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define TEGULA_SHARED unsigned char* const shared = emulated::current->block->shared.data()
+
+namespace emulated {
+
+struct Index { unsigned int x; };
+
+struct Block {
+  std::vector<unsigned char> shared;
+  unsigned int number = 0;
+};
+
+constexpr std::size_t kStackBytes = 256 * 1024, kExchangeBytes = 16;
+
+struct Fiber {
+  Block* block = nullptr;
+  Index thread{};
+  jmp_buf state;
+  ucontext_t start;
+  std::unique_ptr<unsigned char[]> stack;
+  // Where it waits, and how often it has been there: block barrier, cluster barrier, exchange of a warp.
+  int waits_at = -1;
+  bool done = false;
+  int parity = 0;
+  alignas(16) unsigned char sent[2][kExchangeBytes];
+};
+
+inline Fiber* current = nullptr;
+inline jmp_buf scheduler;
+inline std::vector<Fiber>* fibers = nullptr;
+inline std::vector<Block>* blocks = nullptr;
+inline Index block_index, block_size, grid_size;
+inline bool broken = false;
+using Body = void (*)(void*);
+inline Body body;
+inline void* argument;
+
+enum Wait { kBlock = 0, kCluster = 1, kWarp = 2 };
+
+inline void wait(int at) {
+  current->waits_at = at;
+  if (_setjmp(current->state) == 0) _longjmp(scheduler, 1);
+}
+
+inline void enter() {
+  body(argument);
+  current->done = true;
+  current->waits_at = -1;
+  _longjmp(scheduler, 1);
+}
+
+inline void resume(Fiber& fiber, bool fresh) {
+  current = &fiber;
+  block_index.x = fiber.block->number;
+  if (_setjmp(scheduler) == 0) {
+    if (!fresh) _longjmp(fiber.state, 1);
+    getcontext(&fiber.start);
+    fiber.start.uc_stack.ss_sp = fiber.stack.get();
+    fiber.start.uc_stack.ss_size = kStackBytes;
+    fiber.start.uc_link = nullptr;
+    makecontext(&fiber.start, enter, 0);
+    setcontext(&fiber.start);
+  }
+}
+
+/// Whether all threads of [begin, end) wait at the same place; finished ones count for barriers of the whole block only.
+inline bool all_wait(std::size_t begin, std::size_t end, int at) {
+  for (std::size_t i = begin; i < end; ++i) {
+    if (!(*fibers)[i].done && (*fibers)[i].waits_at != at) return false;
+  }
+  return true;
+}
+
+/// Runs `cluster` blocks of `threads` threads together. False when they wait for each other for ever.
+inline bool run_cluster(std::size_t first_block, int cluster, int threads, std::size_t shared_bytes, unsigned order) {
+  static std::vector<Fiber> all;
+  static std::vector<Block> some;
+  const std::size_t count = static_cast<std::size_t>(cluster) * static_cast<std::size_t>(threads), per_block = static_cast<std::size_t>(threads);
+  while (all.size() < count) {
+    all.emplace_back();
+    all.back().stack = std::make_unique<unsigned char[]>(kStackBytes);
+  }
+  some.assign(static_cast<std::size_t>(cluster), {});
+  for (std::size_t b = 0; b < some.size(); ++b) {
+    some[b].shared.assign(shared_bytes + 16, 0xcd);
+    some[b].number = static_cast<unsigned>(first_block + b);
+  }
+  fibers = &all, blocks = &some;
+  block_size.x = static_cast<unsigned>(threads);
+  for (std::size_t i = 0; i < count; ++i) {
+    all[i].block = &some[i / per_block];
+    all[i].thread.x = static_cast<unsigned>(i % per_block);
+    all[i].done = false, all[i].waits_at = -1, all[i].parity = 0;
+  }
+  bool fresh = true;
+  for (std::size_t finished = 0; finished < count;) {
+    bool progress = false;
+    const auto step = [&](std::size_t i) {
+      Fiber& fiber = all[i];
+      if (fiber.done || fiber.waits_at >= 0) return;
+      resume(fiber, fresh);
+      finished += fiber.done;
+      progress = true;
+    };
+    ++order;
+    for (std::size_t i = 0; i < count; ++i) step(order % 2 != 0 ? i : count - 1 - i);
+    fresh = false;
+    const auto release = [&](std::size_t begin, std::size_t end, int at) {
+      bool any = false;
+      for (std::size_t i = begin; i < end; ++i) any = any || (!all[i].done && all[i].waits_at == at);
+      if (!any || !all_wait(begin, end, at)) return;
+      for (std::size_t i = begin; i < end; ++i) all[i].waits_at = -1;
+      progress = true;
+    };
+    for (std::size_t begin = 0; begin < count; begin += 32) release(begin, begin + 32, kWarp);
+    for (std::size_t begin = 0; begin < count; begin += per_block) release(begin, begin + per_block, kBlock);
+    release(0, count, kCluster);
+    if (!progress) return false;
+  }
+  return true;
+}
+
+template <class T>
+T exchange(T value, int distance) {
+  Fiber& self = *current;
+  const int parity = self.parity;
+  self.parity ^= 1;
+  std::memcpy(self.sent[parity], &value, sizeof value);
+  wait(kWarp);
+  std::memcpy(&value, (&self)[static_cast<int>(self.thread.x ^ static_cast<unsigned>(distance)) - static_cast<int>(self.thread.x)].sent[parity], sizeof value);
+  return value;
+}
+
+}  // namespace emulated
+
+#define threadIdx (emulated::current->thread)
+#define blockIdx (emulated::block_index)
+#define blockDim (emulated::block_size)
+#define gridDim (emulated::grid_size)
+
+inline void __syncthreads() { emulated::wait(emulated::kBlock); }
+template <class T> T __shfl_xor_sync(unsigned, T value, int distance) { return emulated::exchange(value, distance); }
+inline int cluster_rank() { return static_cast<int>(emulated::current->block - emulated::blocks->data()); }
+inline void cluster_barrier() { emulated::wait(emulated::kCluster); }
+template <class T> T cluster_read(const T* place, int rank) {
+  const auto offset = reinterpret_cast<const unsigned char*>(place) - emulated::current->block->shared.data();
+  return *reinterpret_cast<const T*>((*emulated::blocks)[static_cast<std::size_t>(rank)].shared.data() + offset);
+}
+
+inline float __int_as_float(int x) { float y; std::memcpy(&y, &x, 4); return y; }
+inline int __float_as_int(float x) { int y; std::memcpy(&y, &x, 4); return y; }
+inline double __longlong_as_double(long long x) { double y; std::memcpy(&y, &x, 8); return y; }
+inline long long __double_as_longlong(double x) { long long y; std::memcpy(&y, &x, 8); return y; }
+inline unsigned int __umulhi(unsigned int a, unsigned int b) { return static_cast<unsigned int>(static_cast<unsigned long long>(a) * b >> 32); }
+inline unsigned long long atomicCAS(unsigned long long* place, unsigned long long expected, unsigned long long value) {
+  const unsigned long long old = *place;
+  if (old == expected) *place = value;
+  return old;
+}
+template <class T> T atomicAdd(T* place, T value) { const T old = *place; *place = old + value; return old; }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
+inline double erfinv(double y) {  // Newton's method from Winitzki's start
+  if (!(std::abs(y) < 1)) return std::abs(y) == 1 ? std::copysign(HUGE_VAL, y) : NAN;
+  if (y == 0) return y;
+  const double a = 0.147, l = std::log1p(-y * y), b = 2 / (M_PI * a) + l / 2;
+  double x = std::copysign(std::sqrt(std::sqrt(b * b - l / a) - b), y);
+  for (int i = 0; i < 4; ++i) {
+    const double error = std::abs(y) > 0.5 ? std::copysign(1.0, y) * ((1 - std::abs(y)) - std::erfc(std::abs(x))) : std::erf(x) - y;
+    x -= error / (M_2_SQRTPI * std::exp(-x * x));
+  }
+  return x;
+}
+inline float erfinvf(float y) { return static_cast<float>(erfinv(static_cast<double>(y))); }

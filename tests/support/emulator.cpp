@@ -1,0 +1,165 @@
+#include "tests/support/emulator.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tegula/core/error.h"
+
+namespace tegula::gpu {
+namespace {
+
+using Run = int (*)(const void* arguments, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int threads, std::size_t shared,
+                    void* failure, unsigned order);
+
+std::filesystem::path folder() {
+  static const std::filesystem::path path = [] {
+    std::filesystem::path p = std::filesystem::temp_directory_path() / ("tegula_emulator_" + std::to_string(getpid()));
+    std::filesystem::create_directories(p);
+    static const std::filesystem::path kept = p;
+    std::atexit([] {
+      std::error_code ignored;
+      std::filesystem::remove_all(kept, ignored);
+    });
+    return p;
+  }();
+  return path;
+}
+
+std::string shell_word(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+
+/// The entry that the shared object of a source has.
+std::string entry(const Generated& code, bool many) {
+  std::string s = "struct Call { const void* a; const void* sets; const std::int64_t* grid; int count; Failure* failure; };\n";
+  s += "static void call(void* p) {\n  const Call& c = *static_cast<const Call*>(p);\n";
+  if (many) s += "  " + code.name + "(static_cast<const Set_" + code.name + "*>(c.sets), c.count, c.failure);\n";
+  else s += "  " + code.name + "(*static_cast<const Arguments_" + code.name + "*>(c.a), c.grid[0], c.grid[1], c.grid[2], c.failure);\n";
+  s += "}\nextern \"C\" int run(const void* a, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int threads, std::size_t shared,\n"
+       "                   void* failure, unsigned order) {\n"
+       "  Call c{a, sets, grid, count, static_cast<Failure*>(failure)};\n  emulated::body = call, emulated::argument = &c;\n"
+       "  emulated::grid_size.x = static_cast<unsigned>(blocks);\n"
+       "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, shared, order)) return 1;\n"
+       "  return 0;\n}\n";
+  return s;
+}
+
+int sources = 0;
+
+Run compile(const Generated& code, bool many) {
+  static std::map<std::string, Run> known;
+  Run& run = known[code.source];
+  if (run) return run;
+  const std::filesystem::path base = folder() / ("k" + std::to_string(sources++));
+  const std::filesystem::path source = base.string() + ".cpp", object = base.string() + ".so", log = base.string() + ".log";
+  static const std::filesystem::path prefix = [] {  // the part that is the same for all, compiled once
+    const std::filesystem::path header = folder() / "prefix.h";
+    std::ofstream(header) << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_cuda.h\"\n" << prelude() << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_types.h\"\n";
+    const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -x c++-header " + shell_word(header) + " -o " + shell_word(header.string() + ".gch");
+    if (std::system(command.c_str()) != 0) throw Error({.op = "emulator", .got = "a prelude that does not compile: " + command});
+    return header;
+  }();
+  std::ofstream(source) << "#include \"prefix.h\"\n" << code.source << entry(code, many);
+  const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -shared -I " + shell_word(folder()) + " " + shell_word(source) + " -o " + shell_word(object) + " 2> " + shell_word(log);
+  if (std::system(command.c_str()) != 0) {
+    std::ifstream file(log);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    throw Error({.op = "emulator", .got = "source that does not compile:\n" + text.substr(0, 2000) + "\n" + code.source});
+  }
+  void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) throw Error({.op = "emulator", .got = dlerror()});
+  run = reinterpret_cast<Run>(dlsym(handle, "run"));
+  return run;
+}
+
+class EmulatedKernel final : public runtime::Kernel {
+ public:
+  EmulatedKernel(const tile::Program& program, const EmulationOptions& options) : program_(program), options_(options) {
+    generate(program_, {.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}, options_.architecture);
+  }
+
+  void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& launch_options) const override {
+    Specialisation specialisation = specialise(program_, sets);
+    if (!options_.aligned) std::fill(specialisation.facts.begin(), specialisation.facts.end(), std::uint8_t{0});
+    const Generated code = generate(program_, specialisation, options_.architecture);
+    long long instances = 0;
+    std::vector<std::byte> memory;
+    const std::size_t words = program_.parameters.size();
+    const auto append = [&](const void* from, std::size_t bytes) {
+      memory.resize(memory.size() + bytes);
+      std::memcpy(memory.data() + memory.size() - bytes, from, bytes);
+    };
+    for (const runtime::ArgumentSet& set : sets) {
+      const long long first = instances;
+      if (specialisation.many_sets) {
+        append(&first, 8);
+        append(set.grid.data(), 24);
+      }
+      append(set.arguments, 8 * words);
+      instances += set.grid[0] * set.grid[1] * set.grid[2];
+    }
+    if (instances == 0) return;
+    memory.resize(memory.size() + 16);
+    runtime::Failure local;
+    void* failure = launch_options.failure ? launch_options.failure : &local;
+    static unsigned order = 0;
+    const Run run = compile(code, specialisation.many_sets);
+    if (run(memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()), instances * code.cluster, code.cluster, code.threads,
+            code.shared_bytes, failure, order++) != 0) {
+      throw Error({.op = "emulator", .got = "threads of " + code.name + " that wait for each other", .expected = "the same barriers in all threads"});
+    }
+  }
+
+  std::string listing() const override {
+    return generate(program_, {.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}, options_.architecture).source;
+  }
+
+ private:
+  tile::Program program_;
+  EmulationOptions options_;
+};
+
+class CpuWithKernels final : public runtime::Device {
+ public:
+  using Compile = std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)>;
+  explicit CpuWithKernels(Compile compile) : compile_(std::move(compile)) {}
+  std::string name() const override { return "emulated"; }
+  int number() const override { return 0; }
+  Ref<Buffer> allocate(std::size_t bytes) override { return cpu_.allocate(bytes); }
+  void copy_in(void* device, const void* host, std::size_t bytes) override { cpu_.copy_in(device, host, bytes); }
+  void copy_out(void* host, const void* device, std::size_t bytes) override { cpu_.copy_out(host, device, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override { cpu_.copy(to, from, bytes); }
+  void synchronize() override {}
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
+  runtime::TilePreference tiles() const override { return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528}; }  // an H200's
+  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
+  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }
+  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return cpu_.pooling(description); }
+  bool prefers_channels_last(const runtime::Convolution& description) const override { return cpu_.prefers_channels_last(description); }
+  int max_threads() const override { return 1; }
+
+ private:
+  runtime::Device& cpu_ = runtime::cpu();
+  Compile compile_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options) {
+  return std::make_unique<EmulatedKernel>(program, options);
+}
+
+std::unique_ptr<runtime::Device> device_with(std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> compile) {
+  return std::make_unique<CpuWithKernels>(std::move(compile));
+}
+
+runtime::Device& emulated_device() {
+  static const auto device = device_with([](const tile::Program& program) { return emulated_kernel(program); });
+  return *device;
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,28 @@
+#pragma once
+// Generated kernels on the CPU: the source is compiled by the system's compiler into a shared object and run by fibers.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tegula/cuda/codegen.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::gpu {
+
+struct EmulationOptions {
+  int architecture = 90;
+  bool aligned = true;  // false: generate as if nothing were known about the arguments
+};
+
+/// A kernel that is generated for the arguments of each launch, as on the GPU. A source is compiled once per process. launch() throws Error
+/// when threads wait for each other for ever. Not for several threads.
+std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options = {});
+
+/// The CPU with emulated kernels in place of its own; calls are the CPU's.
+runtime::Device& emulated_device();
+
+/// The CPU with other kernels and an H200's tiles; calls and memory are the CPU's.
+std::unique_ptr<runtime::Device> device_with(std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> compile);
+
+}  // namespace tegula::gpu
