@@ -37,6 +37,7 @@ std::vector<const Node*> path_nodes(const std::vector<Tensor>& ys, const std::un
   return out;
 }
 
+// The contributions to a node's gradient. An entry without any: the node was reached, by zeros only.
 using Gradients = std::unordered_map<const Node*, std::vector<Tensor>>;
 
 // The total gradient of a node; sums the contributions once.
@@ -65,9 +66,12 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
     }
     if (!any || node->op().name() == "stop_gradient") continue;
     const In frame("grad", node->origin().where);  // gradient nodes carry the line of the op they come from
-    const auto parts = node->op().gradient(*node, total(gradients, node), wanted);
+    std::vector<Tensor> parts(wanted.size());
+    if (!gradients[node].empty()) parts = node->op().gradient(*node, total(gradients, node), wanted);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (wanted[i] && parts[i].defined()) gradients[node->inputs()[i].get()].push_back(parts[i]);
+      if (!wanted[i]) continue;
+      auto& terms = gradients[node->inputs()[i].get()];
+      if (parts[i].defined()) terms.push_back(parts[i]);
     }
   }
   return gradients;
@@ -130,21 +134,16 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
 
   std::vector<Tensor> out;
   std::string missing;
+  bool reached = xs.empty();
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const Node* node = xs[i].tensor().node().get();
     const auto found = gradients.find(node);
-    if (found == gradients.end() || found->second.empty()) {
-      missing += (missing.empty() ? "" : ", ") + describe(xs[i], i);
-      out.push_back(graph::full(node->shape(), 0.0, node->dtype(), where));
-    } else {
-      out.push_back(graph::cast(total(gradients, node), node->dtype(), where));
-    }
+    if (found == gradients.end()) missing += (missing.empty() ? "" : ", ") + describe(xs[i], i);
+    else reached = true;
+    if (found == gradients.end() || found->second.empty()) out.push_back(graph::full(node->shape(), 0.0, node->dtype(), where));
+    else out.push_back(graph::cast(total(gradients, node), node->dtype(), where));
   }
-  const bool none = std::all_of(xs.begin(), xs.end(), [&](const Wrt& x) {
-    const auto found = gradients.find(x.tensor().node().get());
-    return found == gradients.end() || found->second.empty();
-  });
-  if (none && !xs.empty()) {
+  if (!reached) {
     bool lost = false;
     for (const auto& y : ys) lost = lost || any_forgotten(y);
     throw Error({.op = "grad", .got = "an output that depends on none of " + missing,
