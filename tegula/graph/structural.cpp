@@ -178,6 +178,10 @@ Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& 
     inputs[i].shape(where);  // refuses empty handles
     refs[i] = inputs[i].node();
   }
+  if (!countable(shape)) {
+    throw Error({.op = std::string(op->name()), .got = "shape " + to_string(shape), .expected = "fewer than 2^60 elements",
+                 .advice = "it was probably computed from wrong numbers", .where = origin_at(where).where});
+  }
   Tensor result(make<Node>(std::move(op), refs, shape, dtype, origin_at(where)));
   note_new_node(*result.node());
   return result;
