@@ -197,8 +197,8 @@ Tensor with_bias(std::string_view op, Tensor y, const Arg* bias, const std::sour
   if (!bias) return y;
   const Tensor b = graph::cast(bias->tensor(op), y.dtype(), where);
   if (b.shape() != Shape{y.shape()[1]}) {
-    ops::refuse(op, "a bias of shape " + to_string(b.shape()), "one element for each of the " + std::to_string(y.shape()[1]) + " output channels",
-                where);
+    ops::refuse(op, "a bias of shape " + to_string(b.shape()),
+                "one element for each of the " + std::to_string(y.shape()[1]) + " output channels", where);
   }
   Shape shape = Dims::filled(y.rank() - 1, 1);
   shape[0] = b.numel();

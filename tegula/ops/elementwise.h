@@ -239,7 +239,9 @@ class Elementwise final : public ElementwiseOp {
                                [[maybe_unused]] const std::vector<bool>& wanted) const override {
     std::vector<Tensor> out(kArity);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      [[maybe_unused]] const auto under = [&](auto gradient) { return formula::under_masks(dy, [&](const Tensor& part) { return gradient(y, part); }); };
+      [[maybe_unused]] const auto under = [&](auto gradient) {
+        return formula::under_masks(dy, [&](const Tensor& part) { return gradient(y, part); });
+      };
       ((wanted[I] ? static_cast<void>(out[I] = under(of_input<static_cast<int>(I)>)) : void()), ...);
     }(std::make_index_sequence<static_cast<std::size_t>(formula::differentiable_inputs<F>())>());
     for (std::size_t i = 0; i < kArity; ++i) {

@@ -1,4 +1,4 @@
-// expect: ^jit: got a function that did not build the same graph twice: first shape \(2, 2\) of reshape at .*captured_number\.cpp:\d+, then shape \(4, 1\) of reshape at 
+// expect: ^jit: got a function that did not build the same graph twice: first shape \(2, 2\) of reshape at .*captured_number\.cpp:\d+, then shape \(4, 1\) of reshape at
 // expect: hint: make what changes an argument, a Variable or a Flag
 #include <tegula/tegula.h>
 
