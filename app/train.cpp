@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "progress.h"
 #include "tegula/core/error.h"
+#include "tegula/ops/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/train/trainer.h"
 
@@ -56,6 +57,7 @@ struct TrainChoice {
   DataChoice data;
   std::int64_t epochs = 5, batch = 128;
   std::optional<double> lr;
+  double smoothing = 0.1;
   std::string optimizer = "adam", schedule = "one-cycle";
   std::uint64_t seed = 0;
   std::string out, plot, checkpoint, resume;
@@ -66,6 +68,12 @@ optim::Schedule make_schedule(const TrainChoice& choice, double lr, std::int64_t
   if (choice.schedule == "one-cycle") return optim::OneCycleLR{.maximum = lr, .total = std::max<std::int64_t>(2, steps), .pct_start = 0.2};
   if (choice.schedule == "cosine") return optim::CosineLR{.base = lr, .total = steps, .warmup = steps / 20};
   return optim::ConstantLR{lr};
+}
+
+/// Cross-entropy against labels that are `smoothing` uncertain; the plain loss is what is reported.
+Loss make_objective(double smoothing) {
+  if (smoothing == 0) return {};
+  return [smoothing](const Tensor& scores, const Tensor& labels) { return cross_entropy(scores, labels, {.label_smoothing = smoothing}); };
 }
 
 std::string percent(double share) { return std::isnan(share) ? "-" : format("%.2f %%", 100 * share); }
@@ -124,6 +132,7 @@ void run(TrainChoice choice) {
                    .batch = batch,
                    .seed = choice.seed,
                    .schedule = make_schedule(choice, lr, choice.epochs * (sets.train.size() / batch)),
+                   .objective = make_objective(choice.smoothing),
                    .checkpoint = choice.checkpoint,
                    .metadata = models::describe(model)});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
@@ -158,6 +167,10 @@ void add_train(CLI::App& app) {
   command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model and optimizer")
       ->check(CLI::PositiveNumber)
       ->type_name("X");
+  command.add_option("--label-smoothing", choice->smoothing, "share of each label that is spread over all classes while training")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->type_name("P");
   command.add_option("--optimizer", choice->optimizer, "how weights are updated")
       ->check(CLI::IsMember(optimizer_names()))
       ->capture_default_str();

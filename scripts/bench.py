@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BENCH = ROOT / "build/release/bench"
 LINE = re.compile(r"^(\S+)\s+([0-9.]+)\s+(us/step|us|ms|s|GB/s|GFLOP/s)(?:\s+([0-9.]+) of (\w+))?")
 LABELS = {  # prefix of a case -> what a reader sees
-    "copy": "copy, read + written", "sgemm": "sgemm 2048", "chain9": "nine elementwise ops (tanh, sqrt), fused",
+    "copy": "copy, read + written", "sgemm.2048": "sgemm 2048", "chain9": "nine elementwise ops (tanh, sqrt), fused",
     "cheap9": "nine cheap elementwise ops, fused", "softmax": "softmax", "layernorm.bwd": "layer norm backward",
     "layernorm": "layer norm", "cross_entropy.fwdbwd": "cross-entropy forward + backward",
     "mlp784-128-10.train": "MLP 784-128-10, Adam step", "mlp784-16-10.train": "MLP 784-16-10, Adam step",

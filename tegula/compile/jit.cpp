@@ -86,7 +86,8 @@ std::vector<Ref<Node>> unevaluated_captures(const std::vector<Ref<Node>>& roots,
 
 std::string line_of(const Node& node) {
   const std::string place = tegula::to_string(node.origin().where);
-  return std::string(node.op().name()) + (place.empty() ? "" : " at " + place);
+  const std::string details = node.op().details();
+  return std::string(node.op().name()) + (details.empty() ? "" : " " + details) + (place.empty() ? "" : " at " + place);
 }
 
 bool same_node(const Node& a, const Node& b) {
@@ -107,15 +108,15 @@ void require_equal(const Recorded& first, const Recorded& second, const std::sou
   const auto& a = first.reading;
   const auto& b = second.reading;
   for (std::size_t i = 0; i < std::min(a.order.size(), b.order.size()); ++i) {
-    if (!same_node(*a.order[i], *b.order[i])) differ(line_of(*a.order[i]), line_of(*b.order[i]));
+    const Node &was = *a.order[i], &is = *b.order[i];
+    if (!same_node(was, is)) differ("shape " + to_string(was.shape()) + " of " + line_of(was), "shape " + to_string(is.shape()) + " of " + line_of(is));
   }
   if (a.order.size() != b.order.size() || a.key != b.key) {
     differ(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected");
   }
   for (std::size_t i = 0; i < a.constants.size(); ++i) {
     if (std::memcmp(&a.constants[i], &b.constants[i], sizeof(double)) == 0) continue;
-    differ("the number " + std::to_string(a.constants[i]) + " (" + line_of(*a.constant_nodes[i]) + ")",
-           std::to_string(b.constants[i]) + " (" + line_of(*b.constant_nodes[i]) + ")");
+    differ("the number in " + line_of(*a.constant_nodes[i]), line_of(*b.constant_nodes[i]));
   }
   for (std::size_t i = 0; i < first.sources.size(); ++i) {
     if (first.sources[i] == second.sources[i]) continue;

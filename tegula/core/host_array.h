@@ -23,7 +23,7 @@ struct HostArray {
   template <class T>
   static HostArray from(std::span<const T> values, const Shape& shape) {
     HostArray array = empty(dtype_of<T>(), shape);
-    std::memcpy(array.buffer->data(), values.data(), values.size_bytes());
+    if (!values.empty()) std::memcpy(array.buffer->data(), values.data(), values.size_bytes());
     return array;
   }
 

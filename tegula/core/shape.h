@@ -81,6 +81,14 @@ constexpr std::int64_t numel(const Shape& shape) {
   for (auto size : shape) n *= size;
   return n;
 }
+/// Whether the elements and their bytes can be counted in 64 bits; an axis of size 0 does not excuse the others.
+constexpr bool countable(const Shape& shape) {
+  std::int64_t bytes = 8;
+  for (std::int64_t size : shape) {
+    if (__builtin_mul_overflow(bytes, size > 0 ? size : 1, &bytes)) return false;
+  }
+  return true;
+}
 
 /// "(2, 3)", "(5,)", "()".
 std::string to_string(const Dims& dims);

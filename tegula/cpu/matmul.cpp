@@ -157,21 +157,31 @@ void own_product(const Product& p, const Operands<T>& o, const Cut& part, void* 
 /// oneDNN's cost of a call is paid back from about here on.
 bool prefers_onednn(const Product& p) { return p.m > 3 && p.n > 3 && p.flops() >= 4e6; }
 
-void onednn_product(const Product& p, const Operands<float>& o, int threads) {
-  sgemm({.m = p.m,
+/// Rows [begin, end) of the product on the calling thread, or on as many as oneDNN takes outside of a parallel region.
+void onednn_rows(const Product& p, const Operands<float>& o, const Range& rows) {
+  sgemm({.m = rows.end - rows.begin,
          .n = p.n,
          .k = p.k,
-         .a = o.a,
+         .a = o.a + rows.begin * p.a.row,
          .a_stride = p.a.column == 1 ? p.a.row : p.a.column,
          .a_transposed = p.a.column != 1,
          .b = o.b,
          .b_stride = p.b.column == 1 ? p.b.row : p.b.column,
          .b_transposed = p.b.column != 1,
-         .c = o.c,
+         .c = o.c + rows.begin * p.c.row,
          .c_stride = p.c.row});
-  if (o.epilogue.empty()) return;
+}
+
+void onednn_product(const Product& p, const Operands<float>& o, int threads) {
+  // Measured: for few threads, tall shares of a small product beat oneDNN's own division of it (64x128x784 by a sixth), and the
+  // epilogue needs no second region.
+  const bool shared = threads > 1 && threads <= 4 && p.m >= 32 * threads && p.flops() < 1e9;
+  if (!shared) onednn_rows(p, o, {0, p.m});
+  if (!shared && o.epilogue.empty()) return;
   parallel(threads, [&](int thread, int count) {
     const Range rows = share(p.m, thread, count);
+    if (shared) onednn_rows(p, o, rows);
+    if (o.epilogue.empty()) return;
     Epilogue<float> epilogue = o.epilogue;
     if (epilogue.row_bias) epilogue.row_bias += rows.begin;
     apply_epilogue(epilogue, o.c + rows.begin * p.c.row, rows.end - rows.begin, p.n, p.c.row);

@@ -95,7 +95,9 @@ struct Operand<bool, D> {
   static HWY_INLINE hn::Mask<D> part(D d, const bool* p, std::size_t n) {
     return mask_of_bytes(d, load_part(Bytes<D>(), reinterpret_cast<const std::uint8_t*>(p), n));
   }
-  static HWY_INLINE hn::Mask<D> splat(D d, const bool* p) { return mask_of_bytes(d, hn::Set(Bytes<D>(), *p ? 1 : 0)); }
+  static HWY_INLINE hn::Mask<D> splat(D d, const bool* p) {
+    return mask_of_bytes(d, hn::Set(Bytes<D>(), *reinterpret_cast<const std::uint8_t*>(p)));  // any byte but 0 is true, as above
+  }
 };
 
 template <class Out, class D>

@@ -7,12 +7,15 @@
 
 namespace tegula::data {
 
-Dataset::Dataset(HostArray inputs_, HostArray targets_) : inputs(std::move(inputs_)), targets(std::move(targets_)) {
+Dataset::Dataset(HostArray inputs_, HostArray targets_, std::source_location where)
+    : inputs(std::move(inputs_)),
+      targets(std::move(targets_)) {
   if (inputs.shape.empty() || targets.shape.empty() || inputs.shape[0] != targets.shape[0]) {
     throw Error({.op = "Dataset",
                  .got = "inputs " + to_string(inputs.shape) + " and targets " + to_string(targets.shape),
                  .expected = "a first axis of the same length in both",
-                 .advice = "give every input row one target row"});
+                 .advice = "give every input row one target row",
+                 .where = where});
   }
 }
 

@@ -2,6 +2,7 @@
 // Inputs and targets, row by row, in host memory: what a Loader makes batches of.
 
 #include <cstdint>
+#include <source_location>
 
 #include "tegula/data/labelled_images.h"
 
@@ -13,7 +14,7 @@ struct Dataset {
 
   Dataset() = default;
   /// Throws Error when the two differ in the number of rows, or have no axis to count them.
-  Dataset(HostArray inputs, HostArray targets);
+  Dataset(HostArray inputs, HostArray targets, std::source_location where = std::source_location::current());
   Dataset(const LabelledImages& images) : Dataset(images.images, images.labels) {}
 
   std::int64_t size() const { return inputs.shape.empty() ? 0 : inputs.shape[0]; }

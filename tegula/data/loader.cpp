@@ -19,7 +19,7 @@ SamplerOptions sampler_options(const LoaderOptions& options) {
 
 Loader::Loader(const Dataset& dataset, const LoaderOptions& options, std::source_location where)
     : dataset_(dataset),
-      sampler_(dataset.size(), sampler_options(options)) {
+      sampler_(dataset.size(), sampler_options(options), where) {
   if (dataset.size() > 0 && sampler_.batches() == 0) {
     throw Error({.op = "Loader",
                  .got = std::to_string(dataset.size()) + " rows and batches of " + std::to_string(options.batch),

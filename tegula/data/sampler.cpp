@@ -10,18 +10,20 @@
 
 namespace tegula::data {
 
-Sampler::Sampler(std::int64_t count, const SamplerOptions& options) : count_(count), options_(options) {
+Sampler::Sampler(std::int64_t count, const SamplerOptions& options, std::source_location where) : count_(count), options_(options) {
   if (count < 0 || count > UINT32_MAX) {
     throw Error({.op = "Sampler",
                  .got = std::to_string(count) + " rows",
                  .expected = "0 to 2^32 - 1",
-                 .advice = "split a larger set into several"});
+                 .advice = "split a larger set into several",
+                 .where = where});
   }
   if (options.batch < 1) {
     throw Error({.op = "Sampler",
                  .got = "batch " + std::to_string(options.batch),
                  .expected = "at least 1",
-                 .advice = "set .batch to the number of rows per step"});
+                 .advice = "set .batch to the number of rows per step",
+                 .where = where});
   }
 }
 

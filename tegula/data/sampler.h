@@ -2,6 +2,7 @@
 // In which order the rows of a data set are visited, batch by batch.
 
 #include <cstdint>
+#include <source_location>
 #include <span>
 #include <vector>
 
@@ -30,7 +31,7 @@ class Sampler {
   };
 
   /// Throws Error when count is negative or above 2^32 - 1, or options.batch is not positive.
-  explicit Sampler(std::int64_t count, const SamplerOptions& options = {});
+  explicit Sampler(std::int64_t count, const SamplerOptions& options = {}, std::source_location where = std::source_location::current());
 
   std::int64_t count() const { return count_; }  // rows
   std::int64_t batches() const;  // per epoch

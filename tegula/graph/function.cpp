@@ -32,14 +32,18 @@ class CustomOp final : public FunctionOp {
     const auto inputs = tensors(y.inputs().subspan(1));
     auto parts = vjp_(inputs, Tensor(Ref<Node>(const_cast<Node*>(&y))), dy);
     if (parts.size() != inputs.size()) {
-      throw Error({.op = name_, .got = std::to_string(parts.size()) + " gradients from its vjp",
-                   .expected = std::to_string(inputs.size()) + ", one for each input", .advice = "an empty Tensor means none flows",
+      throw Error({.op = name_,
+                   .got = std::to_string(parts.size()) + " gradients from its vjp",
+                   .expected = std::to_string(inputs.size()) + ", one for each input",
+                   .advice = "an empty Tensor means none flows",
                    .where = y.origin().where});
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (wanted[i + 1] && parts[i].defined() && parts[i].shape() != inputs[i].shape()) {
-        throw Error({.op = name_, .got = "a gradient of shape " + to_string(parts[i].shape()) + " for input " + std::to_string(i),
-                     .expected = "the input's shape " + to_string(inputs[i].shape()), .where = y.origin().where});
+        throw Error({.op = name_,
+                     .got = "a gradient of shape " + to_string(parts[i].shape()) + " for input " + std::to_string(i),
+                     .expected = "the input's shape " + to_string(inputs[i].shape()),
+                     .where = y.origin().where});
       }
     }
     parts.insert(parts.begin(), Tensor());

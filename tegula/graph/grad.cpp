@@ -37,6 +37,7 @@ std::vector<const Node*> path_nodes(const std::vector<Tensor>& ys, const std::un
   return out;
 }
 
+// The contributions to a node's gradient. An entry without any: the node was reached, by zeros only.
 using Gradients = std::unordered_map<const Node*, std::vector<Tensor>>;
 
 // The total gradient of a node; sums the contributions once.
@@ -65,9 +66,12 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
     }
     if (!any || node->op().name() == "stop_gradient") continue;
     const In frame("grad", node->origin().where);  // gradient nodes carry the line of the op they come from
-    const auto parts = node->op().gradient(*node, total(gradients, node), wanted);
+    std::vector<Tensor> parts(wanted.size());
+    if (!gradients[node].empty()) parts = node->op().gradient(*node, total(gradients, node), wanted);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (wanted[i] && parts[i].defined()) gradients[node->inputs()[i].get()].push_back(parts[i]);
+      if (!wanted[i]) continue;
+      auto& terms = gradients[node->inputs()[i].get()];
+      if (parts[i].defined()) terms.push_back(parts[i]);
     }
   }
   return gradients;
@@ -94,9 +98,11 @@ void refuse_assigned(const std::vector<Wrt>& xs, const std::source_location& whe
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto* use = xs[i].cell() ? trace->find(xs[i].cell()) : nullptr;
     if (use && use->written) {
-      throw Error({.op = "grad", .got = "Variable " + describe(xs[i], i) + ", which was already assigned in this jit-ed function",
+      throw Error({.op = "grad",
+                   .got = "Variable " + describe(xs[i], i) + ", which was already assigned in this jit-ed function",
                    .expected = "one that still has the value it came with",
-                   .advice = "take the gradient before the assignment", .where = origin_at(where).where});
+                   .advice = "take the gradient before the assignment",
+                   .where = origin_at(where).where});
     }
   }
 }
@@ -106,23 +112,30 @@ void refuse_assigned(const std::vector<Wrt>& xs, const std::source_location& whe
 Wrt::Wrt(const Variable& variable, Location where) : tensor_(variable.read(where)), cell_(variable.cell(where)) {}
 Wrt::Wrt(const Parameter& parameter, Location where) : tensor_(parameter.read(where)), cell_(parameter.cell), name_(parameter.name) {}
 
-std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs, std::source_location where) {
+std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
+                        std::source_location where) {
   refuse_assigned(xs, where);
   if (ys.size() != dys.size()) {
-    throw Error({.op = "vjp", .got = std::to_string(ys.size()) + " outputs and " + std::to_string(dys.size()) + " vectors",
-                 .expected = "one vector for each output", .where = origin_at(where).where});
+    throw Error({.op = "vjp",
+                 .got = std::to_string(ys.size()) + " outputs and " + std::to_string(dys.size()) + " vectors",
+                 .expected = "one vector for each output",
+                 .where = origin_at(where).where});
   }
   for (std::size_t i = 0; i < ys.size(); ++i) {
     if (ys[i].shape(where) != dys[i].shape(where)) {
-      throw Error({.op = "vjp", .got = "a vector of shape " + to_string(dys[i].shape()),
-                   .expected = "the output's shape " + to_string(ys[i].shape()), .where = origin_at(where).where});
+      throw Error({.op = "vjp",
+                   .got = "a vector of shape " + to_string(dys[i].shape()),
+                   .expected = "the output's shape " + to_string(ys[i].shape()),
+                   .where = origin_at(where).where});
     }
   }
   std::unordered_set<const Node*> targets;
   for (const auto& x : xs) {
     if (!is_float(x.tensor().dtype(where))) {
-      throw Error({.op = "grad", .got = "a tensor of dtype " + std::string(name(x.tensor().dtype())) + " to differentiate with respect to",
-                   .expected = "a float dtype", .where = origin_at(where).where});
+      throw Error({.op = "grad",
+                   .got = "a tensor of dtype " + std::string(name(x.tensor().dtype())) + " to differentiate with respect to",
+                   .expected = "a float dtype",
+                   .where = origin_at(where).where});
     }
     targets.insert(x.tensor().node().get());
   }
@@ -130,39 +143,42 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
 
   std::vector<Tensor> out;
   std::string missing;
+  bool reached = xs.empty();
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const Node* node = xs[i].tensor().node().get();
     const auto found = gradients.find(node);
-    if (found == gradients.end() || found->second.empty()) {
-      missing += (missing.empty() ? "" : ", ") + describe(xs[i], i);
-      out.push_back(graph::full(node->shape(), 0.0, node->dtype(), where));
-    } else {
-      out.push_back(graph::cast(total(gradients, node), node->dtype(), where));
-    }
+    if (found == gradients.end()) missing += (missing.empty() ? "" : ", ") + describe(xs[i], i);
+    else reached = true;
+    if (found == gradients.end() || found->second.empty()) out.push_back(graph::full(node->shape(), 0.0, node->dtype(), where));
+    else out.push_back(graph::cast(total(gradients, node), node->dtype(), where));
   }
-  const bool none = std::all_of(xs.begin(), xs.end(), [&](const Wrt& x) {
-    const auto found = gradients.find(x.tensor().node().get());
-    return found == gradients.end() || found->second.empty();
-  });
-  if (none && !xs.empty()) {
+  if (!reached) {
     bool lost = false;
     for (const auto& y : ys) lost = lost || any_forgotten(y);
-    throw Error({.op = "grad", .got = "an output that depends on none of " + missing,
-                 .expected = "at least one of them to be reached",
-                 .advice = lost ? "the output was evaluated a while ago and its history is gone: call grad before reading values, or use jit"
-                                : "a module passed by value is a copy with Variables of its own; stop_gradient and integer ops also end the path",
-                 .where = origin_at(where).where});
+    throw Error(
+        {.op = "grad",
+         .got = "an output that depends on none of " + missing,
+         .expected = "at least one of them to be reached",
+         .advice = lost ? "the output was evaluated a while ago and its history is gone: call grad before reading values, or use jit"
+                        : "a module passed by value is a copy with Variables of its own; stop_gradient and integer ops also end the path",
+         .where = origin_at(where).where});
   }
   return out;
 }
 
 std::vector<Tensor> grad(const Tensor& y, const std::vector<Wrt>& xs, std::source_location where) {
   if (y.shape(where).rank() != 0 && y.numel() != 1) {
-    throw Error({.op = "grad", .got = "an output of shape " + to_string(y.shape()), .expected = "a scalar",
-                 .advice = "reduce it with sum or mean, or use vjp", .where = origin_at(where).where});
+    throw Error({.op = "grad",
+                 .got = "an output of shape " + to_string(y.shape()),
+                 .expected = "a scalar",
+                 .advice = "reduce it with sum or mean, or use vjp",
+                 .where = origin_at(where).where});
   }
   if (!is_float(y.dtype())) {
-    throw Error({.op = "grad", .got = "an output of dtype " + std::string(name(y.dtype())), .expected = "a float dtype", .where = origin_at(where).where});
+    throw Error({.op = "grad",
+                 .got = "an output of dtype " + std::string(name(y.dtype())),
+                 .expected = "a float dtype",
+                 .where = origin_at(where).where});
   }
   return vjp({y}, {graph::full(y.shape(), 1.0, y.dtype(), where)}, xs, where);
 }

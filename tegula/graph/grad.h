@@ -26,7 +26,8 @@ class Wrt {
 
 /// d y / d x for each x, of x's shape and dtype. y is a scalar (one element) of a float type.
 /// Throws when y is not, when none of the xs is reached, and (inside a trace) for a Variable that was already assigned. Those not
-/// reached while others are get zeros. The result is graph: it can be differentiated again.
+/// reached while others are get zeros, as do those reached only through steps (floor, round, sign). The result is graph: it can be
+/// differentiated again.
 std::vector<Tensor> grad(const Tensor& y, const std::vector<Wrt>& xs, std::source_location where = std::source_location::current());
 std::vector<Tensor> grad(const Tensor& y, const Parameters& xs, std::source_location where = std::source_location::current());
 inline Tensor grad(const Tensor& y, const Wrt& x, std::source_location where = std::source_location::current()) {

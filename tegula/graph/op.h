@@ -57,7 +57,7 @@ class Op : public Shared {
   virtual std::string check_message(std::int64_t id, std::int64_t value) const;
 
   /// Gradients of the inputs given that of the output, as more graph. `wanted[i]` says which are needed; others may stay empty,
-  /// as do those through which nothing flows. The default has no gradient at all.
+  /// as do those that are zero whatever the values. The default, no list at all, ends the path.
   virtual std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const;
 };
 

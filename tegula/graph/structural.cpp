@@ -164,7 +164,8 @@ void IndexOp::attributes(Words& words) const {
   words.push_back(static_cast<std::uint64_t>(layout_.offset));
 }
 
-Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where) {
+Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype,
+                 const std::source_location& where) {
   return make_node(std::move(op), std::span(inputs.begin(), inputs.size()), shape, dtype, where);
 }
 
@@ -177,6 +178,13 @@ Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& 
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     inputs[i].shape(where);  // refuses empty handles
     refs[i] = inputs[i].node();
+  }
+  if (!countable(shape)) {
+    throw Error({.op = std::string(op->name()),
+                 .got = "shape " + to_string(shape),
+                 .expected = "fewer than 2^60 elements",
+                 .advice = "it was probably computed from wrong numbers",
+                 .where = origin_at(where).where});
   }
   Tensor result(make<Node>(std::move(op), refs, shape, dtype, origin_at(where)));
   note_new_node(*result.node());
@@ -200,8 +208,11 @@ Tensor index(const Layout& pattern, const std::source_location& where) {
 Tensor expand(const Tensor& x, const Shape& shape, const std::source_location& where) {
   if (x.shape(where) == shape) return x;
   if (broadcast(x.shape(), shape) != shape) {
-    throw Error({.op = "expand", .got = "shape " + to_string(x.shape()), .expected = "one that broadcasts to " + to_string(shape),
-                 .advice = "axes must agree or have size 1, counted from the last", .where = origin_at(where).where});
+    throw Error({.op = "expand",
+                 .got = "shape " + to_string(x.shape()),
+                 .expected = "one that broadcasts to " + to_string(shape),
+                 .advice = "axes must agree or have size 1, counted from the last",
+                 .where = origin_at(where).where});
   }
   return make_node(Ref<const Op>(new ExpandOp(shape)), {x}, shape, x.dtype(), where);
 }
@@ -219,9 +230,11 @@ Tensor sum_to(const Tensor& x, const Shape& shape, const std::source_location& w
 Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& where) {
   if (x.shape(where) == shape) return x;
   if (x.numel() != numel(shape)) {
-    throw Error({.op = "reshape", .got = "shape " + to_string(x.shape()) + " (" + std::to_string(x.numel()) + " elements)",
+    throw Error({.op = "reshape",
+                 .got = "shape " + to_string(x.shape()) + " (" + std::to_string(x.numel()) + " elements)",
                  .expected = "as many elements as in " + to_string(shape) + " (" + std::to_string(numel(shape)) + ")",
-                 .advice = "one size may be given as -1 and is then computed", .where = origin_at(where).where});
+                 .advice = "one size may be given as -1 and is then computed",
+                 .where = origin_at(where).where});
   }
   return make_node(Ref<const Op>(new ReshapeOp(shape)), {x}, shape, x.dtype(), where);
 }

@@ -13,8 +13,11 @@ namespace tegula {
 namespace {
 
 [[noreturn]] void throw_empty(std::string_view op, const std::source_location& where) {
-  throw Error({.op = std::string(op), .got = "an empty tensor", .expected = "one with a value",
-               .advice = "it was default-constructed or moved from", .where = origin_at(where).where});
+  throw Error({.op = std::string(op),
+               .got = "an empty tensor",
+               .expected = "one with a value",
+               .advice = "it was default-constructed or moved from",
+               .where = origin_at(where).where});
 }
 
 // Calls f(index of the element in the buffer) for every element in row-major order.
@@ -121,8 +124,10 @@ const Node& Tensor::checked(const Location& where) const {
 std::int64_t Tensor::size(int axis, Location where) const {
   const auto index = normalize_axis(axis, shape(where).rank());
   if (!index) {
-    throw Error({.op = "size", .got = "axis " + std::to_string(axis) + " of shape " + to_string(shape()),
-                 .expected = "an axis between " + std::to_string(-rank()) + " and " + std::to_string(rank() - 1), .where = origin_at(where).where});
+    throw Error({.op = "size",
+                 .got = "axis " + std::to_string(axis) + " of shape " + to_string(shape()),
+                 .expected = "an axis between " + std::to_string(-rank()) + " and " + std::to_string(rank() - 1),
+                 .where = origin_at(where).where});
   }
   return shape()[*index];
 }
@@ -143,8 +148,11 @@ double Tensor::item_as_double(const Location& where) const {
   const Node& node = checked(where);
   refuse_in_trace("item", where);
   if (tegula::numel(node.shape()) != 1) {
-    throw Error({.op = "item", .got = "shape " + to_string(node.shape()), .expected = "a tensor with one element",
-                 .advice = "use to_host() for all elements", .where = origin_at(where).where});
+    throw Error({.op = "item",
+                 .got = "shape " + to_string(node.shape()),
+                 .expected = "a tensor with one element",
+                 .advice = "use to_host() for all elements",
+                 .where = origin_at(where).where});
   }
   const HostArray array = to_array(where);
   return visit(array.dtype, [&](auto zero) { return as_double(array.values<decltype(zero)>()[0]); });
@@ -172,8 +180,10 @@ Tensor Arg::tensor(std::string_view op, DType dtype) const {
 
 Tensor from_array(const HostArray& array, std::source_location where) {
   if (array.bytes() > array.buffer->bytes()) {
-    throw Error({.op = "from_array", .got = std::to_string(array.buffer->bytes()) + " bytes",
-                 .expected = std::to_string(array.bytes()) + " for shape " + to_string(array.shape), .where = origin_at(where).where});
+    throw Error({.op = "from_array",
+                 .got = std::to_string(array.buffer->bytes()) + " bytes",
+                 .expected = std::to_string(array.bytes()) + " for shape " + to_string(array.shape),
+                 .where = origin_at(where).where});
   }
   Ref<Node> node = make<Node>(leaf_op(), std::span<const Ref<Node>>(), array.shape, array.dtype, origin_at(where));
   node->set_value(array.buffer, Layout::dense(array.shape));
@@ -181,8 +191,10 @@ Tensor from_array(const HostArray& array, std::source_location where) {
 }
 
 void throw_element_count(std::size_t count, const Shape& shape, const std::source_location& where) {
-  throw Error({.op = "tensor", .got = std::to_string(count) + " elements",
-               .expected = std::to_string(numel(shape)) + " for shape " + to_string(shape), .where = origin_at(where).where});
+  throw Error({.op = "tensor",
+               .got = std::to_string(count) + " elements",
+               .expected = std::to_string(numel(shape)) + " for shape " + to_string(shape),
+               .where = origin_at(where).where});
 }
 
 }  // namespace tegula

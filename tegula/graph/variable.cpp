@@ -10,16 +10,21 @@ namespace tegula {
 namespace {
 
 [[noreturn]] void throw_empty(const std::source_location& where) {
-  throw Error({.op = "Variable", .got = "an empty Variable", .expected = "one with a value",
-               .advice = "it was default-constructed or moved from", .where = origin_at(where).where});
+  throw Error({.op = "Variable",
+               .got = "an empty Variable",
+               .expected = "one with a value",
+               .advice = "it was default-constructed or moved from",
+               .where = origin_at(where).where});
 }
 
 // The value a cell may hold: of the cell's shape and dtype.
 Tensor fitted(const Tensor& value, const Tensor& like, const std::source_location& where) {
   if (value.shape(where) != like.shape()) {
-    throw Error({.op = "assign", .got = "a value of shape " + to_string(value.shape()),
+    throw Error({.op = "assign",
+                 .got = "a value of shape " + to_string(value.shape()),
                  .expected = "the Variable's shape " + to_string(like.shape()),
-                 .advice = "a Variable never changes its shape; make a new one", .where = origin_at(where).where});
+                 .advice = "a Variable never changes its shape; make a new one",
+                 .where = origin_at(where).where});
   }
   return graph::cast(value, like.dtype(), where);
 }
@@ -58,9 +63,11 @@ void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_lo
 
 Variable::Variable(const Tensor& value, Location where) {
   if (Trace* trace = Trace::current()) {
-    throw Error({.op = "Variable", .got = "a Variable created inside the jit at " + to_string(trace->where()),
+    throw Error({.op = "Variable",
+                 .got = "a Variable created inside the jit at " + to_string(trace->where()),
                  .expected = "state that exists before the function is called",
-                 .advice = "create it outside and capture it by reference", .where = origin_at(where).where});
+                 .advice = "create it outside and capture it by reference",
+                 .where = origin_at(where).where});
   }
   value.shape(where);  // refuses an empty tensor
   cell_ = make<Cell>(value);

@@ -6,6 +6,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/axes.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/spatial.h"
 #include "tegula/runtime/device.h"
@@ -195,8 +196,10 @@ Operands operands(std::string_view op, int axes, const Arg& input, const Arg& ma
 Tensor with_bias(std::string_view op, Tensor y, const Arg* bias, const std::source_location& where) {
   if (!bias) return y;
   const Tensor b = graph::cast(bias->tensor(op), y.dtype(), where);
-  if (b.shape() != Shape{y.shape()[1]})
-    refuse(op, y, b, "a bias with one element for each of the " + std::to_string(y.shape()[1]) + " output channels", where);
+  if (b.shape() != Shape{y.shape()[1]}) {
+    ops::refuse(op, "a bias of shape " + to_string(b.shape()),
+                "one element for each of the " + std::to_string(y.shape()[1]) + " output channels", where);
+  }
   Shape shape = Dims::filled(y.rank() - 1, 1);
   shape[0] = b.numel();
   return y + graph::reshape(b, shape, where);

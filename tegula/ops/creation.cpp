@@ -16,6 +16,8 @@ void check_shape(std::string_view op, const Shape& shape, const Where& where) {
   for (const auto size : shape) {
     if (size < 0) ops::refuse(op, "shape " + to_string(shape), "sizes of at least 0", where);
   }
+  if (!countable(shape))
+    ops::refuse(op, "shape " + to_string(shape), "fewer than 2^60 elements", where, "it was probably computed from wrong numbers");
 }
 
 /// i64: 0, 1, …

@@ -14,6 +14,7 @@
 // `where` leaves out stays out whatever it holds. Gradients of that node are primitives of the graph.
 
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "tegula/ops/dual.h"
@@ -120,6 +121,10 @@ std::uint32_t used_inputs(std::size_t count, bool condition_first, tile::Value (
 /// dy * number as the graph writes it.
 Tensor scaled(const Tensor& dy, double number);
 
+/// gradient(dy), with the masks that gradients of `where` put on dy put on the result instead. So an infinite derivative never meets their
+/// zeros: that of where(x > 0, log(x), 0) is 0 at 0.
+Tensor under_masks(const Tensor& dy, const std::function<Tensor(const Tensor&)>& gradient);
+
 /// Checks, converts and broadcasts operands, and makes the node.
 Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands);
 
@@ -159,7 +164,10 @@ class ElementwiseGradient final : public ElementwiseOp {
     std::size_t at = 0;
     for (std::size_t k = 0; k < kCount; ++k) {
       if (!uses(k)) continue;
-      if (wanted[at]) out[at] = second(all, k, dy, inputs[at].shape());
+      if (wanted[at]) {
+        out[at] = formula::under_masks(dy, [&](const Tensor& part) { return second(all, k, part); });
+        if (out[at].defined()) out[at] = graph::sum_to(out[at], inputs[at].shape());
+      }
       ++at;
     }
     return out;
@@ -191,13 +199,13 @@ class ElementwiseGradient final : public ElementwiseOp {
     return all;
   }
 
-  static Tensor second(const std::array<Tensor, kCount>& all, std::size_t k, const Tensor& dy, const Shape& shape) {
+  static Tensor second(const std::array<Tensor, kCount>& all, std::size_t k, const Tensor& dy) {
     std::array<formula::Dual<Tensor>, kCount> dual;
     for (std::size_t i = 0; i < kCount; ++i) dual[i].value = all[i];
     dual[k].tangent = formula::Tangent<Tensor>::of(dy);
     const auto tangent = formula::input_gradient<F, I>(dual).tangent;
     if (tangent.is_zero()) return Tensor();
-    return graph::sum_to(tangent.known ? formula::scaled(dy, tangent.number) : tangent.value, shape);
+    return tangent.known ? formula::scaled(dy, tangent.number) : tangent.value;
   }
 };
 
@@ -231,7 +239,10 @@ class Elementwise final : public ElementwiseOp {
                                [[maybe_unused]] const std::vector<bool>& wanted) const override {
     std::vector<Tensor> out(kArity);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((wanted[I] ? static_cast<void>(out[I] = of_input<static_cast<int>(I)>(y, dy)) : void()), ...);
+      [[maybe_unused]] const auto under = [&](auto gradient) {
+        return formula::under_masks(dy, [&](const Tensor& part) { return gradient(y, part); });
+      };
+      ((wanted[I] ? static_cast<void>(out[I] = under(of_input<static_cast<int>(I)>)) : void()), ...);
     }(std::make_index_sequence<static_cast<std::size_t>(formula::differentiable_inputs<F>())>());
     for (std::size_t i = 0; i < kArity; ++i) {
       if (out[i].defined()) out[i] = graph::sum_to(out[i], y.inputs()[i]->shape());

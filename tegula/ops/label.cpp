@@ -8,6 +8,8 @@
 namespace tegula::ops {
 namespace {
 
+constexpr std::int64_t kPyTorchIgnores = -100;  // without being asked
+
 /// (value, labels, anchor) -> value. The anchor is a value of the loss's own group, so that the check of a gradient runs there too and
 /// costs no pass of its own.
 class CheckLabelsOp final : public ElementwiseOp {
@@ -31,6 +33,7 @@ class CheckLabelsOp final : public ElementwiseOp {
   std::string check_message(std::int64_t, std::int64_t label) const override {
     std::string text = "label " + std::to_string(label) + ", expected one in [0, " + std::to_string(classes_.count) + ")";
     if (classes_.ignored) text += " or ignore_index " + std::to_string(*classes_.ignored);
+    else if (label == kPyTorchIgnores) text += "; to leave such samples out, set .ignore_index = " + std::to_string(label);
     return text;
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {

@@ -82,6 +82,31 @@ struct RightShift {
   }
 };
 
+/// What `where` sends back to its branches: dy where that branch was taken.
+struct KeptWhere {
+  static constexpr OpInfo info{"kept_where", "x where the condition holds, else 0", Operands::Chosen};
+  template <Numeric T>
+  static auto forward(T condition, T x) {
+    return where(condition, x, 0.0);
+  }
+  static Tensor vjp(Input<0>, const Tensor&, const Tensor&, const Tensor&, const Tensor&) { return Tensor(); }
+  static Tensor vjp(Input<1>, const Tensor& condition, const Tensor&, const Tensor&, const Tensor& dy) {
+    return elementwise<KeptWhere>(condition, dy);
+  }
+};
+
+struct DroppedWhere {
+  static constexpr OpInfo info{"dropped_where", "0 where the condition holds, else x", Operands::Chosen};
+  template <Numeric T>
+  static auto forward(T condition, T x) {
+    return where(condition, 0.0, x);
+  }
+  static Tensor vjp(Input<0>, const Tensor&, const Tensor&, const Tensor&, const Tensor&) { return Tensor(); }
+  static Tensor vjp(Input<1>, const Tensor& condition, const Tensor&, const Tensor&, const Tensor& dy) {
+    return elementwise<DroppedWhere>(condition, dy);
+  }
+};
+
 struct Where {
   static constexpr OpInfo info{"where", "a where the condition holds, else b", Operands::Chosen};
   template <Numeric T>
@@ -90,12 +115,22 @@ struct Where {
   }
   static Tensor vjp(Input<0>, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) { return Tensor(); }
   static Tensor vjp(Input<1>, const Tensor& condition, const Tensor&, const Tensor&, const Tensor&, const Tensor& dy) {
-    return tegula::where(condition, dy, 0.0);
+    return elementwise<KeptWhere>(condition, dy);
   }
   static Tensor vjp(Input<2>, const Tensor& condition, const Tensor&, const Tensor&, const Tensor&, const Tensor& dy) {
-    return tegula::where(condition, 0.0, dy);
+    return elementwise<DroppedWhere>(condition, dy);
   }
 };
+
+Tensor under_masks(const Tensor& dy, const std::function<Tensor(const Tensor&)>& gradient) {
+  const Node& node = *dy.node();
+  const bool kept = node.op_ref() == Elementwise<KeptWhere>::instance(), dropped = node.op_ref() == Elementwise<DroppedWhere>::instance();
+  if ((!kept && !dropped) || node.forgotten()) return gradient(dy);
+  const Tensor inner = under_masks(Tensor(node.inputs()[1]), gradient);
+  if (!inner.defined()) return inner;
+  const Tensor condition(node.inputs()[0]);
+  return kept ? elementwise<KeptWhere>(condition, inner) : elementwise<DroppedWhere>(condition, inner);
+}
 
 }  // namespace formula
 

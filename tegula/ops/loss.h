@@ -33,13 +33,14 @@ Tensor smooth_l1_loss(Arg input, Arg target, const SmoothL1Options& options = {}
 
 struct CrossEntropyOptions {
   Tensor weight = {};  // (C): a factor for each class; Mean then divides by the sum of the factors
-  std::optional<std::int64_t> ignore_index = {};  // samples with this label count nothing; PyTorch's default, -100, must be asked for
+  std::optional<std::int64_t> ignore_index = {};  // samples with this label count nothing; PyTorch's -100 must be asked for (see below)
   LossReduction reduction = LossReduction::Mean;
   double label_smoothing = 0;  // in [0, 1]: this share of the target is spread evenly over the classes
 };
 /// logits (C), (N, C) or (N, C, d…). labels: class numbers, an integer tensor (), (N) or (N, d…); or class probabilities, a float tensor
 /// of the shape of logits. -log softmax(logits)[label] along axis 1.
 /// Throws Error for a wrong shape or dtype at the call; for a label outside [0, C) when it is computed, naming the label and this line.
+/// No label is ignored unless ignore_index says so: a mistake in the data is found, and the loss is a plain mean.
 Tensor cross_entropy(Arg logits, Arg labels, const CrossEntropyOptions& options = {});
 
 struct NllOptions {

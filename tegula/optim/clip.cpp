@@ -20,6 +20,10 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max
     const Tensor wide = g.dtype(where) == f64 ? g : cast(g, f32);  // halves would overflow
     squares.push_back(cast(sum(wide * wide), f64));
   }
+  if (!(max_norm >= 0)) {
+    throw Error(
+        {.op = "clip_grad_norm", .got = "max_norm " + std::to_string(max_norm), .expected = "at least 0", .where = origin_at(where).where});
+  }
   const Tensor norm = sqrt(graph::add_n(squares, where));  // () f64
   const Tensor factor = clamp_max(max_norm / (norm + 1e-6), 1.0);
   const Tensor narrow = cast(factor, f32);

@@ -13,7 +13,7 @@ Evaluator::Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOpti
     : module_(module),
       forward_(std::move(forward)),
       options_(std::move(options)),
-      measure_(jit(std::function([this](Tensor x, Tensor y) { return loss_and_hits(x, y); }), where)),
+      measure_(jit(std::function([this](Tensor x, Tensor y) { return loss_and_hits(output(x), y); }), where)),
       output_(jit(std::function([this](Tensor x) { return forward_(x); }), where)) {
   if (options_.batch < 1) {
     throw Error({.op = "Evaluator", .got = "batch " + std::to_string(options_.batch), .expected = "at least 1", .where = where});
@@ -21,10 +21,9 @@ Evaluator::Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOpti
   if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& targets) { return cross_entropy(output, targets); };
 }
 
-std::vector<Tensor> Evaluator::loss_and_hits(const Tensor& x, const Tensor& y) const {
-  const Tensor output = forward_(x);
-  std::vector<Tensor> results{options_.loss(output, y)};
-  if (!is_float(y.dtype()) && output.rank() == 2 && y.rank() == 1) results.push_back(sum(argmax(output, 1) == y));
+std::vector<Tensor> Evaluator::loss_and_hits(const Tensor& output, const Tensor& targets) const {
+  std::vector<Tensor> results{options_.loss(output, targets)};
+  if (!is_float(targets.dtype()) && output.rank() == 2 && targets.rank() == 1) results.push_back(sum(argmax(output, 1) == targets));
   return results;
 }
 

@@ -44,8 +44,11 @@ class Evaluator {
   Tensor predict(const data::Dataset& data);
   Tensor predict(const HostArray& inputs);
 
-  /// The loss of a batch and, when the targets are classes, the number of hits. For use inside of a jit.
-  std::vector<Tensor> loss_and_hits(const Tensor& x, const Tensor& y) const;
+  // For use inside of a jit.
+  /// The model's output for a batch.
+  Tensor output(const Tensor& x) const { return forward_(x); }
+  /// The loss of a batch and, when the targets are classes, the number of hits.
+  std::vector<Tensor> loss_and_hits(const Tensor& output, const Tensor& targets) const;
 
  private:
   nn::AnyModule module_;

@@ -49,14 +49,13 @@ std::vector<std::int64_t> predicted_classes(const Tensor& scores, std::source_lo
   return classes;
 }
 
-double accuracy(const Tensor& scores, const Tensor& labels, std::source_location where) { return top_k_accuracy(scores, labels, 1, where); }
+namespace {
 
-double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::source_location where) {
-  const Scores s = scores_of("top_k_accuracy", scores, where);
-  const auto truth = labels_of("top_k_accuracy", labels, s.rows, where);
+double hit_rate(const char* op, const Tensor& scores, const Tensor& labels, int k, const std::source_location& where) {
+  const Scores s = scores_of(op, scores, where);
+  const auto truth = labels_of(op, labels, s.rows, where);
   if (k < 1 || k > s.classes) {
-    throw Error(
-        {.op = "top_k_accuracy", .got = "k = " + std::to_string(k), .expected = "1 to " + std::to_string(s.classes), .where = where});
+    throw Error({.op = op, .got = "k = " + std::to_string(k), .expected = "1 to " + std::to_string(s.classes), .where = where});
   }
   if (s.rows == 0) return std::numeric_limits<double>::quiet_NaN();
   std::int64_t hits = 0;
@@ -73,6 +72,16 @@ double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::so
     hits += better < k && own == own;  // a score of NaN never hits
   }
   return ratio(hits, s.rows);
+}
+
+}  // namespace
+
+double accuracy(const Tensor& scores, const Tensor& labels, std::source_location where) {
+  return hit_rate("accuracy", scores, labels, 1, where);
+}
+
+double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::source_location where) {
+  return hit_rate("top_k_accuracy", scores, labels, k, where);
 }
 
 ConfusionMatrix::ConfusionMatrix(std::int64_t classes) : classes_(classes) {

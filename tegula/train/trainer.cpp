@@ -50,8 +50,9 @@ Trainer::Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim:
       options_(std::move(options)),
       evaluator_(module, std::move(forward), {.batch = options_.test_batch, .loss = options_.loss}, where),
       step_(jit(std::function([this](Tensor x, Tensor y) {
-                  auto results = evaluator_.loss_and_hits(x, y);
-                  auto gradients = grad(results[0], optimizer_.parameters());
+                  const Tensor output = evaluator_.output(x);
+                  auto results = evaluator_.loss_and_hits(output, y);
+                  auto gradients = grad(options_.objective ? options_.objective(output, y) : results[0], optimizer_.parameters());
                   if (options_.clip_norm > 0) gradients = optim::clip_grad_norm(gradients, options_.clip_norm).gradients;
                   optimizer_.step(gradients);
                   return results;

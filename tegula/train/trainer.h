@@ -45,7 +45,8 @@ struct TrainerOptions {
   std::uint64_t seed = 0;            // of the order of the data
   optim::Schedule schedule = {};     // the learning rate of each step, from 0; empty: the optimiser's own stays
   double clip_norm = 0;              // limit on the norm of all gradients; 0: none
-  Loss loss = {};                    // empty: cross_entropy
+  Loss loss = {};                    // what is reported; empty: cross_entropy
+  Loss objective = {};               // what is minimised, when it is another one (label smoothing, penalties); empty: the loss
   std::string checkpoint = {};       // written after each epoch; empty: nowhere
   io::Metadata metadata = {};        // for that file
 };

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "tegula/core/error.h"
 #include "tegula/graph/grad.h"
+#include "tegula/graph/structural.h"
 #include "tegula/ops/activation.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/compare.h"
@@ -188,6 +190,29 @@ TEST(ElementwiseGradients, WhatWhereLeavesOutGetsNone) {
   expect_values(vjp({where(mask, x, bad)}, {doubles({kInf, kNaN})}, {bad})[0], {0, 0});
   expect_values(vjp({relu(x)}, {doubles({kInf, 1})}, {x})[0], {0, 1});
   expect_values(vjp({hardtanh(x)}, {doubles({2, kNaN})}, {x})[0], {0, 0});
+}
+
+// The derivative of the branch is infinite or NaN at 0, and meets a zero there.
+TEST(ElementwiseGradients, OfABranchThatWhereLeavesOutAreZero) {
+  const Tensor x = doubles({0, 2});
+  expect_values(derivative(where(x > 0, log(x), 0), x), {0, 0.5});
+  expect_values(derivative(where(x > 0, sqrt(x), x), x), {1, 0.5 / std::sqrt(2.0)});
+  expect_values(derivative(where(x == 0, 1, 1 / x), x), {0, -0.25});
+  expect_values(derivative(where(x > 0, -log(3 * sqrt(x)), 0), x), {0, -0.25}, 1e-15);
+  expect_values(derivative(where(x < 9, where(x > 0, log(x), 0), x), x), {0, 0.5});
+  expect_values(derivative(where(x > 0, pow(x, x), 0), x), {0, 4 * (1 + std::log(2.0))}, 1e-15);
+  expect_values(derivative(derivative(where(x > 0, log(x), 0), x), x), {0, -0.25});
+  const Tensor scale = doubles({3}), y = where(x > 0, log(x * scale), 0);  // (1) against (2)
+  expect_values(derivative(y, scale), {1.0 / 3}, 1e-15);
+}
+
+TEST(ElementwiseGradients, OfStepsAreZero) {
+  const Tensor x = doubles({-1.5, 2.5});
+  for (const auto& step : {floor, ceil, round, trunc, sign}) expect_values(derivative(step(x), x), {0, 0});
+  expect_values(derivative(exp(floor(3 * x)), x), {0, 0});
+  expect_values(derivative(derivative(relu(x), x), x), {0, 0});
+  EXPECT_THROW(derivative(cast(cast(x, i64), f64), x), Error);
+  EXPECT_THROW(derivative(floor(graph::stop_gradient(x)), x), Error);
 }
 
 TEST(ElementwiseGradients, OfBroadcastInputsAreSummed) {

@@ -8,6 +8,7 @@
 #include "tegula/data/mnist.h"
 #include "tegula/models/registry.h"
 #include "tegula/nn/sequential.h"
+#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tests/io/files.h"
@@ -103,6 +104,19 @@ TEST(Trainer, TakesAnyLoss) {
   EXPECT_LT(history.back().train_loss, 1e-5);
   EXPECT_TRUE(std::isnan(history.back().train_accuracy));
   EXPECT_NEAR(trainer.evaluator().predict(line).to_host()[3], 7, 0.05);
+}
+
+TEST(Trainer, MinimisesTheObjectiveAndReportsTheLoss) {
+  data::Dataset line(tensor({0.f, 1.f, 2.f, 3.f}, {4, 1}).to_array(), tensor({1.f, 3.f, 5.f, 7.f}, {4, 1}).to_array());
+  nn::Sequential net{nn::Linear{1, 1}};
+  optim::SGD sgd(parameters(net), {.lr = 0.1});
+  Trainer trainer(net, sgd,
+                  {.epochs = 300,
+                   .batch = 4,
+                   .loss = [](const Tensor& y, const Tensor& t) { return mse_loss(y, t); },
+                   .objective = [](const Tensor& y, const Tensor& t) { return mse_loss(y, t + 2); }});
+  EXPECT_NEAR(trainer.fit(line).back().train_loss, 4, 1e-3);
+  EXPECT_NEAR(trainer.evaluator().predict(line).to_host()[3], 9, 0.05);
 }
 
 TEST(Evaluator, CountsEveryRowOnceInEvaluationMode) {

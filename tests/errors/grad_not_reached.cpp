@@ -1,0 +1,9 @@
+// expect: ^grad: got an output that depends on none of #0, expected at least one of them to be reached
+// expect: hint: a module passed by value is a copy with Variables of its own; stop_gradient and integer ops also end the path
+#include <tegula/tegula.h>
+
+void grad_not_reached() {
+  using namespace tegula;
+  const Tensor x = ones({3}), other = ones({3}), y = sum(x);
+  Tensor dx = grad(y, other);  // here
+}
