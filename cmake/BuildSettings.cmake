@@ -29,6 +29,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(tegula_settings INTERFACE -Wno-deprecated-declarations)  # libstdc++ 12's stable_sort uses what C++17 deprecated
+endif()
+
 # Sanitizers reach every target, also those that only link the library.
 if(TEGULA_SANITIZE)
   add_compile_options(-fsanitize=${TEGULA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -70,8 +70,9 @@ Reading read(std::span<const Node* const> roots) {
       out.leaves.push_back(node);
       if (node->has_value()) append(out.key, node->layout().strides);
     } else {
-      out.key.push_back(reinterpret_cast<std::uint64_t>(&typeid(node->op())));
-      node->op().attributes(out.key);
+      const Op& op = node->op();
+      out.key.push_back(reinterpret_cast<std::uint64_t>(&typeid(op)));
+      op.attributes(out.key);
       if (node->op().role() == Role::Scalar) {
         out.constants.push_back(static_cast<const ScalarOp&>(node->op()).value());
         out.constant_nodes.push_back(node);

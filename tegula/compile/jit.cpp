@@ -91,10 +91,11 @@ std::string line_of(const Node& node) {
 }
 
 bool same_node(const Node& a, const Node& b) {
-  if (typeid(a.op()) != typeid(b.op()) || a.dtype() != b.dtype() || !(a.shape() == b.shape()) || a.inputs().size() != b.inputs().size()) return false;
+  const Op &first = a.op(), &second = b.op();
+  if (typeid(first) != typeid(second) || a.dtype() != b.dtype() || !(a.shape() == b.shape()) || a.inputs().size() != b.inputs().size()) return false;
   Words x, y;
-  a.op().attributes(x);
-  b.op().attributes(y);
+  first.attributes(x);
+  second.attributes(y);
   return x == y;
 }
 

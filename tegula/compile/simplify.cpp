@@ -27,8 +27,9 @@ bool is_identity(const Graph& graph, const Item& item) {
 }
 
 Words identity_of(const Item& item) {
-  Words words{reinterpret_cast<std::uint64_t>(&typeid(*item.op)), static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype)};
-  item.op->attributes(words);
+  const Op& op = *item.op;
+  Words words{reinterpret_cast<std::uint64_t>(&typeid(op)), static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype)};
+  op.attributes(words);
   for (auto d : item.shape) words.push_back(static_cast<std::uint64_t>(d));
   words.push_back(~std::uint64_t{0});
   for (int input : item.inputs) words.push_back(static_cast<std::uint64_t>(input));
