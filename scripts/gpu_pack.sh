@@ -22,5 +22,6 @@ for program in "${programs[@]}"; do
 done | sort -u | while read -r library; do cp -L "$library" "$stage/"; done
 [ -d "$root/../shared/data/mnist" ] && cp -r "$root/../shared/data/mnist" "$stage/mnist"
 mkdir -p "$root/carry"
-tar -C "$stage" -cf - . | zstd -q -9 -T0 -f -o "$root/carry/pack.tar.zst" 2>/dev/null || tar -C "$stage" -czf "$root/carry/pack.tar.gz" .
+rm -f "$root/carry/pack.tar.gz"
+tar -C "$stage" -czf "$root/carry/pack.tar.gz" .
 ls -la "$root/carry"

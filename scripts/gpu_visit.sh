@@ -7,11 +7,7 @@ mkdir -p "$OUT"
 work=/tmp/tegula-visit
 if [ ! -d $work ]; then
   mkdir -p $work
-  if [ -f carry/pack.tar.zst ]; then
-    (zstd -qdc carry/pack.tar.zst || python3 -c 'import sys, compression.zstd as z; sys.stdout.buffer.write(z.open("carry/pack.tar.zst").read())') | tar -C $work -xf -
-  else
-    tar -C $work -xzf carry/pack.tar.gz
-  fi
+  tar -C $work -xzf carry/pack.tar.gz
 fi
 site=$(python3 -c 'import torch, os; print(os.path.dirname(os.path.dirname(torch.__file__)))' 2>/dev/null)
 for folder in "$site"/nvidia/*/lib /usr/local/cuda/lib64; do LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:$folder"; done
