@@ -76,7 +76,14 @@ std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std
   deferred.parameter = body.parameters[k + 1];
   deferred.combination = body.results[k];
   const tile::Instruction& combination = at(deferred.combination);
-  if (combination.operands.size() != 2 || a_.users(deferred.parameter).size() != 1 || a_.users(deferred.combination).size() != 1) return {};
+  if (combination.operands.size() != 2 || a_.users(deferred.combination).size() != 1) return {};
+  // Behind the loop its results go by the parameters' names; those are not uses of the parameter.
+  const auto takes = [&](Id user) {
+    const auto& operands = at(user).operands;
+    return std::find(operands.begin(), operands.end(), deferred.parameter) != operands.end();
+  };
+  for (const Id user : a_.users(deferred.parameter)) if (user >= 0 && user != deferred.combination && takes(user)) return {};
+  if (std::find(body.results.begin(), body.results.end(), deferred.parameter) != body.results.end()) return {};
   for (std::size_t side = 0; side < 2; ++side) {
     if (combination.operands[1 - side] != deferred.parameter) continue;
     Id from = combination.operands[side];
