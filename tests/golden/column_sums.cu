@@ -46,6 +46,15 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_b1a351cf8e99e5c8(const A
       v21[c][k] = 0.0f;
     }
   }
+  float a21[1][4];
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      a21[c][k] = Sum<float>::nothing();
+    }
+  }
   for (long long v20 = 0ll; v20 < p_chunks; v20 += 1ll) {
     const long long v24 = v20 * 16ll;
     const long long v27 = v11 * s0_0;
@@ -59,15 +68,6 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_b1a351cf8e99e5c8(const A
         load_wide<4, 4>((in0 + ((v27 + (v24 * s0_1)) + v14) + row * s0_1 + col), v34[r][c]);
       }
     }
-    float v35[1][4];
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 64 + tc) * 4 + k;
-        v35[c][k] = Sum<float>::nothing();
-      }
-    }
     #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const int row = r * 4 + tr;
@@ -76,36 +76,18 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_b1a351cf8e99e5c8(const A
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
           const int col = (c * 64 + tc) * 4 + k;
-          v35[c][k] = Sum<float>::of(v35[c][k], v34[r][c][k]);
+          a21[c][k] = Sum<float>::of(a21[c][k], v34[r][c][k]);
         }
       }
     }
-    combine_rows<Sum<float>, 4, 64, 4>(&v35[0][0], shared);
-    float v36[1][4];
+  }
+  combine_rows<Sum<float>, 4, 64, 4>(&a21[0][0], shared);
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
     #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 64 + tc) * 4 + k;
-        v36[c][k] = v21[c][k] + v35[c][k];
-      }
-    }
-    float next0[1][4];
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 64 + tc) * 4 + k;
-        next0[c][k] = v36[c][k];
-      }
-    }
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 64 + tc) * 4 + k;
-        v21[c][k] = next0[c][k];
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v21[c][k] = Sum<float>::of(v21[c][k], a21[c][k]);
     }
   }
   const long long v38 = v11 * s2_0;
@@ -155,6 +137,15 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_7061cdea9f28b676(const A
       v16[c][k] = 0.0f;
     }
   }
+  float a16[1][4];
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      a16[c][k] = Sum<float>::nothing();
+    }
+  }
   for (long long v15 = 0ll; v15 < p_chunks; v15 += 1ll) {
     const long long v19 = v15 * 16ll;
     float v27[4][1][4];
@@ -167,15 +158,6 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_7061cdea9f28b676(const A
         load_wide<4, 4>((part2 + ((v19 * s2_0) + v9) + row * s2_0 + col), v27[r][c]);
       }
     }
-    float v28[1][4];
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 64 + tc) * 4 + k;
-        v28[c][k] = Sum<float>::nothing();
-      }
-    }
     #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const int row = r * 4 + tr;
@@ -184,36 +166,18 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_7061cdea9f28b676(const A
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
           const int col = (c * 64 + tc) * 4 + k;
-          v28[c][k] = Sum<float>::of(v28[c][k], v27[r][c][k]);
+          a16[c][k] = Sum<float>::of(a16[c][k], v27[r][c][k]);
         }
       }
     }
-    combine_rows<Sum<float>, 4, 64, 4>(&v28[0][0], shared);
-    float v29[1][4];
+  }
+  combine_rows<Sum<float>, 4, 64, 4>(&a16[0][0], shared);
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
     #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 64 + tc) * 4 + k;
-        v29[c][k] = v16[c][k] + v28[c][k];
-      }
-    }
-    float next0[1][4];
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 64 + tc) * 4 + k;
-        next0[c][k] = v29[c][k];
-      }
-    }
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 64 + tc) * 4 + k;
-        v16[c][k] = next0[c][k];
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v16[c][k] = Sum<float>::of(v16[c][k], a16[c][k]);
     }
   }
   #pragma unroll
