@@ -33,14 +33,16 @@ Term Term::number(std::int64_t value) { return {true, value, "", twos_of(value)}
 std::string Term::code() const { return known ? literal(value, DType::i64) : text; }
 
 Term add(const Term& a, const Term& b) {
-  if (a.known && b.known) return Term::number(static_cast<std::int64_t>(static_cast<std::uint64_t>(a.value) + static_cast<std::uint64_t>(b.value)));
+  if (a.known && b.known)
+    return Term::number(static_cast<std::int64_t>(static_cast<std::uint64_t>(a.value) + static_cast<std::uint64_t>(b.value)));
   if (a.is(0)) return b;
   if (b.is(0)) return a;
   return {false, 0, "(" + a.code() + " + " + b.code() + ")", std::min(a.twos, b.twos)};
 }
 
 Term multiply(const Term& a, const Term& b) {
-  if (a.known && b.known) return Term::number(static_cast<std::int64_t>(static_cast<std::uint64_t>(a.value) * static_cast<std::uint64_t>(b.value)));
+  if (a.known && b.known)
+    return Term::number(static_cast<std::int64_t>(static_cast<std::uint64_t>(a.value) * static_cast<std::uint64_t>(b.value)));
   if (a.is(0) || b.is(0)) return Term::number(0);
   if (a.is(1)) return b;
   if (b.is(1)) return a;
@@ -64,7 +66,8 @@ std::string literal(double value, DType dtype) {
 std::string literal(std::int64_t value, DType dtype) {
   if (dtype == DType::boolean) return value != 0 ? "true" : "false";
   const std::string suffix = dtype == DType::i64 ? "ll" : "";
-  const bool least = dtype == DType::i64 ? value == std::numeric_limits<std::int64_t>::min() : value == std::numeric_limits<std::int32_t>::min();
+  const bool least =
+      dtype == DType::i64 ? value == std::numeric_limits<std::int64_t>::min() : value == std::numeric_limits<std::int32_t>::min();
   if (least) return "(" + std::to_string(value + 1) + suffix + " - 1)";
   const std::string number = std::to_string(value) + suffix;
   return value < 0 ? "(" + number + ")" : number;
@@ -121,7 +124,8 @@ void Analysis::visit(const tile::Region& region) {
   for (const Id id : region.body) {
     const Instruction& self = program_[id];
     for (const Id operand : self.operands) users_[index(resolve(operand))].push_back(id);
-    if (self.word == Word::Result && program_[self.operands[0]].word == Word::If) branch_result_.try_emplace({self.operands[0], self.attribute}, id);
+    if (self.word == Word::Result && program_[self.operands[0]].word == Word::If)
+      branch_result_.try_emplace({self.operands[0], self.attribute}, id);
     examine(id);
     for (const tile::Region& inner : self.regions) visit(inner);
   }
@@ -141,7 +145,8 @@ std::string Analysis::name(Id id) const {
   id = resolve(id);
   const Instruction& self = program_[id];
   if (self.word == Word::Parameter) return parameter_names_[static_cast<std::size_t>(self.attribute)];
-  if (self.word == Word::Constant) return is_float(self.type.dtype) ? literal(self.real, self.type.dtype) : literal(self.integer, self.type.dtype);
+  if (self.word == Word::Constant)
+    return is_float(self.type.dtype) ? literal(self.real, self.type.dtype) : literal(self.integer, self.type.dtype);
   return "v" + std::to_string(id);
 }
 
@@ -156,7 +161,9 @@ Form Analysis::affine(Id id) const {
   if (form(id).kind == Form::Kind::Affine) return form(id);
   Form result = affine_form(type.shape.rank());
   if (type.shape.rank() > 0) {
-    while (!is_flat(type.shape) && program_[id].word == Word::Broadcast && type.shape.rank() == program_[program_[id].operands[0]].type.shape.rank()) id = program_[id].operands[0];
+    while (!is_flat(type.shape) && program_[id].word == Word::Broadcast &&
+           type.shape.rank() == program_[program_[id].operands[0]].type.shape.rank())
+      id = program_[id].operands[0];
     result.rest = id;
   } else if (type.pointer) {
     result.root = id;
@@ -173,7 +180,9 @@ Form Analysis::box(Id id) const {
   Form result;
   result.kind = Form::Kind::Box;
   const int rank = program_[id].type.shape.rank();
-  while (program_[id].word == Word::Broadcast && ((!is_flat(program_[id].type.shape) && program_[program_[id].operands[0]].type.shape.rank() == rank) || program_[program_[id].operands[0]].type.shape.empty())) {
+  while (program_[id].word == Word::Broadcast &&
+         ((!is_flat(program_[id].type.shape) && program_[program_[id].operands[0]].type.shape.rank() == rank) ||
+          program_[program_[id].operands[0]].type.shape.empty())) {
     id = program_[id].operands[0];
   }
   if (form(id).kind == Form::Kind::Box) return form(id);
@@ -257,7 +266,8 @@ Form Analysis::derive_shape(const Instruction& self) const {
 Form Analysis::derive_sum(const Instruction& self) const {
   Form a = affine(self.operands[0]), b = affine(self.operands[1]);
   const bool minus = self.word == Word::Sub;
-  if (form(self.operands[0]).kind != Form::Kind::Affine && form(self.operands[1]).kind != Form::Kind::Affine && a.rest >= 0 && b.rest >= 0) return {};
+  if (form(self.operands[0]).kind != Form::Kind::Affine && form(self.operands[1]).kind != Form::Kind::Affine && a.rest >= 0 && b.rest >= 0)
+    return {};
   if ((a.rest >= 0 && b.rest >= 0) || (minus && b.rest >= 0) || (a.root >= 0 && b.root >= 0)) return {};
   if (a.rest >= 0 && a.base.is(0) && b.rest < 0 && !self.type.pointer && a.root < 0) {
     // Computed elements plus a scalar are computed elements, unless there is a coordinate to keep apart.
@@ -356,7 +366,9 @@ int Analysis::derive_twos(const Instruction& self) const {
     case Word::Mul: return std::min(kManyTwos, operand(0) + operand(1));
     case Word::Shl: {
       const Instruction& amount = program_[self.operands[1]];
-      return amount.word == Word::Constant && amount.integer >= 0 ? std::min<int>(kManyTwos, operand(0) + static_cast<int>(std::min<std::int64_t>(amount.integer, kManyTwos))) : operand(0);
+      return amount.word == Word::Constant && amount.integer >= 0
+                 ? std::min<int>(kManyTwos, operand(0) + static_cast<int>(std::min<std::int64_t>(amount.integer, kManyTwos)))
+                 : operand(0);
     }
     case Word::Select: return std::min(operand(1), operand(2));
     case Word::Neg:
@@ -386,8 +398,6 @@ int Analysis::counts_up(Id id, bool base_counts) const {
   return 1 << std::min(known, 4);
 }
 
-int Analysis::contiguous(Id pointer) const {
-  return std::min(16 / static_cast<int>(size_of(type(pointer).dtype)), counts_up(pointer));
-}
+int Analysis::contiguous(Id pointer) const { return std::min(16 / static_cast<int>(size_of(type(pointer).dtype)), counts_up(pointer)); }
 
 }  // namespace tegula::gpu

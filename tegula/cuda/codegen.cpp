@@ -60,7 +60,9 @@ TileUse tile_use(const Analysis& a) {
       }
     }
     if (tile::has_result(word) && slices.spread_of(self.type.shape) == Spread::Flat && word != Word::Broadcast) use.leaves_the_grid = true;
-    if (word == Word::Scan || word == Word::Sort || word == Word::ArgSort || word == Word::Dot || word == Word::Transpose || word == Word::AtomicAdd) use.leaves_the_grid = true;
+    if (word == Word::Scan || word == Word::Sort || word == Word::ArgSort || word == Word::Dot || word == Word::Transpose ||
+        word == Word::AtomicAdd)
+      use.leaves_the_grid = true;
     if (word == Word::Reduce || word == Word::ArgReduce) {
       const tile::Type& from = a.type(self.operands[0]);
       const Spread spread = slices.spread_of(from.shape);
@@ -69,7 +71,8 @@ TileUse tile_use(const Analysis& a) {
           const bool columns = from.shape.rank() == 1 ? spread == Spread::Column : self.attribute == 1;
           (columns ? use.reduces_columns : use.reduces_rows) = true;
         }
-        if (spread != Spread::Row && !self.type.pointer) use.element_bytes = std::max(use.element_bytes, static_cast<int>(size_of(from.dtype)));
+        if (spread != Spread::Row && !self.type.pointer)
+          use.element_bytes = std::max(use.element_bytes, static_cast<int>(size_of(from.dtype)));
       }
     }
   }
@@ -85,7 +88,8 @@ bool ordered_sums(const Program& program) {
   });
 }
 bool stores(const Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& self) { return self.word == Word::Store; });
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [](const Instruction& self) { return self.word == Word::Store; });
 }
 
 std::string argument_declaration(const tile::Parameter& parameter, const std::string& name) {
@@ -111,7 +115,8 @@ Specialisation specialise(const Program& program, std::span<const runtime::Argum
     if (parameter.pointer || is_integer(parameter.dtype)) {
       fact = kLargestFact;
       for (const runtime::ArgumentSet& set : sets) {
-        const auto bits = parameter.pointer ? reinterpret_cast<std::uint64_t>(set.arguments[i].pointer) : static_cast<std::uint64_t>(set.arguments[i].integer);
+        const auto bits = parameter.pointer ? reinterpret_cast<std::uint64_t>(set.arguments[i].pointer)
+                                            : static_cast<std::uint64_t>(set.arguments[i].integer);
         fact = std::min(fact, bits == 0 ? kLargestFact : std::countr_zero(bits));
       }
     }
@@ -126,7 +131,8 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   if (grid.cluster > 1 && architecture < 90) {
     throw Error({.op = "cuda",
                  .got = "rows of " + std::to_string(grid.columns) + " elements in one tile of " + program.name,
-                 .expected = "at most 32768 elements of 4 bytes on compute capability " + std::to_string(architecture / 10) + "." + std::to_string(architecture % 10),
+                 .expected = "at most 32768 elements of 4 bytes on compute capability " + std::to_string(architecture / 10) + "." +
+                             std::to_string(architecture % 10),
                  .advice = "reduce in chunks: TilePreference::longest_row"});
   }
   const bool ordered = ordered_sums(program);
@@ -144,23 +150,25 @@ Generated generate(const Program& program, const Specialisation& specialisation,
                  .advice = "smaller tiles, or shorter lines to sort"});
   }
   std::string& s = out.source;
-  s += "// " + program.name + ": tile " + std::to_string(grid.rows) + " x " + std::to_string(grid.columns) + ", " + std::to_string(grid.row_threads) + " x " +
-       std::to_string(grid.column_threads) + " threads" + (grid.cluster > 1 ? " in each of " + std::to_string(grid.cluster) + " blocks" : "") + ", vectors of " +
-       std::to_string(grid.vector) + "\n";
+  s += "// " + program.name + ": tile " + std::to_string(grid.rows) + " x " + std::to_string(grid.columns) + ", " +
+       std::to_string(grid.row_threads) + " x " + std::to_string(grid.column_threads) + " threads" +
+       (grid.cluster > 1 ? " in each of " + std::to_string(grid.cluster) + " blocks" : "") + ", vectors of " + std::to_string(grid.vector) +
+       "\n";
   const auto& names = analysis.parameter_names();
   s += "struct Arguments_" + out.name + " {\n";
   for (std::size_t i = 0; i < names.size(); ++i) s += "  " + argument_declaration(program.parameters[i], names[i]) + "\n";
   s += "};\n";
-  if (specialisation.many_sets) s += "struct Set_" + out.name + " {\n  long long first_instance;\n  long long grid[3];\n  Arguments_" + out.name + " a;\n};\n";
-  s += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(out.threads) + ") " + (out.cluster > 1 ? "__cluster_dims__(" + std::to_string(out.cluster) + ", 1, 1) " : "") +
-       out.name;
+  if (specialisation.many_sets)
+    s += "struct Set_" + out.name + " {\n  long long first_instance;\n  long long grid[3];\n  Arguments_" + out.name + " a;\n};\n";
+  s += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(out.threads) + ") " +
+       (out.cluster > 1 ? "__cluster_dims__(" + std::to_string(out.cluster) + ", 1, 1) " : "") + out.name;
   s += specialisation.many_sets ? "(const Set_" + out.name + "* sets, int count, Failure* failure) {\n"
                                 : "(const Arguments_" + out.name + " a, long long g0, long long g1, long long g2, Failure* failure) {\n";
   if (out.shared_bytes > 0) s += "  TEGULA_SHARED;\n";
   if (grid.cluster > 1) s += "  const int block = cluster_rank();\n";
   const std::string columns = std::to_string(grid.column_threads);
-  s += "  const int tr = static_cast<int>(threadIdx.x) / " + columns + ", tc = " + (grid.cluster > 1 ? "block * " + columns + " + " : "") + "static_cast<int>(threadIdx.x) % " + columns +
-       ";\n  (void)tr, (void)tc, (void)failure;\n";
+  s += "  const int tr = static_cast<int>(threadIdx.x) / " + columns + ", tc = " + (grid.cluster > 1 ? "block * " + columns + " + " : "") +
+       "static_cast<int>(threadIdx.x) % " + columns + ";\n  (void)tr, (void)tc, (void)failure;\n";
   const std::string blocks = grid.cluster > 1 ? " / " + std::to_string(grid.cluster) : "";
   if (ordered) {
     // Every block goes over all instances in order and keeps to its own places.
@@ -183,7 +191,8 @@ Generated generate(const Program& program, const Specialisation& specialisation,
     s += "  const long long instance = blockIdx.x" + blocks + ";\n";
   }
   s += "  long long id0 = instance, id1 = 0, id2 = 0;\n";
-  s += "  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);\n";
+  s += "  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * "
+       "g1);\n";
   s += "  (void)id0, (void)id1, (void)id2;\n";
   for (std::size_t i = 0; i < names.size(); ++i) s += "  " + parameter_variable(program.parameters[i], names[i]) + "\n";
   s += body;

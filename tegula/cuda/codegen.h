@@ -37,11 +37,11 @@ struct Specialisation {
 Specialisation specialise(const tile::Program& program, std::span<const runtime::ArgumentSet> sets);
 
 struct Generated {
-  std::string name;                // of the __global__ function; carries a hash of program and specialisation, so that units can be joined
-  std::string source;              // without the prelude
-  int threads = 128;               // of a block
-  int cluster = 1;                 // blocks that run one instance
-  std::size_t shared_bytes = 0;    // dynamic shared memory
+  std::string name;  // of the __global__ function; carries a hash of program and specialisation, so that units can be joined
+  std::string source;  // without the prelude
+  int threads = 128;  // of a block
+  int cluster = 1;  // blocks that run one instance
+  std::size_t shared_bytes = 0;  // dynamic shared memory
 };
 
 /// `architecture`: 90 for sm_90. Throws Error when the program uses what cannot be done on it.

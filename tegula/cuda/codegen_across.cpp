@@ -47,14 +47,17 @@ void Writer::accumulate(Id id, const std::string& name, Spread into) {
 }
 
 void Writer::combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread own, std::size_t bytes) {
-  const std::int64_t held = own == Spread::Uniform ? 1 : own == Spread::Row ? grid_.row_steps : std::int64_t{grid_.column_steps} * grid_.vector;
+  const std::int64_t held = own == Spread::Uniform ? 1
+                            : own == Spread::Row   ? grid_.row_steps
+                                                   : std::int64_t{grid_.column_steps} * grid_.vector;
   const std::string first = own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]";
   const std::string threads = std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", ";
   if (columns && grid_.columns_across() > 1) {
     const auto warps = static_cast<std::size_t>(std::max(1, grid_.column_threads / 32));
     const std::size_t places = static_cast<std::size_t>(grid_.row_threads) * static_cast<std::size_t>(held);
     if (warps > 1 || grid_.cluster > 1) use_shared(places * (warps + 1) * bytes);
-    line("combine_columns<" + op + ", " + threads + std::to_string(grid_.cluster) + ", " + std::to_string(held) + ">(" + first + ", " + (warps > 1 || grid_.cluster > 1 ? "shared" : "nullptr") + ");");
+    line("combine_columns<" + op + ", " + threads + std::to_string(grid_.cluster) + ", " + std::to_string(held) + ">(" + first + ", " +
+         (warps > 1 || grid_.cluster > 1 ? "shared" : "nullptr") + ");");
   }
   if (rows && grid_.row_threads > 1) {
     const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
@@ -91,7 +94,8 @@ void Writer::arg_reduce(Id id) {
   loops(source, a_.type(from).shape, Step::Elements, [&] {
     const std::string on = inside(source, a_.type(from).shape), target = name + place(own);
     const std::string position = across == Crossing::None ? "0" : across == Crossing::Columns ? "col" : "row";
-    line((on.empty() ? "" : "if (" + on + ") ") + target + " = " + best + "::of(" + target + ", {" + element(from, source) + ", " + position + "});");
+    line((on.empty() ? "" : "if (" + on + ") ") + target + " = " + best + "::of(" + target + ", {" + element(from, source) + ", " +
+         position + "});");
   });
   combine_across(best, name, across == Crossing::Columns, across == Crossing::Rows, own, 2 * std::max<std::size_t>(4, size_of(dtype)));
   declare(id);
@@ -126,7 +130,8 @@ void Writer::reduce_shared(Id id) {
   const Id from = self.operands[0];
   const tile::Type& source = a_.type(from);
   const int axis = static_cast<int>(self.attribute);
-  const std::string type = type_name(source), length = std::to_string(source.shape[axis]), stride = std::to_string(stride_of(source.shape, axis));
+  const std::string type = type_name(source), length = std::to_string(source.shape[axis]),
+                    stride = std::to_string(stride_of(source.shape, axis));
   use_shared(static_cast<std::size_t>(numel(source.shape)) * bytes_of(source));
   declare(id);
   open("");
@@ -135,15 +140,18 @@ void Writer::reduce_shared(Id id) {
   const Spread own = spread(id);
   loops(own, self.type.shape, Step::Elements, [&] {
     const std::string index = linear(own, self.type.shape), on = inside(own, self.type.shape);
-    line("const int start = " + index + " / " + stride + " * " + std::to_string(source.shape[axis] * stride_of(source.shape, axis)) + " + " + index + " % " + stride + ";");
+    line("const int start = " + index + " / " + stride + " * " + std::to_string(source.shape[axis] * stride_of(source.shape, axis)) +
+         " + " + index + " % " + stride + ";");
     open(on.empty() ? "" : "if (" + on + ")");
     if (self.word == Word::Reduce) {
       line(type + " total = tile[start];");
-      line("for (int i = 1; i < " + length + "; ++i) total = " + reduction_name(self.kind) + "<" + type + ">::of(total, tile[start + i * " + stride + "]);");
+      line("for (int i = 1; i < " + length + "; ++i) total = " + reduction_name(self.kind) + "<" + type + ">::of(total, tile[start + i * " +
+           stride + "]);");
       line(variable(id) + place(own) + " = total;");
     } else {
       line("Placed<" + type + "> best = {tile[start], 0};");
-      line("for (int i = 1; i < " + length + "; ++i) best = " + best_of(self, source.dtype) + "::of(best, {tile[start + i * " + stride + "], i});");
+      line("for (int i = 1; i < " + length + "; ++i) best = " + best_of(self, source.dtype) + "::of(best, {tile[start + i * " + stride +
+           "], i});");
       line(variable(id) + place(own) + " = best.at;");
     }
     close();
@@ -164,8 +172,8 @@ void Writer::scan(Id id) {
   open("");
   line(type + "* const tile = reinterpret_cast<" + type + "*>(shared);");
   to_shared(from, "tile");
-  line("const " + type + "* const scanned = scan_shared<" + reduction_name(self.kind) + "<" + type + ">>(tile, tile + " + n + ", " + n + ", " + std::to_string(self.type.shape[axis]) +
-       ", " + std::to_string(stride_of(self.type.shape, axis)) + ");");
+  line("const " + type + "* const scanned = scan_shared<" + reduction_name(self.kind) + "<" + type + ">>(tile, tile + " + n + ", " + n +
+       ", " + std::to_string(self.type.shape[axis]) + ", " + std::to_string(stride_of(self.type.shape, axis)) + ");");
   from_shared(id, "scanned[" + linear(spread(id), self.type.shape) + "]");
   close();
 }
@@ -178,14 +186,16 @@ void Writer::sort(Id id) {
   const tile::Type& source = a_.type(from);
   const int axis = static_cast<int>(self.attribute);
   const std::int64_t count = numel(source.shape), keys = (count * static_cast<std::int64_t>(bytes_of(source)) + 15) / 16 * 16;
-  const std::string type = type_name(source), n = std::to_string(count), length = std::to_string(source.shape[axis]), stride = std::to_string(stride_of(source.shape, axis));
+  const std::string type = type_name(source), n = std::to_string(count), length = std::to_string(source.shape[axis]),
+                    stride = std::to_string(stride_of(source.shape, axis));
   use_shared(static_cast<std::size_t>(keys + 8 * count));
   declare(id);
   open("");
   line(type + "* const tile = reinterpret_cast<" + type + "*>(shared);");
   line("int* const order = reinterpret_cast<int*>(shared + " + std::to_string(keys) + ");");
   to_shared(from, "tile");
-  line("const int* const sorted = sort_shared(tile, order, order + " + n + ", " + n + ", " + length + ", " + stride + ", " + (self.attribute2 == 1 ? "true" : "false") + ");");
+  line("const int* const sorted = sort_shared(tile, order, order + " + n + ", " + n + ", " + length + ", " + stride + ", " +
+       (self.attribute2 == 1 ? "true" : "false") + ");");
   const std::string index = linear(spread(id), self.type.shape);
   if (self.word == Word::ArgSort) from_shared(id, "sorted[" + index + "]");
   else from_shared(id, "tile[" + index + " + (sorted[" + index + "] - " + index + " / " + stride + " % " + length + ") * " + stride + "]");
@@ -212,7 +222,8 @@ void Writer::dot(Id id) {
     open(on.empty() ? "" : "if (" + on + ")");
     line(type + " sum = " + element(self.operands[2], own) + ";");
     const std::string x = "a[" + i + " * " + inner + " + m]", y = "b[m * " + columns + " + " + j + "]";
-    line("for (int m = 0; m < " + inner + "; ++m) sum = " + (fma.empty() ? x + " * " + y + " + sum" : fma + "(" + x + ", " + y + ", sum)") + ";");
+    line("for (int m = 0; m < " + inner + "; ++m) sum = " + (fma.empty() ? x + " * " + y + " + sum" : fma + "(" + x + ", " + y + ", sum)") +
+         ";");
     line(variable(id) + place(own) + " = sum;");
     close();
   });
@@ -230,7 +241,8 @@ void Writer::rearrange(Id id) {
   const Spread own = spread(id);
   use_shared(static_cast<std::size_t>(numel(source.shape)) * bytes_of(source));
   std::string index = linear(own, shape);
-  if (self.word == Word::Transpose) index = coordinate(1, own, shape) + " * " + std::to_string(shape[0]) + " + " + coordinate(0, own, shape);
+  if (self.word == Word::Transpose)
+    index = coordinate(1, own, shape) + " * " + std::to_string(shape[0]) + " + " + coordinate(0, own, shape);
   if (self.word == Word::Broadcast) {
     index = "0";
     for (int axis = 0; axis < shape.rank(); ++axis) {

@@ -66,7 +66,8 @@ void Writer::instruction(Id id) {
 
 void Writer::assign(Id variable_id, Id value) {
   const Spread own = spread(variable_id);
-  loops(own, a_.type(variable_id).shape, Step::Elements, [&] { line(variable(variable_id) + place(own) + " = " + element(value, own) + ";"); });
+  loops(own, a_.type(variable_id).shape, Step::Elements,
+        [&] { line(variable(variable_id) + place(own) + " = " + element(value, own) + ";"); });
 }
 
 /// carried = combine(carried, reduction of something else): every thread may add up its own share, and the threads theirs once, at the end.
@@ -76,12 +77,21 @@ std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std
   deferred.parameter = body.parameters[k + 1];
   deferred.combination = body.results[k];
   const tile::Instruction& combination = at(deferred.combination);
-  if (combination.operands.size() != 2 || a_.users(deferred.parameter).size() != 1 || a_.users(deferred.combination).size() != 1) return {};
+  if (combination.operands.size() != 2 || a_.users(deferred.combination).size() != 1) return {};
+  // Behind the loop its results go by the parameters' names; those are not uses of the parameter.
+  const auto takes = [&](Id user) {
+    const auto& operands = at(user).operands;
+    return std::find(operands.begin(), operands.end(), deferred.parameter) != operands.end();
+  };
+  for (const Id user : a_.users(deferred.parameter))
+    if (user >= 0 && user != deferred.combination && takes(user)) return {};
+  if (std::find(body.results.begin(), body.results.end(), deferred.parameter) != body.results.end()) return {};
   for (std::size_t side = 0; side < 2; ++side) {
     if (combination.operands[1 - side] != deferred.parameter) continue;
     Id from = combination.operands[side];
     std::vector<Id> chain;
-    while (at(from).word == Word::Reduce && a_.users(from).size() == 1 && kWords[static_cast<std::size_t>(at(from).kind)] == combination.word) {
+    while (at(from).word == Word::Reduce && a_.users(from).size() == 1 &&
+           kWords[static_cast<std::size_t>(at(from).kind)] == combination.word) {
       if (!chain.empty() && at(from).kind != at(chain[0]).kind) return {};
       chain.insert(chain.begin(), from);
       from = at(from).operands[0];
@@ -113,7 +123,8 @@ void Writer::loop(Id id) {
     const std::string op = reduction_name(at(deferred[k]->chain[0]).kind);
     const std::string name = "a" + std::to_string(parameter);
     line(type_name(type) + " " + name + dimensions(spread(parameter), type.shape) + ";");
-    loops(spread(parameter), type.shape, Step::Elements, [&] { line(name + place(spread(parameter)) + " = " + op + "<" + type_name(type) + ">::nothing();"); });
+    loops(spread(parameter), type.shape, Step::Elements,
+          [&] { line(name + place(spread(parameter)) + " = " + op + "<" + type_name(type) + ">::nothing();"); });
     for (const Id reduce : deferred[k]->chain) deferred_[reduce] = &*deferred[k];
     deferred_[deferred[k]->combination] = &*deferred[k];
   }
@@ -126,7 +137,8 @@ void Writer::loop(Id id) {
   const std::string origin = origin_;
   for (int pass = 0; pass < 2; ++pass) {
     out_ = before, names_ = names, origin_ = origin;
-    open("for (" + type + " " + i + " = " + a_.name(self.operands[0]) + "; " + i + " < " + a_.name(self.operands[1]) + "; " + i + " += " + a_.name(self.operands[2]) + ")");
+    open("for (" + type + " " + i + " = " + a_.name(self.operands[0]) + "; " + i + " < " + a_.name(self.operands[1]) + "; " + i +
+         " += " + a_.name(self.operands[2]) + ")");
     region(body);
     // All that is carried on is read before any of it changes.
     for (std::size_t k = 0; k < count; ++k) {
@@ -141,14 +153,14 @@ void Writer::loop(Id id) {
     for (std::size_t k = 0; k < count; ++k) {
       if (deferred[k]) continue;
       const Id parameter = body.parameters[k + 1];
-      loops(spread(parameter), a_.type(parameter).shape, Step::Elements, [&] {
-        line(variable(parameter) + place(spread(parameter)) + " = next" + std::to_string(k) + place(spread(parameter)) + ";");
-      });
+      loops(spread(parameter), a_.type(parameter).shape, Step::Elements,
+            [&] { line(variable(parameter) + place(spread(parameter)) + " = next" + std::to_string(k) + place(spread(parameter)) + ";"); });
     }
     close();
     constexpr Id kEarlier = -2;  // whatever pointer it was, in this iteration it points elsewhere
     for (auto* touched : {&read_, &written_}) {
-      for (auto& [root, pointers] : *touched) if (!pointers.empty()) pointers = {kEarlier};
+      for (auto& [root, pointers] : *touched)
+        if (!pointers.empty()) pointers = {kEarlier};
     }
   }
   for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
@@ -180,7 +192,8 @@ void Writer::branch(Id id) {
   comment_origin(id);
   std::map<std::size_t, Id> results;  // the variables behind the Result words
   for (const Id user : a_.users(id)) {
-    if (user >= 0 && at(user).word == Word::Result && a_.resolve(user) == user) results[static_cast<std::size_t>(at(user).attribute)] = user;
+    if (user >= 0 && at(user).word == Word::Result && a_.resolve(user) == user)
+      results[static_cast<std::size_t>(at(user).attribute)] = user;
   }
   for (const auto& [k, result] : results) declare(result);
   const auto reads = read_, writes = written_;

@@ -35,7 +35,9 @@ tile::Id Writer::root_of(Id pointer) const {
     pointer = a_.resolve(pointer);
     const tile::Instruction& self = at(pointer);
     if (self.word == Word::Parameter) return static_cast<Id>(self.attribute);
-    if (self.operands.empty() || (self.word != Word::Add && self.word != Word::Sub && (self.word < Word::Broadcast || self.word > Word::Transpose))) return -1;
+    if (self.operands.empty() ||
+        (self.word != Word::Add && self.word != Word::Sub && (self.word < Word::Broadcast || self.word > Word::Transpose)))
+      return -1;
     Id next = self.operands[0];
     if (!a_.type(next).pointer) next = self.operands[1];
     pointer = next;
@@ -50,7 +52,8 @@ void Writer::order_memory(Id pointer, bool writes) {
   const auto clashes = [&](const std::map<Id, std::set<Id>>& touched) {
     for (const auto& [other, pointers] : touched) {
       if (other != root && other >= 0 && root >= 0) continue;
-      for (const Id one : pointers) if (one != pointer || shared_place) return true;
+      for (const Id one : pointers)
+        if (one != pointer || shared_place) return true;
     }
     return false;
   };
@@ -76,7 +79,8 @@ std::optional<Writer::Access> Writer::wide_access(Id pointer, Id mask, Spread ow
   if (mask >= 0) {
     for (const Condition& condition : a_.box(mask).conditions) {
       const bool tile = condition.kind == Condition::Kind::Tile;
-      const bool along = tile ? a_.varies_along_last_axis(condition.tile) : condition.kind != Condition::Kind::Uniform && condition.axis == last;
+      const bool along =
+          tile ? a_.varies_along_last_axis(condition.tile) : condition.kind != Condition::Kind::Uniform && condition.axis == last;
       if (!along) {
         access.on.push_back(condition_text(condition, own, shape));
       } else if (condition.kind == Condition::Kind::Below) {
@@ -98,7 +102,8 @@ std::optional<Writer::Access> Writer::wide_access(Id pointer, Id mask, Spread ow
 
 void Writer::load(Id id) {
   const tile::Instruction& self = at(id);
-  const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1, other = self.operands.size() > 2 ? self.operands[2] : -1;
+  const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1,
+           other = self.operands.size() > 2 ? self.operands[2] : -1;
   for (const Id operand : self.operands) need(operand);
   order_memory(pointer, false);
   comment_origin(id);
@@ -112,11 +117,13 @@ void Writer::load(Id id) {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       const std::string target = variable(id) + (own == Spread::Full ? "[r][c]" : "[c]");
       const std::string on = all_of(access->on);
-      if (access->limits.empty() && on.empty()) return line("load_wide<" + wide + ", " + count + ">(" + access->pointer + ", " + target + ");");
+      if (access->limits.empty() && on.empty())
+        return line("load_wide<" + wide + ", " + count + ">(" + access->pointer + ", " + target + ");");
       std::string limit = access->limits.empty() ? count : least_of(access->limits);
       if (!on.empty()) limit = on + " ? " + limit + " : 0";
       const std::string substitute = other >= 0 ? element(other, own) : nothing;
-      line("load_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") + access->pointer + ", " + target + ", " + limit + ", " + substitute + ");");
+      line("load_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") + access->pointer + ", " + target + ", " +
+           limit + ", " + substitute + ");");
     });
     return;
   }
@@ -144,7 +151,8 @@ void Writer::store(Id id) {
   const Spread own = spread(pointer);
   const std::string type = scalar_name(tile::compute_type(a_.type(pointer).dtype));
   if (const auto access = wide_access(pointer, mask, own)) {
-    const bool in_place = at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) && spread(value) == own;
+    const bool in_place =
+        at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) && spread(value) == own;
     loops(own, shape, Step::Vectors, [&] {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       std::string source = variable(value) + (own == Spread::Full ? "[r][c]" : "[c]");
@@ -166,15 +174,16 @@ void Writer::store(Id id) {
       if (access->limits.empty()) {
         line((on.empty() ? "" : "if (" + on + ") ") + "store_wide<" + wide + ", " + count + ">(" + access->pointer + ", " + source + ");");
       } else {
-        line((on.empty() ? "" : "if (" + on + ") ") + "store_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") + access->pointer + ", " + source + ", " +
-             least_of(access->limits) + ");");
+        line((on.empty() ? "" : "if (" + on + ") ") + "store_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") +
+             access->pointer + ", " + source + ", " + least_of(access->limits) + ");");
       }
     });
     return;
   }
   loops(own, shape, Step::Elements, [&] {
     const std::string on = all_of({mask >= 0 ? box_element(a_.box(mask), own, shape) : "", inside(own, shape), acts(own)});
-    line((on.empty() ? "" : "if (" + on + ") ") + "narrow(static_cast<" + type + ">(" + element(value, own) + "), *(" + pointer_text(form, own, shape) + "));");
+    line((on.empty() ? "" : "if (" + on + ") ") + "narrow(static_cast<" + type + ">(" + element(value, own) + "), *(" +
+         pointer_text(form, own, shape) + "));");
   });
 }
 
@@ -205,7 +214,8 @@ void Writer::write_in_order(Id id) {
   line("__syncthreads();");
   const std::string add = self.word == Word::AtomicAdd ? "true" : "false";
   const std::string owner = one_at_a_time_ ? "owners, owner" : std::to_string(grid_.threads()) + ", threadIdx.x";
-  line("write_in_order<" + add + ">(places, values, " + (chunk == count ? n : "smaller(" + size + ", " + n + " - first)") + ", " + owner + ");");
+  line("write_in_order<" + add + ">(places, values, " + (chunk == count ? n : "smaller(" + size + ", " + n + " - first)") + ", " + owner +
+       ");");
   close();
 }
 
@@ -221,9 +231,10 @@ void Writer::atomic_add(Id id) {
   const Spread own = spread(pointer);
   const std::string word = type.dtype == DType::i32 ? "unsigned int" : "unsigned long long";
   loops(own, type.shape, Step::Elements, [&] {
-    const std::string on = all_of({self.operands.size() > 2 ? box_element(a_.box(self.operands[2]), own, type.shape) : "", inside(own, type.shape), acts(own)});
-    line((on.empty() ? "" : "if (" + on + ") ") + "atomicAdd(reinterpret_cast<" + word + "*>(" + pointer_text(a_.affine(pointer), own, type.shape) + "), static_cast<" + word +
-         ">(" + element(self.operands[1], own) + "));");
+    const std::string on = all_of(
+        {self.operands.size() > 2 ? box_element(a_.box(self.operands[2]), own, type.shape) : "", inside(own, type.shape), acts(own)});
+    line((on.empty() ? "" : "if (" + on + ") ") + "atomicAdd(reinterpret_cast<" + word + "*>(" +
+         pointer_text(a_.affine(pointer), own, type.shape) + "), static_cast<" + word + ">(" + element(self.operands[1], own) + "));");
   });
 }
 
@@ -255,7 +266,8 @@ void Writer::random_words(Id id) {
   loops(own, self.type.shape, Step::Vectors, [&] {
     const std::string target = variable(id) + (own == Spread::Full ? "[r][c]" : "[c]"), first = element(index, own);
     for (int k = 0; k < grid_.vector; k += 4) {
-      line("philox_words(" + element(seed, own) + ", " + first + (k > 0 ? " + " + std::to_string(k) : "") + ", " + target + " + " + std::to_string(k) + ");");
+      line("philox_words(" + element(seed, own) + ", " + first + (k > 0 ? " + " + std::to_string(k) : "") + ", " + target + " + " +
+           std::to_string(k) + ");");
     }
   });
   if (aligned) return;

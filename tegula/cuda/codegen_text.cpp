@@ -137,7 +137,8 @@ void Writer::flush() {
 }
 
 void Writer::flush(Spread own, std::int64_t count) {
-  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) { return group.spread == own && group.count == count; });
+  const auto found =
+      std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) { return group.spread == own && group.count == count; });
   const Group group = *found;
   groups_.erase(found);
   const std::set<Id> members(group.ids.begin(), group.ids.end());

@@ -167,9 +167,7 @@ std::string Writer::condition_text(const Condition& condition, Spread loops, con
 
 std::string Writer::box_element(const Form& form, Spread loops, const Shape& shape) {
   std::string text;
-  for (const Condition& condition : form.conditions) {
-    text += (text.empty() ? "(" : " && ") + condition_text(condition, loops, shape);
-  }
+  for (const Condition& condition : form.conditions) { text += (text.empty() ? "(" : " && ") + condition_text(condition, loops, shape); }
   return text + ")";
 }
 

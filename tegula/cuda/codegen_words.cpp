@@ -127,7 +127,10 @@ std::string Writer::word_text(Id id, Spread loops) {
   const bool integer_only = self.word == Word::Div;
   if (const char* function = own_function(self.word); function != nullptr && !(integer_only && real)) return call(function);
   if (const char* sign = operator_of(self.word)) return x(0) + " " + sign + " " + x(1);
-  throw Error({.op = "cuda", .got = "the tile word " + std::string(tile::name(self.word)), .expected = "one that works element by element", .where = self.where});
+  throw Error({.op = "cuda",
+               .got = "the tile word " + std::string(tile::name(self.word)),
+               .expected = "one that works element by element",
+               .where = self.where});
 }
 
 }  // namespace tegula::gpu

@@ -14,8 +14,7 @@ namespace tegula::gpu {
 
 class Writer {
  public:
-  Writer(const Analysis& analysis, const ThreadGrid& grid, bool one_at_a_time)
-      : a_(analysis), grid_(grid), one_at_a_time_(one_at_a_time) {}
+  Writer(const Analysis& analysis, const ThreadGrid& grid, bool one_at_a_time) : a_(analysis), grid_(grid), one_at_a_time_(one_at_a_time) {}
 
   /// The statements of the program's body, and the shared memory they use.
   std::string body();

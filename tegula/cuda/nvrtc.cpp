@@ -59,7 +59,10 @@ class Nvrtc {
       if (handle_) break;
     }
     if (!handle_) {
-      throw Error({.op = "cuda", .got = "no library libnvrtc.so (" + reason + ")", .expected = "CUDA 12 or newer", .advice = "install the CUDA toolkit's NVRTC package, or set CUDA_PATH"});
+      throw Error({.op = "cuda",
+                   .got = "no library libnvrtc.so (" + reason + ")",
+                   .expected = "CUDA 12 or newer",
+                   .advice = "install the CUDA toolkit's NVRTC package, or set CUDA_PATH"});
     }
     find(version, "nvrtcVersion");
     find(create, "nvrtcCreateProgram");
@@ -83,7 +86,9 @@ class Nvrtc {
 
 void check(Result result, const char* what) {
   if (result == kSuccess) return;
-  throw Error({.op = "cuda", .got = std::string(what) + ": " + Nvrtc::get().error_text(result), .advice = "this is a defect of the generated code or of the compiler's installation"});
+  throw Error({.op = "cuda",
+               .got = std::string(what) + ": " + Nvrtc::get().error_text(result),
+               .advice = "this is a defect of the generated code or of the compiler's installation"});
 }
 
 /// A unit after compilation.
@@ -96,7 +101,8 @@ class Unit {
     const Result result = nvrtc_.compile(handle_, static_cast<int>(texts.size()), texts.data());
     log_ = text(nvrtc_.log_size, nvrtc_.log);
     if (result == kSuccess) return;
-    const std::string what = result == kCompilationFailed ? "source that does not compile:\n" + log_ : nvrtc_.error_text(result) + ("\n" + log_);
+    const std::string what =
+        result == kCompilationFailed ? "source that does not compile:\n" + log_ : nvrtc_.error_text(result) + ("\n" + log_);
     nvrtc_.destroy(&handle_);
     throw Error({.op = "cuda", .got = what, .expected = "CUDA C++ that NVRTC accepts"});
   }

@@ -52,7 +52,8 @@ std::vector<Generated> generated_of(const std::vector<tile::Program>& programs, 
   std::vector<Generated> out;
   for (const tile::Program& program : programs) {
     Specialisation facts{{}, many_sets};
-    for (const tile::Parameter& parameter : program.parameters) facts.facts.push_back(parameter.pointer ? 4 : is_integer(parameter.dtype) ? 3 : 0);
+    for (const tile::Parameter& parameter : program.parameters)
+      facts.facts.push_back(parameter.pointer ? 4 : is_integer(parameter.dtype) ? 3 : 0);
     out.push_back(generate(program, facts, 90));
   }
   return out;
@@ -70,7 +71,8 @@ std::vector<Work> works() {
       {"softmax_long_rows", [] { eval(softmax(leaf({2, 262144}))); }},
       {"gelu_bf16", [] { eval(gelu(leaf({1024, 1024}, bf16))); }},
       {"layer_norm", [] { eval(layer_norm(leaf({256, 768}), {768})); }},
-      {"layer_norm_backward", [] {
+      {"layer_norm_backward",
+       [] {
          Tensor x = leaf({256, 768});
          eval(grad(sum(square(layer_norm(x, {768}))), x));
        }},
@@ -81,12 +83,14 @@ std::vector<Work> works() {
       {"dropout", [] { eval(dropout(leaf({1024, 1024}), 0.1)); }},
       {"scan", [] { eval(cumsum(leaf({64, 1000}), 1)); }},
       {"transposed_copy", [] { eval(transpose(leaf({512, 512})) + 1.0); }},
-      {"adamw", [] {
+      {"adamw",
+       [] {
          Variable a(leaf({512, 512})), b(leaf({512}));
          optim::AdamW optimizer({{"a", a.cell()}, {"b", b.cell()}});
          optimizer.step({leaf({512, 512}), leaf({512})});
          eval(Tensor(a), Tensor(b));
-       }, true},
+       },
+       true},
   };
 }
 
@@ -119,7 +123,8 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
     SCOPED_TRACE(work.name);
     std::string text;
     for (const Generated& code : generated_of(programs_of(work.run), work.many_sets)) {
-      text += code.source + "// " + std::to_string(code.threads) + " threads, cluster of " + std::to_string(code.cluster) + ", " + std::to_string(code.shared_bytes) + " bytes shared\n\n";
+      text += code.source + "// " + std::to_string(code.threads) + " threads, cluster of " + std::to_string(code.cluster) + ", " +
+              std::to_string(code.shared_bytes) + " bytes shared\n\n";
     }
     text = std::regex_replace(text, std::regex("// golden_test.cpp:[0-9]+"), "// the user's line");
     EXPECT_FALSE(text.empty());

@@ -8,8 +8,8 @@ namespace tegula::gpu {
 
 using cpu::TestArgument;
 
-inline ::testing::AssertionResult emulation_agrees(const tile::Program& program, const std::vector<TestArgument>& arguments, const cpu::RunOptions& options = {},
-                                                   const EmulationOptions& emulation = {}) {
+inline ::testing::AssertionResult emulation_agrees(const tile::Program& program, const std::vector<TestArgument>& arguments,
+                                                   const cpu::RunOptions& options = {}, const EmulationOptions& emulation = {}) {
   const auto run = [&](const std::function<void(std::span<const runtime::ArgumentSet>)>& launch) {
     std::vector<TestArgument> own = arguments;
     std::vector<std::vector<std::uint64_t>> aligned;  // as the GPU's allocator would place them

@@ -3,6 +3,7 @@
 // switch to the next one. What a kernel does before a barrier, a thread does to the end before the next thread begins, in a changing
 // order: so a barrier that is missing shows. Prepended to the generated source; nothing here is part of the library.
 
+#include <ucontext.h>
 #include <algorithm>
 #include <cmath>
 #include <csetjmp>
@@ -11,7 +12,6 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <ucontext.h>
 #include <vector>
 
 #define TEGULA_EMULATED 1
@@ -23,7 +23,9 @@
 
 namespace emulated {
 
-struct Index { unsigned int x; };
+struct Index {
+  unsigned int x;
+};
 
 struct Block {
   std::vector<unsigned char> shared;
@@ -95,7 +97,8 @@ inline bool all_wait(std::size_t begin, std::size_t end, int at) {
 inline bool run_cluster(std::size_t first_block, int cluster, int threads, std::size_t shared_bytes, unsigned order) {
   static std::vector<Fiber> all;
   static std::vector<Block> some;
-  const std::size_t count = static_cast<std::size_t>(cluster) * static_cast<std::size_t>(threads), per_block = static_cast<std::size_t>(threads);
+  const std::size_t count = static_cast<std::size_t>(cluster) * static_cast<std::size_t>(threads),
+                    per_block = static_cast<std::size_t>(threads);
   while (all.size() < count) {
     all.emplace_back();
     all.back().stack = std::make_unique<unsigned char[]>(kStackBytes);
@@ -147,7 +150,9 @@ T exchange(T value, int distance) {
   self.parity ^= 1;
   std::memcpy(self.sent[parity], &value, sizeof value);
   wait(kWarp);
-  std::memcpy(&value, (&self)[static_cast<int>(self.thread.x ^ static_cast<unsigned>(distance)) - static_cast<int>(self.thread.x)].sent[parity], sizeof value);
+  std::memcpy(&value,
+              (&self)[static_cast<int>(self.thread.x ^ static_cast<unsigned>(distance)) - static_cast<int>(self.thread.x)].sent[parity],
+              sizeof value);
   return value;
 }
 
@@ -159,25 +164,52 @@ T exchange(T value, int distance) {
 #define gridDim (emulated::grid_size)
 
 inline void __syncthreads() { emulated::wait(emulated::kBlock); }
-template <class T> T __shfl_xor_sync(unsigned, T value, int distance) { return emulated::exchange(value, distance); }
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int distance) {
+  return emulated::exchange(value, distance);
+}
 inline int cluster_rank() { return static_cast<int>(emulated::current->block - emulated::blocks->data()); }
 inline void cluster_barrier() { emulated::wait(emulated::kCluster); }
-template <class T> T cluster_read(const T* place, int rank) {
+template <class T>
+T cluster_read(const T* place, int rank) {
   const auto offset = reinterpret_cast<const unsigned char*>(place) - emulated::current->block->shared.data();
   return *reinterpret_cast<const T*>((*emulated::blocks)[static_cast<std::size_t>(rank)].shared.data() + offset);
 }
 
-inline float __int_as_float(int x) { float y; std::memcpy(&y, &x, 4); return y; }
-inline int __float_as_int(float x) { int y; std::memcpy(&y, &x, 4); return y; }
-inline double __longlong_as_double(long long x) { double y; std::memcpy(&y, &x, 8); return y; }
-inline long long __double_as_longlong(double x) { long long y; std::memcpy(&y, &x, 8); return y; }
-inline unsigned int __umulhi(unsigned int a, unsigned int b) { return static_cast<unsigned int>(static_cast<unsigned long long>(a) * b >> 32); }
+inline float __int_as_float(int x) {
+  float y;
+  std::memcpy(&y, &x, 4);
+  return y;
+}
+inline int __float_as_int(float x) {
+  int y;
+  std::memcpy(&y, &x, 4);
+  return y;
+}
+inline double __longlong_as_double(long long x) {
+  double y;
+  std::memcpy(&y, &x, 8);
+  return y;
+}
+inline long long __double_as_longlong(double x) {
+  long long y;
+  std::memcpy(&y, &x, 8);
+  return y;
+}
+inline unsigned int __umulhi(unsigned int a, unsigned int b) {
+  return static_cast<unsigned int>(static_cast<unsigned long long>(a) * b >> 32);
+}
 inline unsigned long long atomicCAS(unsigned long long* place, unsigned long long expected, unsigned long long value) {
   const unsigned long long old = *place;
   if (old == expected) *place = value;
   return old;
 }
-template <class T> T atomicAdd(T* place, T value) { const T old = *place; *place = old + value; return old; }
+template <class T>
+T atomicAdd(T* place, T value) {
+  const T old = *place;
+  *place = old + value;
+  return old;
+}
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 inline double erfinv(double y) {  // Newton's method from Winitzki's start

@@ -14,8 +14,8 @@
 namespace tegula::gpu {
 namespace {
 
-using Run = int (*)(const void* arguments, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int threads, std::size_t shared,
-                    void* failure, unsigned order);
+using Run = int (*)(const void* arguments, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster,
+                    int threads, std::size_t shared, void* failure, unsigned order);
 
 std::filesystem::path folder() {
   static const std::filesystem::path path = [] {
@@ -39,11 +39,13 @@ std::string entry(const Generated& code, bool many) {
   s += "static void call(void* p) {\n  const Call& c = *static_cast<const Call*>(p);\n";
   if (many) s += "  " + code.name + "(static_cast<const Set_" + code.name + "*>(c.sets), c.count, c.failure);\n";
   else s += "  " + code.name + "(*static_cast<const Arguments_" + code.name + "*>(c.a), c.grid[0], c.grid[1], c.grid[2], c.failure);\n";
-  s += "}\nextern \"C\" int run(const void* a, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int threads, std::size_t shared,\n"
+  s += "}\nextern \"C\" int run(const void* a, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int "
+       "threads, std::size_t shared,\n"
        "                   void* failure, unsigned order) {\n"
        "  Call c{a, sets, grid, count, static_cast<Failure*>(failure)};\n  emulated::body = call, emulated::argument = &c;\n"
        "  emulated::grid_size.x = static_cast<unsigned>(blocks);\n"
-       "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, shared, order)) return 1;\n"
+       "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, "
+       "shared, order)) return 1;\n"
        "  return 0;\n}\n";
   return s;
 }
@@ -58,13 +60,16 @@ Run compile(const Generated& code, bool many) {
   const std::filesystem::path source = base.string() + ".cpp", object = base.string() + ".so", log = base.string() + ".log";
   static const std::filesystem::path prefix = [] {  // the part that is the same for all, compiled once
     const std::filesystem::path header = folder() / "prefix.h";
-    std::ofstream(header) << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_cuda.h\"\n" << prelude() << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_types.h\"\n";
-    const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -x c++-header " + shell_word(header) + " -o " + shell_word(header.string() + ".gch");
+    std::ofstream(header) << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_cuda.h\"\n"
+                          << prelude() << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_types.h\"\n";
+    const std::string command =
+        "c++ -std=c++17 -O0 -w -fwrapv -fPIC -x c++-header " + shell_word(header) + " -o " + shell_word(header.string() + ".gch");
     if (std::system(command.c_str()) != 0) throw Error({.op = "emulator", .got = "a prelude that does not compile: " + command});
     return header;
   }();
   std::ofstream(source) << "#include \"prefix.h\"\n" << code.source << entry(code, many);
-  const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -shared -I " + shell_word(folder()) + " " + shell_word(source) + " -o " + shell_word(object) + " 2> " + shell_word(log);
+  const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -shared -I " + shell_word(folder()) + " " + shell_word(source) + " -o " +
+                              shell_word(object) + " 2> " + shell_word(log);
   if (std::system(command.c_str()) != 0) {
     std::ifstream file(log);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -108,9 +113,11 @@ class EmulatedKernel final : public runtime::Kernel {
     void* failure = launch_options.failure ? launch_options.failure : &local;
     static unsigned order = 0;
     const Run run = compile(code, specialisation.many_sets);
-    if (run(memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()), instances * code.cluster, code.cluster, code.threads,
-            code.shared_bytes, failure, order++) != 0) {
-      throw Error({.op = "emulator", .got = "threads of " + code.name + " that wait for each other", .expected = "the same barriers in all threads"});
+    if (run(memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()),
+            instances * code.cluster, code.cluster, code.threads, code.shared_bytes, failure, order++) != 0) {
+      throw Error({.op = "emulator",
+                   .got = "threads of " + code.name + " that wait for each other",
+                   .expected = "the same barriers in all threads"});
     }
   }
 

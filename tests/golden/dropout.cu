@@ -1,0 +1,108 @@
+// add: tile 1 x 1, 1 x 32 threads, vectors of 1
+struct Arguments_k_add_bd7df7ae8efd8c66 {
+  long long* in0;
+  long long* out1;
+  long long c1;
+  long long p_chunks;
+};
+extern "C" __global__ void __launch_bounds__(32) k_add_bd7df7ae8efd8c66(const Arguments_k_add_bd7df7ae8efd8c66 a, long long g0, long long g1, long long g2, Failure* failure) {
+  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  long long* const in0 = a.in0;
+  long long* const out1 = a.out1;
+  const long long c1 = static_cast<long long>(a.c1);
+  const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long v3 = widen(*(in0));
+  // the user's line
+  const long long v4 = v3 + c1;
+  __syncthreads();
+  if (threadIdx.x == 0) narrow(static_cast<long long>(v4), *(out1));
+}
+// 32 threads, cluster of 1, 0 bytes shared
+
+// uniform_less_multiply_where: tile 1 x 4096, 1 x 256 threads, vectors of 4
+struct Arguments_k_uniform_less_multiply_where_89fdec019785c9d2 {
+  long long* in0;
+  long long* in1;
+  float* in3;
+  float* out4;
+  long long n0;
+  double c0;
+  double c2;
+  double c3;
+  long long p_chunks;
+  long long tiles0;
+};
+extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where_89fdec019785c9d2(const Arguments_k_uniform_less_multiply_where_89fdec019785c9d2 a, long long g0, long long g1, long long g2, Failure* failure) {
+  const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  long long* const in0 = a.in0;
+  long long* const in1 = a.in1;
+  float* const in3 = a.in3;
+  float* const out4 = a.out4;
+  const long long n0 = static_cast<long long>(a.n0);
+  const float c0 = static_cast<float>(a.c0);
+  const float c2 = static_cast<float>(a.c2);
+  const float c3 = static_cast<float>(a.c3);
+  const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long tiles0 = static_cast<long long>(a.tiles0);
+  const long long v7 = id0;
+  const long long v10 = v7 * 4096ll;
+  const long long v13 = widen(*(in0));
+  const long long v14 = widen(*(in1));
+  // the user's line
+  int v16[4][4];
+  if (((v10 + v14) & 3) == 0) {
+    #pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      const int col = (c * 256 + tc) * 4;
+      philox_words(v13, static_cast<long long>((v10 + v14) + col), v16[c] + 0);
+    }
+  }
+  else {
+    #pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int col = (c * 256 + tc) * 4 + k;
+        v16[c][k] = philox_word(v13, static_cast<long long>((v10 + v14) + col));
+      }
+    }
+  }
+  float v26[4][4];
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 256 + tc) * 4;
+    load_wide<4, 4>((in3 + v10 + col), v26[c]);
+  }
+  float v28[4][4];
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 256 + tc) * 4 + k;
+      const int v18 = v16[c][k] >> 8;
+      const int v20 = v18 & 16777215;
+      const float v21 = static_cast<float>(v20);
+      const float v23 = v21 * 5.96046448e-08f;
+      const bool v24 = v23 < c0;
+      const float v27 = v26[c][k] * c2;
+      v28[c][k] = v24 ? v27 : c3;
+    }
+  }
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 256 + tc) * 4;
+    store_wide<4, 4>((out4 + v10 + col), v28[c]);
+  }
+}
+// 256 threads, cluster of 1, 0 bytes shared
+

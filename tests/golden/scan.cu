@@ -1,0 +1,89 @@
+// cumsum: tile 4 x 1000, 1 x 256 threads, vectors of 4
+struct Arguments_k_cumsum_c5b702791e3468e5 {
+  long long n1;
+  long long n2;
+  float* x0;
+  float* p_y;
+  long long n5;
+};
+extern "C" __global__ void __launch_bounds__(256) k_cumsum_c5b702791e3468e5(const Arguments_k_cumsum_c5b702791e3468e5 a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  const long long n1 = static_cast<long long>(a.n1);
+  const long long n2 = static_cast<long long>(a.n2);
+  float* const x0 = a.x0;
+  float* const p_y = a.p_y;
+  const long long n5 = static_cast<long long>(a.n5);
+  const long long v1 = id0;
+  const long long v3 = v1 * 4ll;
+  float v18[4][1][4];
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const int row = r;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int col = (c * 256 + tc) * 4;
+      load_wide<4, 4, true>((x0 + (v3 * n5) + row * n5 + col), v18[r][c], 1000 - col, 0.0f);
+    }
+  }
+  float v19[4][1][4];
+   {
+    float* const tile = reinterpret_cast<float*>(shared);
+    __syncthreads();
+    #pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int row = r;
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const int col = (c * 256 + tc) * 4 + k;
+          if (col < 1000) tile[(row * 1000 + col)] = v18[r][c][k];
+        }
+      }
+    }
+    __syncthreads();
+    const float* const scanned = scan_shared<Sum<float>>(tile, tile + 4000, 4000, 1000, 1);
+    #pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int row = r;
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const int col = (c * 256 + tc) * 4 + k;
+          if (col < 1000) v19[r][c][k] = scanned[(row * 1000 + col)];
+        }
+      }
+    }
+  }
+  float v21[4][1][4];
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const int row = r;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int col = (c * 256 + tc) * 4 + k;
+        v21[r][c][k] = 0.0f + v19[r][c][k];
+      }
+    }
+  }
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const int row = r;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int col = (c * 256 + tc) * 4;
+      store_wide<4, 4, true>((p_y + (v3 * n5) + row * n5 + col), v21[r][c], 1000 - col);
+    }
+  }
+}
+// 256 threads, cluster of 1, 32000 bytes shared
+

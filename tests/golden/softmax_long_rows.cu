@@ -1,0 +1,183 @@
+// max: tile 1 x 262144, 1 x 1024 threads in each of 8 blocks, vectors of 4
+struct Arguments_k_max_1c5ecbb80a69ce9a {
+  float* in0;
+  float* out1;
+  long long n0;
+  long long s0_0;
+  long long n1;
+  long long p_chunks;
+  long long tiles0;
+  long long tiles1;
+};
+extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_1c5ecbb80a69ce9a(const Arguments_k_max_1c5ecbb80a69ce9a a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  const int block = cluster_rank();
+  const int tr = static_cast<int>(threadIdx.x) / 1024, tc = block * 1024 + static_cast<int>(threadIdx.x) % 1024;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x / 8;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  float* const in0 = a.in0;
+  float* const out1 = a.out1;
+  const long long n0 = static_cast<long long>(a.n0);
+  const long long s0_0 = static_cast<long long>(a.s0_0);
+  const long long n1 = static_cast<long long>(a.n1);
+  const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long tiles0 = static_cast<long long>(a.tiles0);
+  const long long tiles1 = static_cast<long long>(a.tiles1);
+  const long long v3 = id0;
+  float v13[8][4];
+  #pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const int col = (c * 8192 + tc) * 4;
+    load_wide<4, 4>((in0 + (v3 * s0_0) + col), v13[c]);
+  }
+  float v14;
+  v14 = Max<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 8192 + tc) * 4 + k;
+      v14 = Max<float>::of(v14, v13[c][k]);
+    }
+  }
+  combine_columns<Max<float>, 1, 1024, 8, 1>(&v14, shared);
+  if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v14), *((out1 + v3)));
+}
+// 1024 threads, cluster of 8, 132 bytes shared
+
+// subtract_exp_sum: tile 1 x 262144, 1 x 1024 threads in each of 8 blocks, vectors of 4
+struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
+  float* in0;
+  float* in1;
+  float* out2;
+  float* out3;
+  long long n0;
+  long long s0_0;
+  long long s2_0;
+  long long n1;
+  long long p_chunks;
+  long long tiles0;
+  long long tiles1;
+};
+extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_subtract_exp_sum_0fdc000e5e5927d1(const Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  const int block = cluster_rank();
+  const int tr = static_cast<int>(threadIdx.x) / 1024, tc = block * 1024 + static_cast<int>(threadIdx.x) % 1024;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x / 8;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  float* const in0 = a.in0;
+  float* const in1 = a.in1;
+  float* const out2 = a.out2;
+  float* const out3 = a.out3;
+  const long long n0 = static_cast<long long>(a.n0);
+  const long long s0_0 = static_cast<long long>(a.s0_0);
+  const long long s2_0 = static_cast<long long>(a.s2_0);
+  const long long n1 = static_cast<long long>(a.n1);
+  const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long tiles0 = static_cast<long long>(a.tiles0);
+  const long long tiles1 = static_cast<long long>(a.tiles1);
+  const long long v6 = id0;
+  float v16[8][4];
+  #pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const int col = (c * 8192 + tc) * 4;
+    load_wide<4, 4>((in0 + (v6 * s0_0) + col), v16[c]);
+  }
+  const float v18 = widen(*((in1 + v6)));
+  float v21[8][4];
+  #pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 8192 + tc) * 4 + k;
+      // the user's line
+      const float v20 = v16[c][k] - v18;
+      v21[c][k] = expf(v20);
+    }
+  }
+  float v22;
+  v22 = Sum<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 8192 + tc) * 4 + k;
+      v22 = Sum<float>::of(v22, v21[c][k]);
+    }
+  }
+  combine_columns<Sum<float>, 1, 1024, 8, 1>(&v22, shared);
+  #pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const int col = (c * 8192 + tc) * 4;
+    store_wide<4, 4>((out2 + (v6 * s2_0) + col), v21[c]);
+  }
+  cluster_barrier();
+  if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v22), *((out3 + v6)));
+}
+// 1024 threads, cluster of 8, 132 bytes shared
+
+// divide: tile 1 x 4096, 1 x 256 threads, vectors of 4
+struct Arguments_k_divide_d5b140b861684441 {
+  float* in0;
+  float* in1;
+  float* out2;
+  long long n0;
+  long long s0_0;
+  long long s2_0;
+  long long n1;
+  long long p_chunks;
+  long long tiles0;
+  long long tiles1;
+};
+extern "C" __global__ void __launch_bounds__(256) k_divide_d5b140b861684441(const Arguments_k_divide_d5b140b861684441 a, long long g0, long long g1, long long g2, Failure* failure) {
+  const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  float* const in0 = a.in0;
+  float* const in1 = a.in1;
+  float* const out2 = a.out2;
+  const long long n0 = static_cast<long long>(a.n0);
+  const long long s0_0 = static_cast<long long>(a.s0_0);
+  const long long s2_0 = static_cast<long long>(a.s2_0);
+  const long long n1 = static_cast<long long>(a.n1);
+  const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long tiles0 = static_cast<long long>(a.tiles0);
+  const long long tiles1 = static_cast<long long>(a.tiles1);
+  const long long v6 = id0;
+  const long long v7 = remainder_of(v6, tiles1);
+  const long long v8 = divided(v6, tiles1);
+  const long long v11 = v7 * 4096ll;
+  float v21[4][4];
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 256 + tc) * 4;
+    load_wide<4, 4>((in0 + ((v8 * s0_0) + v11) + col), v21[c]);
+  }
+  const float v23 = widen(*((in1 + v8)));
+  float v25[4][4];
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 256 + tc) * 4 + k;
+      // the user's line
+      v25[c][k] = v21[c][k] / v23;
+    }
+  }
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 256 + tc) * 4;
+    store_wide<4, 4>((out2 + ((v8 * s2_0) + v11) + col), v25[c]);
+  }
+}
+// 256 threads, cluster of 1, 0 bytes shared
+

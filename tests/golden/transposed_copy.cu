@@ -1,0 +1,74 @@
+// add: tile 8 x 512, 2 x 128 threads, vectors of 4
+struct Arguments_k_add_2de8d61c13e05421 {
+  float* in0;
+  float* out1;
+  long long n0;
+  long long s1_0;
+  long long n1;
+  long long s0_1;
+  double c0;
+  long long p_chunks;
+  long long tiles0;
+  long long tiles1;
+};
+extern "C" __global__ void __launch_bounds__(256) k_add_2de8d61c13e05421(const Arguments_k_add_2de8d61c13e05421 a, long long g0, long long g1, long long g2, Failure* failure) {
+  const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  float* const in0 = a.in0;
+  float* const out1 = a.out1;
+  const long long n0 = static_cast<long long>(a.n0);
+  const long long s1_0 = static_cast<long long>(a.s1_0);
+  const long long n1 = static_cast<long long>(a.n1);
+  const long long s0_1 = static_cast<long long>(a.s0_1);
+  const float c0 = static_cast<float>(a.c0);
+  const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long tiles0 = static_cast<long long>(a.tiles0);
+  const long long tiles1 = static_cast<long long>(a.tiles1);
+  const long long v6 = id0;
+  const long long v7 = remainder_of(v6, tiles1);
+  const long long v8 = divided(v6, tiles1);
+  const long long v11 = v7 * 512ll;
+  const long long v16 = v8 * 8ll;
+  float v24[4][1][4];
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const int row = r * 2 + tr;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int col = (c * 128 + tc) * 4 + k;
+        v24[r][c][k] = widen(*((in0 + (v16 + (v11 * s0_1)) + row + col * s0_1)));
+      }
+    }
+  }
+  float v25[4][1][4];
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const int row = r * 2 + tr;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int col = (c * 128 + tc) * 4 + k;
+        // the user's line
+        v25[r][c][k] = v24[r][c][k] + c0;
+      }
+    }
+  }
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const int row = r * 2 + tr;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int col = (c * 128 + tc) * 4;
+      store_wide<4, 4>((out1 + ((v16 * s1_0) + v11) + row * s1_0 + col), v25[r][c]);
+    }
+  }
+}
+// 256 threads, cluster of 1, 0 bytes shared
+
