@@ -68,6 +68,7 @@ struct OpInfo {
   const char* name;
   const char* meaning;
   Operands operands = Operands::Floats;
+  Numerics numerics = Numerics::Either;
 };
 
 }  // namespace tegula::formula
