@@ -56,7 +56,8 @@ class Chooser {
       input = graph_[input].inputs[0];
     }
     const Item& item = graph_[input];
-    if (item.op->numerics() == Numerics::Either && may_be_half(item) && storage_of(item.precision) == half) wanted_[static_cast<std::size_t>(input)] = true;
+    if (item.op->numerics() == Numerics::Either && may_be_half(item) && storage_of(item.precision) == half)
+      wanted_[static_cast<std::size_t>(input)] = true;
   }
 
   void choose_from_uses(int i) {
@@ -160,7 +161,13 @@ class Caster {
     if (is_view(item) && numel(item.shape) >= numel(out_[item.inputs[0]].shape)) {
       item.inputs[0] = as(item.inputs[0], dtype);
     } else {
-      item = {.op = cast_op(), .inputs = {i}, .shape = item.shape, .precision = item.precision, .origin = item.origin, .epilogue = {}, .order = {}};
+      item = {.op = cast_op(),
+              .inputs = {i},
+              .shape = item.shape,
+              .precision = item.precision,
+              .origin = item.origin,
+              .epilogue = {},
+              .order = {}};
     }
     item.dtype = dtype;
     const int to = add(std::move(item));
@@ -191,7 +198,8 @@ std::string arithmetic_of(const Item& item) {
 }  // namespace
 
 void assign_precision(Graph& graph) {
-  const bool needed = std::any_of(graph.items.begin(), graph.items.end(), [](const Item& item) { return item.precision != Precision::fp32; });
+  const bool needed =
+      std::any_of(graph.items.begin(), graph.items.end(), [](const Item& item) { return item.precision != Precision::fp32; });
   if (!needed) return;
   graph = Caster(graph).run();
   remove_dead(graph);  // f32 views whose readers take the cast

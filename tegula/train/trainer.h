@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tegula/io/plot.h"
 #include "tegula/graph/precision.h"
+#include "tegula/io/plot.h"
 #include "tegula/optim/loss_scaler.h"
 #include "tegula/optim/optimizer.h"
 #include "tegula/optim/schedule.h"
