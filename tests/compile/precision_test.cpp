@@ -103,7 +103,7 @@ TEST(Precision, EpiloguesFoldAsInF32) {
   const Batch batch;
   const auto folded = [&](Precision precision) {
     Graph graph = assigned(step(net, batch, precision));
-    fold_epilogues(graph);
+    fold_epilogues(graph, runtime::cpu());
     std::vector<std::pair<bool, int>> all;
     for (const Item& item : graph.items) {
       if (item.role() == Role::Library) all.emplace_back(item.epilogue.bias, item.epilogue.activation);
