@@ -70,6 +70,15 @@ void add_options(CLI::App& command, ModelChoice& choice) {
   command.add_flag("--batch-norm", choice.batch_norm, "batch normalisation before each ReLU");
 }
 
+void add_precision(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--precision", [](const std::string& chosen) { set_default_precision(precision_of(chosen).value_or(Precision::fp32)); },
+          "of matmul and convolution; weights, reductions and losses stay f32")
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}))
+      ->default_str("fp32");
+}
+
 models::Model make_model(const ModelChoice& choice) {
   if (is_file(choice.name_or_file)) return models::load(choice.name_or_file);
   models::Options options = models::find(choice.name_or_file).defaults;

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tegula/data/dataset.h"
+#include "tegula/graph/precision.h"
 #include "tegula/models/registry.h"
 
 namespace tegula::app {
@@ -31,6 +32,9 @@ struct Sets {
 };
 /// Throws Error also when the images are not of shape `input`.
 Sets read_sets(const DataChoice& choice, const Shape& input);
+
+/// --precision: the default of the process, so that all that follows uses it.
+void add_precision(CLI::App& command);
 
 /// A model as the user describes it: a name with options, or a file.
 struct ModelChoice {

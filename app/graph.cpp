@@ -18,7 +18,7 @@
 namespace tegula::app {
 namespace {
 
-const std::vector<std::string> kStages{"graph", "simplify", "epilogue", "layout", "materialize", "plan", "tile", "all"};
+const std::vector<std::string> kStages{"graph", "simplify", "precision", "epilogue", "layout", "materialize", "plan", "tile", "all"};
 
 struct GraphChoice {
   ModelChoice model;
@@ -80,6 +80,7 @@ void add_graph(CLI::App& app) {
   command.add_option("--batch", choice->batch, "images at once")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
   command.add_flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
   command.add_option("--stage", choice->stage, "what to print")->check(CLI::IsMember(kStages))->capture_default_str();
+  add_precision(command);
   command.add_flag("--dot", choice->dot, "the graph before any pass, for Graphviz (with --step: loss and gradients)");
   command.callback([choice] { run(*choice); });
 }

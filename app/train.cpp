@@ -62,6 +62,7 @@ struct TrainChoice {
   std::uint64_t seed = 0;
   std::string out, plot, checkpoint, resume;
   std::int64_t show = 6;
+  bool print_precision = false;
 };
 
 optim::Schedule make_schedule(const TrainChoice& choice, double lr, std::int64_t steps) {
@@ -145,6 +146,11 @@ void run(TrainChoice choice) {
     std::fflush(stdout);
     history = trainer.fit(sets.train, sets.test);
   }
+  if (choice.print_precision) std::printf("\n%s", trainer.print_precision().c_str());
+  if (const auto* scaler = trainer.loss_scaler()) {
+    std::printf("\nloss scale %g, %lld steps skipped\n", scaler->scale().read().item<double>(),
+                static_cast<long long>(scaler->skipped().read().item<std::int64_t>()));
+  }
   models::save(choice.out, model);
   show_some(model, sets.test, choice.show);
   std::printf("\nmodel: %s\n", choice.out.c_str());
@@ -184,6 +190,8 @@ void add_train(CLI::App& app) {
   command.add_option("--plot", choice->plot, "the learning curve [MODEL.png]")->type_name("FILE");
   command.add_option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")->type_name("FILE");
   command.add_option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with")->type_name("FILE");
+  add_precision(command);
+  command.add_flag("--print-precision", choice->print_precision, "what each op of the training step reads, computes in and stores");
   command.add_option("--show", choice->show, "classified test images to draw at the end")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()

@@ -14,6 +14,7 @@
 #include "tegula/graph/evaluate.h" // eval(a, b, …)
 #include "tegula/graph/frame.h"    // In frame("MyLayer", x.loc)
 #include "tegula/graph/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
+#include "tegula/graph/precision.h" // set_default_precision, PrecisionScope
 #include "tegula/graph/print.h"    // to_dot
 
 // Ops, element by element.
@@ -62,6 +63,7 @@
 
 // Training.
 #include "tegula/optim/clip.h"       // optim::clip_grad_norm
+#include "tegula/optim/loss_scaler.h" // optim::LossScaler, for Precision::fp16
 #include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
 #include "tegula/optim/schedule.h"   // optim::CosineLR, …
 

@@ -79,7 +79,9 @@ Reading read(std::span<const Node* const> roots) {
       }
       for (const auto& input : node->inputs()) out.key.push_back(number.at(input.get()));
     }
-    out.key.push_back(static_cast<std::uint64_t>(node->dtype()));
+    // A leaf is what it is; only what is computed has a precision.
+    const auto precision = is_leaf(*node) ? Precision::fp32 : node->precision();
+    out.key.push_back(static_cast<std::uint64_t>(node->dtype()) | static_cast<std::uint64_t>(precision) << 8);
     append(out.key, node->shape());
   }
   for (const Node* root : roots) out.key.push_back(number.at(root));
@@ -90,7 +92,7 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
   Graph graph;
   std::unordered_map<const Node*, int> number;
   for (const Node* node : reading.order) {
-    Item item{.op = node->op_ref(), .inputs = {}, .shape = node->shape(), .dtype = node->dtype(), .origin = node->origin(), .epilogue = {}, .order = {}};
+    Item item{.op = node->op_ref(), .inputs = {}, .shape = node->shape(), .dtype = node->dtype(), .precision = node->precision(), .origin = node->origin(), .epilogue = {}, .order = {}};
     if (is_leaf(*node)) {
       item.op = leaf_op();
       item.slot = static_cast<int>(graph.leaves.size());
@@ -136,6 +138,7 @@ std::string to_string(const Graph& graph) {
     if (const std::string details = item.op->details(); !details.empty() && item.role() != Role::Scalar) text += " {" + details + "}";
     if (item.epilogue.bias) text += " +bias";
     if (item.epilogue.activation) text += " +activation";
+    if (item.epilogue.arithmetic) text += " tf32";
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);
     if (!item.order.empty()) text += " order " + tegula::to_string(item.order);
     if (const std::string place = tegula::to_string(item.origin.where); !place.empty()) text += "  // " + place;
@@ -166,6 +169,12 @@ void verify(const Graph& graph, std::string_view after_pass) {
       }
     }
     if (item.role() == Role::View && item.inputs.empty()) fail(i, "a view of something");
+    if (item.role() == Role::View && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
+    if (item.role() == Role::Library) {
+      for (int input : item.inputs) {
+        if (graph[input].dtype != item.dtype) fail(i, "operands of the call's dtype");
+      }
+    }
   }
   for (int output : graph.outputs) {
     if (output < 0 || output >= graph.size()) fail(0, "outputs to exist");

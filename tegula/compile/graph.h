@@ -10,6 +10,7 @@ struct Item {
   std::vector<int> inputs;  // numbers of earlier items
   Shape shape;
   DType dtype = DType::f32;
+  Precision precision = Precision::fp32;  // of its node
   Origin origin;
   int node = -1;                 // its place in Reading::order; -1 for what passes inserted
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant

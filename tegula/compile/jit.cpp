@@ -9,6 +9,7 @@
 
 #include "tegula/compile/executable.h"
 #include "tegula/compile/cache.h"
+#include "tegula/compile/passes.h"
 #include "tegula/compile/placement.h"
 #include "tegula/compile/slots.h"
 #include "tegula/core/error.h"
@@ -60,7 +61,7 @@ bool holds(const std::vector<Trace::Guard>& guards) {
 }
 
 void signature_of(std::span<const Tensor> arguments, const runtime::Device& device, Words& out) {
-  out.assign(1, static_cast<std::uint64_t>(device.number()));
+  out.assign(1, static_cast<std::uint64_t>(device.number()) << 8 | static_cast<std::uint64_t>(current_precision()));
   for (const Tensor& argument : arguments) {
     out.push_back(static_cast<std::uint64_t>(argument.dtype()) << 8 | static_cast<std::uint64_t>(argument.shape().rank()));
     for (auto size : argument.shape()) out.push_back(static_cast<std::uint64_t>(size));
@@ -92,7 +93,8 @@ std::string line_of(const Node& node) {
 
 bool same_node(const Node& a, const Node& b) {
   const Op &first = a.op(), &second = b.op();
-  if (typeid(first) != typeid(second) || a.dtype() != b.dtype() || !(a.shape() == b.shape()) || a.inputs().size() != b.inputs().size()) return false;
+  if (typeid(first) != typeid(second) || a.dtype() != b.dtype() || a.precision() != b.precision() ||
+      !(a.shape() == b.shape()) || a.inputs().size() != b.inputs().size()) return false;
   Words x, y;
   first.attributes(x);
   second.attributes(y);
@@ -363,6 +365,7 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
 int JitState::traces() const { return impl_->traces; }
 int JitState::executables() const { return static_cast<int>(impl_->entries.size()); }
 std::string JitState::print_plan() const { return impl_->last ? to_string(impl_->last->executable->plan()) : ""; }
+std::string JitState::print_precision() const { return impl_->last ? precision_table(impl_->last->executable->plan().graph) : ""; }
 std::string JitState::print_graph() const { return impl_->last ? to_string(impl_->last->executable->plan().graph) : ""; }
 
 }  // namespace tegula::compile

@@ -23,6 +23,8 @@ class JitState {
   int executables() const;
   /// Text of the plan used last: steps, memory, threads.
   std::string print_plan() const;
+  /// The dtypes and arithmetic of each op of the graph used last: a table.
+  std::string print_precision() const;
   /// Text of the flat graph used last.
   std::string print_graph() const;
 
@@ -77,6 +79,7 @@ class Jit {
   int executables() const { return state_->executables(); }
   std::string print_plan() const { return state_->print_plan(); }
   std::string print_graph() const { return state_->print_graph(); }
+  std::string print_precision() const { return state_->print_precision(); }
 
  private:
   F f_;

@@ -10,6 +10,13 @@ namespace tegula::compile {
 /// Never drops arithmetic such as 0*x: NaN and infinity must come through.
 void simplify(Graph& graph);
 
+/// Casts what Precision (graph/precision.h) wants in half: operands and results of tensor-core ops, and the values between them, so that
+/// activations lie in memory once, as halves. Leaves, outputs and updates keep the dtype of the user's graph. After simplify (equal
+/// values are one), before fold_epilogues (an epilogue has its call's dtype).
+void assign_precision(Graph& graph);
+/// Which op reads which dtypes, multiplies how, and stores what: a line for each kind of row, with its number.
+std::string precision_table(const Graph& graph);
+
 /// Folds a bias and an activation into the matmul or convolution they follow. Before layout and fusion, which would otherwise claim
 /// the elementwise items.
 void fold_epilogues(Graph& graph, const runtime::Device& device);

@@ -31,6 +31,8 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   done(graph, "graph");
   simplify(graph);
   done(graph, "simplify");
+  assign_precision(graph);
+  done(graph, "precision");
   fold_epilogues(graph, device);
   done(graph, "epilogue");
   assign_layouts(graph, device);

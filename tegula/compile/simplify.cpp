@@ -28,7 +28,8 @@ bool is_identity(const Graph& graph, const Item& item) {
 
 Words identity_of(const Item& item) {
   const Op& op = *item.op;
-  Words words{reinterpret_cast<std::uint64_t>(&typeid(op)), static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype)};
+  Words words{reinterpret_cast<std::uint64_t>(&typeid(op)), static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype),
+              static_cast<std::uint64_t>(item.precision)};
   op.attributes(words);
   for (auto d : item.shape) words.push_back(static_cast<std::uint64_t>(d));
   words.push_back(~std::uint64_t{0});

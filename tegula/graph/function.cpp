@@ -110,6 +110,7 @@ std::vector<Tensor> CheckpointOp::gradient(const Node& y, const Tensor& dy, cons
     }
   }
   for (const auto& node : body) {
+    const PrecisionScope precision(node->precision());
     std::vector<Tensor> inputs;
     for (const auto& input : node->inputs()) inputs.push_back(copy.at(input.get()));
     copy[node.get()] = make_node(node->op_ref(), inputs, node->shape(), node->dtype(), node->origin().where);

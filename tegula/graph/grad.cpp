@@ -65,6 +65,7 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
       any = any || wanted.back();
     }
     if (!any || node->op().name() == "stop_gradient") continue;
+    const PrecisionScope precision(node->precision());  // backward as forward
     const In frame("grad", node->origin().where);  // gradient nodes carry the line of the op they come from
     std::vector<Tensor> parts(wanted.size());
     if (!gradients[node].empty()) parts = node->op().gradient(*node, total(gradients, node), wanted);

@@ -35,6 +35,7 @@ Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& sha
     : op_(std::move(op)),
       count_(static_cast<std::uint32_t>(inputs.size())),
       dtype_(dtype),
+      precision_(current_precision()),
       shape_(shape),
       origin_(origin),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {

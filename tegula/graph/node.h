@@ -7,6 +7,7 @@
 
 #include "tegula/core/buffer.h"
 #include "tegula/graph/op.h"
+#include "tegula/graph/precision.h"
 
 namespace tegula {
 
@@ -31,6 +32,8 @@ class Node final : public Shared {
   const Node& input(int i) const { return *inputs()[static_cast<std::size_t>(i)]; }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
+  /// What was in force where the node was made.
+  Precision precision() const { return precision_; }
   const Origin& origin() const { return origin_; }
   /// Grows with every node made by this process: program order.
   std::uint64_t sequence() const { return sequence_; }
@@ -67,6 +70,7 @@ class Node final : public Shared {
   std::uint32_t trace_ = 0;
   bool forgotten_ = false;
   DType dtype_;
+  Precision precision_;
   Shape shape_;
   Origin origin_;
   std::uint64_t sequence_;

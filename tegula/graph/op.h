@@ -44,6 +44,13 @@ enum class Role : std::uint8_t {
 /// The structural key of a graph grows by each node's words.
 using Words = std::vector<std::uint64_t>;
 
+/// What an op asks of the precision of its values (the precision pass reads it; nowhere are ops listed by name).
+enum class Numerics : std::uint8_t {
+  TensorCore,  // sums of products: operands and result may be half, the sums are f32
+  Either,      // half or f32, as its neighbours: moves elements, or rounds no more than storing the result does
+  Full,        // sums over many elements, wants more range or more digits than a half has, or a dtype somebody asked for
+};
+
 class Op : public Shared {
  public:
   virtual std::string_view name() const = 0;
@@ -52,6 +59,7 @@ class Op : public Shared {
   virtual void attributes(Words&) const {}
   /// The attributes for people: "axes=(0, 2)".
   virtual std::string details() const { return ""; }
+  virtual Numerics numerics() const { return Numerics::Full; }
 
   /// What went wrong when a check this op emitted (tile::Builder::check with this id) failed on `value`: the text after "got".
   virtual std::string check_message(std::int64_t id, std::int64_t value) const;
@@ -64,6 +72,7 @@ class Op : public Shared {
 class ElementwiseOp : public Op {
  public:
   Role role() const final { return Role::Elementwise; }
+  Numerics numerics() const override { return Numerics::Either; }
   /// The formula over tile values, each of its node's compute type; `dtype` is the node's. Inputs of rank 0 arrive as scalars.
   virtual tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType dtype) const = 0;
   /// The formula over f64: the reference of the tests.
@@ -79,6 +88,7 @@ class ElementwiseOp : public Op {
 class ViewOp : public Op {
  public:
   Role role() const final { return Role::View; }
+  Numerics numerics() const final { return Numerics::Either; }
   /// The layout of the result over the same buffer, or nothing when this layout would need a copy first (a dense one never does).
   virtual std::optional<Layout> apply(const Layout& input) const = 0;
   /// True when the further inputs must have been computed before the view is used (barrier).
@@ -97,10 +107,12 @@ class ReduceOp : public Op {
 class LibraryOp : public Op {
  public:
   Role role() const final { return Role::Library; }
-  /// What the compiler folded into the call.
+  Numerics numerics() const override { return Numerics::TensorCore; }
+  /// What the compiler folded into the call, and how it may multiply.
   struct Epilogue {
     bool bias = false;  // the bias is the last input
     std::uint8_t activation = 0;  // runtime::Activation
+    std::uint8_t arithmetic = 0;  // runtime::Arithmetic
   };
   virtual std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
                                                  Epilogue epilogue) const = 0;

@@ -25,6 +25,7 @@ void append(Words& words, const Dims& dims) {
 class CastOp final : public ElementwiseOp {
  public:
   std::string_view name() const override { return "cast"; }
+  Numerics numerics() const override { return Numerics::Full; }  // a dtype somebody asked for
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
     tile::Value y = tile::cast(x[0], tile::compute_type(dtype));
     return dtype == tile::compute_type(dtype) ? y : tile::narrow(y, dtype);
@@ -153,6 +154,11 @@ const Ref<const Op>& leaf_op() {
   return op;
 }
 
+const Ref<const Op>& cast_op() {
+  static const Ref<const Op> op(new CastOp);
+  return op;
+}
+
 std::string ScalarOp::details() const {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value_);
@@ -270,13 +276,12 @@ Tensor sum(const Tensor& x, const Dims& axes, const std::source_location& where)
 }
 
 Tensor cast(const Tensor& x, DType dtype, const std::source_location& where) {
-  static const Ref<const Op> op(new CastOp);
   if (x.dtype(where) == dtype) return x;
   if (x.node()->op().role() == Role::Scalar && !x.node()->has_value()) {
     const double value = static_cast<const ScalarOp&>(x.node()->op()).value();
     if (is_float(dtype)) return scalar(value, dtype, where);
   }
-  return make_node(op, {x}, x.shape(), dtype, where);
+  return make_node(cast_op(), {x}, x.shape(), dtype, where);
 }
 
 Tensor add_n(std::span<const Tensor> terms, const std::source_location& where) {

@@ -7,6 +7,8 @@ namespace tegula {
 
 /// The op of leaves.
 const Ref<const Op>& leaf_op();
+/// x in the node's dtype.
+const Ref<const Op>& cast_op();
 
 /// A number known now; shape ().
 class ScalarOp final : public Op {

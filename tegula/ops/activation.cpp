@@ -65,7 +65,7 @@ struct GeluTanh {
 };
 
 struct Softplus {
-  static constexpr OpInfo info{"softplus", "log(1 + exp(beta * x)) / beta"};
+  static constexpr OpInfo info{"softplus", "log(1 + exp(beta * x)) / beta", Operands::Floats, Numerics::Full};
   static constexpr int inputs = 1;
   template <Numeric T>
   static auto forward(T x, T beta, T threshold) {
@@ -93,7 +93,7 @@ struct Mish {
 };
 
 struct LogSigmoid {
-  static constexpr OpInfo info{"log_sigmoid", "log(sigmoid(x))"};
+  static constexpr OpInfo info{"log_sigmoid", "log(sigmoid(x))", Operands::Floats, Numerics::Full};
   template <Numeric T>
   static auto forward(T x) {
     return -softplus(T(-x));

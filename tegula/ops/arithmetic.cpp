@@ -108,7 +108,7 @@ struct IntegerFmod {
 };
 
 struct Pow {
-  static constexpr OpInfo info{"pow", "a to the power b"};
+  static constexpr OpInfo info{"pow", "a to the power b", Operands::Floats, Numerics::Full};
   template <Numeric T>
   static auto forward(T a, T b) {
     return pow(a, b);
@@ -124,7 +124,7 @@ struct Pow {
 };
 
 struct IntegerPow {
-  static constexpr OpInfo info{"pow", "a to the power b, for exponents below 64", Operands::Integers};
+  static constexpr OpInfo info{"pow", "a to the power b, for exponents below 64", Operands::Integers, Numerics::Full};
   static double forward(double a, double b) { return b < 0 && a == 0 ? 0 : std::trunc(std::pow(a, b)); }
   static Value forward(Value a, Value b) {
     constexpr int kBits = 6;
@@ -141,7 +141,7 @@ struct IntegerPow {
 };
 
 struct Square {
-  static constexpr OpInfo info{"square", "x * x", Operands::Numbers};
+  static constexpr OpInfo info{"square", "x * x", Operands::Numbers, Numerics::Full};
   static auto forward(Numeric auto x) { return x * x; }
   template <Numeric T>
   static auto derivative(T x, T) {
@@ -150,7 +150,7 @@ struct Square {
 };
 
 struct Reciprocal {
-  static constexpr OpInfo info{"reciprocal", "1 / x"};
+  static constexpr OpInfo info{"reciprocal", "1 / x", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return 1.0 / x; }
   template <Numeric T>
   static auto derivative(T, T y) {

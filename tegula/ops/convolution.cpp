@@ -65,6 +65,7 @@ class ConvolutionOp final : public LibraryOp {
     runtime::Convolution d = describe(inputs[0], inputs[1], output, dtype);
     d.bias = epilogue.bias;
     d.activation = static_cast<runtime::Activation>(epilogue.activation);
+    d.arithmetic = static_cast<runtime::Arithmetic>(epilogue.arithmetic);
     return device.convolution(d);
   }
   bool accepts(int index, const Layout& layout) const override {

@@ -2,7 +2,7 @@
 // From a formula to an op: `Tensor gelu(Arg x) { return elementwise<formula::Gelu>(x); }`. Internal to ops/.
 //
 // A formula F is a struct with
-//   static constexpr OpInfo info{name, meaning, operands};
+//   static constexpr OpInfo info{name, meaning, operands, numerics};
 //   static auto forward(Numeric auto x…)              once, for every value type
 // and, where the derivative of forward is not good enough,
 //   static auto derivative(Input<i>, x…, y)           the partial derivative, with the result y at hand (for one input also derivative(x, y))
@@ -152,6 +152,7 @@ class ElementwiseGradient final : public ElementwiseOp {
     static const std::string text = std::string(F::info.name) + "_gradient";
     return text;
   }
+  Numerics numerics() const override { return F::info.numerics; }
   std::string details() const override { return formula::arity<F>() > 1 ? "of input " + std::to_string(I) : ""; }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override { return emit_all(spread(x)); }
   double reference(std::span<const double> x) const override { return formula::input_gradient<F, I>(spread(x)); }
@@ -221,6 +222,7 @@ class Elementwise final : public ElementwiseOp {
   }
 
   std::string_view name() const override { return F::info.name; }
+  Numerics numerics() const override { return F::info.numerics; }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
     std::array<tile::Value, kArity> values;
     std::copy(x.begin(), x.end(), values.begin());

@@ -14,6 +14,8 @@
 #include <limits>
 #include <numbers>
 
+#include "tegula/graph/op.h"
+
 namespace tegula::formula {
 
 using std::erf, std::lgamma, std::floor, std::ceil, std::trunc, std::pow, std::atan2, std::fmod, std::isnan, std::isinf;
@@ -68,6 +70,7 @@ struct OpInfo {
   const char* name;
   const char* meaning;
   Operands operands = Operands::Floats;
+  Numerics numerics = Numerics::Either;
 };
 
 }  // namespace tegula::formula

@@ -105,6 +105,7 @@ class GatherOp final : public IndexedOp {
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     return {ops::scatter_sum(dy, axis_, Tensor(y.inputs()[1]), form_, length_, y.origin().where), Tensor()};
   }
+  Numerics numerics() const override { return Numerics::Either; }
   void lower(KernelContext& context) const override {
     const Extents e = Extents::of(context.input(0).shape, context.output().shape, axis_);
     RowKernel kernel(context, "gather", tile_domain_rows(e), tile_domain_columns(e));

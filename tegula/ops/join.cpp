@@ -39,6 +39,7 @@ class ConcatOp final : public KernelOp {
   }
 
   // One launch for each input: its lines (outer, size * inner) go into those of the output.
+  Numerics numerics() const override { return Numerics::Either; }
   void lower(KernelContext& context) const override {
     const Shape& shape = context.output().shape;
     const std::int64_t outer = product(shape, 0, axis_), inner = product(shape, axis_ + 1, shape.rank());

@@ -8,7 +8,7 @@ namespace tegula {
 namespace formula {
 
 struct Exp {
-  static constexpr OpInfo info{"exp", "e to the power x"};
+  static constexpr OpInfo info{"exp", "e to the power x", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return exp(x); }
   template <Numeric T>
   static auto derivative(T, T y) {
@@ -17,7 +17,7 @@ struct Exp {
 };
 
 struct Exp2 {
-  static constexpr OpInfo info{"exp2", "2 to the power x"};
+  static constexpr OpInfo info{"exp2", "2 to the power x", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return exp2(x); }
   template <Numeric T>
   static auto derivative(T, T y) {
@@ -26,7 +26,7 @@ struct Exp2 {
 };
 
 struct Expm1 {
-  static constexpr OpInfo info{"expm1", "exp(x) - 1"};
+  static constexpr OpInfo info{"expm1", "exp(x) - 1", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return expm1(x); }
   template <Numeric T>
   static auto derivative(T, T y) {
@@ -35,22 +35,22 @@ struct Expm1 {
 };
 
 struct Log {
-  static constexpr OpInfo info{"log", "the natural logarithm"};
+  static constexpr OpInfo info{"log", "the natural logarithm", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return log(x); }
 };
 
 struct Log2 {
-  static constexpr OpInfo info{"log2", "the logarithm to base 2"};
+  static constexpr OpInfo info{"log2", "the logarithm to base 2", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return log2(x); }
 };
 
 struct Log10 {
-  static constexpr OpInfo info{"log10", "the logarithm to base 10"};
+  static constexpr OpInfo info{"log10", "the logarithm to base 10", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return log(x) * std::numbers::log10e; }
 };
 
 struct Log1p {
-  static constexpr OpInfo info{"log1p", "log(1 + x)"};
+  static constexpr OpInfo info{"log1p", "log(1 + x)", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return log1p(x); }
 };
 
@@ -64,7 +64,7 @@ struct Sqrt {
 };
 
 struct Rsqrt {
-  static constexpr OpInfo info{"rsqrt", "1 / sqrt(x)"};
+  static constexpr OpInfo info{"rsqrt", "1 / sqrt(x)", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return rsqrt(x); }
   template <Numeric T>
   static auto derivative(T, T y) {
@@ -101,7 +101,7 @@ struct Cos {
 };
 
 struct Tan {
-  static constexpr OpInfo info{"tan", "tangent of x in radians"};
+  static constexpr OpInfo info{"tan", "tangent of x in radians", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return tan(x); }
   template <Numeric T>
   static auto derivative(T, T y) {
@@ -133,12 +133,12 @@ struct Atan2 {
 };
 
 struct Sinh {
-  static constexpr OpInfo info{"sinh", "hyperbolic sine"};
+  static constexpr OpInfo info{"sinh", "hyperbolic sine", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return sinh(x); }
 };
 
 struct Cosh {
-  static constexpr OpInfo info{"cosh", "hyperbolic cosine"};
+  static constexpr OpInfo info{"cosh", "hyperbolic cosine", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return cosh(x); }
 };
 
@@ -197,12 +197,12 @@ struct Erfinv {
 };
 
 struct Lgamma {
-  static constexpr OpInfo info{"lgamma", "log |Gamma(x)|"};
+  static constexpr OpInfo info{"lgamma", "log |Gamma(x)|", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return lgamma(x); }
 };
 
 struct Digamma {
-  static constexpr OpInfo info{"digamma", "the derivative of lgamma"};
+  static constexpr OpInfo info{"digamma", "the derivative of lgamma", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return digamma(x); }
 };
 
@@ -217,12 +217,12 @@ struct Sigmoid {
 };
 
 struct Logit {
-  static constexpr OpInfo info{"logit", "log(x / (1 - x))"};
+  static constexpr OpInfo info{"logit", "log(x / (1 - x))", Operands::Floats, Numerics::Full};
   static auto forward(Numeric auto x) { return log(x) - log1p(-x); }
 };
 
 struct Xlogy {
-  static constexpr OpInfo info{"xlogy", "x * log(y), 0 where x is 0"};
+  static constexpr OpInfo info{"xlogy", "x * log(y), 0 where x is 0", Operands::Floats, Numerics::Full};
   template <Numeric T>
   static auto forward(T x, T y) {
     return where(x == 0.0 && !isnan(y), 0.0, x * log(y));

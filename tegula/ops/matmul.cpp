@@ -55,7 +55,8 @@ class MatmulOp final : public LibraryOp {
                           .b = settled(inputs[1]),
                           .c = settled(output),
                           .bias = epilogue.bias,
-                          .activation = static_cast<runtime::Activation>(epilogue.activation)});
+                          .activation = static_cast<runtime::Activation>(epilogue.activation),
+                          .arithmetic = static_cast<runtime::Arithmetic>(epilogue.arithmetic)});
   }
   bool accepts(int, const Layout& layout) const override { return is_matrix(layout); }
   bool accepts_activation(std::uint8_t) const override { return true; }

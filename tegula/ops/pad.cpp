@@ -35,6 +35,7 @@ class PadOp final : public KernelOp {
     return {ops::strided(dy, begin_, step_, y.input(0).shape(), y.origin().where)};
   }
 
+  Numerics numerics() const override { return Numerics::Either; }
   void lower(KernelContext& context) const override {
     const std::vector<Axis> axes = merged(context.input(0).shape, context.output().shape);
     std::int64_t rows = 1;

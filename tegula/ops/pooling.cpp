@@ -34,6 +34,7 @@ class PoolingOp final : public LibraryOp {
     words.push_back(static_cast<std::uint64_t>(kind_) * 2 + (backward_ ? 1 : 0));
     append(words, window_);
   }
+  Numerics numerics() const override { return Numerics::Either; }
   std::string details() const override {
     return "window=" + to_string(window_.size) + " stride=" + to_string(window_.stride) + " low=" + to_string(window_.low) +
            " high=" + to_string(window_.high);

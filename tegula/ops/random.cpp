@@ -76,6 +76,7 @@ class RandomOp final : public ElementwiseOp {
     return names[static_cast<int>(kind_)];
   }
   void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(kind_)); }
+  Numerics numerics() const override { return Numerics::Full; }  // the same numbers at every precision
   Value emit(tile::Builder&, std::span<const Value> x, DType dtype) const override {
     const Value position = x[2] + x[1];
     return compute<Value>(dtype, [&](std::int64_t i) { return tile::random_bits(x[0], i == 0 ? position : position + i); });

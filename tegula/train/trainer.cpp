@@ -49,15 +49,9 @@ Trainer::Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim:
       optimizer_(optimizer),
       options_(std::move(options)),
       evaluator_(module, std::move(forward), {.batch = options_.test_batch, .loss = options_.loss}, where),
-      step_(jit(std::function([this](Tensor x, Tensor y) {
-                  const Tensor output = evaluator_.output(x);
-                  auto results = evaluator_.loss_and_hits(output, y);
-                  auto gradients = grad(options_.objective ? options_.objective(output, y) : results[0], optimizer_.parameters());
-                  if (options_.clip_norm > 0) gradients = optim::clip_grad_norm(gradients, options_.clip_norm).gradients;
-                  optimizer_.step(gradients);
-                  return results;
-                }),
-                where)) {
+      step_(jit(std::function([this](Tensor x, Tensor y) { return train_step(x, y); }), where)) {
+  if (!options_.precision) options_.precision = current_precision();
+  if (options_.precision == Precision::fp16) scaler_.emplace(optim::LossScalerOptions{}, where);
   if (options_.epochs < 0 || options_.batch < 1 || !(options_.clip_norm >= 0)) {
     throw Error({.op = "Trainer",
                  .got = std::to_string(options_.epochs) + " epochs, batches of " + std::to_string(options_.batch) + ", clip_norm " +
@@ -67,9 +61,29 @@ Trainer::Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim:
   }
 }
 
+std::vector<Tensor> Trainer::train_step(const Tensor& x, const Tensor& y) {
+  const Tensor output = evaluator_.output(x);
+  auto results = evaluator_.loss_and_hits(output, y);
+  const Tensor objective = options_.objective ? options_.objective(output, y) : results[0];
+  const auto clipped = [&](const std::vector<Tensor>& gradients) {
+    return options_.clip_norm > 0 ? optim::clip_grad_norm(gradients, options_.clip_norm).gradients : gradients;
+  };
+  if (scaler_) {
+    const auto [gradients, finite] = scaler_->unscale(grad(scaler_->scaled(objective), optimizer_.parameters()));
+    scaler_->step(optimizer_, clipped(gradients), finite);
+  } else {
+    optimizer_.step(clipped(grad(objective, optimizer_.parameters())));
+  }
+  return results;
+}
+
 CheckpointParts Trainer::parts() {
+  Parameters optimizer = optimizer_.state();
+  if (scaler_) {
+    for (const Parameter& cell : scaler_->state()) optimizer.push_back(cell);
+  }
   return {.model = nn::state(module_),
-          .optimizer = optimizer_.state(),
+          .optimizer = std::move(optimizer),
           .generator = &default_generator(),
           .loader = &*loader_,
           .extra = {{"history", to_array(history_)}},
@@ -82,6 +96,7 @@ void Trainer::save(const std::string& path) {
 }
 
 History Trainer::fit(const data::Dataset& train, const data::Dataset& test) {
+  const PrecisionScope precision(*options_.precision);
   loader_.emplace(train, data::LoaderOptions{.batch = options_.batch, .shuffle = true, .seed = options_.seed});
   history_.clear();
   if (!resume_.empty()) {

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "tegula/graph/precision.h"
 #include "tegula/io/plot.h"
+#include "tegula/optim/loss_scaler.h"
 #include "tegula/optim/optimizer.h"
 #include "tegula/optim/schedule.h"
 #include "tegula/train/checkpoint.h"
@@ -47,6 +49,7 @@ struct TrainerOptions {
   double clip_norm = 0;              // limit on the norm of all gradients; 0: none
   Loss loss = {};                    // what is reported; empty: cross_entropy
   Loss objective = {};               // what is minimised, when it is another one (label smoothing, penalties); empty: the loss
+  std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};       // written after each epoch; empty: nowhere
   io::Metadata metadata = {};        // for that file
 };
@@ -76,9 +79,12 @@ class Trainer {
   std::function<void(const StepReport&)> on_step = {};
   std::function<void(const EpochRecord&)> on_epoch = {};
 
-  /// The plan and graph of the training step, once there was one.
+  /// The plan, graph and table of dtypes of the training step, once there was one.
   std::string print_plan() const { return step_.print_plan(); }
   std::string print_graph() const { return step_.print_graph(); }
+  std::string print_precision() const { return step_.print_precision(); }
+  /// Null unless the precision is fp16.
+  const optim::LossScaler* loss_scaler() const { return scaler_ ? &*scaler_ : nullptr; }
   /// Number of times the training step was traced.
   int traces() const { return step_.traces(); }
 
@@ -86,11 +92,13 @@ class Trainer {
   Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options,
           const Location& where);
 
+  std::vector<Tensor> train_step(const Tensor& x, const Tensor& y);
   void run_epoch(EpochRecord& record);
   CheckpointParts parts();
 
   nn::AnyModule module_;
   optim::Optimizer& optimizer_;
+  std::optional<optim::LossScaler> scaler_;
   TrainerOptions options_;
   Evaluator evaluator_;
   Jit<std::function<std::vector<Tensor>(Tensor, Tensor)>> step_;

@@ -1,0 +1,234 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tegula/compile/passes.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula::compile {
+namespace {
+
+bool is_view(const Item& item) { return item.role() == Role::View; }
+bool repeats(const Graph& graph, const Item& view) { return numel(view.shape) > numel(graph[view.inputs[0]].shape); }
+
+/// The dtype of each item: half where that saves memory and costs no accuracy that the products have not already given up.
+///
+/// Backwards: what a product reads should be stored as half, and so should what that is made of, element by element; this ends at ops
+/// that want f32, at values that are repeated (a norm's statistics: small, and needed exactly) and at what other precisions made.
+/// Forwards: what can be computed in the epilogue of a product has its dtype, and what only moves halves gives halves.
+class Chooser {
+ public:
+  explicit Chooser(const Graph& graph) : graph_(graph), wanted_(graph.items.size()) {
+    for (const Item& item : graph.items) chosen_.push_back(item.dtype);
+    count_uses();
+    for (int i = graph.size() - 1; i >= 0; --i) choose_from_uses(i);
+    for (int i = 0; i < graph.size(); ++i) choose_from_inputs(i);
+  }
+
+  const std::vector<DType>& chosen() const { return chosen_; }
+
+  /// Whether operand `k` is what an epilogue adds to a product: it must have the product's dtype.
+  bool is_bias(const Item& item, std::size_t k) const {
+    if (item.inputs.size() != 2 || item.as<ElementwiseOp>().epilogue() != ElementwiseOp::Epilogue::Add) return false;
+    const Item& addend = graph_[item.inputs[k]];
+    return ends_call(item.inputs[1 - k]) && is_view(addend) && repeats(graph_, addend);
+  }
+
+ private:
+  DType& chosen(int i) { return chosen_[static_cast<std::size_t>(i)]; }
+  DType chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
+
+  void count_uses() {
+    uses_.resize(graph_.items.size());
+    for (const Item& item : graph_.items) {
+      for (int input : item.inputs) uses_[static_cast<std::size_t>(input)]++;
+    }
+    for (int output : graph_.outputs) uses_[static_cast<std::size_t>(output)]++;
+    for (const auto& update : graph_.updates) uses_[static_cast<std::size_t>(update.item)]++;
+  }
+
+  // Whether an item's f32 may become its precision's half.
+  static bool may_be_half(const Item& item) { return item.dtype == f32 && storage_of(item.precision) != f32; }
+
+  void want(int input, DType half, bool through_repeats) {
+    while (is_view(graph_[input])) {
+      if (!through_repeats && repeats(graph_, graph_[input])) return;
+      input = graph_[input].inputs[0];
+    }
+    const Item& item = graph_[input];
+    if (item.op->numerics() == Numerics::Either && may_be_half(item) && storage_of(item.precision) == half)
+      wanted_[static_cast<std::size_t>(input)] = true;
+  }
+
+  void choose_from_uses(int i) {
+    const Item& item = graph_[i];
+    if (is_view(item) || !may_be_half(item)) return;
+    const bool product = item.op->numerics() == Numerics::TensorCore;
+    if (!product && !wanted_[static_cast<std::size_t>(i)]) return;
+    chosen(i) = storage_of(item.precision);
+    for (int input : item.inputs) {
+      const bool repeated = item.role() == Role::Elementwise && numel(graph_[input].shape) < numel(item.shape);
+      if (!repeated) want(input, chosen(i), product);
+    }
+  }
+
+  void choose_from_inputs(int i) {
+    const Item& item = graph_[i];
+    if (is_view(item)) {
+      chosen(i) = chosen(item.inputs[0]);
+      return;
+    }
+    if (!may_be_half(item) || chosen(i) != f32 || item.op->numerics() != Numerics::Either) return;
+    const DType half = storage_of(item.precision);
+    const auto is_half_or_integer = [&](int input) { return chosen(input) == half || !is_float(chosen(input)); };
+    bool follows = false;
+    switch (item.role()) {
+      case Role::Elementwise: follows = continues_call(item); break;
+      case Role::Library: follows = chosen(item.inputs[0]) == half; break;
+      case Role::Kernel: follows = std::all_of(item.inputs.begin(), item.inputs.end(), is_half_or_integer); break;
+      default: break;
+    }
+    if (follows) chosen(i) = half;
+  }
+
+  // A half product, alone or with what was found to continue it, that nothing else reads.
+  bool ends_call(int i) const {
+    const Item& item = graph_[i];
+    if (!is_half(chosen(i)) || uses_[static_cast<std::size_t>(i)] != 1) return false;
+    if (item.role() == Role::Library) return item.op->numerics() == Numerics::TensorCore;
+    return item.role() == Role::Elementwise && continues_call(item);
+  }
+  bool continues_call(const Item& item) const {
+    const auto kind = item.as<ElementwiseOp>().epilogue();
+    if (kind == ElementwiseOp::Epilogue::None) return false;
+    if (kind == ElementwiseOp::Epilogue::Add) return is_bias(item, 0) || is_bias(item, 1);
+    return ends_call(item.inputs[0]);
+  }
+
+  const Graph& graph_;
+  std::vector<bool> wanted_;
+  std::vector<int> uses_;
+  std::vector<DType> chosen_;
+};
+
+/// Builds the graph again with the chosen dtypes and the casts they need, each made once.
+class Caster {
+ public:
+  explicit Caster(const Graph& from) : from_(from), out_(from), chooser_(from) { out_.items.clear(); }
+
+  Graph run() {
+    renumbered_.resize(from_.items.size());
+    for (int i = 0; i < from_.size(); ++i) {
+      Item item = from_[i];
+      for (int& input : item.inputs) input = renumbered_[static_cast<std::size_t>(input)];
+      item.dtype = chooser_.chosen()[static_cast<std::size_t>(i)];
+      if (item.role() == Role::Library) finish_call(item);
+      if (item.role() == Role::Elementwise && is_half(item.dtype)) {
+        for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+          if (chooser_.is_bias(from_[i], k)) item.inputs[k] = as(item.inputs[k], item.dtype);
+        }
+      }
+      renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
+    }
+    for (int& output : out_.outputs) output = result(output);
+    for (auto& update : out_.updates) update.item = result(update.item);
+    return std::move(out_);
+  }
+
+ private:
+  int add(Item item) {
+    out_.items.push_back(std::move(item));
+    return out_.size() - 1;
+  }
+
+  void finish_call(Item& item) {
+    for (int& input : item.inputs) input = as(input, item.dtype);
+    const bool product = item.op->numerics() == Numerics::TensorCore;
+    if (product && item.dtype == f32 && item.precision == Precision::tf32) {
+      item.epilogue.arithmetic = static_cast<std::uint8_t>(runtime::Arithmetic::TF32);
+    }
+  }
+
+  // Results have the dtype of the user's graph.
+  int result(int item) { return as(renumbered_[static_cast<std::size_t>(item)], from_[item].dtype); }
+
+  // The item in another float dtype. Views are put on top of the cast, so that what they repeat or transpose is cast once.
+  int as(int i, DType dtype) {
+    if (out_[i].dtype == dtype) return i;
+    const auto known = std::find_if(casts_.begin(), casts_.end(), [&](const auto& c) { return c.from == i && c.dtype == dtype; });
+    if (known != casts_.end()) return known->to;
+    Item item = out_[i];
+    if (is_view(item) && numel(item.shape) >= numel(out_[item.inputs[0]].shape)) {
+      item.inputs[0] = as(item.inputs[0], dtype);
+    } else {
+      item = {.op = cast_op(),
+              .inputs = {i},
+              .shape = item.shape,
+              .precision = item.precision,
+              .origin = item.origin,
+              .epilogue = {},
+              .order = {}};
+    }
+    item.dtype = dtype;
+    const int to = add(std::move(item));
+    casts_.push_back({i, dtype, to});
+    return to;
+  }
+
+  struct Cast {
+    int from;
+    DType dtype;
+    int to;
+  };
+
+  const Graph& from_;
+  Graph out_;
+  Chooser chooser_;
+  std::vector<int> renumbered_;
+  std::vector<Cast> casts_;
+};
+
+std::string arithmetic_of(const Item& item) {
+  const std::string type(name(tile::compute_type(item.dtype)));
+  if (item.role() != Role::Library || item.op->numerics() != Numerics::TensorCore) return type;
+  const bool tf32 = item.epilogue.arithmetic == static_cast<std::uint8_t>(runtime::Arithmetic::TF32);
+  return (tf32 ? "tf32" : std::string(name(item.dtype))) + ", sums " + type;
+}
+
+}  // namespace
+
+void assign_precision(Graph& graph) {
+  const bool needed =
+      std::any_of(graph.items.begin(), graph.items.end(), [](const Item& item) { return item.precision != Precision::fp32; });
+  if (!needed) return;
+  graph = Caster(graph).run();
+  remove_dead(graph);  // f32 views whose readers take the cast
+}
+
+std::string precision_table(const Graph& graph) {
+  std::vector<std::pair<std::array<std::string, 4>, int>> rows{{{"op", "reads", "arithmetic", "result"}, 0}};
+  for (const Item& item : graph.items) {
+    const Role role = item.role();
+    if (role == Role::Leaf || role == Role::Scalar || role == Role::Index || role == Role::View || !is_float(item.dtype)) continue;
+    std::string reads;
+    for (int input : item.inputs) {
+      if (graph[input].role() != Role::Scalar) reads += (reads.empty() ? "" : " ") + std::string(name(graph[input].dtype));
+    }
+    const std::array<std::string, 4> row{std::string(item.op->name()), reads, arithmetic_of(item), std::string(name(item.dtype))};
+    const auto same = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == row; });
+    if (same == rows.end()) rows.emplace_back(row, 1);
+    else same->second++;
+  }
+  std::array<std::size_t, 4> width{};
+  for (const auto& [row, count] : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+  }
+  std::string text;
+  for (const auto& [row, count] : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) text += row[c] + std::string(width[c] - row[c].size() + 2, ' ');
+    text += (count == 0 ? "items" : std::to_string(count)) + "\n";
+  }
+  return text;
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,72 @@
+#include "tegula/optim/loss_scaler.h"
+
+#include <string>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/compare.h"
+#include "tegula/ops/logic.h"
+#include "tegula/ops/math.h"
+#include "tegula/ops/reduce.h"
+
+namespace tegula::optim {
+
+LossScaler::LossScaler(LossScalerOptions options, Location where) : options_(options) {
+  const In frame("LossScaler", where);
+  const LossScalerOptions& o = options_;
+  if (!(o.scale > 0 && o.growth >= 1 && o.backoff > 0 && o.backoff < 1 && o.interval > 0 && o.maximum >= o.scale)) {
+    throw Error({.op = "LossScaler",
+                 .got = "scale " + std::to_string(o.scale) + ", growth " + std::to_string(o.growth) + ", backoff " +
+                        std::to_string(o.backoff) + ", interval " + std::to_string(o.interval) + ", maximum " + std::to_string(o.maximum),
+                 .expected = "0 < backoff < 1 <= growth, the others positive, scale <= maximum",
+                 .where = origin_at(where).where});
+  }
+  scale_ = graph::scalar(o.scale, f32, where);
+  good_ = graph::scalar(0, i64, where);
+  skipped_ = graph::scalar(0, i64, where);
+}
+
+Tensor LossScaler::scaled(const Tensor& loss, Location where) const {
+  const In frame("LossScaler", where);
+  return loss * scale_.read(where);
+}
+
+LossScaler::Unscaled LossScaler::unscale(const std::vector<Tensor>& gradients, Location where) const {
+  const In frame("LossScaler", where);
+  const Tensor factor = 1.0 / scale_.read(where);
+  Unscaled out;
+  for (const Tensor& gradient : gradients) {
+    const Tensor wide = gradient.dtype() == f64 ? gradient : graph::cast(gradient, f32, where);
+    out.gradients.push_back(wide * factor);
+    const Tensor finite = all(isfinite(out.gradients.back()));
+    out.finite = out.finite.defined() ? out.finite && finite : finite;
+  }
+  return out;
+}
+
+void LossScaler::step(Optimizer& optimizer, const std::vector<Tensor>& gradients, const Tensor& finite, Location where) {
+  const In frame("LossScaler", where);
+  Parameters cells = optimizer.state();
+  cells.insert(cells.end(), optimizer.parameters().begin(), optimizer.parameters().end());
+  std::vector<Tensor> before;
+  for (const Parameter& cell : cells) before.push_back(cell.read(where));
+  optimizer.step(gradients, where);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Tensor after = cells[i].read(where);
+    if (after.node() != before[i].node()) cells[i].assign(tegula::where(finite, after, before[i]), where);
+  }
+  const Tensor good = good_ + 1, scale = scale_.read(where);
+  const Tensor grows = good >= options_.interval;
+  const Tensor larger = minimum(scale * options_.growth, options_.maximum);
+  scale_ = tegula::where(finite, tegula::where(grows, larger, scale), scale * options_.backoff);
+  good_ = tegula::where(finite && !grows, good, graph::scalar(0, i64, where));
+  skipped_ = skipped_ + graph::cast(!finite, i64, where);
+}
+
+Parameters LossScaler::state() const {
+  return {{"loss_scale", scale_.cell()}, {"loss_scale.good_steps", good_.cell()}, {"loss_scale.skipped_steps", skipped_.cell()}};
+}
+
+}  // namespace tegula::optim
