@@ -8,6 +8,7 @@
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/axes.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/convolution_problem.h"
 #include "tegula/ops/spatial.h"
 #include "tegula/runtime/device.h"
 
@@ -205,8 +206,12 @@ Tensor with_bias(std::string_view op, Tensor y, const Arg* bias, const std::sour
   return y + graph::reshape(b, shape, where);
 }
 
-Tensor convolve(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias, const ConvolutionOptions& options) {
-  const In frame(op, input.loc);
+}  // namespace
+
+namespace ops {
+
+ConvolutionProblem convolution_problem(std::string_view op, int axes, const Arg& input, const Arg& matrix,
+                                       const ConvolutionOptions& options) {
   const auto& where = input.loc;
   auto [x, weight, batched] = operands(op, axes, input, matrix);
   const std::int64_t groups = options.groups;
@@ -226,8 +231,19 @@ Tensor convolve(std::string_view op, int axes, const Arg& input, const Arg& matr
                to_string(window.high) + ", dilation " + to_string(window.dilation) + ")",
            where);
   }
-  const Tensor y = with_bias(op, convolution_node(ConvolutionPass::Forward, window, groups, x, weight, shape, where), bias, where);
-  return batched ? y : without_batch(y, where);
+  return {x, weight, window, shape, batched, Ref<const Op>(new ConvolutionOp(ConvolutionPass::Forward, window, groups))};
+}
+
+}  // namespace ops
+
+namespace {
+
+Tensor convolve(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias, const ConvolutionOptions& options) {
+  const In frame(op, input.loc);
+  const auto& where = input.loc;
+  const ops::ConvolutionProblem p = ops::convolution_problem(op, axes, input, matrix, options);
+  const Tensor y = with_bias(op, make_node(p.library, {p.x, p.weight}, p.shape, p.x.dtype(), where), bias, where);
+  return p.batched ? y : without_batch(y, where);
 }
 
 Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias,
