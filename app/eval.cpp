@@ -39,6 +39,7 @@ void add_eval(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("eval", "accuracy and confusion matrix of a trained model on the test images");
   command.add_option("file", choice->file, "a model written by tegula train")->required()->type_name("FILE");
   add_options(command, choice->data);
+  add_device_option(command);
   command.callback([choice] { run(*choice); });
 }
 

@@ -18,7 +18,7 @@
 namespace tegula::app {
 namespace {
 
-const std::vector<std::string> kStages{"graph", "simplify", "epilogue", "layout", "materialize", "plan", "tile", "all"};
+const std::vector<std::string> kStages{"graph", "simplify", "epilogue", "layout", "materialize", "plan", "tile", "kernel", "all"};
 
 struct GraphChoice {
   ModelChoice model;
@@ -81,6 +81,7 @@ void add_graph(CLI::App& app) {
   command.add_flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
   command.add_option("--stage", choice->stage, "what to print")->check(CLI::IsMember(kStages))->capture_default_str();
   command.add_flag("--dot", choice->dot, "the graph before any pass, for Graphviz (with --step: loss and gradients)");
+  add_device_option(command);
   command.callback([choice] { run(*choice); });
 }
 
