@@ -59,7 +59,7 @@ void measure_layer(Report& report, Device& device, const Layer& layer, const Ben
                                  layer.name.c_str(), error),
                    .expected = format("at most %.2g of the largest", allowed)});
     }
-    const double seconds = runtime::measure(device, [&] { convolve(); }, choice.measuring());
+    const double seconds = runtime::measure(device, [&] { convolve(); }, choice.measuring()).median;
     const double rate = operations / seconds;
     report.add({device.name(), precision.name, layer.name, std::string(name(algorithm)), rung++, ratio, seconds, rate,
                 share_of(rate, device.properties().*precision.peak), error});

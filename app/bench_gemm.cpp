@@ -39,7 +39,7 @@ void gemm(GemmChoice choice) {
       for (const std::int64_t n : choice.sizes) {
         const Tensor a = random_matrices({n, n}, precision.dtype), b = random_matrices({n, n}, precision.dtype);
         auto product = jit([&] { return matmul(a, b); });
-        const double seconds = runtime::measure(*device, [&] { product(); }, choice.measuring());
+        const double seconds = runtime::measure(*device, [&] { product(); }, choice.measuring()).median;
         const auto size = static_cast<double>(n);
         const double rate = 2 * size * size * size / seconds;
         report.add({device->name(), precision.name, size, seconds, rate, share_of(rate, device->properties().*precision.peak)});
@@ -90,8 +90,9 @@ void batched_gemm(GemmChoice choice) {
                          [&] {
                            for (const auto& [x, y] : pairs) one(x, y);
                          },
-                         choice.measuring()));
-        line("batched", runtime::measure(*device, [&] { all(); }, choice.measuring()));
+                         choice.measuring())
+                         .median);
+        line("batched", runtime::measure(*device, [&] { all(); }, choice.measuring()).median);
       }
     }
   }

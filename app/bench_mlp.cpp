@@ -43,7 +43,7 @@ double step_seconds(Device& device, std::int64_t width, const MlpChoice& choice)
     sgd.step(grad(loss, sgd.parameters()));
     return loss;
   });
-  return runtime::measure(device, [&] { step(); }, choice.measuring());
+  return runtime::measure(device, [&] { step(); }, choice.measuring()).median;
 }
 
 void run(MlpChoice choice) {

@@ -28,7 +28,7 @@ void run(const BenchChoice& choice) {
       Variable y = uniform({n});
       eval(x, y.read());
       auto saxpy = jit([&] { y = 0.5 * x + y; });
-      const double seconds = runtime::measure(*device, [&] { saxpy(); }, choice.measuring());
+      const double seconds = runtime::measure(*device, [&] { saxpy(); }, choice.measuring()).median;
       const double rate = 3 * sizeof(float) * static_cast<double>(n) / seconds;  // x and y are read, y is written
       report.add({device->name(), static_cast<double>(n), seconds, rate, share_of(rate, copy)});
     }

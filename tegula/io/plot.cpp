@@ -108,6 +108,15 @@ std::string logarithmic(const char* axis, Scale scale) {
   return std::string("set logscale ") + axis + (scale == Scale::Log2 ? " 2\n" : " 10\n");
 }
 
+/// "64", "4096", "1 M".
+std::string tick_label(double value) {
+  constexpr double kThousand = 1e3, kMillion = 1e6, kBillion = 1e9;
+  if (value < 10 * kThousand) return number(value);
+  if (std::fmod(value, kThousand) != 0) return number(value);
+  if (value >= kBillion) return number(value / kBillion) + " G";
+  return value >= kMillion ? number(value / kMillion) + " M" : number(value / kThousand) + " k";
+}
+
 /// gnuplot's own choice would round the x axis outward to far before the first and behind the last point, and put ticks at half epochs.
 std::string x_axis(const Panel& panel, const Figure& figure) {
   double low = INFINITY, high = -INFINITY;
@@ -122,10 +131,12 @@ std::string x_axis(const Panel& panel, const Figure& figure) {
     return "set xrange [-0.5:" + number(static_cast<double>(figure.x_names.size()) - 0.5) + "]\nset xtics (" + ticks + ")\n";
   }
   if (figure.x_scale != Scale::Linear) {
-    const double factor = high > low ? std::pow(high / low, 0.03) : 2;
-    const std::string ticks =
-        figure.x_scale == Scale::Log2 ? "set format x '%.0f'\nset xtics 2\n" : "set format x '%.0s %c'\nset xtics 10\n";
-    return "set xrange [" + number(low / factor) + ":" + number(high * factor) + "]\n" + ticks;
+    const double base = figure.x_scale == Scale::Log2 ? 2 : 10, factor = high > low ? std::pow(high / low, 0.03) : base;
+    // Written out: an interval would be counted from the end of the range.
+    std::string ticks;
+    for (double tick = std::pow(base, std::ceil(std::log(low / factor) / std::log(base) - 1e-9)); tick <= high * factor; tick *= base)
+      ticks += (ticks.empty() ? "'" : ", '") + tick_label(tick) + "' " + number(tick);
+    return "set xrange [" + number(low / factor) + ":" + number(high * factor) + "]\nset xtics (" + ticks + ")\n";
   }
   const double margin = high > low ? 0.03 * (high - low) : 0.5;
   const bool few = high - low <= 12;

@@ -13,11 +13,15 @@ struct MeasureOptions {
   int warm_up = 3;       // runs before: compilation, caches, clocks
 };
 
-/// Median seconds of one run of `work`. On an asynchronous device the runs of a batch are queued one after another and waited for once, so
-/// that what is measured is the device's pace and not the way to it and back.
-double measure(Device& device, const std::function<void()>& work, const MeasureOptions& options = {});
+struct Timing {
+  double median = 0, fastest = 0;  // of the batches, in seconds for one run
+};
 
-/// Bytes per second, read plus written, of a copy of `bytes` within the device: by all threads on the CPU, by the device's own copy elsewhere.
+/// How long one run of `work` takes. On an asynchronous device the runs of a batch are queued one after another and waited for once, so
+/// that what is measured is the device's pace and not the way to it and back.
+Timing measure(Device& device, const std::function<void()>& work, const MeasureOptions& options = {});
+
+/// Bytes per second, read plus written, of the fastest copies of `bytes` within the device: by all threads on the CPU, by the device's own copy elsewhere.
 double copy_rate(Device& device, std::size_t bytes = std::size_t{256} << 20, const MeasureOptions& options = {});
 
 }  // namespace tegula::runtime
