@@ -29,7 +29,7 @@ void run() {
   std::string why;
   const int count = cuda_count(&why);
   for (int i = 0; i < count; ++i) describe(cuda(i));
-  if (count == 0) std::printf("cuda: none. %s\n", why.c_str());
+  if (count == 0) std::printf("%s\n", why.c_str());
 }
 
 }  // namespace

@@ -216,20 +216,20 @@ ConvolutionProblem convolution_problem(std::string_view op, int axes, const Arg&
   auto [x, weight, batched] = operands(op, axes, input, matrix);
   const std::int64_t groups = options.groups;
   if (groups < 1 || x.shape()[1] != weight.shape()[1] * groups || weight.shape()[0] % groups != 0) {
-    refuse(op, x, weight,
-           "weight (O, I/groups, …) with I = " + std::to_string(x.shape()[1]) +
-               " input channels and O divisible by groups = " + std::to_string(groups),
-           where);
+    tegula::refuse(op, x, weight,
+                   "weight (O, I/groups, …) with I = " + std::to_string(x.shape()[1]) +
+                       " input channels and O divisible by groups = " + std::to_string(groups),
+                   where);
   }
   const Window window =
       make_window(spatial(x.shape()), spatial(weight.shape()), options.stride, options.padding, options.dilation, op, where);
   Shape shape{x.shape()[0], weight.shape()[0]};
   for (int i = 0; i < axes; ++i) shape.push_back(window.output(i, x.shape()[i + 2]));
   if (numel(spatial(shape)) == 0 || numel(weight.shape()) == 0) {
-    refuse(op, x, weight,
-           "a window that is not empty and not larger than the padded input (padding " + to_string(window.low) + " and " +
-               to_string(window.high) + ", dilation " + to_string(window.dilation) + ")",
-           where);
+    tegula::refuse(op, x, weight,
+                   "a window that is not empty and not larger than the padded input (padding " + to_string(window.low) + " and " +
+                       to_string(window.high) + ", dilation " + to_string(window.dilation) + ")",
+                   where);
   }
   return {x, weight, window, shape, batched, Ref<const Op>(new ConvolutionOp(ConvolutionPass::Forward, window, groups))};
 }
