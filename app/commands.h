@@ -18,6 +18,12 @@ void add_eval(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_summary(CLI::App& app);
 void add_graph(CLI::App& app);
+void add_info(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_kernel(CLI::App& app);
+
+/// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.
+void add_device_option(CLI::App& command);
 
 /// Which images to use.
 struct DataChoice {

@@ -40,6 +40,7 @@ void add_eval(CLI::App& app) {
   command.add_option("file", choice->file, "a model written by tegula train")->required()->type_name("FILE");
   add_options(command, choice->data);
   add_precision(command);
+  add_device_option(command);
   command.callback([choice] { run(*choice); });
 }
 

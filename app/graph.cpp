@@ -18,7 +18,8 @@
 namespace tegula::app {
 namespace {
 
-const std::vector<std::string> kStages{"graph", "simplify", "precision", "epilogue", "layout", "materialize", "plan", "tile", "all"};
+const std::vector<std::string> kStages{"graph",       "simplify", "precision", "epilogue", "layout",
+                                       "materialize", "plan",     "tile",      "kernel",   "all"};
 
 struct GraphChoice {
   ModelChoice model;
@@ -82,6 +83,7 @@ void add_graph(CLI::App& app) {
   command.add_option("--stage", choice->stage, "what to print")->check(CLI::IsMember(kStages))->capture_default_str();
   add_precision(command);
   command.add_flag("--dot", choice->dot, "the graph before any pass, for Graphviz (with --step: loss and gradients)");
+  add_device_option(command);
   command.callback([choice] { run(*choice); });
 }
 

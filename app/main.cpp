@@ -1,4 +1,4 @@
-// tegula: train, evaluate and look into networks from the command line.
+// tegula: train, evaluate, look into networks, measure from the command line.
 
 #include <cstdio>
 #include <exception>
@@ -16,6 +16,9 @@ int main(int argc, char** argv) {
   app::add_predict(app);
   app::add_summary(app);
   app::add_graph(app);
+  app::add_info(app);
+  app::add_bench(app);
+  app::add_kernel(app);
   set_warning_handler([](const std::string& name, const std::string& text) {
     std::fprintf(stderr, "tegula: %s: %s%s\n", name.c_str(), name.starts_with("print.") ? "\n" : "", text.c_str());
   });

@@ -53,6 +53,7 @@ void add_predict(CLI::App& app) {
   command.add_option("images", choice->images, "pictures of one digit each, of any size; or idx files")->required()->type_name("IMAGE");
   command.add_option("--count", choice->count, "images of an idx file")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
   command.add_flag("!--no-pictures", choice->draw, "print the results only");
+  add_device_option(command);
   command.callback([choice] { run(*choice); });
 }
 

@@ -196,6 +196,7 @@ void add_train(CLI::App& app) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->type_name("N");
+  add_device_option(command);
   command.callback([choice] { run(*choice); });
 }
 

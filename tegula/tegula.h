@@ -39,6 +39,7 @@
 
 // Ops of networks.
 #include "tegula/ops/convolution.h"
+#include "tegula/ops/convolution_ladder.h" // conv2d_with(algorithm, …)
 #include "tegula/ops/dropout.h"
 #include "tegula/ops/embedding.h"
 #include "tegula/ops/loss.h"       // cross_entropy mse_loss …

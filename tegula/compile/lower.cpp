@@ -154,7 +154,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     step.origin = item.origin;
     step.bytes = static_cast<double>(bytes_of(item));
     for (int input : item.inputs) step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
-    step.operations = static_cast<double>(numel(item.shape)) * 4;
+    step.operations = launch.operations > 0 ? launch.operations : static_cast<double>(numel(item.shape)) * 4;
     step.check_item = i;
     for (const auto& instruction : step.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
     plan.steps.push_back(std::move(step));

@@ -57,6 +57,11 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
     }
     return text;
   });
+  show("kernel", [&] {
+    std::string text;
+    for (const Step& step : plan.steps) text += step.name + "\n" + (step.call ? step.call->describe() : step.kernel->listing()) + "\n";
+    return text;
+  });
   return std::make_unique<Executable>(std::move(plan), device);
 }
 

@@ -4,6 +4,7 @@
 #include "tegula/cpu/executor.h"
 #include "tegula/cpu/library.h"
 #include "tegula/cpu/parallel.h"
+#include "tegula/cpu/properties.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::cpu {
@@ -40,6 +41,10 @@ class CpuDevice final : public runtime::Device {
   bool prefers_channels_last(const runtime::Convolution& description) const override { return convolution_prefers_channels_last(description); }
 
   int max_threads() const override { return threads_; }
+  runtime::DeviceProperties properties() override {
+    static const runtime::DeviceProperties properties = find_properties(threads_);
+    return properties;
+  }
 
  private:
   int threads_;

@@ -8,6 +8,7 @@
 #include "tegula/cuda/kernel.h"
 #include "tegula/cuda/library.h"
 #include "tegula/cuda/memory.h"
+#include "tegula/cuda/properties.h"
 #include "tegula/cuda/recording.h"
 
 namespace tegula::gpu {
@@ -168,6 +169,7 @@ class CudaDevice final : public runtime::Device {
   }
 
   int max_threads() const override { return 1; }
+  runtime::DeviceProperties properties() override { return find_properties(context_); }
 
  private:
   template <class Description>

@@ -37,6 +37,8 @@ std::string number(double value) {
   return std::string(buffer, end);
 }
 
+bool shown(double value, Scale scale) { return std::isfinite(value) && (value > 0 || scale == Scale::Linear); }
+
 void check(const std::string& path, const Figure& figure) {
   if (figure.panels.empty() || figure.panels.size() > kMaxPanels) {
     complain(path, std::to_string(figure.panels.size()) + " panels", "1 to " + std::to_string(kMaxPanels), "draw several figures");
@@ -53,7 +55,9 @@ void check(const std::string& path, const Figure& figure) {
                      std::to_string(series.y.size()) + " y",
                  "equally many", "");
       }
-      for (std::size_t i = 0; i < series.x.size(); ++i) any |= std::isfinite(series.x[i]) && std::isfinite(series.y[i]);
+      for (std::size_t i = 0; i < series.x.size(); ++i) {
+        any |= shown(series.x[i], figure.x_names.empty() ? figure.x_scale : Scale::Linear) && shown(series.y[i], panel.y_scale);
+      }
     }
     if (!any)
       complain(path, "panel " + literal(panel.y_label) + " without a finite point", "at least one",
@@ -87,6 +91,7 @@ const char* legend_place(const Panel& panel) {
     }
     if (!std::isnan(first)) rise += last - first;
   }
+  if (panel.series.size() > 4) return "outside right top";
   return rise > 0 ? "bottom right" : "top right";
 }
 
@@ -98,22 +103,52 @@ std::size_t longest(const Figure& figure) {
   return points;
 }
 
+std::string logarithmic(const char* axis, Scale scale) {
+  if (scale == Scale::Linear) return std::string("unset logscale ") + axis + "\n";
+  return std::string("set logscale ") + axis + (scale == Scale::Log2 ? " 2\n" : " 10\n");
+}
+
+/// "64", "4096", "1 M".
+std::string tick_label(double value) {
+  constexpr double kThousand = 1e3, kMillion = 1e6, kBillion = 1e9;
+  if (value < 10 * kThousand) return number(value);
+  if (std::fmod(value, kThousand) != 0) return number(value);
+  if (value >= kBillion) return number(value / kBillion) + " G";
+  return value >= kMillion ? number(value / kMillion) + " M" : number(value / kThousand) + " k";
+}
+
 /// gnuplot's own choice would round the x axis outward to far before the first and behind the last point, and put ticks at half epochs.
-std::string x_axis(const Panel& panel) {
+std::string x_axis(const Panel& panel, const Figure& figure) {
   double low = INFINITY, high = -INFINITY;
   for (const auto& series : panel.series) {
     for (double x : series.x) {
-      if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
+      if (shown(x, figure.x_scale)) low = std::min(low, x), high = std::max(high, x);
     }
+  }
+  if (!figure.x_names.empty()) {
+    std::string ticks;
+    for (std::size_t i = 0; i < figure.x_names.size(); ++i) ticks += (i ? ", " : "") + literal(figure.x_names[i]) + " " + std::to_string(i);
+    return "set xrange [-0.5:" + number(static_cast<double>(figure.x_names.size()) - 0.5) + "]\nset xtics (" + ticks + ")\n";
+  }
+  if (figure.x_scale != Scale::Linear) {
+    const double base = figure.x_scale == Scale::Log2 ? 2 : 10, factor = high > low ? std::pow(high / low, 0.03) : base;
+    // Written out: an interval would be counted from the end of the range.
+    std::string ticks;
+    for (double tick = std::pow(base, std::ceil(std::log(low / factor) / std::log(base) - 1e-9)); tick <= high * factor; tick *= base)
+      ticks += (ticks.empty() ? "'" : ", '") + tick_label(tick) + "' " + number(tick);
+    return "set xrange [" + number(low / factor) + ":" + number(high * factor) + "]\nset xtics (" + ticks + ")\n";
   }
   const double margin = high > low ? 0.03 * (high - low) : 0.5;
   const bool few = high - low <= 12;
   return "set xrange [" + number(low - margin) + ":" + number(high + margin) + "]\nset xtics " + (few ? "1" : "autofreq") + "\n";
 }
 
-std::string script(const Figure& figure) {
+enum class Format : std::uint8_t { Png, Svg };
+
+std::string script(const Figure& figure, Format format) {
   std::string text = data_blocks(figure);
-  text += "set terminal pngcairo size " + std::to_string(figure.width) + "," + std::to_string(figure.height) +
+  text += std::string("set terminal ") + (format == Format::Png ? "pngcairo" : "svg") + " size " + std::to_string(figure.width) + "," +
+          std::to_string(figure.height) +
           " noenhanced font 'sans,12' linewidth 1.2 background rgb 'white'\n"
           "set datafile missing 'NaN'\n"
           "set border 3 linecolor rgb '#555555'\n"
@@ -128,7 +163,8 @@ std::string script(const Figure& figure) {
   int block = 0;
   for (const auto& panel : figure.panels) {
     text += "set xlabel " + literal(figure.x_label) + "\nset ylabel " + literal(panel.y_label) + "\nset key " + legend_place(panel) + "\n" +
-            x_axis(panel) + "plot ";
+            logarithmic("x", figure.x_scale) + logarithmic("y", panel.y_scale) + x_axis(panel, figure) +
+            (panel.from_zero ? "set yrange [0:*]\n" : "set yrange [*:*]\n") + "plot ";
     std::size_t index = 0;
     for (const auto& series : panel.series) {
       text += (index ? ", " : "") + std::string("$data") + std::to_string(block++) + " using 1:2 with " + style + " linecolor rgb '" +
@@ -140,10 +176,10 @@ std::string script(const Figure& figure) {
   return text + "unset multiplot\n";
 }
 
-bool is_png(const Bytes& bytes) {
-  constexpr unsigned char kMagic[] = {0x89, 'P', 'N', 'G'};
-  return bytes.size() > 4 &&
-         std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin(), [](unsigned char a, std::byte b) { return std::byte{a} == b; });
+bool is_picture(const Bytes& bytes, Format format) {
+  const std::string_view magic = format == Format::Png ? "\x89PNG" : "<?xml";
+  return bytes.size() > magic.size() &&
+         std::equal(magic.begin(), magic.end(), bytes.begin(), [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
 Series numbered(const std::string& name, double first_x, const std::vector<double>& values, double factor) {
@@ -159,12 +195,13 @@ Series numbered(const std::string& name, double first_x, const std::vector<doubl
 
 void plot(const std::string& path, const Figure& figure) {
   check(path, figure);
-  const std::string text = script(figure);
+  const Format format = path.ends_with(".svg") ? Format::Svg : Format::Png;
+  const std::string text = script(figure, format);
   const ChildResult result = run_child({"gnuplot", "-d", "-"}, std::as_bytes(std::span(text)));
   if (!result.found) complain(path, "no program gnuplot", "gnuplot in PATH", "install it (Debian and Ubuntu: apt-get install gnuplot-nox)");
-  if (result.exit_code != 0 || !is_png(result.output)) {
+  if (result.exit_code != 0 || !is_picture(result.output, format)) {
     complain(path, "gnuplot failed with code " + std::to_string(result.exit_code) + ": " + result.messages.substr(0, 400), "a picture",
-             "gnuplot 5 with the pngcairo terminal is needed (Debian and Ubuntu: gnuplot-nox)");
+             "gnuplot 5 with the terminals pngcairo and svg is needed (Debian and Ubuntu: gnuplot-nox)");
   }
   write_atomically(path, result.output, "plot");
 }

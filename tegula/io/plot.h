@@ -1,6 +1,7 @@
 #pragma once
-// Line plots as PNG pictures, drawn by gnuplot.
+// Line plots as PNG or SVG pictures, drawn by gnuplot.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,15 @@ struct Series {
   std::vector<double> x, y;
 };
 
+/// Ticks of Log2 are powers of two; points that are not positive have no place on a logarithmic axis and are left out.
+enum class Scale : std::uint8_t { Linear, Log2, Log10 };
+
 /// One coordinate system with its curves.
 struct Panel {
   std::string y_label;
   std::vector<Series> series;
+  Scale y_scale = Scale::Linear;
+  bool from_zero = false;  // a linear y axis begins at 0
 };
 
 /// One to four panels side by side over the same x quantity.
@@ -24,9 +30,11 @@ struct Figure {
   std::string x_label;
   std::vector<Panel> panels;
   int width = 900, height = 500;  // pixels
+  Scale x_scale = Scale::Linear;
+  std::vector<std::string> x_names = {};  // instead of numbers: what stands at x = 0, 1, …
 };
 
-/// Draws the figure with the program gnuplot and writes the PNG atomically. Texts are taken literally. Throws Error when gnuplot
+/// Draws the figure with the program gnuplot and writes it atomically, as SVG when the path ends in .svg, else as PNG. Texts are taken literally. Throws Error when gnuplot
 /// is not installed or fails, for no panel or more than four, a panel without a finite point, and x and y of different lengths;
 /// whether that ends a run is the caller's choice.
 void plot(const std::string& path, const Figure& figure);

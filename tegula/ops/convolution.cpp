@@ -8,6 +8,7 @@
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/axes.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/convolution_problem.h"
 #include "tegula/ops/spatial.h"
 #include "tegula/runtime/device.h"
 
@@ -206,29 +207,44 @@ Tensor with_bias(std::string_view op, Tensor y, const Arg* bias, const std::sour
   return y + graph::reshape(b, shape, where);
 }
 
-Tensor convolve(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias, const ConvolutionOptions& options) {
-  const In frame(op, input.loc);
+}  // namespace
+
+namespace ops {
+
+ConvolutionProblem convolution_problem(std::string_view op, int axes, const Arg& input, const Arg& matrix,
+                                       const ConvolutionOptions& options) {
   const auto& where = input.loc;
   auto [x, weight, batched] = operands(op, axes, input, matrix);
   const std::int64_t groups = options.groups;
   if (groups < 1 || x.shape()[1] != weight.shape()[1] * groups || weight.shape()[0] % groups != 0) {
-    refuse(op, x, weight,
-           "weight (O, I/groups, …) with I = " + std::to_string(x.shape()[1]) +
-               " input channels and O divisible by groups = " + std::to_string(groups),
-           where);
+    tegula::refuse(op, x, weight,
+                   "weight (O, I/groups, …) with I = " + std::to_string(x.shape()[1]) +
+                       " input channels and O divisible by groups = " + std::to_string(groups),
+                   where);
   }
   const Window window =
       make_window(spatial(x.shape()), spatial(weight.shape()), options.stride, options.padding, options.dilation, op, where);
   Shape shape{x.shape()[0], weight.shape()[0]};
   for (int i = 0; i < axes; ++i) shape.push_back(window.output(i, x.shape()[i + 2]));
   if (numel(spatial(shape)) == 0 || numel(weight.shape()) == 0) {
-    refuse(op, x, weight,
-           "a window that is not empty and not larger than the padded input (padding " + to_string(window.low) + " and " +
-               to_string(window.high) + ", dilation " + to_string(window.dilation) + ")",
-           where);
+    tegula::refuse(op, x, weight,
+                   "a window that is not empty and not larger than the padded input (padding " + to_string(window.low) + " and " +
+                       to_string(window.high) + ", dilation " + to_string(window.dilation) + ")",
+                   where);
   }
-  const Tensor y = with_bias(op, convolution_node(ConvolutionPass::Forward, window, groups, x, weight, shape, where), bias, where);
-  return batched ? y : without_batch(y, where);
+  return {x, weight, window, shape, batched, Ref<const Op>(new ConvolutionOp(ConvolutionPass::Forward, window, groups))};
+}
+
+}  // namespace ops
+
+namespace {
+
+Tensor convolve(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias, const ConvolutionOptions& options) {
+  const In frame(op, input.loc);
+  const auto& where = input.loc;
+  const ops::ConvolutionProblem p = ops::convolution_problem(op, axes, input, matrix, options);
+  const Tensor y = with_bias(op, make_node(p.library, {p.x, p.weight}, p.shape, p.x.dtype(), where), bias, where);
+  return p.batched ? y : without_batch(y, where);
 }
 
 Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias,

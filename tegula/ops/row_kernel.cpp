@@ -7,9 +7,38 @@ namespace tegula::ops {
 
 using tile::Value;
 
+Value KernelLaunch::input(int i) {
+  arguments_.push_back(KernelArgument::input(i));
+  return builder_.pointer("x" + std::to_string(i), context_.input(i).dtype, false);
+}
+
+Value KernelLaunch::output() {
+  arguments_.push_back(KernelArgument::output());
+  return builder_.pointer("y", context_.output().dtype, true);
+}
+
+Value KernelLaunch::scratch(int i, DType dtype, bool writable) {
+  arguments_.push_back(KernelArgument::scratch(i));
+  return builder_.pointer("scratch" + std::to_string(i), dtype, writable);
+}
+
+Value KernelLaunch::number(std::int64_t value) {
+  arguments_.push_back(KernelArgument::number(value));
+  return builder_.scalar("n" + std::to_string(arguments_.size()), DType::i64);
+}
+
+Value KernelLaunch::real(double value, DType dtype) {
+  if (is_float(dtype)) arguments_.push_back(KernelArgument::number(value));
+  else arguments_.push_back(KernelArgument::number(static_cast<std::int64_t>(value)));
+  return builder_.scalar("v" + std::to_string(arguments_.size()), tile::compute_type(dtype));
+}
+
+void KernelLaunch::launch(const std::array<std::int64_t, 3>& grid, double operations) {
+  context_.launch(builder_.finish(), std::move(arguments_), grid, operations);
+}
+
 RowKernel::RowKernel(KernelContext& context, std::string name, std::int64_t rows, std::int64_t columns, Columns mode)
-    : context_(context),
-      builder_(std::move(name)),
+    : KernelLaunch(context, std::move(name)),
       rows_(rows),
       columns_(columns),
       mode_(mode) {
@@ -31,32 +60,6 @@ void RowKernel::set_column(Value first) {
   column_mask_ = columns_ % tile_columns_ != 0 ? column_ < columns_value_ : Value();
 }
 
-Value RowKernel::input(int i) {
-  arguments_.push_back(KernelArgument::input(i));
-  return builder_.pointer("x" + std::to_string(i), context_.input(i).dtype, false);
-}
-
-Value RowKernel::output() {
-  arguments_.push_back(KernelArgument::output());
-  return builder_.pointer("y", context_.output().dtype, true);
-}
-
-Value RowKernel::scratch(int i, DType dtype, bool writable) {
-  arguments_.push_back(KernelArgument::scratch(i));
-  return builder_.pointer("scratch" + std::to_string(i), dtype, writable);
-}
-
-Value RowKernel::number(std::int64_t value) {
-  arguments_.push_back(KernelArgument::number(value));
-  return builder_.scalar("n" + std::to_string(arguments_.size()), DType::i64);
-}
-
-Value RowKernel::real(double value, DType dtype) {
-  if (is_float(dtype)) arguments_.push_back(KernelArgument::number(value));
-  else arguments_.push_back(KernelArgument::number(static_cast<std::int64_t>(value)));
-  return builder_.scalar("v" + std::to_string(arguments_.size()), tile::compute_type(dtype));
-}
-
 std::vector<Value> RowKernel::for_each_tile(std::vector<Value> initial, const Body& body) {
   if (columns_ <= tile_columns_) {
     set_column(builder_.constant(std::int64_t{0}, DType::i64));
@@ -71,7 +74,7 @@ std::vector<Value> RowKernel::for_each_tile(std::vector<Value> initial, const Bo
 
 void RowKernel::launch() {
   const std::int64_t across = mode_ == Columns::Spread ? (columns_ + tile_columns_ - 1) / tile_columns_ : 1;
-  context_.launch(builder_.finish(), std::move(arguments_), {(rows_ + tile_rows_ - 1) / tile_rows_, across, 1});
+  KernelLaunch::launch({(rows_ + tile_rows_ - 1) / tile_rows_, across, 1});
 }
 
 Value identity_of(tile::Builder& builder, tile::Reduction kind, DType dtype) {

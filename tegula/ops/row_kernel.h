@@ -1,6 +1,7 @@
 #pragma once
 // The frame of the kernels in this room: a domain of (rows, columns), cut into tiles that are spread over program instances.
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,12 +17,11 @@ enum class Columns : std::uint8_t {
   Whole,   // one tile holds them all
 };
 
-/// One launch under construction. Extents are arguments of the launch, so that programs over tensors of different sizes are shared;
-/// only the tile's own sizes are part of the program.
-class RowKernel {
+/// One launch under construction: a program, and the arguments for its parameters.
+class KernelLaunch {
  public:
   using Value = tile::Value;
-  RowKernel(KernelContext& context, std::string name, std::int64_t rows, std::int64_t columns, Columns mode = Columns::Spread);
+  KernelLaunch(KernelContext& context, std::string name) : context_(context), builder_(std::move(name)) {}
 
   tile::Builder& builder() { return builder_; }
   /// Parameters.
@@ -30,6 +30,23 @@ class RowKernel {
   Value scratch(int i, DType dtype, bool writable);
   Value number(std::int64_t value);
   Value real(double value, DType dtype);
+
+  /// Hands the program over. `operations`: see KernelContext::launch.
+  void launch(const std::array<std::int64_t, 3>& grid, double operations = 0);
+
+ protected:
+  KernelContext& context_;
+  tile::Builder builder_;
+
+ private:
+  std::vector<KernelArgument> arguments_;
+};
+
+/// One over rows and columns. Extents are arguments of the launch, so that programs over tensors of different sizes are shared;
+/// only the tile's own sizes are part of the program.
+class RowKernel : public KernelLaunch {
+ public:
+  RowKernel(KernelContext& context, std::string name, std::int64_t rows, std::int64_t columns, Columns mode = Columns::Spread);
 
   /// Where the instance is, i64: rows (R, 1) and, unless looped, columns (1, C).
   Value row() const { return row_; }
@@ -56,9 +73,6 @@ class RowKernel {
  private:
   void set_column(Value first);
 
-  KernelContext& context_;
-  tile::Builder builder_;
-  std::vector<KernelArgument> arguments_;
   std::int64_t rows_, columns_, tile_rows_, tile_columns_;
   Columns mode_;
   Value columns_value_, row_, column_, first_column_, row_mask_, column_mask_;

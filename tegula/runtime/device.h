@@ -138,6 +138,17 @@ struct TilePreference {
                                      // how much of the machine is free
 };
 
+/// What a device is, for people and as the limit that results are shares of. A rate of 0 is not known.
+struct DeviceProperties {
+  std::string model;                // "NVIDIA H200"
+  std::string architecture;         // "sm_90"; the instruction set of a CPU
+  int processors = 0;               // cores, or multiprocessors
+  std::size_t memory_bytes = 0;
+  double bytes_per_second = 0;      // of the memory, read plus written
+  // Floating-point operations per second of matrix products, sums in f32: operands in f32, f32 rounded to tf32, bf16 and f16 (dense).
+  double f32 = 0, tf32 = 0, bf16 = 0, f16 = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -185,6 +196,9 @@ class Device {
 
   /// The most threads a step may use (1 on devices where the word has no meaning), and work below which a step should take one.
   virtual int max_threads() const = 0;
+
+  /// May take a moment at the first call: where a maker states no rate it is measured.
+  virtual DeviceProperties properties() { return {.model = name()}; }
 };
 
 /// The CPU; defined in cpu/.

@@ -43,15 +43,17 @@ class KernelContext {
     scratch_bytes_.push_back(bytes);
     return static_cast<int>(scratch_bytes_.size()) - 1;
   }
-  /// One launch; arguments in the order of the program's parameters. A grid with a zero does nothing.
-  void launch(tile::Program program, std::vector<KernelArgument> arguments, std::array<std::int64_t, 3> grid) {
-    launches_.push_back({std::move(program), std::move(arguments), grid});
+  /// One launch; arguments in the order of the program's parameters. A grid with a zero does nothing. `operations` (floating-point, of the
+  /// whole launch) decides how many threads it gets; 0: a few for each element of the output.
+  void launch(tile::Program program, std::vector<KernelArgument> arguments, std::array<std::int64_t, 3> grid, double operations = 0) {
+    launches_.push_back({std::move(program), std::move(arguments), grid, operations});
   }
 
   struct Launch {
     tile::Program program;
     std::vector<KernelArgument> arguments;
     std::array<std::int64_t, 3> grid;
+    double operations;
   };
   std::vector<Launch>& launches() { return launches_; }
   const std::vector<std::int64_t>& scratch_bytes() const { return scratch_bytes_; }

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tegula/data/digits.h"
 #include "tegula/io/child.h"
+#include "tegula/io/file.h"
 #include "tegula/io/png.h"
+#include "tegula/runtime/registry.h"
 #include "tests/io/files.h"
 
 namespace tegula {
@@ -99,6 +102,53 @@ TEST(App, ShowsModelsAndWhatBecomesOfThem) {
   EXPECT_HAS(dot.out, "conv1.weight");
 }
 
+TEST(App, ShowsKernelsAndDevices) {
+  const Ran kernel = tegula_cli({"kernel", "show", "softmax", "--shape", "64x96", "--dtype", "bf16", "--device", "cpu"});
+  EXPECT_EQ(kernel.status, 0) << kernel.err;
+  EXPECT_HAS(kernel.out, "reduce max axis 1");    // the tile program
+  EXPECT_HAS(kernel.out, "store t6 bf16(");       // what the CPU made of it
+  const Ran convolution = tegula_cli({"kernel", "show", "conv-tiled", "--shape", "2x16x8x8", "--gradient", "--stage", "plan"});
+  EXPECT_EQ(convolution.status, 0) << convolution.err;
+  EXPECT_HAS(convolution.out, "convolution_backward_data");
+  const Ran info = tegula_cli({"info"});
+  EXPECT_EQ(info.status, 0) << info.err;
+  EXPECT_HAS(info.out, "cpu: ");
+  EXPECT_HAS(info.out, "fp32           at most ");
+  EXPECT_HAS(info.out, "cuda:");
+}
+
+/// A command of tegula bench at its smallest: table, plot and file. `curve` is a name in the plot, `y` a column whose numbers are positive.
+void bench(std::vector<std::string> arguments, const std::string& curve, const std::string& y, std::size_t rows) {
+  const TemporaryFolder folder;
+  const std::string name = arguments[0];
+  arguments.insert(arguments.begin(), "bench");
+  for (const std::string& more : {std::string("--quick"), std::string("--device"), std::string("cpu"), std::string("--out"),
+                                  folder / "plot.svg", std::string("--json"), folder / "numbers.json"})
+    arguments.push_back(more);
+  const Ran ran = tegula_cli(arguments);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_HAS(ran.out, "\ndevice ");
+  if (io::run_child({"gnuplot", "--version"}, {}).found) {
+    const std::string plot = text_of(io::read_file(folder / "plot.svg"));
+    EXPECT_HAS(plot, curve);
+  }
+  const auto file = nlohmann::json::parse(text_of(io::read_file(folder / "numbers.json")));
+  EXPECT_EQ(file["benchmark"], name);
+  EXPECT_EQ(file["devices"][0]["name"], "cpu");
+  ASSERT_EQ(file["rows"].size(), rows);
+  for (const auto& row : file["rows"]) {
+    EXPECT_EQ(row["device"], "cpu");
+    EXPECT_GT(row["seconds"].get<double>(), 0);
+    EXPECT_GT(row[y].get<double>(), 0);
+  }
+}
+
+TEST(App, BenchGemm) { bench({"gemm", "--precision", "fp32", "bf16", "--sizes", "16", "48"}, "cpu bf16", "flops", 4); }
+TEST(App, BenchBatchedGemm) { bench({"batched-gemm", "--count", "5"}, "cpu fp32 batched", "speedup", 4); }
+TEST(App, BenchMlp) { bench({"mlp", "--batch", "8"}, "seconds for an epoch", "epoch", 2); }
+TEST(App, BenchSaxpy) { bench({"saxpy"}, "y = a x + y", "bandwidth", 2); }
+TEST(App, BenchConvolutionHasFiveRungs) { bench({"conv"}, "implicit-gemm", "flops", 5); }
+
 TEST(App, SaysWhatIsWrong) {
   const TemporaryFolder folder;
   const auto fails = [](std::vector<std::string> arguments, int status, const std::string& part) {
@@ -116,6 +166,15 @@ TEST(App, SaysWhatIsWrong) {
   fails({"eval", folder / "text"}, 1, "text");
   fails({"predict", folder / "text"}, 2, "images");
   fails({}, 2, "subcommand");
+  fails({"info", "--device", "cpu"}, 2, "--device");
+  fails({"bench", "gemm", "--precision", "fp7"}, 2, "fp7");
+  fails({"kernel", "show", "relu", "--shape", "8xx"}, 1, "the shape 8xx");
+  fails({"kernel", "show", "conv-direct"}, 1, "expected images");
+  fails({"summary", "lenet5", "--device", "abacus"}, 1, "abacus");
+  if (std::string why; cuda_count(&why) == 0) {
+    fails({"bench", "saxpy", "--device", "cuda"}, 1, why);
+    fails({"train", "mnist-mlp", "--limit", "10", "--device", "cuda"}, 1, why);
+  }
   EXPECT_EQ(tegula_cli({"--help"}).status, 0);
   EXPECT_EQ(tegula_cli({"train", "--help"}).status, 0);
 }

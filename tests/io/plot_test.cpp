@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tegula/io/child.h"
+#include "tegula/io/file.h"
 #include "tegula/io/png.h"
 #include "tests/io/files.h"
 
@@ -62,6 +63,30 @@ TEST(Plot, DrawsOnePointAndGapsForNan) {
   plot(folder / "b.png",
        LearningCurve{.title = {}, .train_loss = {1, NAN, 2, INFINITY, 1}, .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}});
   EXPECT_EQ(folder.files(), 2);
+}
+
+TEST(Plot, DrawsLogarithmicAndNamedAxesAsPngAndSvg) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  Figure figure{.title = "rate",
+                .x_label = "N",
+                .panels = {{.y_label = "GFLOP/s", .series = {{"cpu", {64, 128, 256}, {1, 10, 100}}}, .y_scale = Scale::Log10}},
+                .x_scale = Scale::Log2};
+  plot(folder / "a.png", figure);
+  EXPECT_GT(count(read_png(folder / "a.png"), 0x00, 0x72, 0xB2), 300);
+  plot(folder / "a.svg", figure);
+  const std::string svg = text_of(read_file(folder / "a.svg"));
+  EXPECT_NE(svg.find("GFLOP/s"), std::string::npos);
+  EXPECT_NE(svg.find(">128<"), std::string::npos) << "ticks at powers of two";
+  figure.x_scale = Scale::Linear;
+  figure.x_names = {"direct", "tiled", "library"};
+  figure.panels[0].series[0].x = {0, 1, 2};
+  plot(folder / "b.svg", figure);
+  EXPECT_NE(text_of(read_file(folder / "b.svg")).find("tiled"), std::string::npos);
+  figure.x_names.clear();
+  figure.x_scale = Scale::Log2;
+  figure.panels[0].series[0].x = {0, -1, -2};
+  EXPECT_ERROR(plot(folder / "c.png", figure), "without a finite point");
 }
 
 TEST(Plot, RefusesWhatItCannotDraw) {

@@ -10,6 +10,7 @@
 #include "tegula/ops/activation.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/convolution_ladder.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/ops/shape.h"
 #include "tests/support/op_check.h"
@@ -33,6 +34,7 @@ std::string message(const std::function<void()>& f) {
 }
 
 TEST(Convolution, DeclaredCases) { check(convolution_cases()); }
+TEST(Convolution, DeclaredCasesOfTheLadder) { check(convolution_ladder_cases()); }
 
 TEST(Convolution, OutputSizesAreThoseOfPyTorch) {
   const auto shape = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) {

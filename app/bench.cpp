@@ -1,0 +1,94 @@
+// tegula bench: the experiments of GPU and deep-learning lectures, each a table and a plot.
+
+#include "bench.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "commands.h"
+#include "progress.h"
+#include "tegula/core/error.h"
+
+namespace tegula::app {
+namespace {
+
+const BenchPrecision kPrecisions[] = {
+    {"fp32", DType::f32, &runtime::DeviceProperties::f32},
+    {"bf16", DType::bf16, &runtime::DeviceProperties::bf16},
+    {"fp16", DType::f16, &runtime::DeviceProperties::f16},
+};
+
+std::vector<std::string> precision_names() {
+  std::vector<std::string> names;
+  for (const auto& one : kPrecisions) names.push_back(one.name);
+  return names;
+}
+
+}  // namespace
+
+runtime::MeasureOptions BenchChoice::measuring() const {
+  return quick ? runtime::MeasureOptions{.seconds = 0, .batches = 1, .warm_up = 1} : runtime::MeasureOptions{};
+}
+
+std::vector<Device*> BenchChoice::chosen_devices() const {
+  std::vector<Device*> chosen;
+  for (const auto& name : devices) chosen.push_back(&device(name));
+  if (!chosen.empty()) return chosen;
+  chosen.push_back(&cpu());
+  if (cuda_count() > 0) chosen.push_back(&cuda());
+  return chosen;
+}
+
+std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise) {
+  std::vector<BenchPrecision> chosen;
+  for (const auto& name : choice.precisions.empty() ? otherwise : choice.precisions) {
+    for (const auto& one : kPrecisions) {
+      if (one.name == name) chosen.push_back(one);
+    }
+  }
+  return chosen;
+}
+
+double share_of(double value, double limit) { return limit > 0 ? value / limit : NAN; }
+
+void note_device(Report& report, Device& device) {
+  const auto p = device.properties();
+  std::string text = p.model + ", " + std::to_string(p.processors) + " processors";
+  if (p.f32 > 0) text += ", multiply-adds in f32 at " + quantity(p.f32) + "FLOP/s";
+  report.note(device.name(), text);
+}
+
+void finish(const BenchChoice& choice, const Report& report, const io::Figure& figure) {
+  try {
+    io::plot(choice.plot, figure);
+    std::printf("\nplot: %s\n", choice.plot.c_str());
+  } catch (const Error& error) {  // the table is there all the same
+    std::fprintf(stderr, "tegula: no plot: %s\n", error.what());
+  }
+  if (choice.json.empty()) return;
+  report.write_json(choice.json, choice.chosen_devices());
+  std::printf("numbers: %s\n", choice.json.c_str());
+}
+
+void add_options(CLI::App& command, BenchChoice& choice, WithPrecision precision) {
+  choice.plot = command.get_name() + ".png";
+  command.add_option("--device", choice.devices, "cpu, cuda, cuda:1, …; several may be given [all there are]")->type_name("NAME");
+  if (precision == WithPrecision::Yes) {
+    command.add_option("--precision", choice.precisions, "in what operands are multiplied")->check(CLI::IsMember(precision_names()));
+  }
+  command.add_option("--out", choice.plot, "the plot, PNG or SVG")->capture_default_str()->type_name("FILE");
+  command.add_option("--json", choice.json, "the numbers too")->type_name("FILE");
+  command.add_flag("--quick", choice.quick, "tiny sizes, one run each: to see that it works");
+}
+
+void add_bench(CLI::App& app) {
+  CLI::App& bench = *app.add_subcommand("bench", "experiments: how fast is this machine at what networks are made of");
+  bench.require_subcommand(1);
+  add_bench_gemm(bench);
+  add_bench_batched_gemm(bench);
+  add_bench_mlp(bench);
+  add_bench_saxpy(bench);
+  add_bench_conv(bench);
+}
+
+}  // namespace tegula::app

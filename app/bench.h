@@ -1,0 +1,55 @@
+#pragma once
+// What the commands of `tegula bench` share.
+
+#include <string>
+#include <vector>
+
+#include "report.h"
+#include "tegula/core/dtype.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/measure.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tegula::app {
+
+struct BenchChoice {
+  std::vector<std::string> devices;     // empty: all there are
+  std::vector<std::string> precisions;  // empty: all the command knows
+  std::string plot, json;               // files
+  bool quick = false;
+
+  runtime::MeasureOptions measuring() const;
+  std::vector<Device*> chosen_devices() const;
+};
+
+/// In what operands are multiplied; sums are f32.
+struct BenchPrecision {
+  std::string name;  // "bf16"
+  DType dtype;       // of the operands
+  double runtime::DeviceProperties::* peak;
+};
+/// Those the user chose of fp32, bf16 and fp16; `otherwise` when nothing was.
+std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise);
+
+/// value / limit, NaN where the limit is not known.
+double share_of(double value, double limit);
+/// A device in front of the table: "cpu: AMD EPYC, 2 processors, 420 GFLOP/s in f32".
+void note_device(Report& report, Device& device);
+
+/// The end of every command: the plot (a failure is only told) and the file, where wanted.
+void finish(const BenchChoice& choice, const Report& report, const io::Figure& figure);
+
+void add_bench_gemm(CLI::App& bench);
+void add_bench_batched_gemm(CLI::App& bench);
+void add_bench_mlp(CLI::App& bench);
+void add_bench_saxpy(CLI::App& bench);
+void add_bench_conv(CLI::App& bench);
+
+/// --device, --out, --json, --quick; --precision where the command has a choice.
+enum class WithPrecision : std::uint8_t { No, Yes };
+void add_options(CLI::App& command, BenchChoice& choice, WithPrecision precision);
+
+}  // namespace tegula::app

@@ -1,0 +1,46 @@
+// tegula info: the devices of this machine.
+
+#include <cstdio>
+
+#include "commands.h"
+#include "progress.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
+
+namespace tegula::app {
+namespace {
+
+void line(const char* what, const std::string& text) { std::printf("  %-14s %s\n", what, text.c_str()); }
+
+void describe(Device& device) {
+  const auto p = device.properties();
+  std::printf("%s: %s\n", device.name().c_str(), p.model.c_str());
+  if (!p.architecture.empty()) line("architecture", p.architecture);
+  if (p.processors > 0) line("processors", std::to_string(p.processors));
+  if (p.memory_bytes > 0) line("memory", format("%.1f GiB", static_cast<double>(p.memory_bytes) / (1 << 30)));
+  if (p.bytes_per_second > 0) line("bandwidth", quantity(p.bytes_per_second) + "B/s");
+  for (const auto& [name, rate] : {std::pair("fp32", p.f32), {"tf32", p.tf32}, {"bf16", p.bf16}, {"fp16", p.f16}}) {
+    if (rate > 0) line(name, "at most " + quantity(rate) + "FLOP/s");
+  }
+}
+
+void run() {
+  describe(cpu());
+  std::string why;
+  const int count = cuda_count(&why);
+  for (int i = 0; i < count; ++i) describe(cuda(i));
+  if (count == 0) std::printf("%s\n", why.c_str());
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) { app.add_subcommand("info", "the devices of this machine, with what they can do at most")->callback(run); }
+
+void add_device_option(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--device", [](const std::string& name) { set_default_device(device(name)); }, "where to compute: cpu, cuda, cuda:1, … [cpu]")
+      ->type_name("NAME");
+}
+
+}  // namespace tegula::app

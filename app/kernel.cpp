@@ -1,0 +1,148 @@
+// tegula kernel show: the tile programs of an expression and what a device makes of them.
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "commands.h"
+#include "tegula/compile/jit.h"
+#include "tegula/core/error.h"
+#include "tegula/core/warning.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/grad.h"
+#include "tegula/ops/activation.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/convolution_ladder.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/loss.h"
+#include "tegula/ops/normalization.h"
+#include "tegula/ops/random.h"
+#include "tegula/ops/reduce.h"
+#include "tegula/ops/scan.h"
+#include "tegula/ops/softmax.h"
+#include "tegula/ops/sort.h"
+
+namespace tegula::app {
+namespace {
+
+/// An expression of one tensor that is worth looking at.
+struct Expression {
+  std::string name, meaning;
+  Tensor (*build)(const Tensor& x);
+};
+
+std::int64_t width(const Tensor& x) { return x.shape().back(); }
+
+template <ConvolutionAlgorithm algorithm>
+Tensor convolved(const Tensor& x) {
+  if (x.rank() != 4)
+    throw Error({.op = "tegula kernel show",
+                 .got = "x of shape " + to_string(x.shape()),
+                 .expected = "images (N, C, H, W)",
+                 .advice = "--shape 16x64x56x56"});
+  const Tensor weight = uniform({16, x.shape()[1], 3, 3}, -1, 1, {.dtype = x.dtype()});
+  eval(weight);
+  return conv2d_with(algorithm, x, weight, {.padding = 1});
+}
+
+const Expression kExpressions[] = {
+    {"relu", "relu(x)", [](const Tensor& x) { return relu(x); }},
+    {"gelu", "gelu(x)", [](const Tensor& x) { return gelu(x); }},
+    {"saxpy", "0.5 x + x²", [](const Tensor& x) { return 0.5 * x + x * x; }},
+    {"sum", "sum of all elements", [](const Tensor& x) { return sum(x); }},
+    {"row-sum", "sum along the last axis", [](const Tensor& x) { return sum(x, -1); }},
+    {"column-sum", "sum along the first axis", [](const Tensor& x) { return sum(x, 0); }},
+    {"softmax", "softmax along the last axis", [](const Tensor& x) { return softmax(x); }},
+    {"layer-norm", "layer_norm over the last axis", [](const Tensor& x) { return layer_norm(x, {width(x)}); }},
+    {"rms-norm", "rms_norm over the last axis", [](const Tensor& x) { return rms_norm(x, {width(x)}); }},
+    {"cross-entropy", "cross_entropy of rows of scores",
+     [](const Tensor& x) {
+       const Tensor labels = randint(0, width(x), {x.shape()[0]});
+       eval(labels);
+       return cross_entropy(x, labels);
+     }},
+    {"cumsum", "cumsum along the last axis", [](const Tensor& x) { return cumsum(x, -1); }},
+    {"sort", "sort along the last axis", [](const Tensor& x) { return sort(x).values; }},
+    {"conv-direct", "conv2d_with(Direct), 16 filters 3x3", convolved<ConvolutionAlgorithm::Direct>},
+    {"conv-tiled", "conv2d_with(Tiled)", convolved<ConvolutionAlgorithm::Tiled>},
+    {"conv-unrolled", "conv2d_with(Unrolled)", convolved<ConvolutionAlgorithm::Unrolled>},
+    {"conv-implicit-gemm", "conv2d_with(ImplicitGemm)", convolved<ConvolutionAlgorithm::ImplicitGemm>},
+};
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& one : kExpressions) all.push_back(one.name);
+  return all;
+}
+
+struct ShowChoice {
+  std::string expression, shape = "1024x1024", dtype = "f32", part = "all";
+  bool gradient = false;
+};
+
+Shape shape_of(const std::string& text) {
+  Shape shape;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('x', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    if (part.empty() || part.size() > 9 || part.find_first_not_of("0123456789") != std::string::npos || shape.rank() == kMaxRank) {
+      throw Error(
+          {.op = "tegula kernel show", .got = "the shape " + text, .expected = "sizes with x between them", .advice = "--shape 8192x1024"});
+    }
+    shape.push_back(std::stoll(part));
+    at = end + 1;
+  }
+  return shape;
+}
+
+DType dtype_of(const std::string& text) {
+  for (const DType dtype : {f64, f32, f16, bf16}) {
+    if (name(dtype) == text) return dtype;
+  }
+  throw Error({.op = "tegula kernel show", .got = "the dtype " + text, .expected = "f64, f32, f16 or bf16"});
+}
+
+void run(const ShowChoice& choice) {
+  const Tensor x = uniform(shape_of(choice.shape), -1, 1, {.dtype = dtype_of(choice.dtype)});
+  eval(x);
+  for (const Expression& expression : kExpressions) {
+    if (expression.name != choice.expression) continue;
+    const auto build = [&] {
+      const Tensor y = expression.build(x);
+      return choice.gradient ? vjp({y}, {ones_like(y)}, {x})[0] : y;
+    };
+    const Tensor y = build();
+    // The compiler hands the text of each stage to the warning handler.
+    set_warning_handler([](const std::string& name, const std::string& text) {
+      if (name.starts_with("print.")) std::printf("# %s\n%s\n", name.c_str() + 6, text.c_str());
+      else std::fprintf(stderr, "tegula: %s: %s\n", name.c_str(), text.c_str());
+    });
+    ::setenv("TEGULA_PRINT", choice.part == "all" ? "plan,tile,kernel" : choice.part.c_str(), 1);
+    eval(y);
+  }
+}
+
+}  // namespace
+
+void add_kernel(CLI::App& app) {
+  auto choice = std::make_shared<ShowChoice>();
+  CLI::App& kernel = *app.add_subcommand("kernel", "what tensor expressions become");
+  kernel.require_subcommand(1);
+  CLI::App& command = *kernel.add_subcommand("show", "the tile programs of an expression, and what the device compiled them to");
+  std::string list;
+  for (const auto& one : kExpressions) list += "\n  " + one.name + ": " + one.meaning;
+  command.add_option("expression", choice->expression, "of a tensor x:" + list)
+      ->required()
+      ->check(CLI::IsMember(names()))
+      ->type_name("NAME");
+  command.add_option("--shape", choice->shape, "of x")->capture_default_str()->type_name("AxBxC");
+  command.add_option("--dtype", choice->dtype, "of x: f64, f32, f16, bf16")->capture_default_str()->type_name("DTYPE");
+  command.add_option("--stage", choice->part, "what to print")
+      ->check(CLI::IsMember({"plan", "tile", "kernel", "all"}))
+      ->capture_default_str();
+  command.add_flag("--gradient", choice->gradient, "the gradient of its sum instead of the expression");
+  add_device_option(command);
+  command.callback([choice] { run(*choice); });
+}
+
+}  // namespace tegula::app

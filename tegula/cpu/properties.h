@@ -1,0 +1,11 @@
+#pragma once
+// What the processor is and how fast it can be.
+
+#include "tegula/runtime/device.h"
+
+namespace tegula::cpu {
+
+/// The rate of f32 multiply-adds is that of `threads` threads which do nothing else, measured in some 30 ms; no other rate is known.
+runtime::DeviceProperties find_properties(int threads);
+
+}  // namespace tegula::cpu
