@@ -6,15 +6,31 @@
 #include <thread>
 #include <vector>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace tegula::runtime {
 namespace {
 
-/// Each thread copies a part of its own; memcpy goes past the caches for blocks of this size.
+/// Past the caches: memcpy would often read every line of `to` before it is written, which is traffic that the rate does not count.
+void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) {
+#if defined(__SSE2__)
+  for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
+  }
+  _mm_sfence();
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+
+/// Each thread copies a part of its own; buffers are aligned, parts whole lines.
 void copy_by_threads(std::byte* to, const std::byte* from, std::size_t bytes, std::size_t threads) {
-  const std::size_t part = bytes / threads;
+  const std::size_t part = bytes / threads / kBufferAlignment * kBufferAlignment;
   std::vector<std::thread> workers;
-  for (std::size_t t = 1; t < threads; ++t) workers.emplace_back([=] { std::memcpy(to + t * part, from + t * part, part); });
-  std::memcpy(to, from, part);
+  for (std::size_t t = 1; t < threads; ++t) workers.emplace_back([=] { copy_streaming(to + t * part, from + t * part, part); });
+  copy_streaming(to, from, part);
   for (auto& worker : workers) worker.join();
 }
 
