@@ -131,6 +131,7 @@ template <class Net>
 void network(const std::string& name, std::int64_t batch) {
   const std::string full = name + ".b" + std::to_string(batch);
   if (!wanted(full)) return;
+  const PrecisionScope arithmetic(Precision::tf32);
   Net net;
   const std::int64_t samples = small ? 1024 : 8192;
   Tensor images = normal({samples, 1, 28, 28}), labels = randint(0, 10, {samples});
@@ -167,6 +168,7 @@ void resnet() {
   const std::int64_t batch = small ? 2 : 256, size = small ? 64 : 224;
   const std::string name = "resnet50.train.b" + std::to_string(batch);
   if (wanted(name)) {
+    const PrecisionScope arithmetic(Precision::bf16);
     models::ResNet50 net;
     Tensor x = normal({batch, 3, size, size}), y = randint(0, 1000, {batch});
     eval(x, y);
@@ -182,6 +184,7 @@ void resnet() {
   for (const std::int64_t n : {std::int64_t{1}, batch}) {
     const std::string at = "resnet50.infer.b" + std::to_string(n);
     if (!wanted(at)) continue;
+    const PrecisionScope arithmetic(Precision::fp16);
     models::ResNet50 net;
     eval(net);
     Tensor x = normal({n, 3, size, size});
@@ -198,14 +201,21 @@ int main(int argc, char** argv) {
   const char* name = std::getenv("TEGULA_BENCH_DEVICE");
   set_default_device(device(name ? name : "cuda"));
   small = default_device().number() == 0;
-  copy_ceiling();
-  rowwise();
-  backward();
-  updates();
+  const auto attempt = [](const char* what, auto work) {  // a failure is reported and the rest goes on
+    try {
+      work();
+    } catch (const std::exception& error) {
+      std::printf("%s stopped: %s\n", what, error.what());
+    }
+  };
+  attempt("copy", copy_ceiling);
   for (const std::int64_t batch : {64, 1024}) {
-    network<Mlp>("mlp", batch);
-    network<models::MnistCnn>("mnist-cnn", batch);
+    attempt("mlp", [&] { network<Mlp>("mlp", batch); });
+    attempt("mnist-cnn", [&] { network<models::MnistCnn>("mnist-cnn", batch); });
   }
-  products();
-  resnet();
+  attempt("rowwise", rowwise);
+  attempt("backward", backward);
+  attempt("updates", updates);
+  attempt("products", products);
+  attempt("resnet", resnet);
 }
