@@ -57,7 +57,8 @@ void Compiler::plan_fusion(Id id) {
   const Instruction& self = program_[id];
   if (!is_float(self.type.dtype) || self.type.pointer) return;
   const auto only_here = [&](Id operand) {
-    return users_[static_cast<std::size_t>(operand)].size() == 1 && home_[static_cast<std::size_t>(operand)] == home_[static_cast<std::size_t>(id)];
+    return users_[static_cast<std::size_t>(operand)].size() == 1 &&
+           home_[static_cast<std::size_t>(operand)] == home_[static_cast<std::size_t>(id)];
   };
   if (options_.contract && (self.word == Word::Add || self.word == Word::Sub)) {
     for (const std::size_t i : {1, 0}) {

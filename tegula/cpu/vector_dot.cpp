@@ -108,7 +108,8 @@ const Step* random(const Step* at, Frame& frame) {
   constexpr std::int64_t kWords = 4 * static_cast<std::int64_t>(hn::MaxLanes(Lanes<std::uint64_t>()));
   const auto first = static_cast<std::uint64_t>(frame.slots[step.index].integer);
   std::int64_t i = 0;
-  for (; i < step.count && (first + static_cast<std::uint64_t>(i)) % 4 != 0; ++i) out[i] = philox_word(seed, first + static_cast<std::uint64_t>(i));
+  for (; i < step.count && (first + static_cast<std::uint64_t>(i)) % 4 != 0; ++i)
+    out[i] = philox_word(seed, first + static_cast<std::uint64_t>(i));
   for (; i + kWords <= step.count; i += kWords) philox_blocks(seed, (first + static_cast<std::uint64_t>(i)) / 4, out + i);
   if (i < step.count) {
     alignas(64) std::uint32_t rest[kWords];

@@ -191,9 +191,10 @@ class Map {
     return following(step);
   }
 
+  static constexpr unsigned pattern(std::size_t p) { return p != 0 && p <= kAll ? static_cast<unsigned>(p) : kAll; }
   template <std::size_t... P>
   static constexpr MapTable make(std::index_sequence<P...>) {
-    return {{run<P != 0 && P <= kAll ? static_cast<unsigned>(P) : kAll>...}};
+    return {{run<pattern(P)>...}};
   }
 
  public:
