@@ -192,7 +192,7 @@ void bandwidth(const Floats& x, const Floats& y, std::size_t count) {
       std::memcpy(y.get() + begin, x.get() + begin, part * 4);
     }
   });
-  const auto kernel = cpu::compile_program(copy_program(4096));
+  const auto kernel = host::compile_program(copy_program(4096));
   runtime::Argument arguments[3];
   arguments[0].pointer = x.get(), arguments[1].pointer = y.get(), arguments[2].integer = static_cast<std::int64_t>(count);
   const runtime::ArgumentSet set{arguments, {static_cast<std::int64_t>(count) / 4096, 1, 1}};
@@ -204,7 +204,7 @@ void bandwidth(const Floats& x, const Floats& y, std::size_t count) {
 void run(const std::string& name, const Program& program, std::vector<runtime::Argument> arguments, std::int64_t grid, bool streaming,
          double bytes, int with_threads) {
   if (!want(name)) return;
-  const auto kernel = cpu::compile_program(program);
+  const auto kernel = host::compile_program(program);
   if (std::getenv("TEGULA_LISTING")) std::printf("%s\n", kernel->listing().c_str());
   const runtime::ArgumentSet set{arguments.data(), {grid, 1, 1}};
   report(name, measure([&] { kernel->launch({&set, 1}, {with_threads, streaming, nullptr}); }), bytes);

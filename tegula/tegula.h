@@ -9,6 +9,9 @@
 #include "tegula/graph/tensor.h"   // Tensor, tensor({1.f, 2.f}), item, to_host, print
 #include "tegula/graph/variable.h" // Variable, Parameter, Flag: state
 
+// Where it is computed.
+#include "tegula/runtime/registry.h" // cpu(), cuda(), device("cuda:1"), set_default_device
+
 // The graph: differentiation, evaluation, compilation.
 #include "tegula/compile/jit.h"    // jit
 #include "tegula/graph/evaluate.h" // eval(a, b, …)

@@ -7,7 +7,7 @@
 #include "tegula/cpu/properties.h"
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 void require_instruction_set() {
@@ -53,12 +53,12 @@ class CpuDevice final : public runtime::Device {
 };
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 
 namespace tegula::runtime {
 
 Device& cpu() {
-  static tegula::cpu::CpuDevice device;
+  static tegula::host::CpuDevice device;
   return device;
 }
 

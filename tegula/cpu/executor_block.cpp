@@ -7,7 +7,7 @@
 #include "tegula/cpu/executor_steps.h"
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 struct Axis {
@@ -210,4 +210,4 @@ const Step* aim_store(const Step* at, Frame& frame) {
   return following(step);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -13,7 +13,7 @@
 #include "tegula/core/dtype.h"
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 union Slot {
   std::int64_t integer;  // i64; i32 sign-extended; booleans 0 or 1
@@ -211,4 +211,4 @@ inline void run_steps(const Step* step, Frame& frame) {
   }
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -10,7 +10,7 @@
 #include "tegula/cpu/executor_bytecode.h"
 #include "tegula/tile/ir.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// A scalar: a number known at compile time, or a slot. `level` says when it is there: 2d is the beginning of region d, 2d + 1
 /// somewhere in its body. Region 0 is entered once per argument set and thread, region 1 once per program instance, the others are loops and branches.
@@ -129,4 +129,4 @@ void form_strips(Code& code, std::vector<Tile>& tiles, std::vector<Item>& items,
 /// The last stage: orders, scratch memory and distances. `tiles`, `prologue` and `instance` come from the compiler; fills the rest of code.
 void lay_out(Code& code, std::vector<Tile>& tiles, std::vector<Item> prologue, std::vector<Item> instance, const CompileOptions& options);
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -6,7 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 Compiler::Compiler(const tile::Program& program, const CompileOptions& options) : program_(program), options_(options) {
   const std::size_t count = program.instructions.size();
@@ -144,4 +144,4 @@ void Compiler::refuse(const Instruction& self) const {
 
 Code compile_code(const tile::Program& program, const CompileOptions& options) { return Compiler(program, options).run(); }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

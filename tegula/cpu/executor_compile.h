@@ -8,7 +8,7 @@
 #include "tegula/cpu/executor_code.h"
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// An operand of a word on tiles.
 struct Source {
@@ -155,4 +155,4 @@ Item& Compiler::emit(int level, Run run, S step, std::vector<int> reads, std::ve
   return list.back();
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -5,7 +5,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 template <class S>
@@ -214,4 +214,4 @@ void Compiler::compile_if(Id id) {
   state_.results[id] = std::move(results);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

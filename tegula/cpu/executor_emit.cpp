@@ -6,7 +6,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 int Compiler::new_slot() {
   state_.slots.push_back({});
@@ -95,4 +95,4 @@ Form Compiler::dense(const View& view) {
   return form;
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -6,7 +6,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// The same everywhere: a Uniform.
 Form Compiler::normalised(Form form) const {
@@ -269,4 +269,4 @@ Form Compiler::reshaped(const Instruction& self) {
   return dense(result);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

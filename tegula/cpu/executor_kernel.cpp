@@ -11,7 +11,7 @@
 #include "tegula/cpu/executor_code.h"
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 /// Memory of one thread for the slots and the scratch of whatever kernel it runs; grows and stays.
@@ -149,4 +149,4 @@ std::unique_ptr<runtime::Kernel> compile_program(const tile::Program& program, c
   return std::make_unique<TileKernel>(program, options);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

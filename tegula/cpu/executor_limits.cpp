@@ -9,7 +9,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 constexpr int kOpen = -2;  // no reader seen
@@ -130,4 +130,4 @@ void Compiler::limit_rows() {
   }
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

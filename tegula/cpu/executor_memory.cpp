@@ -3,7 +3,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 constexpr std::int64_t kWorthFetching = 512;  // bytes of a load that are fetched ahead
@@ -196,4 +196,4 @@ void Compiler::store(const Instruction& self) {
   item.root = pointer.root;
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -5,7 +5,7 @@
 
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using tile::Reduction;
@@ -174,4 +174,4 @@ Run find_argsort(DType dtype) {
   return with_type(dtype, [](auto zero) -> Run { return sort<decltype(zero), true>; });
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

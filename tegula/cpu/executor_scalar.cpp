@@ -5,7 +5,7 @@
 
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using tile::Word;
@@ -142,4 +142,4 @@ const Step* jump_unless(const Step* at, Frame& frame) {
 }
 const Step* finish(const Step*, Frame&) { return nullptr; }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

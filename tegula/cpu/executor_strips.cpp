@@ -7,7 +7,7 @@
 #include "tegula/cpu/executor_code.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 class Strips {
@@ -222,4 +222,4 @@ const Step* strip_end(const Step* at, Frame& frame) {
   return more ? at_distance(step, step.distance) : following(step);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -5,7 +5,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 DType element_type(const tile::Type& type) { return type.pointer ? DType::i64 : type.dtype; }
@@ -357,4 +357,4 @@ Form Compiler::across(const Instruction& self) {
   return dense({out, view_strides(self.type.shape)});
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -9,7 +9,7 @@
 
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using tile::Word;
@@ -179,4 +179,4 @@ const MapTable* find_map(int word, DType from, DType to) {
   return nullptr;
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

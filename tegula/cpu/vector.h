@@ -7,7 +7,7 @@
 #include "tegula/cpu/executor_bytecode.h"
 #include "tegula/tile/ir.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// Elementwise words that the IR does not have: made by the compiler from two words that follow each other.
 enum class Fused : int {
@@ -71,4 +71,4 @@ Run find_argsort(DType dtype);
 Run find_dot(DType dtype);
 Run find_random();
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

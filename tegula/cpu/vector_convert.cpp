@@ -9,7 +9,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 /// One element type to another, both of as many lanes as d has; d's lanes are as wide as the wider of the two.
@@ -107,12 +107,12 @@ const MapTable* find_conversion_here(int word, DType from, DType to) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_conversion_here);
 const MapTable* find_conversion(int word, DType from, DType to) { return HWY_DYNAMIC_DISPATCH(find_conversion_here)(word, from, to); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

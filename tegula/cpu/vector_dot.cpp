@@ -10,7 +10,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -122,14 +122,14 @@ const Step* random(const Step* at, Frame& frame) {
 Run find_random_here() { return random; }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_dot_here);
 HWY_EXPORT(find_random_here);
 Run find_dot(DType dtype) { return HWY_DYNAMIC_DISPATCH(find_dot_here)(dtype); }
 Run find_random() { return HWY_DYNAMIC_DISPATCH(find_random_here)(); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

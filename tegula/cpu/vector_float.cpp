@@ -11,7 +11,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 // Each word: call(d, vectors…).
@@ -131,12 +131,12 @@ const MapTable* find_float_here(int word, DType dtype) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_float_here);
 const MapTable* find_float_arithmetic(int word, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_float_here)(word, dtype); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

@@ -13,7 +13,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
@@ -201,7 +201,7 @@ class Map {
   static constexpr MapTable table = make(std::make_index_sequence<16>());
 };
 
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

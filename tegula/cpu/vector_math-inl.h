@@ -16,7 +16,7 @@
 #include "tegula/cpu/vector_map-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 
 /// c0 + x·(c1 + x·(…)).
 template <class D, class V>
@@ -291,7 +291,7 @@ struct Pow {
   }
 };
 
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -10,7 +10,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 /// The type elements are stored in and the one they are computed in, and a vector of one as a vector of the other.
@@ -316,13 +316,13 @@ const MoveRows& find_rows(DType stored, bool to_memory) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_rows);
 const MoveRows& load_rows(DType stored) { return HWY_DYNAMIC_DISPATCH(find_rows)(stored, false); }
 const MoveRows& store_rows(DType stored) { return HWY_DYNAMIC_DISPATCH(find_rows)(stored, true); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

@@ -12,7 +12,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 template <class D, class V>
@@ -211,12 +211,12 @@ Run find_reduce_here(tile::Reduction kind, DType dtype) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_reduce_here);
 Run find_reduce(tile::Reduction kind, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_reduce_here)(kind, dtype); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

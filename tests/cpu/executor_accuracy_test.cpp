@@ -5,7 +5,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -140,4 +140,4 @@ TEST(ExecutorAccuracy, TailsGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

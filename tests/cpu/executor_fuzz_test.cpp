@@ -4,7 +4,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -336,4 +336,4 @@ TEST(ExecutorFuzz, RandomProgramsAgreeWithTheInterpreter) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

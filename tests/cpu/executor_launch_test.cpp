@@ -6,7 +6,7 @@
 #include "tegula/core/philox.h"
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -202,4 +202,4 @@ TEST(ExecutorLaunch, TheListingNamesTheSteps) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

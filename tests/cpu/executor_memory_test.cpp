@@ -4,7 +4,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -210,4 +210,4 @@ TEST(ExecutorMemory, TilesMoveHomeBeforeTheirMemoryIsOverwritten) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

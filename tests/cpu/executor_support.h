@@ -14,7 +14,7 @@
 #include "tegula/tile/builder.h"
 #include "tests/support/interpreter.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// The memory behind a pointer parameter, or a scalar.
 struct TestArgument {
@@ -147,4 +147,4 @@ inline double test_number(DType dtype, std::size_t i, std::mt19937& random) {
   return i % 5 == 0 ? kSpecial[i / 5 % 14] : static_cast<double>(static_cast<std::int64_t>(random() % 20001) - 10000) / 1024.0;
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -4,7 +4,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -193,4 +193,4 @@ TEST(ExecutorWords, ProductsAndSumsAreContractedToFma) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host
