@@ -32,7 +32,7 @@ runtime::MeasureOptions BenchChoice::measuring() const {
 
 std::vector<Device*> BenchChoice::chosen_devices() const {
   std::vector<Device*> chosen;
-  for (const auto& name : devices) chosen.push_back(&device(name));
+  for (const auto& name : devices) chosen.push_back(&device(name, {}));
   if (!chosen.empty()) return chosen;
   chosen.push_back(&cpu());
   if (cuda_count() > 0) chosen.push_back(&cuda());

@@ -39,7 +39,7 @@ void add_info(CLI::App& app) { app.add_subcommand("info", "the devices of this m
 void add_device_option(CLI::App& command) {
   command
       .add_option_function<std::string>(
-          "--device", [](const std::string& name) { set_default_device(device(name)); }, "where to compute: cpu, cuda, cuda:1, … [cpu]")
+          "--device", [](const std::string& name) { set_default_device(device(name, {})); }, "where to compute: cpu, cuda, cuda:1, … [cpu]")
       ->type_name("NAME");
 }
 

@@ -41,7 +41,8 @@ Time measure(const std::function<void()>& f, double seconds = 0.6) {
   f();
   f();
   std::vector<double> times;
-  for (const auto start = Clock::now(); times.size() < 9 || (std::chrono::duration<double>(Clock::now() - start).count() < seconds && times.size() < 20000);) {
+  for (const auto start = Clock::now();
+       times.size() < 9 || (std::chrono::duration<double>(Clock::now() - start).count() < seconds && times.size() < 20000);) {
     const double before = now();
     f();
     times.push_back(now() - before);
@@ -64,13 +65,14 @@ struct Floats {
 std::vector<std::string> wanted;
 int threads = 2;
 bool want(const std::string& name) {
-  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& w) { return name.find(w) != std::string::npos; });
+  return wanted.empty() ||
+         std::any_of(wanted.begin(), wanted.end(), [&](const std::string& w) { return name.find(w) != std::string::npos; });
 }
 
 double copy_rate = 1e9;  // bytes per second, read and written
 void report(const std::string& name, Time time, double bytes) {
-  std::printf("%-44s %9.3f ms  %6.1f GB/s  %4.2f of copy (median %4.2f)\n", name.c_str(), time.best * 1e3, bytes / time.best / 1e9, bytes / time.best / copy_rate,
-              bytes / time.median / copy_rate);
+  std::printf("%-44s %9.3f ms  %6.1f GB/s  %4.2f of copy (median %4.2f)\n", name.c_str(), time.best * 1e3, bytes / time.best / 1e9,
+              bytes / time.best / copy_rate, bytes / time.median / copy_rate);
   std::fflush(stdout);
 }
 
@@ -134,12 +136,14 @@ Program long_softmax_program(std::int64_t columns, std::int64_t piece) {
   const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, true);
   const Value start = b.program_id(0) * columns;
   const Value zero = b.constant(std::int64_t{0}, i64), end = b.constant(columns, i64), step = b.constant(piece, i64);
-  const auto state = b.for_(zero, end, step, {b.full({1}, -HUGE_VAL, f32), b.full({1}, 0, f32)}, [&](Value j, std::span<const Value> carried) -> std::vector<Value> {
-    const Value v = b.load(x + (start + j) + b.arange(0, piece));
-    const Value largest = binary(Word::Max, carried[0], reduce(v, 0, Reduction::Max));
-    const Value sum = carried[1] * unary(Word::Exp, carried[0] - largest) + reduce(unary(Word::Exp, v - largest), 0, Reduction::Sum);
-    return {largest, sum};
-  });
+  const auto state = b.for_(zero, end, step, {b.full({1}, -HUGE_VAL, f32), b.full({1}, 0, f32)},
+                            [&](Value j, std::span<const Value> carried) -> std::vector<Value> {
+                              const Value v = b.load(x + (start + j) + b.arange(0, piece));
+                              const Value largest = binary(Word::Max, carried[0], reduce(v, 0, Reduction::Max));
+                              const Value sum = carried[1] * unary(Word::Exp, carried[0] - largest) +
+                                                reduce(unary(Word::Exp, v - largest), 0, Reduction::Sum);
+                              return {largest, sum};
+                            });
   b.for_(zero, end, step, {}, [&](Value j, std::span<const Value>) -> std::vector<Value> {
     const Value place = (start + j) + b.arange(0, piece);
     b.store(y + place, unary(Word::Exp, b.load(x + place) - state[0]) / state[1]);
@@ -150,7 +154,8 @@ Program long_softmax_program(std::int64_t columns, std::int64_t piece) {
 
 Program layer_norm_program(std::int64_t rows, std::int64_t columns) {
   Builder b("layer_norm");
-  const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, true), weight = b.pointer("w", f32, false), bias = b.pointer("b", f32, false);
+  const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, true), weight = b.pointer("w", f32, false),
+              bias = b.pointer("b", f32, false);
   const Value row_number = b.program_id(0) * rows + b.arange(0, rows), column = b.arange(0, columns);
   const Value place = col(row_number * columns) + row(column);
   const Value v = b.load(x + place);
@@ -187,7 +192,7 @@ void bandwidth(const Floats& x, const Floats& y, std::size_t count) {
       std::memcpy(y.get() + begin, x.get() + begin, part * 4);
     }
   });
-  const auto kernel = cpu::compile_program(copy_program(4096));
+  const auto kernel = host::compile_program(copy_program(4096));
   runtime::Argument arguments[3];
   arguments[0].pointer = x.get(), arguments[1].pointer = y.get(), arguments[2].integer = static_cast<std::int64_t>(count);
   const runtime::ArgumentSet set{arguments, {static_cast<std::int64_t>(count) / 4096, 1, 1}};
@@ -196,9 +201,10 @@ void bandwidth(const Floats& x, const Floats& y, std::size_t count) {
   std::printf("copy: memcpy %.1f GB/s, past the caches %.1f GB/s, %d threads\n", plain / 1e9, streamed / 1e9, threads);
 }
 
-void run(const std::string& name, const Program& program, std::vector<runtime::Argument> arguments, std::int64_t grid, bool streaming, double bytes, int with_threads) {
+void run(const std::string& name, const Program& program, std::vector<runtime::Argument> arguments, std::int64_t grid, bool streaming,
+         double bytes, int with_threads) {
   if (!want(name)) return;
-  const auto kernel = cpu::compile_program(program);
+  const auto kernel = host::compile_program(program);
   if (std::getenv("TEGULA_LISTING")) std::printf("%s\n", kernel->listing().c_str());
   const runtime::ArgumentSet set{arguments.data(), {grid, 1, 1}};
   report(name, measure([&] { kernel->launch({&set, 1}, {with_threads, streaming, nullptr}); }), bytes);
@@ -219,37 +225,50 @@ int main(int argc, char** argv) {
   const double bytes = 2.0 * kCount * 4;
 
   for (const std::int64_t tile : {512, 1024, 2048, 4096, 8192}) {
-    run("chain of nine, 128 MiB, tile " + std::to_string(tile), chain_program(tile), {pointer(x.get()), pointer(y.get()), integer(kCount)}, kCount / tile, true, bytes, threads);
+    run("chain of nine, 128 MiB, tile " + std::to_string(tile), chain_program(tile), {pointer(x.get()), pointer(y.get()), integer(kCount)},
+        kCount / tile, true, bytes, threads);
   }
-  run("nine cheap words, 128 MiB", cheap_program(2048), {pointer(x.get()), pointer(y.get()), integer(kCount)}, kCount / 2048, true, bytes, threads);
+  run("nine cheap words, 128 MiB", cheap_program(2048), {pointer(x.get()), pointer(y.get()), integer(kCount)}, kCount / 2048, true, bytes,
+      threads);
   constexpr std::int64_t kSmall = 256 << 10;  // 1 MiB
-  run("chain of nine, 1 MiB", chain_program(2048), {pointer(x.get()), pointer(y.get()), integer(kSmall)}, kSmall / 2048, false, 2.0 * kSmall * 4, threads);
-  run("copy, 1 MiB", copy_program(2048), {pointer(x.get()), pointer(y.get()), integer(kSmall)}, kSmall / 2048, false, 2.0 * kSmall * 4, threads);
+  run("chain of nine, 1 MiB", chain_program(2048), {pointer(x.get()), pointer(y.get()), integer(kSmall)}, kSmall / 2048, false,
+      2.0 * kSmall * 4, threads);
+  run("copy, 1 MiB", copy_program(2048), {pointer(x.get()), pointer(y.get()), integer(kSmall)}, kSmall / 2048, false, 2.0 * kSmall * 4,
+      threads);
   for (const std::int64_t rows : {1, 2, 4, 8}) {
-    run("softmax 8192x1024, rows " + std::to_string(rows), softmax_program(rows, 1024), {pointer(x.get()), pointer(y.get()), integer(8192)}, 8192 / rows, true, 2.0 * 8192 * 1024 * 4, threads);
+    run("softmax 8192x1024, rows " + std::to_string(rows), softmax_program(rows, 1024), {pointer(x.get()), pointer(y.get()), integer(8192)},
+        8192 / rows, true, 2.0 * 8192 * 1024 * 4, threads);
   }
   for (const std::int64_t rows : {8, 16, 32, 64}) {
-    run("softmax 131072x64, rows " + std::to_string(rows), softmax_program(rows, 64), {pointer(x.get()), pointer(y.get()), integer(131072)}, 131072 / rows, true, 2.0 * 131072 * 64 * 4, threads);
+    run("softmax 131072x64, rows " + std::to_string(rows), softmax_program(rows, 64), {pointer(x.get()), pointer(y.get()), integer(131072)},
+        131072 / rows, true, 2.0 * 131072 * 64 * 4, threads);
   }
   for (const std::int64_t piece : {1024, 2048, 4096}) {
-    run("softmax 512x32768 looped, piece " + std::to_string(piece), long_softmax_program(32768, piece), {pointer(x.get()), pointer(y.get())}, 512, true, 2.0 * 512 * 32768 * 4, threads);
+    run("softmax 512x32768 looped, piece " + std::to_string(piece), long_softmax_program(32768, piece),
+        {pointer(x.get()), pointer(y.get())}, 512, true, 2.0 * 512 * 32768 * 4, threads);
   }
-  run("softmax 512x32768, whole rows", softmax_program(1, 32768), {pointer(x.get()), pointer(y.get()), integer(512)}, 512, true, 2.0 * 512 * 32768 * 4, threads);
+  run("softmax 512x32768, whole rows", softmax_program(1, 32768), {pointer(x.get()), pointer(y.get()), integer(512)}, 512, true,
+      2.0 * 512 * 32768 * 4, threads);
   for (const std::int64_t rows : {1, 2, 4}) {
-    run("layer norm 8192x1024, rows " + std::to_string(rows), layer_norm_program(rows, 1024), {pointer(x.get()), pointer(y.get()), pointer(x.get()), pointer(x.get())}, 8192 / rows, true, 2.0 * 8192 * 1024 * 4, threads);
+    run("layer norm 8192x1024, rows " + std::to_string(rows), layer_norm_program(rows, 1024),
+        {pointer(x.get()), pointer(y.get()), pointer(x.get()), pointer(x.get())}, 8192 / rows, true, 2.0 * 8192 * 1024 * 4, threads);
   }
-  run("layer norm 131072x64", layer_norm_program(32, 64), {pointer(x.get()), pointer(y.get()), pointer(x.get()), pointer(x.get())}, 131072 / 32, true, 2.0 * 131072 * 64 * 4, threads);
+  run("layer norm 131072x64", layer_norm_program(32, 64), {pointer(x.get()), pointer(y.get()), pointer(x.get()), pointer(x.get())},
+      131072 / 32, true, 2.0 * 131072 * 64 * 4, threads);
   constexpr std::int64_t kParameters = 784 * 16 + 16 + 160 + 10;
   for (const std::int64_t tile : {256, 512, 1024, 2048, 4096}) {
     const Floats p(kParameters), m(kParameters), v(kParameters), g(kParameters);
     for (std::int64_t i = 0; i < kParameters; ++i) v.get()[i] = 1e-3f;
     run("adam, 12.7k parameters, one thread, tile " + std::to_string(tile), adam_program(tile),
-        {pointer(p.get()), pointer(m.get()), pointer(v.get()), pointer(g.get()), integer(kParameters), real(1e-3), real(10)}, (kParameters + tile - 1) / tile, false,
-        7.0 * kParameters * 4, 1);
+        {pointer(p.get()), pointer(m.get()), pointer(v.get()), pointer(g.get()), integer(kParameters), real(1e-3), real(10)},
+        (kParameters + tile - 1) / tile, false, 7.0 * kParameters * 4, 1);
   }
   run("launch: copy of 16 floats", copy_program(16), {pointer(x.get()), pointer(y.get()), integer(16)}, 1, false, 128, 1);
-  run("instances: copy of 16 floats 65536 times", copy_program(16), {pointer(x.get()), pointer(y.get()), integer(1 << 20)}, 65536, false, 2.0 * 65536 * 64, 1);
-  for (const Word word : {Word::Neg, Word::Sqrt, Word::Exp, Word::Expm1, Word::Log, Word::Log1p, Word::Tanh, Word::Sigmoid, Word::Erf, Word::Sin, Word::Rsqrt}) {
-    run("word: " + std::string(name(word)) + ", 32 KiB, one thread", unary_program(word, 2048), {pointer(x.get()), pointer(y.get())}, 4, false, 2.0 * 32768, 1);
+  run("instances: copy of 16 floats 65536 times", copy_program(16), {pointer(x.get()), pointer(y.get()), integer(1 << 20)}, 65536, false,
+      2.0 * 65536 * 64, 1);
+  for (const Word word : {Word::Neg, Word::Sqrt, Word::Exp, Word::Expm1, Word::Log, Word::Log1p, Word::Tanh, Word::Sigmoid, Word::Erf,
+                          Word::Sin, Word::Rsqrt}) {
+    run("word: " + std::string(name(word)) + ", 32 KiB, one thread", unary_program(word, 2048), {pointer(x.get()), pointer(y.get())}, 4,
+        false, 2.0 * 32768, 1);
   }
 }

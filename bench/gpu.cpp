@@ -25,10 +25,13 @@ double timed(const std::function<void()>& run) {
   for (int i = 0; i < 4; ++i) run();
   device.synchronize();
   const auto batch = [&](int runs) {
-    return bench::wall([&] {
-      for (int i = 0; i < runs; ++i) run();
-      device.synchronize();
-    }, 0, 0) / runs;
+    return bench::wall(
+               [&] {
+                 for (int i = 0; i < runs; ++i) run();
+                 device.synchronize();
+               },
+               0, 0) /
+           runs;
   };
   const double one = batch(1);
   return batch(std::clamp(static_cast<int>(0.04 / std::max(one, 1e-7)), 1, 20000));
@@ -52,7 +55,9 @@ std::int64_t scaled(std::int64_t n) { return small ? std::max<std::int64_t>(n / 
 std::string shape_text(std::int64_t rows, std::int64_t cols) { return std::to_string(rows) + "x" + std::to_string(cols); }
 
 void rowwise() {
-  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{1 << 20, 64}, {1 << 18, 256}, {65536, 1024}, {16384, 4096}, {8192, 8192}, {8192, 12288}, {4096, 32768}, {2048, 65536}, {1024, 131072}, {512, 262144}};
+  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{1 << 20, 64},  {1 << 18, 256}, {65536, 1024}, {16384, 4096},
+                                                                  {8192, 8192},   {8192, 12288},  {4096, 32768}, {2048, 65536},
+                                                                  {1024, 131072}, {512, 262144}};
   for (auto [rows, cols] : shapes) {
     rows = scaled(rows);
     const std::string at = "." + shape_text(rows, cols);
@@ -78,10 +83,12 @@ void backward() {
   for (auto [rows, cols] : {std::pair<std::int64_t, std::int64_t>{16384, 4096}, {65536, 1024}, {32768, 768}}) {
     rows = scaled(rows);
     const std::string at = ".backward." + shape_text(rows, cols);
-    Tensor x = cast(normal({rows, cols}), bf16), dy = cast(normal({rows, cols}), bf16), w = cast(normal({cols}), bf16), b = cast(normal({cols}), bf16);
+    Tensor x = cast(normal({rows, cols}), bf16), dy = cast(normal({rows, cols}), bf16), w = cast(normal({cols}), bf16),
+           b = cast(normal({cols}), bf16);
     eval(x, dy, w, b);
     const double bytes = 6.0 * static_cast<double>(rows * cols);
-    auto layer = jit([&](Tensor x, Tensor dy, Tensor w, Tensor b) { return vjp({layer_norm(x, {cols}, {.weight = w, .bias = b})}, {dy}, {x, w, b}); });
+    auto layer = jit(
+        [&](Tensor x, Tensor dy, Tensor w, Tensor b) { return vjp({layer_norm(x, {cols}, {.weight = w, .bias = b})}, {dy}, {x, w, b}); });
     memory("layer_norm" + at, bytes, [&] { layer(x, dy, w, b); });
     auto rms = jit([&](Tensor x, Tensor dy, Tensor w) { return vjp({rms_norm(x, {cols}, {.weight = w})}, {dy}, {x, w}); });
     memory("rms_norm" + at, bytes, [&] { rms(x, dy, w); });

@@ -67,7 +67,7 @@ double matmul_seconds(std::int64_t m, std::int64_t n, std::int64_t k, bool a_tra
   };
   const auto a = random_floats(m * k), b = random_floats(k * n), c = random_floats(m * n);
   const auto call =
-      cpu::make_matmul({.dtype = dtype, .a = matrix(m, k, a_transposed), .b = matrix(k, n, b_transposed), .c = matrix(m, n, false)});
+      host::make_matmul({.dtype = dtype, .a = matrix(m, k, a_transposed), .b = matrix(k, n, b_transposed), .c = matrix(m, n, false)});
   return time_call(*call, {a->data(), b->data(), c->data()}, threads);
 }
 
@@ -118,14 +118,14 @@ std::pair<double, double> convolution(const Layer& l, std::int64_t n, int thread
                 .dilation = {1, 1},
                 .pad_low = {l.low, l.low},
                 .pad_high = {l.low, l.low}};
-  const bool last = cpu::convolution_prefers_channels_last(d);
+  const bool last = host::convolution_prefers_channels_last(d);
   d.input = activations(n, l.c, l.size, last), d.output = activations(n, l.k, out, last);
   const auto x = random_floats(numel(d.input.shape)), w = random_floats(numel(d.weight.shape)), y = random_floats(numel(d.output.shape));
   const double flops = 2.0 * static_cast<double>(numel(d.output.shape) * l.c * l.kernel * l.kernel);
   double total = 0;
   for (const auto pass : {ConvolutionPass::Forward, ConvolutionPass::BackwardData, ConvolutionPass::BackwardWeight}) {
     d.pass = pass;
-    const auto call = cpu::make_convolution(d);
+    const auto call = host::make_convolution(d);
     std::vector<void*> buffers{x->data(), w->data(), y->data()};
     if (pass == ConvolutionPass::BackwardData) buffers = {y->data(), w->data(), x->data()};
     if (pass == ConvolutionPass::BackwardWeight) buffers = {x->data(), y->data(), w->data()};
@@ -169,7 +169,7 @@ void pooling(int threads) {
                          .pad_high = {1, 1}};
       const auto x = random_floats(numel(d.input.shape)), y = random_floats(numel(d.output.shape)),
                  dx = random_floats(numel(d.input.shape));
-      const auto call = cpu::make_pooling(d);
+      const auto call = host::make_pooling(d);
       std::vector<void*> buffers{x->data(), y->data()};
       if (backward) buffers.push_back(dx->data());
       const double seconds = time_call(*call, buffers, threads);

@@ -9,6 +9,9 @@
 #include "tegula/graph/tensor.h"   // Tensor, tensor({1.f, 2.f}), item, to_host, print
 #include "tegula/graph/variable.h" // Variable, Parameter, Flag: state
 
+// Where it is computed.
+#include "tegula/runtime/registry.h" // cpu(), cuda(), device("cuda:1"), set_default_device
+
 // The graph: differentiation, evaluation, compilation.
 #include "tegula/compile/jit.h"    // jit
 #include "tegula/graph/evaluate.h" // eval(a, b, …)
@@ -33,9 +36,9 @@
 #include "tegula/ops/sort.h"       // sort argsort topk
 
 // Ops that combine elements.
+#include "tegula/ops/matmul.h"     // matmul linear dot
 #include "tegula/ops/reduce.h"     // sum mean max argmax var norm logsumexp
 #include "tegula/ops/scan.h"       // cumsum cumprod
-#include "tegula/ops/matmul.h"     // matmul linear dot
 
 // Ops of networks.
 #include "tegula/ops/convolution.h"
@@ -68,11 +71,11 @@
 #include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
 #include "tegula/optim/schedule.h"   // optim::CosineLR, …
 
+#include "tegula/models/registry.h"  // models::mnist_cnn, …
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/metrics.h"    // metrics::accuracy, …
 #include "tegula/train/trainer.h"    // Trainer
-#include "tegula/models/registry.h"  // models::mnist_cnn, …
 
 // Data and files.
 #include "tegula/data/digits.h"      // data::draw_digits

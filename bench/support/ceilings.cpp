@@ -27,7 +27,8 @@ double copy_rate() {
   const double time = wall([&] {
     std::vector<std::thread> workers;  // each copies its own part; memcpy streams blocks of this size
     for (std::size_t t = 1; t < threads; ++t) {
-      workers.emplace_back([&, t] { std::memcpy(to.data() + t * (bytes / threads), from.data() + t * (bytes / threads), bytes / threads); });
+      workers.emplace_back(
+          [&, t] { std::memcpy(to.data() + t * (bytes / threads), from.data() + t * (bytes / threads), bytes / threads); });
     }
     std::memcpy(to.data(), from.data(), bytes / threads);
     for (auto& worker : workers) worker.join();

@@ -29,7 +29,8 @@ class Ranges {
     for (int item : step.writes) add(item, out.writes);
     for (int scratch : step.scratch) {
       const auto s = static_cast<std::size_t>(scratch);
-      out.writes.push_back({Storage::Kind::Arena, 0, plan_.scratch_offsets[s], plan_.scratch_offsets[s] + std::max<std::size_t>(plan_.scratch_bytes[s], 1)});
+      out.writes.push_back(
+          {Storage::Kind::Arena, 0, plan_.scratch_offsets[s], plan_.scratch_offsets[s] + std::max<std::size_t>(plan_.scratch_bytes[s], 1)});
     }
     return out;
   }
@@ -39,7 +40,8 @@ class Ranges {
     Storage storage = plan_.storage[static_cast<std::size_t>(item)];
     if (storage.kind == Storage::Kind::None) return;
     // A Variable's new value lies where the old one does.
-    if (storage.kind == Storage::Kind::Update) storage = {Storage::Kind::Leaf, plan_.graph.updates[static_cast<std::size_t>(storage.index)].leaf, 0};
+    if (storage.kind == Storage::Kind::Update)
+      storage = {Storage::Kind::Leaf, plan_.graph.updates[static_cast<std::size_t>(storage.index)].leaf, 0};
     const std::size_t bytes = storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(bytes_of(plan_.graph[item]), 1);
     to.push_back({storage.kind, storage.index, storage.offset, storage.offset + bytes});
   }
@@ -48,7 +50,8 @@ class Ranges {
 };
 
 bool meet(const std::vector<Range>& a, const std::vector<Range>& b) {
-  return std::any_of(a.begin(), a.end(), [&](const Range& x) { return std::any_of(b.begin(), b.end(), [&](const Range& y) { return x.meets(y); }); });
+  return std::any_of(a.begin(), a.end(),
+                     [&](const Range& x) { return std::any_of(b.begin(), b.end(), [&](const Range& y) { return x.meets(y); }); });
 }
 
 }  // namespace

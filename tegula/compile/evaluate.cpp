@@ -66,9 +66,11 @@ bool settle_directly(Node& node) {
 }
 
 [[noreturn]] void throw_unbound(const Node& node, const std::source_location& where) {
-  throw Error({.op = "evaluate", .got = "a tensor of the jit-ed function at " + to_string(node.origin().where) + ", outside of it",
+  throw Error({.op = "evaluate",
+               .got = "a tensor of the jit-ed function at " + to_string(node.origin().where) + ", outside of it",
                .expected = "tensors that have a value or can be computed",
-               .advice = "return the tensor from the function; those it leaves elsewhere have no value", .where = where});
+               .advice = "return the tensor from the function; those it leaves elsewhere have no value",
+               .where = where});
 }
 
 void run(const std::vector<Ref<Node>>& roots, const std::source_location& where) {

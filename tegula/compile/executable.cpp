@@ -83,7 +83,8 @@ void* Executable::address(const Reference& reference, const Bindings& bindings) 
 }
 
 void Executable::run(const Bindings& bindings) {
-  const bool changed = given_.size() != bindings.constants.size() || (!given_.empty() && std::memcmp(given_.data(), bindings.constants.data(), bindings.constants.size_bytes()) != 0);
+  const bool changed = given_.size() != bindings.constants.size() ||
+                       (!given_.empty() && std::memcmp(given_.data(), bindings.constants.data(), bindings.constants.size_bytes()) != 0);
   if (changed || numbers_.size() != plan_.graph.constants.size()) {
     given_.assign(bindings.constants.begin(), bindings.constants.end());
     derive_constants(plan_.graph, given_, numbers_);
@@ -178,7 +179,9 @@ void Executable::issue(std::size_t s) {
   const Step& step = plan_.steps[s];
   const Prepared& prepared = prepared_[s];
   if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
-  else step.kernel->launch(prepared.sets, {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? failures_ + s : nullptr});
+  else
+    step.kernel->launch(prepared.sets,
+                        {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? failures_ + s : nullptr});
 }
 
 void Executable::issue() {
@@ -237,7 +240,7 @@ void Executable::throw_check(const Step& step, const runtime::Failure& failure, 
                .got = item.op->check_message(failure.id % tile::Builder::kCheckIds, failure.value),
                .advice = "check the data that was passed in",
                .where = item.node >= 0 && !bindings.nodes.empty() ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin().where
-                                                                   : item.origin.where});
+                                                                  : item.origin.where});
 }
 
 }  // namespace tegula::compile

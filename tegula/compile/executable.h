@@ -78,17 +78,17 @@ class Executable {
   runtime::Device& device_;
   Ref<Buffer> arena_;
   std::vector<runtime::Argument> arguments_;  // of all launches, one after another
-  std::vector<Patch> patches_;                // those that change from run to run
+  std::vector<Patch> patches_;  // those that change from run to run
   std::vector<BufferPatch> buffer_patches_;
-  std::vector<Prepared> prepared_;            // one per step
+  std::vector<Prepared> prepared_;  // one per step
 
-  std::vector<double> given_, numbers_;       // the constants of the last run, and with what is derived from them
+  std::vector<double> given_, numbers_;  // the constants of the last run, and with what is derived from them
 
   // Asynchronous devices.
-  Ref<Buffer> constants_;                     // 8 bytes for each number, on the device
-  Ref<Buffer> failure_buffer_;                // one Failure per step, in shared memory; null without checks
+  Ref<Buffer> constants_;  // 8 bytes for each number, on the device
+  Ref<Buffer> failure_buffer_;  // one Failure per step, in shared memory; null without checks
   runtime::Failure* failures_ = nullptr;
-  std::vector<void*> bound_;                  // the addresses of the last run
+  std::vector<void*> bound_;  // the addresses of the last run
   std::unique_ptr<runtime::Recording> recording_;
   bool prepared_launches_ = false, recordable_ = true;
   std::mutex mutex_;

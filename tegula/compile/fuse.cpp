@@ -70,7 +70,9 @@ class Fuser {
  private:
   // ---- Dependence between units (groups, and items that are calls). ancestors_[u] holds every unit that must run before u.
   using Set = std::vector<std::uint64_t>;
-  static bool has(const Set& set, int i) { return i / 64 < static_cast<int>(set.size()) && (set[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1u); }
+  static bool has(const Set& set, int i) {
+    return i / 64 < static_cast<int>(set.size()) && (set[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1u);
+  }
   static void add(Set& set, int i) {
     if (i / 64 >= static_cast<int>(set.size())) set.resize(static_cast<std::size_t>(i / 64) + 1);
     set[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
@@ -165,7 +167,8 @@ class Fuser {
     }
     if (shape == group.domain) {
       bool aligned = true;
-      for (int i = 0; i < shape.rank(); ++i) aligned = aligned && (axes[static_cast<std::size_t>(i)] == i || axes[static_cast<std::size_t>(i)] < 0);
+      for (int i = 0; i < shape.rank(); ++i)
+        aligned = aligned && (axes[static_cast<std::size_t>(i)] == i || axes[static_cast<std::size_t>(i)] < 0);
       // An axis of size 1 runs over itself; a broadcast axis of a Full value would have to be re-read elsewhere.
       if (aligned && producer.space == Space::Full) {
         for (int i = 0; i < shape.rank(); ++i) aligned = aligned && (axes[static_cast<std::size_t>(i)] == i || shape[i] == 1);
@@ -224,7 +227,8 @@ class Fuser {
       const Place other = place_in(item, input);
       if (other.group != place.group || other.space != place.space) return false;
     }
-    if (place.space == Space::Full && group.has_reduction && after_reduction(item, place.group) && !may_follow_reduction(group)) return false;
+    if (place.space == Space::Full && group.has_reduction && after_reduction(item, place.group) && !may_follow_reduction(group))
+      return false;
     return acyclic(item, unit_of_group_[static_cast<std::size_t>(place.group)]);
   }
 
@@ -304,7 +308,8 @@ class Fuser {
       if (after_v && has(ancestors_[static_cast<std::size_t>(u)], w)) return false;
     }
     // Work of one that waits for a reduction in the other must be allowed to follow it.
-    if ((x.has_reduction || y.has_reduction) && (has(ancestors_[static_cast<std::size_t>(v)], u) || has(ancestors_[static_cast<std::size_t>(u)], v))) {
+    if ((x.has_reduction || y.has_reduction) &&
+        (has(ancestors_[static_cast<std::size_t>(v)], u) || has(ancestors_[static_cast<std::size_t>(u)], v))) {
       Group both = x;
       if (!both.has_reduction) both.reduced = y.reduced;
       both.has_reduction = true;
@@ -372,7 +377,8 @@ class Fuser {
     for (int a = 0; a < static_cast<int>(fusion_.groups.size()); ++a) {
       for (int b = a + 1; b < static_cast<int>(fusion_.groups.size()); ++b) {
         if (fusion_.groups[static_cast<std::size_t>(a)].items.empty()) break;
-        if (fusion_.groups[static_cast<std::size_t>(a)].domain == fusion_.groups[static_cast<std::size_t>(b)].domain && share_input(a, b)) merge(a, b);
+        if (fusion_.groups[static_cast<std::size_t>(a)].domain == fusion_.groups[static_cast<std::size_t>(b)].domain && share_input(a, b))
+          merge(a, b);
       }
     }
   }
@@ -407,7 +413,8 @@ class Fuser {
       if (role == Role::Library || role == Role::Kernel) fusion_.stored[static_cast<std::size_t>(i)] = true;
       if (role == Role::View || role == Role::Leaf) continue;
       for (std::size_t k = 0; k < graph_[i].inputs.size(); ++k) {
-        if (role == Role::Library || role == Role::Kernel || operand_of(graph_, fusion_, i, k).kind == Operand::Kind::Memory) store(graph_[i].inputs[k]);
+        if (role == Role::Library || role == Role::Kernel || operand_of(graph_, fusion_, i, k).kind == Operand::Kind::Memory)
+          store(graph_[i].inputs[k]);
       }
     }
   }

@@ -92,7 +92,14 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
   Graph graph;
   std::unordered_map<const Node*, int> number;
   for (const Node* node : reading.order) {
-    Item item{.op = node->op_ref(), .inputs = {}, .shape = node->shape(), .dtype = node->dtype(), .precision = node->precision(), .origin = node->origin(), .epilogue = {}, .order = {}};
+    Item item{.op = node->op_ref(),
+              .inputs = {},
+              .shape = node->shape(),
+              .dtype = node->dtype(),
+              .precision = node->precision(),
+              .origin = node->origin(),
+              .epilogue = {},
+              .order = {}};
     if (is_leaf(*node)) {
       item.op = leaf_op();
       item.slot = static_cast<int>(graph.leaves.size());
@@ -153,8 +160,11 @@ std::string to_string(const Graph& graph) {
 
 void verify(const Graph& graph, std::string_view after_pass) {
   const auto fail = [&](int i, const std::string& what) {
-    throw Error({.op = "compile", .got = "%" + std::to_string(i) + " " + std::string(graph[i].op->name()) + " after pass " + std::string(after_pass),
-                 .expected = what, .advice = "this is a bug in Tegula; TEGULA_PRINT=all shows every stage", .where = graph[i].origin.where});
+    throw Error({.op = "compile",
+                 .got = "%" + std::to_string(i) + " " + std::string(graph[i].op->name()) + " after pass " + std::string(after_pass),
+                 .expected = what,
+                 .advice = "this is a bug in Tegula; TEGULA_PRINT=all shows every stage",
+                 .where = graph[i].origin.where});
   };
   for (int i = 0; i < graph.size(); ++i) {
     const Item& item = graph[i];
@@ -162,10 +172,12 @@ void verify(const Graph& graph, std::string_view after_pass) {
       if (input < 0 || input >= i) fail(i, "inputs to come earlier");
     }
     if (item.role() == Role::Leaf && (item.slot < 0 || item.slot >= static_cast<int>(graph.leaves.size()))) fail(i, "a leaf's number");
-    if (item.role() == Role::Scalar && (item.slot < 0 || item.slot >= static_cast<int>(graph.constants.size()))) fail(i, "a constant's number");
+    if (item.role() == Role::Scalar && (item.slot < 0 || item.slot >= static_cast<int>(graph.constants.size())))
+      fail(i, "a constant's number");
     if (item.role() == Role::Elementwise) {
       for (int input : item.inputs) {
-        if (graph[input].shape != item.shape && graph[input].shape.rank() != 0) fail(i, "elementwise inputs of the result's shape, or scalars");
+        if (graph[input].shape != item.shape && graph[input].shape.rank() != 0)
+          fail(i, "elementwise inputs of the result's shape, or scalars");
       }
     }
     if (item.role() == Role::View && item.inputs.empty()) fail(i, "a view of something");

@@ -19,7 +19,9 @@ struct Item {
 
   Role role() const { return op->role(); }
   template <class O>
-  const O& as() const { return static_cast<const O&>(*op); }
+  const O& as() const {
+    return static_cast<const O&>(*op);
+  }
 };
 
 struct Leaf {

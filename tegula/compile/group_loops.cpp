@@ -38,8 +38,10 @@ int leading_stream(const LoopNest& nest, const Shape& domain) {
     }
     return true;
   };
-  for (int s = nest.loads; s < count; ++s) if (whole(s)) return s;
-  for (int s = 0; s < nest.loads; ++s) if (whole(s)) return s;
+  for (int s = nest.loads; s < count; ++s)
+    if (whole(s)) return s;
+  for (int s = 0; s < nest.loads; ++s)
+    if (whole(s)) return s;
   return -1;
 }
 

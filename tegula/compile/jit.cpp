@@ -7,8 +7,8 @@
 #include <typeinfo>
 #include <unordered_set>
 
-#include "tegula/compile/executable.h"
 #include "tegula/compile/cache.h"
+#include "tegula/compile/executable.h"
 #include "tegula/compile/passes.h"
 #include "tegula/compile/placement.h"
 #include "tegula/compile/slots.h"
@@ -93,8 +93,9 @@ std::string line_of(const Node& node) {
 
 bool same_node(const Node& a, const Node& b) {
   const Op &first = a.op(), &second = b.op();
-  if (typeid(first) != typeid(second) || a.dtype() != b.dtype() || a.precision() != b.precision() ||
-      !(a.shape() == b.shape()) || a.inputs().size() != b.inputs().size()) return false;
+  if (typeid(first) != typeid(second) || a.dtype() != b.dtype() || a.precision() != b.precision() || !(a.shape() == b.shape()) ||
+      a.inputs().size() != b.inputs().size())
+    return false;
   Words x, y;
   first.attributes(x);
   second.attributes(y);
@@ -104,15 +105,18 @@ bool same_node(const Node& a, const Node& b) {
 // Throws when two traces of one signature differ, naming the first line of each at which they do.
 void require_equal(const Recorded& first, const Recorded& second, const std::source_location& where) {
   const auto differ = [&](const std::string& was, const std::string& is) {
-    throw Error({.op = "jit", .got = "a function that did not build the same graph twice: first " + was + ", then " + is,
+    throw Error({.op = "jit",
+                 .got = "a function that did not build the same graph twice: first " + was + ", then " + is,
                  .expected = "the same ops and constants at every call with one signature",
-                 .advice = "make what changes an argument, a Variable or a Flag", .where = where});
+                 .advice = "make what changes an argument, a Variable or a Flag",
+                 .where = where});
   };
   const auto& a = first.reading;
   const auto& b = second.reading;
   for (std::size_t i = 0; i < std::min(a.order.size(), b.order.size()); ++i) {
     const Node &was = *a.order[i], &is = *b.order[i];
-    if (!same_node(was, is)) differ("shape " + to_string(was.shape()) + " of " + line_of(was), "shape " + to_string(is.shape()) + " of " + line_of(is));
+    if (!same_node(was, is))
+      differ("shape " + to_string(was.shape()) + " of " + line_of(was), "shape " + to_string(is.shape()) + " of " + line_of(is));
   }
   if (a.order.size() != b.order.size() || a.key != b.key) {
     differ(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected");
@@ -237,8 +241,10 @@ Recorded JitState::Impl::record(std::span<const Tensor> args, const Body& body) 
     }
     if (source.kind == Source::Kind::Captured) {
       if (!leaf->has_value()) {
-        throw Error({.op = "jit", .got = "a tensor of another jit-ed function's trace (" + tegula::to_string(leaf->origin().where) + ")",
-                     .expected = "arguments, Variables and tensors with values", .advice = "return tensors from a jit-ed function instead of storing them",
+        throw Error({.op = "jit",
+                     .got = "a tensor of another jit-ed function's trace (" + tegula::to_string(leaf->origin().where) + ")",
+                     .expected = "arguments, Variables and tensors with values",
+                     .advice = "return tensors from a jit-ed function instead of storing them",
                      .where = where});
       }
       source.captured = Ref<Node>(const_cast<Node*>(leaf));
@@ -265,7 +271,8 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   entry->updates.resize(r.updates.size());
   entry->fresh.resize(r.outputs.size());
   if (entries.size() >= kMaxExecutables) {
-    warn("jit.many_signatures", "the jit-ed function at " + tegula::to_string(where) + " was called with more than " + std::to_string(kMaxExecutables) +
+    warn("jit.many_signatures", "the jit-ed function at " + tegula::to_string(where) + " was called with more than " +
+                                    std::to_string(kMaxExecutables) +
                                     " combinations of shapes and dtypes; the one used longest ago is compiled again when it returns");
     entries.erase(std::min_element(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
   }
@@ -289,7 +296,9 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
   for (std::size_t i = 0; i < r.sources.size(); ++i) {
     const Source& source = r.sources[i];
     switch (source.kind) {
-      case Source::Kind::Argument: entry.leaves[i] = argument_address(entry, i, arguments[static_cast<std::size_t>(source.index)].node()); break;
+      case Source::Kind::Argument:
+        entry.leaves[i] = argument_address(entry, i, arguments[static_cast<std::size_t>(source.index)].node());
+        break;
       case Source::Kind::Cell: entry.leaves[i] = r.cells[static_cast<std::size_t>(source.index)]->value().node()->data(); break;
       case Source::Kind::Captured:
         move_to(*source.captured, device);
@@ -326,7 +335,10 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   if (Trace::current() || eager()) return body(arguments);
   Impl& impl = *impl_;
   if (impl.running) {
-    throw Error({.op = "jit", .got = "a call of the function from inside itself", .expected = "a function that does not call itself", .where = impl.where});
+    throw Error({.op = "jit",
+                 .got = "a call of the function from inside itself",
+                 .expected = "a function that does not call itself",
+                 .where = impl.where});
   }
   std::scoped_lock lock(impl.mutex);
   // Arguments are dense values; pending Variable writes happen first, in program order.

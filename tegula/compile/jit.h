@@ -37,7 +37,9 @@ class JitState {
 inline std::vector<Tensor> pack(const Tensor& result) { return {result}; }
 inline std::vector<Tensor> pack(const std::vector<Tensor>& result) { return result; }
 template <class A, class B>
-std::vector<Tensor> pack(const std::pair<A, B>& result) { return {result.first, result.second}; }
+std::vector<Tensor> pack(const std::pair<A, B>& result) {
+  return {result.first, result.second};
+}
 template <class... T>
 std::vector<Tensor> pack(const std::tuple<T...>& result) {
   return std::apply([](const auto&... tensors) { return std::vector<Tensor>{tensors...}; }, result);
@@ -46,7 +48,10 @@ template <class R>
 R unpack(std::vector<Tensor>& results) {
   if constexpr (std::is_same_v<R, Tensor>) return std::move(results[0]);
   else if constexpr (std::is_same_v<R, std::vector<Tensor>>) return std::move(results);
-  else return [&]<std::size_t... I>(std::index_sequence<I...>) { return R{std::move(results[I])...}; }(std::make_index_sequence<std::tuple_size_v<R>>{});
+  else
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return R{std::move(results[I])...};
+    }(std::make_index_sequence<std::tuple_size_v<R>>{});
 }
 
 }  // namespace compile

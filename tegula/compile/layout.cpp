@@ -54,7 +54,12 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
           input = found->second;
           continue;
         }
-        Item copy{.op = copy_op(), .inputs = {input}, .shape = out[input].shape, .dtype = out[input].dtype, .origin = item.origin, .epilogue = {},
+        Item copy{.op = copy_op(),
+                  .inputs = {input},
+                  .shape = out[input].shape,
+                  .dtype = out[input].dtype,
+                  .origin = item.origin,
+                  .epilogue = {},
                   .order = channels_last_order(out[input].shape.rank())};
         converted.emplace_back(input, out.size());
         input = out.size();

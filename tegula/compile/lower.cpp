@@ -64,7 +64,10 @@ class Orderer {
       }
     }
     if (order.size() != units_.size()) {
-      throw Error({.op = "compile", .got = "groups that wait for each other", .expected = "an order to run them in", .advice = "this is a bug in Tegula"});
+      throw Error({.op = "compile",
+                   .got = "groups that wait for each other",
+                   .expected = "an order to run them in",
+                   .advice = "this is a bug in Tegula"});
     }
     return order;
   }
@@ -139,7 +142,9 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
       switch (argument.kind) {
         case Kind::Input: set.arguments.push_back(value_reference(plan, item.inputs[static_cast<std::size_t>(argument.index)])); break;
         case Kind::Output: set.arguments.push_back({Reference::Kind::Value, i, 0, 0}); break;
-        case Kind::Scratch: set.arguments.push_back({Reference::Kind::Scratch, scratch[static_cast<std::size_t>(argument.index)], 0, 0}); break;
+        case Kind::Scratch:
+          set.arguments.push_back({Reference::Kind::Scratch, scratch[static_cast<std::size_t>(argument.index)], 0, 0});
+          break;
         case Kind::Integer: set.arguments.push_back({Reference::Kind::Integer, -1, argument.integer, 0}); break;
         case Kind::Real: set.arguments.push_back({Reference::Kind::Real, -1, 0, argument.real}); break;
       }

@@ -45,7 +45,13 @@ enum class Portion : std::uint8_t { Whole, Parts, Combination };
 class Lowering {
  public:
   Lowering(Plan& plan, const Group& group, const LoopNest& nest, Portion portion, bool asynchronous)
-      : plan_(plan), graph_(plan.graph), group_(group), nest_(nest), portion_(portion), asynchronous_(asynchronous), builder_(program_name()) {
+      : plan_(plan),
+        graph_(plan.graph),
+        group_(group),
+        nest_(nest),
+        portion_(portion),
+        asynchronous_(asynchronous),
+        builder_(program_name()) {
     levels();
   }
 
@@ -116,9 +122,10 @@ class Lowering {
     std::set<int> used;
     for (int i : items_) {
       if (reads_part(i)) used.insert(nest_.part_of.at(i));
-      else for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
-        if (const auto s = nest_.stream_of.find({i, static_cast<int>(k)}); s != nest_.stream_of.end()) used.insert(s->second);
-      }
+      else
+        for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
+          if (const auto s = nest_.stream_of.find({i, static_cast<int>(k)}); s != nest_.stream_of.end()) used.insert(s->second);
+        }
       if (portion_ == Portion::Parts && is_reduction(i)) used.insert(nest_.part_of.at(i));
       else if (stored(i)) used.insert(nest_.store_of.at(i));
     }
@@ -353,7 +360,8 @@ class Lowering {
         int walks = 0;
         for (int t = 0; t < nest_.loads; ++t) walks += stream(t).kind == Operand::Kind::Memory && stream(t).item == stream(s).item;
         bool alike = walks == 1 && stream(s).pattern.offset == 0;
-        for (const Loop& l : nest_.loops) alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
+        for (const Loop& l : nest_.loops)
+          alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
         if (alike) step.in_place.emplace_back(i, stream(s).item);
       }
     }

@@ -52,7 +52,13 @@ class Materializer {
  private:
   int copy(int input) {
     const Item& source = out_[input];
-    out_.items.push_back({.op = copy_op(), .inputs = {input}, .shape = source.shape, .dtype = source.dtype, .origin = source.origin, .epilogue = {}, .order = {}});
+    out_.items.push_back({.op = copy_op(),
+                          .inputs = {input},
+                          .shape = source.shape,
+                          .dtype = source.dtype,
+                          .origin = source.origin,
+                          .epilogue = {},
+                          .order = {}});
     return out_.size() - 1;
   }
 
@@ -97,7 +103,8 @@ class Materializer {
   // A view that puts all of a computed value into row-major order (channels-last results permuted so) needs no copy: the value is the output.
   int output(int item, const std::vector<int>& taken) {
     const Access access = access_of(out_, item);
-    const bool whole = access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out_[access.base].shape);
+    const bool whole =
+        access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out_[access.base].shape);
     if (out_[item].role() != Role::View || !whole || !is_computed(access.base)) return own_value(item, taken);
     return std::find(taken.begin(), taken.end(), access.base) == taken.end() ? access.base : copy(item);
   }

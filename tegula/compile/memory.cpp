@@ -47,9 +47,13 @@ class Planner {
 
  private:
   Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
-  void touch(int item, int step) { last_read_[static_cast<std::size_t>(item)] = std::max(last_read_[static_cast<std::size_t>(item)], step); }
+  void touch(int item, int step) {
+    last_read_[static_cast<std::size_t>(item)] = std::max(last_read_[static_cast<std::size_t>(item)], step);
+  }
 
-  static std::size_t count(const std::vector<int>& list, int item) { return static_cast<std::size_t>(std::count(list.begin(), list.end(), item)); }
+  static std::size_t count(const std::vector<int>& list, int item) {
+    return static_cast<std::size_t>(std::count(list.begin(), list.end(), item));
+  }
 
   // Whether `item` may be written where `old` lies: nobody reads `old` later, and the writing step only element by element before.
   bool may_replace(int item, int old) const {
@@ -84,7 +88,8 @@ class Planner {
       for (int item : step.writes) {
         if (storage(item).kind != Storage::Kind::None || written_[static_cast<std::size_t>(item)] != s || block_of.contains(item)) continue;
         const std::size_t bytes = aligned(bytes_of(graph_[item]));
-        const bool late = std::any_of(plan_.late_updates.begin(), plan_.late_updates.end(), [&](const auto& l) { return l.second == item; });
+        const bool late =
+            std::any_of(plan_.late_updates.begin(), plan_.late_updates.end(), [&](const auto& l) { return l.second == item; });
         const int last = late ? end : last_read_[static_cast<std::size_t>(item)];
         bool placed = false;
         for (const auto& [out, in] : step.in_place) {

@@ -61,7 +61,9 @@ void merge_launches(Plan& plan) {
 }
 
 void assign_threads(Plan& plan, runtime::Device& device) {
-  const auto seconds = [](const Step& step) { return std::max(step.bytes / kBytesPerSecond, step.operations / (step.call ? kCallOperations : kTileOperations)); };
+  const auto seconds = [](const Step& step) {
+    return std::max(step.bytes / kBytesPerSecond, step.operations / (step.call ? kCallOperations : kTileOperations));
+  };
   const bool awake = std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return seconds(step) > kWorthThreads; });
   for (Step& step : plan.steps) {
     step.threads = seconds(step) > (awake ? kWorthAwake : kWorthThreads) ? device.max_threads() : 1;

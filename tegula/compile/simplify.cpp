@@ -28,8 +28,8 @@ bool is_identity(const Graph& graph, const Item& item) {
 
 Words identity_of(const Item& item) {
   const Op& op = *item.op;
-  Words words{reinterpret_cast<std::uint64_t>(&typeid(op)), static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype),
-              static_cast<std::uint64_t>(item.precision)};
+  Words words{reinterpret_cast<std::uint64_t>(&typeid(op)), static_cast<std::uint64_t>(item.slot + 1),
+              static_cast<std::uint64_t>(item.dtype), static_cast<std::uint64_t>(item.precision)};
   op.attributes(words);
   for (auto d : item.shape) words.push_back(static_cast<std::uint64_t>(d));
   words.push_back(~std::uint64_t{0});
@@ -45,7 +45,9 @@ class DerivedOp final : public Op {
 };
 
 void derive(Graph& graph, Item& item) {
-  if (item.role() != Role::Elementwise || item.shape.rank() != 0 || !is_float(item.dtype) || item.inputs.empty() || item.as<ElementwiseOp>().has_check()) return;
+  if (item.role() != Role::Elementwise || item.shape.rank() != 0 || !is_float(item.dtype) || item.inputs.empty() ||
+      item.as<ElementwiseOp>().has_check())
+    return;
   Graph::Derived derived{item.op, {}};
   for (int input : item.inputs) {
     if (graph[input].role() != Role::Scalar || !is_float(graph[input].dtype)) return;

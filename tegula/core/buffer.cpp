@@ -71,7 +71,9 @@ void Buffer::read(std::size_t offset, void* to, std::size_t bytes) const {
 
 Ref<Buffer> allocate_host(std::size_t bytes) {
   if (bytes > (std::size_t{1} << 46)) {
-    throw Error({.op = "allocate", .got = std::to_string(bytes) + " bytes", .expected = "a size that memory can hold",
+    throw Error({.op = "allocate",
+                 .got = std::to_string(bytes) + " bytes",
+                 .expected = "a size that memory can hold",
                  .advice = "check the shape: it was probably computed from wrong numbers"});
   }
   const int size_class = class_of(bytes);
@@ -90,8 +92,10 @@ Ref<Buffer> allocate_host(std::size_t bytes) {
   }
   void* data = std::aligned_alloc(kBufferAlignment, (class_bytes(size_class) + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
   if (!data) {
-    throw Error({.op = "allocate", .got = "no memory for " + std::to_string(bytes) + " bytes",
-                 .expected = "", .advice = "use a smaller batch, or release tensors that are no longer needed"});
+    throw Error({.op = "allocate",
+                 .got = "no memory for " + std::to_string(bytes) + " bytes",
+                 .expected = "",
+                 .advice = "use a smaller batch, or release tensors that are no longer needed"});
   }
   {
     std::scoped_lock lock(p.mutex);

@@ -12,17 +12,21 @@ namespace tegula {
 enum class DType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
 
 // The short names users write: zeros({2, 3}, f32).
-inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, i64 = DType::i64,
-                       i32 = DType::i32, i16 = DType::i16, i8 = DType::i8, u8 = DType::u8, boolean = DType::boolean;
+inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, i64 = DType::i64, i32 = DType::i32,
+                       i16 = DType::i16, i8 = DType::i8, u8 = DType::u8, boolean = DType::boolean;
 
 inline constexpr DType kAllDTypes[] = {f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean};
 
 /// Bytes of one element; a boolean takes one byte, 0 or 1.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
-    case DType::f64: case DType::i64: return 8;
-    case DType::f32: case DType::i32: return 4;
-    case DType::f16: case DType::bf16: case DType::i16: return 2;
+    case DType::f64:
+    case DType::i64: return 8;
+    case DType::f32:
+    case DType::i32: return 4;
+    case DType::f16:
+    case DType::bf16:
+    case DType::i16: return 2;
     default: return 1;
   }
 }

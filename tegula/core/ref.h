@@ -34,13 +34,21 @@ class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) {}
-  explicit Ref(T* object) : object_(object) { if (object_) object_->retain(); }
+  explicit Ref(T* object) : object_(object) {
+    if (object_) object_->retain();
+  }
   Ref(const Ref& other) : Ref(other.object_) {}
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  template <class U> requires std::convertible_to<U*, T*>
+  template <class U>
+  requires std::convertible_to<U*, T*>
   Ref(const Ref<U>& other) : Ref(other.get()) {}
-  Ref& operator=(Ref other) noexcept { std::swap(object_, other.object_); return *this; }
-  ~Ref() { if (object_) object_->release(); }
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() {
+    if (object_) object_->release();
+  }
 
   T* get() const { return object_; }
   T* operator->() const { return object_; }

@@ -52,12 +52,14 @@ class Dims {
     values_[--rank_] = 0;
   }
   constexpr bool contains(std::int64_t value) const {
-    for (auto v : *this) if (v == value) return true;
+    for (auto v : *this)
+      if (v == value) return true;
     return false;
   }
   constexpr bool operator==(const Dims& other) const {
     if (rank_ != other.rank_) return false;
-    for (int i = 0; i < rank_; ++i) if (values_[i] != other.values_[i]) return false;
+    for (int i = 0; i < rank_; ++i)
+      if (values_[i] != other.values_[i]) return false;
     return true;
   }
 

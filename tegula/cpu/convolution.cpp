@@ -7,7 +7,7 @@
 #include "tegula/cpu/library.h"
 #include "tegula/cpu/widened.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::Activation;
@@ -130,4 +130,4 @@ bool convolution_prefers_channels_last(const Convolution& d) {
   return !lanes_suit(first);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

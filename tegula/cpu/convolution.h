@@ -8,7 +8,7 @@
 #include "tegula/core/error.h"
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 using Axes3 = std::array<std::int64_t, 3>;
 
@@ -58,4 +58,4 @@ std::unique_ptr<runtime::Call> make_pointwise_convolution(const runtime::Convolu
 /// "forward 64x12x28x28 24 6x6 …", for describe().
 std::string to_string(const runtime::Convolution& description);
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -12,7 +12,7 @@
 #include "tegula/cpu/lanes_kernels.h"
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::Activation;
@@ -419,4 +419,4 @@ std::unique_ptr<runtime::Call> make_lanes_convolution(const Convolution& d) {
   return std::make_unique<LaneSums>(d);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -8,7 +8,7 @@
 #include "tegula/cpu/gemm.h"
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::ConvolutionPass;
@@ -261,4 +261,4 @@ std::unique_ptr<runtime::Call> make_patch_convolution(const runtime::Convolution
   return std::make_unique<PatchConvolution<float>>(d);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

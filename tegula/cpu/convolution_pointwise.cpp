@@ -9,7 +9,7 @@
 #include "tegula/cpu/library.h"
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::Convolution;
@@ -76,4 +76,4 @@ bool pointwise_suits(const Convolution& d) {
 
 std::unique_ptr<runtime::Call> make_pointwise_convolution(const Convolution& d) { return std::make_unique<PointwiseConvolution>(d); }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -7,7 +7,7 @@
 #include "tegula/cpu/properties.h"
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 void require_instruction_set() {
@@ -38,7 +38,9 @@ class CpuDevice final : public runtime::Device {
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return make_matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return make_pooling(description); }
-  bool prefers_channels_last(const runtime::Convolution& description) const override { return convolution_prefers_channels_last(description); }
+  bool prefers_channels_last(const runtime::Convolution& description) const override {
+    return convolution_prefers_channels_last(description);
+  }
 
   int max_threads() const override { return threads_; }
   runtime::DeviceProperties properties() override {
@@ -51,12 +53,12 @@ class CpuDevice final : public runtime::Device {
 };
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 
 namespace tegula::runtime {
 
 Device& cpu() {
-  static tegula::cpu::CpuDevice device;
+  static tegula::host::CpuDevice device;
   return device;
 }
 

@@ -15,7 +15,7 @@
 #include <hwy/contrib/math/math-inl.h>  // after highway.h
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {  // other files use some of these names too
 namespace hn = hwy::HWY_NAMESPACE;
 using runtime::Activation;
@@ -134,11 +134,11 @@ void narrow_f16(const float* from, Half* to, std::int64_t count) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 using runtime::Activation;
 HWY_EXPORT(epilogue_f32);
@@ -182,5 +182,5 @@ void narrow(DType dtype, const float* from, void* to, std::int64_t count) {
   else HWY_DYNAMIC_DISPATCH(narrow_bf16)(from, static_cast<BFloat16*>(to), count);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

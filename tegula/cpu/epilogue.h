@@ -6,7 +6,7 @@
 #include "tegula/core/dtype.h"
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// First bias, then activation.
 template <class T>
@@ -26,4 +26,4 @@ void apply_epilogue(const Epilogue<double>& epilogue, double* c, std::int64_t ro
 void widen(DType dtype, const void* from, float* to, std::int64_t count);
 void narrow(DType dtype, const float* from, void* to, std::int64_t count);
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -5,7 +5,7 @@
 
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 struct ExecutorOptions {
   bool contract = true;  // a * b + c is rounded once where it stands in a program as two words, as GPU compilers do
@@ -17,4 +17,4 @@ struct ExecutorOptions {
 /// reads may be the same memory as one that it writes.
 std::unique_ptr<runtime::Kernel> compile_program(const tile::Program& program, const ExecutorOptions& options = {});
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

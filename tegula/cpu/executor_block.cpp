@@ -7,7 +7,7 @@
 #include "tegula/cpu/executor_steps.h"
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 struct Axis {
@@ -113,7 +113,8 @@ void move(Region& region, std::byte* tile, const MoveRows& rows, bool streaming)
     else region.for_rest(tile, [&](std::byte* m, std::byte* t) { copy(t, m, count); });
     return;
   }
-  const int repeats = find([&](const Axis& a) { return rows.to_memory ? a.tile == 0 && a.memory == memory_bytes : a.memory == 0 && a.tile == tile_bytes; });
+  const int repeats =
+      find([&](const Axis& a) { return rows.to_memory ? a.tile == 0 && a.memory == memory_bytes : a.memory == 0 && a.tile == tile_bytes; });
   if (repeats >= 0) {
     const std::int64_t count = region.take(repeats).count;
     if (rows.to_memory) region.for_rest(tile, [&](std::byte* m, std::byte* t) { rows.repeat(m, t, count); });
@@ -209,4 +210,4 @@ const Step* aim_store(const Step* at, Frame& frame) {
   return following(step);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

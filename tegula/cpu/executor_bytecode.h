@@ -13,7 +13,7 @@
 #include "tegula/core/dtype.h"
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 union Slot {
   std::int64_t integer;  // i64; i32 sign-extended; booleans 0 or 1
@@ -67,12 +67,12 @@ struct ScalarStep : Step {
 /// An elementwise word over rows x columns. Each operand advances by `row` bytes from row to row, and inside a row by one element or not at all.
 struct MapStep : Step {
   std::int32_t rows = 0, columns = 0;  // slots
-  std::int32_t out = 0;                // slots of addresses, like in[]
+  std::int32_t out = 0;  // slots of addresses, like in[]
   std::int32_t in[4] = {};
   std::int32_t out_row = 0;
   std::int32_t row[4] = {};
-  std::int32_t advances[4] = {};       // 1: along the row; 0: one value per row
-  std::int32_t attribute = 0;          // Narrow: the stored type
+  std::int32_t advances[4] = {};  // 1: along the row; 0: one value per row
+  std::int32_t attribute = 0;  // Narrow: the stored type
 };
 
 struct LoopStep : Step {
@@ -85,9 +85,9 @@ struct StripStep : Step {
   static constexpr int kMostTiles = 12;
   std::int32_t count = 0, index = 0;
   std::int64_t length = 0, total = 0;
-  std::int64_t distance = 0;              // end: back to the first step
-  std::int32_t tile[kMostTiles] = {};     // slots of the tiles that move on
-  std::int32_t bytes[kMostTiles] = {};    // by how much
+  std::int64_t distance = 0;  // end: back to the first step
+  std::int32_t tile[kMostTiles] = {};  // slots of the tiles that move on
+  std::int32_t bytes[kMostTiles] = {};  // by how much
   std::int32_t tiles = 0;
   std::int32_t unused = 0;
 };
@@ -106,24 +106,24 @@ inline constexpr int kMaxProtected = 8;
 /// A tile moved between scratch and memory whose elements are base + Σ index·stride, restricted to a box of indices.
 struct BlockStep : Step {
   const MoveRows* rows = nullptr;
-  const MoveRows* fill_rows = nullptr;         // Load: of the tile's own dtype
+  const MoveRows* fill_rows = nullptr;  // Load: of the tile's own dtype
   std::int32_t rank = 0;
-  std::int32_t base = 0;                       // slot: address of element 0
-  std::int32_t stride[kMaxAxes] = {};          // slots: bytes between neighbours in memory
+  std::int32_t base = 0;  // slot: address of element 0
+  std::int32_t stride[kMaxAxes] = {};  // slots: bytes between neighbours in memory
   std::int32_t low[kMaxAxes] = {}, high[kMaxAxes] = {};  // slots: bounds of the index, -1 for none
-  std::int32_t size[kMaxAxes] = {};            // slots: extents of the tile
-  std::int64_t tile_stride[kMaxAxes] = {};     // bytes in the tile
-  std::int32_t tile = 0;                       // slot: the tile's address
-  std::int32_t home = 0;                       // slot: the scratch that belongs to the tile
-  std::int32_t fill = -1;                      // Load: slot of the value outside the box; -1: what is there stays
-  std::int32_t in_place = 0;                   // Load: the tile may lie in the user's memory. Store: the value may have been computed there
-  std::int32_t last = -1;                      // Load: slot of the address of the load before, for guessing the next
+  std::int32_t size[kMaxAxes] = {};  // slots: extents of the tile
+  std::int64_t tile_stride[kMaxAxes] = {};  // bytes in the tile
+  std::int32_t tile = 0;  // slot: the tile's address
+  std::int32_t home = 0;  // slot: the scratch that belongs to the tile
+  std::int32_t fill = -1;  // Load: slot of the value outside the box; -1: what is there stays
+  std::int32_t in_place = 0;  // Load: the tile may lie in the user's memory. Store: the value may have been computed there
+  std::int32_t last = -1;  // Load: slot of the address of the load before, for guessing the next
   std::int32_t unused = 0;
   // Store: tiles that lie in the user's memory and are read later. They move home before that memory is overwritten.
   std::int32_t protected_count = 0;
   std::int32_t protected_tile[kMaxProtected] = {}, protected_home[kMaxProtected] = {};
-  std::int32_t protected_bytes[kMaxProtected] = {};     // slots
-  std::uint32_t spared = 0;                    // bit i: protected tile i may be overwritten where it is exactly what is stored to
+  std::int32_t protected_bytes[kMaxProtected] = {};  // slots
+  std::uint32_t spared = 0;  // bit i: protected tile i may be overwritten where it is exactly what is stored to
 };
 
 /// Like BlockStep where element (i…) is at base + offset[i…]·scale + Σ index·stride and the mask is a tile or a box.
@@ -132,15 +132,15 @@ struct GatherStep : Step {
   const MoveRows* fill_rows = nullptr;
   std::int32_t rank = 0;
   std::int32_t base = 0;
-  std::int32_t offset = 0;                     // slot: address of an i64 tile
-  std::int32_t mask = -1;                      // slot: address of a boolean tile; -1 for none
-  std::int32_t stride[kMaxAxes] = {};          // slots
+  std::int32_t offset = 0;  // slot: address of an i64 tile
+  std::int32_t mask = -1;  // slot: address of a boolean tile; -1 for none
+  std::int32_t stride[kMaxAxes] = {};  // slots
   std::int32_t low[kMaxAxes] = {}, high[kMaxAxes] = {};  // slots or -1
   std::int64_t size[kMaxAxes] = {};
   std::int64_t offset_stride[kMaxAxes] = {}, mask_stride[kMaxAxes] = {}, tile_stride[kMaxAxes] = {};  // bytes
   std::int64_t scale = 0;
   std::int32_t tile = 0;
-  std::int32_t fill = -1;                      // Load: slot of the value where nothing is loaded; -1: what is there stays
+  std::int32_t fill = -1;  // Load: slot of the value where nothing is loaded; -1: what is there stays
 };
 
 /// Writes base + offset·scale + Σ index·stride into an i64 tile (offset = -1: none), or a box into a boolean tile.
@@ -149,17 +149,17 @@ struct IndexStep : Step {
   std::int32_t base = 0;
   std::int32_t offset = -1;
   std::int32_t out = 0;
-  std::int32_t stride[kMaxAxes] = {};          // slots
+  std::int32_t stride[kMaxAxes] = {};  // slots
   std::int32_t low[kMaxAxes] = {}, high[kMaxAxes] = {};  // slots or -1
   std::int64_t size[kMaxAxes] = {};
-  std::int64_t offset_stride[kMaxAxes] = {};   // bytes
+  std::int64_t offset_stride[kMaxAxes] = {};  // bytes
   std::int64_t scale = 0;
 };
 
 /// Booleans of rows x columns: true where the value of the row is `base` plus the column.
 struct MarkStep : Step {
-  std::int32_t base = 0;                       // slot
-  std::int32_t in = 0, out = 0;                // slots of addresses: i64, boolean
+  std::int32_t base = 0;  // slot
+  std::int32_t in = 0, out = 0;  // slots of addresses: i64, boolean
   std::int32_t unused = 0;
   std::int64_t rows = 0, columns = 0, in_row = 0;  // in_row: bytes
 };
@@ -167,12 +167,12 @@ struct MarkStep : Step {
 /// Along the middle axis of a dense (outer, length, inner) tile.
 struct AcrossStep : Step {
   std::int32_t in = 0, out = 0;
-  std::int32_t outer = 0;      // slot
-  std::int32_t scratch = -1;   // slot of an address: two lines of 16 bytes per element
+  std::int32_t outer = 0;  // slot
+  std::int32_t scratch = -1;  // slot of an address: two lines of 16 bytes per element
   std::int64_t length = 0, inner = 0;
   std::int32_t descending = 0;
-  std::int32_t count = -1;     // Reduce in strips: slot of the length of this strip,
-  std::int32_t strip = -1;     // and of its number; after the first the result is joined to what is there
+  std::int32_t count = -1;  // Reduce in strips: slot of the length of this strip,
+  std::int32_t strip = -1;  // and of its number; after the first the result is joined to what is there
   std::int32_t unused = 0;
 };
 
@@ -182,15 +182,15 @@ struct DotStep : Step {
 };
 
 struct RandomStep : Step {
-  std::int32_t seed = 0;       // slot of the value
-  std::int32_t index = 0;      // slot of an address; or, with consecutive, of the first index itself
+  std::int32_t seed = 0;  // slot of the value
+  std::int32_t index = 0;  // slot of an address; or, with consecutive, of the first index itself
   std::int32_t out = 0;
   std::int32_t consecutive = 0;
   std::int64_t count = 0;
 };
 
 struct AssertStep : Step {
-  std::int32_t condition = 0, value = 0;                 // slots of addresses
+  std::int32_t condition = 0, value = 0;  // slots of addresses
   std::int64_t count = 0;
   std::int64_t value_advances = 0;
   std::int64_t id = 0;
@@ -211,4 +211,4 @@ inline void run_steps(const Step* step, Frame& frame) {
   }
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

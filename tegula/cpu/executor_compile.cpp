@@ -6,7 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 Compiler::Compiler(const tile::Program& program, const CompileOptions& options) : program_(program), options_(options) {
   const std::size_t count = program.instructions.size();
@@ -57,7 +57,8 @@ void Compiler::plan_fusion(Id id) {
   const Instruction& self = program_[id];
   if (!is_float(self.type.dtype) || self.type.pointer) return;
   const auto only_here = [&](Id operand) {
-    return users_[static_cast<std::size_t>(operand)].size() == 1 && home_[static_cast<std::size_t>(operand)] == home_[static_cast<std::size_t>(id)];
+    return users_[static_cast<std::size_t>(operand)].size() == 1 &&
+           home_[static_cast<std::size_t>(operand)] == home_[static_cast<std::size_t>(id)];
   };
   if (options_.contract && (self.word == Word::Add || self.word == Word::Sub)) {
     for (const std::size_t i : {1, 0}) {
@@ -143,4 +144,4 @@ void Compiler::refuse(const Instruction& self) const {
 
 Code compile_code(const tile::Program& program, const CompileOptions& options) { return Compiler(program, options).run(); }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

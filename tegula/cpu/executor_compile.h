@@ -8,12 +8,12 @@
 #include "tegula/cpu/executor_code.h"
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// An operand of a word on tiles.
 struct Source {
-  int slot = 0;     // holds the address of the first element
-  int tile = -1;    // -1: a scalar's slot
+  int slot = 0;  // holds the address of the first element
+  int tile = -1;  // -1: a scalar's slot
   Strides strides;  // elements; 0 along broadcast axes
   std::size_t bytes = 4;
 };
@@ -95,8 +95,8 @@ class Compiler {
   Source source(Id id);
   View materialise(const Form& form, const tile::Type& type);
   void copy(const Source& from, const Shape& shape, DType dtype, int tile);
-  View map(int word, DType from, DType to, const Shape& shape, std::vector<Source> sources, const std::vector<DType>& dtypes, std::int64_t attribute,
-           const std::string& text);
+  View map(int word, DType from, DType to, const Shape& shape, std::vector<Source> sources, const std::vector<DType>& dtypes,
+           std::int64_t attribute, const std::string& text);
   std::optional<Form> marks(const Instruction& self);
   Form elementwise(Id id);
   Form uniform_word(const Instruction& self);
@@ -134,9 +134,9 @@ class Compiler {
   CompileOptions options_;
   State state_;
   Code code_;
-  std::vector<std::vector<Id>> users_;      // by Id
-  std::vector<const tile::Region*> home_;   // the region an instruction stands in
-  std::vector<Id> fused_;                   // by Id: the operand that is computed inside this word, or -1
+  std::vector<std::vector<Id>> users_;  // by Id
+  std::vector<const tile::Region*> home_;  // the region an instruction stands in
+  std::vector<Id> fused_;  // by Id: the operand that is computed inside this word, or -1
 };
 
 /// Steps are stored in words.
@@ -155,4 +155,4 @@ Item& Compiler::emit(int level, Run run, S step, std::vector<int> reads, std::ve
   return list.back();
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -5,7 +5,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 template <class S>
@@ -44,7 +44,8 @@ Compiler::Level Compiler::close_region() {
 
 void Compiler::append(Level level) {
   auto& body = state_.levels.back().body;
-  for (auto* list : {&level.header, &level.body}) body.insert(body.end(), std::make_move_iterator(list->begin()), std::make_move_iterator(list->end()));
+  for (auto* list : {&level.header, &level.body})
+    body.insert(body.end(), std::make_move_iterator(list->begin()), std::make_move_iterator(list->end()));
 }
 
 /// Where a loop-carried value lies. Its slots are there from the beginning of the loop's region, which is about to be opened.
@@ -114,7 +115,9 @@ void Compiler::pass_on(const std::vector<Form>& into, const std::vector<Id>& fro
     }
   }
   for (auto& [to, value] : scalars) {
-    const bool overwritten = std::any_of(scalars.begin(), scalars.end(), [&](const auto& other) { return !value.known && other.first.slot == value.slot && other.first.slot != to.slot; });
+    const bool overwritten = std::any_of(scalars.begin(), scalars.end(), [&](const auto& other) {
+      return !value.known && other.first.slot == value.slot && other.first.slot != to.slot;
+    });
     if (!overwritten) continue;
     const Scalar aside = fresh_scalar(body_level());
     assign(aside, value);
@@ -211,4 +214,4 @@ void Compiler::compile_if(Id id) {
   state_.results[id] = std::move(results);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

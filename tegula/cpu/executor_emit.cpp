@@ -6,7 +6,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 int Compiler::new_slot() {
   state_.slots.push_back({});
@@ -64,7 +64,8 @@ Scalar Compiler::scalar_step(Run run, const Scalar& a, const Scalar& b, const Sc
   step.out = result.slot;
   const auto name = [](const Scalar& s, int slot) { return s.known ? std::to_string(s.value) : "s" + std::to_string(slot); };
   emit(result.level, run, step, {}, {},
-       "s" + std::to_string(step.out) + " = " + text + " " + name(a, step.a) + " " + name(b, step.b) + (c.known ? "" : " " + name(c, step.c)));
+       "s" + std::to_string(step.out) + " = " + text + " " + name(a, step.a) + " " + name(b, step.b) +
+           (c.known ? "" : " " + name(c, step.c)));
   return result;
 }
 
@@ -94,4 +95,4 @@ Form Compiler::dense(const View& view) {
   return form;
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

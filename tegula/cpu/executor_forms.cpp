@@ -6,7 +6,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// The same everywhere: a Uniform.
 Form Compiler::normalised(Form form) const {
@@ -98,9 +98,11 @@ Form Compiler::move_pointer(const Instruction& self) {
       const tile::Type plain{DType::i64, false, self.type.shape};
       const Source sum[] = {source(self.operands[0]), source(self.operands[1])};
       const Source factor{address_of(slot_of(known(bytes))), -1, Dims::filled(plain.shape.rank(), 0), 8};
-      const View scaled = map(static_cast<int>(Word::Mul), DType::i64, DType::i64, plain.shape, {sum[1], factor}, {DType::i64, DType::i64}, 0, "offsets");
+      const View scaled =
+          map(static_cast<int>(Word::Mul), DType::i64, DType::i64, plain.shape, {sum[1], factor}, {DType::i64, DType::i64}, 0, "offsets");
       const Source places{state_.tiles[static_cast<std::size_t>(scaled.tile)].slot, scaled.tile, scaled.strides, 8};
-      return *as_affine(dense(map(static_cast<int>(Word::Add), DType::i64, DType::i64, plain.shape, {sum[0], places}, {DType::i64, DType::i64}, 0, "addresses")));
+      return *as_affine(dense(map(static_cast<int>(Word::Add), DType::i64, DType::i64, plain.shape, {sum[0], places},
+                                  {DType::i64, DType::i64}, 0, "addresses")));
     }
     pointer.offset = offset.offset;
     pointer.scale = bytes * offset.scale;
@@ -236,9 +238,7 @@ Form Compiler::reshaped(const Instruction& self) {
     case Word::ExpandDims:
       for (int i = 0; i < to.rank(); ++i) axes[static_cast<std::size_t>(i)] = i == self.attribute ? -1 : i - (i > self.attribute);
       return with_axes(old, to, axes, from);
-    case Word::Transpose:
-      axes[0] = 1, axes[1] = 0;
-      return with_axes(old, to, axes, from);
+    case Word::Transpose: axes[0] = 1, axes[1] = 0; return with_axes(old, to, axes, from);
     default: break;
   }
   if (to.empty()) {  // one element as a scalar
@@ -251,7 +251,8 @@ Form Compiler::reshaped(const Instruction& self) {
     step.tile = step.home = address_of(scalar.slot);
     emit(body_level(), load_block, step, {view.tile}, {}, "s" + std::to_string(scalar.slot) + " = t" + std::to_string(view.tile));
     if (self.type.dtype == DType::i32 && !self.type.pointer) return uniform(scalar_step(extend_i32, scalar, known(0), known(0), "extend"));
-    if (self.type.dtype == DType::boolean && !self.type.pointer) return uniform(scalar_step(extend_boolean, scalar, known(0), known(0), "extend"));
+    if (self.type.dtype == DType::boolean && !self.type.pointer)
+      return uniform(scalar_step(extend_boolean, scalar, known(0), known(0), "extend"));
     return uniform(scalar);
   }
   if (old.kind == Kind::Affine) {
@@ -268,4 +269,4 @@ Form Compiler::reshaped(const Instruction& self) {
   return dense(result);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -6,7 +6,7 @@
 #include "tegula/cpu/executor_steps.h"
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 struct Bounds {
@@ -173,4 +173,4 @@ const Step* check(const Step* at, Frame& frame) {
   return following(step);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

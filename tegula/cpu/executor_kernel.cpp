@@ -11,7 +11,7 @@
 #include "tegula/cpu/executor_code.h"
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 /// Memory of one thread for the slots and the scratch of whatever kernel it runs; grows and stays.
@@ -49,7 +49,9 @@ std::atomic<std::uint64_t> next_kernel{1};
 class TileKernel final : public runtime::Kernel {
  public:
   TileKernel(const tile::Program& program, const ExecutorOptions& options)
-      : parameters_(program.parameters), code_(compile_code(program, {options.contract, options.in_place, options.strip})), number_(next_kernel++) {
+      : parameters_(program.parameters),
+        code_(compile_code(program, {options.contract, options.in_place, options.strip})),
+        number_(next_kernel++) {
     slot_bytes_ = (code_.slots.size() * sizeof(Slot) + 63) / 64 * 64 + 64;
   }
 
@@ -72,7 +74,9 @@ class TileKernel final : public runtime::Kernel {
   std::string listing() const override { return code_.text; }
 
  private:
-  static std::int64_t count(const runtime::ArgumentSet& set) { return std::max<std::int64_t>(set.grid[0], 0) * std::max<std::int64_t>(set.grid[1], 0) * std::max<std::int64_t>(set.grid[2], 0); }
+  static std::int64_t count(const runtime::ArgumentSet& set) {
+    return std::max<std::int64_t>(set.grid[0], 0) * std::max<std::int64_t>(set.grid[1], 0) * std::max<std::int64_t>(set.grid[2], 0);
+  }
 
   /// Instances [range.begin, range.end) of all sets in a row.
   void run(std::span<const runtime::ArgumentSet> sets, Range range, Launch& launch) const {
@@ -145,4 +149,4 @@ std::unique_ptr<runtime::Kernel> compile_program(const tile::Program& program, c
   return std::make_unique<TileKernel>(program, options);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -6,7 +6,7 @@
 #include "tegula/cpu/executor_code.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 struct Life {
@@ -262,4 +262,4 @@ void lay_out(Code& code, std::vector<Tile>& tiles, std::vector<Item> prologue, s
   code.instance = assemble(second);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -9,7 +9,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 constexpr int kOpen = -2;  // no reader seen
@@ -18,7 +18,10 @@ constexpr int kWhole = -1;
 class Limits {
  public:
   Limits(const std::vector<Tile>& tiles, std::vector<Item>& items, const std::vector<Slot>& slots)
-      : tiles_(tiles), items_(items), slots_(slots), limits_(tiles.size(), kOpen) {}
+      : tiles_(tiles),
+        items_(items),
+        slots_(slots),
+        limits_(tiles.size(), kOpen) {}
 
   /// The limit of every tile: the slot of the number of rows, or kWhole.
   const std::vector<int>& find() {
@@ -70,7 +73,8 @@ class Limits {
     const auto& step = item.as<MapStep>();
     for (std::size_t k = 0; k < 4; ++k) {
       if (step.in[k] != tile(t).slot) continue;
-      const bool aligned = number(step.rows) == 1 ? step.advances[k] != 0 && numel(tile(t).shape) == numel(out.shape) : step.row[k] * number(step.rows) == bytes;
+      const bool aligned = number(step.rows) == 1 ? step.advances[k] != 0 && numel(tile(t).shape) == numel(out.shape)
+                                                  : step.row[k] * number(step.rows) == bytes;
       if (!aligned) return false;
     }
     return true;
@@ -126,4 +130,4 @@ void Compiler::limit_rows() {
   }
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

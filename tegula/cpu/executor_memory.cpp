@@ -3,7 +3,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 constexpr std::int64_t kWorthFetching = 512;  // bytes of a load that are fetched ahead
@@ -34,7 +34,8 @@ BlockStep Compiler::block(const Form& pointer, const Form& box, const Shape& sha
   return step;
 }
 
-GatherStep Compiler::gather(const Form& pointer, const Form& box, const Shape& shape, const std::optional<Source>& mask, std::vector<int>& reads) {
+GatherStep Compiler::gather(const Form& pointer, const Form& box, const Shape& shape, const std::optional<Source>& mask,
+                            std::vector<int>& reads) {
   const BlockStep plain = block(pointer, box, shape);
   GatherStep step;
   step.rank = plain.rank;
@@ -108,8 +109,8 @@ Form Compiler::load(const Instruction& self) {
       prefilled = true;
     }
   }
-  const std::string text = (scalar ? "s" + std::to_string(result.slot) : "t" + std::to_string(out)) + " = load " + std::string(tegula::name(stored)) +
-                           to_string(self.type.shape);
+  const std::string text = (scalar ? "s" + std::to_string(result.slot) : "t" + std::to_string(out)) + " = load " +
+                           std::string(tegula::name(stored)) + to_string(self.type.shape);
   if (pointer.offset.tile >= 0 || mask) {
     GatherStep step = gather(pointer, box, shape, mask, reads);
     step.rows = &load_rows(stored), step.fill_rows = &load_rows(compute);
@@ -157,15 +158,16 @@ void Compiler::store(const Instruction& self) {
   if (value.strides.rank() != shape.rank()) value.strides = Dims::filled(shape.rank(), 0);
   std::vector<int> reads;
   if (value.tile >= 0) reads.push_back(value.tile);
-  const std::string text = std::string(tile::name(self.word)) + " " + (value.tile >= 0 ? "t" + std::to_string(value.tile) : "scalar") + " " +
-                           std::string(tegula::name(stored)) + to_string(shape);
+  const std::string text = std::string(tile::name(self.word)) + " " + (value.tile >= 0 ? "t" + std::to_string(value.tile) : "scalar") +
+                           " " + std::string(tegula::name(stored)) + to_string(shape);
   const auto bytes = static_cast<std::int64_t>(size_of(tile::compute_type(stored)));
   if (self.word == Word::AtomicAdd || pointer.offset.tile >= 0 || mask) {
     GatherStep step = gather(pointer, box, shape, mask, reads);
     step.rows = &store_rows(stored);
     step.tile = value.slot;
     for (int i = 0; i < shape.rank(); ++i) step.tile_stride[i] = value.strides[i] * bytes;
-    emit(body_level(), self.word == Word::AtomicAdd ? add_scatter : store_scatter, step, std::move(reads), {}, text + " scattered").kind = Item::Kind::Scatter;
+    emit(body_level(), self.word == Word::AtomicAdd ? add_scatter : store_scatter, step, std::move(reads), {}, text + " scattered").kind =
+        Item::Kind::Scatter;
     return;
   }
   BlockStep step = block(pointer, box, shape);
@@ -178,7 +180,8 @@ void Compiler::store(const Instruction& self) {
     for (int i = 0; i < shape.rank(); ++i) {
       if (shape[i] == 1) whole[i] = 0;
     }
-    step.in_place = options_.in_place && stored == tile::compute_type(stored) && value.strides == whole && numel(tile.shape) == numel(shape);
+    step.in_place =
+        options_.in_place && stored == tile::compute_type(stored) && value.strides == whole && numel(tile.shape) == numel(shape);
   }
   for (int i = 0; i < shape.rank(); ++i) step.tile_stride[i] = value.strides[i] * bytes;
   // The number of rows that are stored, for limit_rows().
@@ -193,4 +196,4 @@ void Compiler::store(const Instruction& self) {
   item.root = pointer.root;
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

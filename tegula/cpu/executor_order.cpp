@@ -5,7 +5,7 @@
 
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using tile::Reduction;
@@ -17,7 +17,9 @@ bool is_nan(T x) {
 }
 /// a < b, NaN counting as largest.
 template <class T>
-bool before(T a, T b) { return a < b || (is_nan(b) && !is_nan(a)); }
+bool before(T a, T b) {
+  return a < b || (is_nan(b) && !is_nan(a));
+}
 
 /// Calls f(first element, distance between neighbours, position in the output with the axis gone) for every line.
 template <class T, class F>
@@ -25,7 +27,8 @@ void for_lines(const AcrossStep& step, const Frame& frame, F&& f) {
   const T* x = reinterpret_cast<const T*>(frame.slots[step.in].pointer);
   const std::int64_t outer = frame.slots[step.outer].integer;
   for (std::int64_t o = 0; o < outer; ++o) {
-    for (std::int64_t i = 0; i < step.inner; ++i) f(x + o * step.length * step.inner + i, o * step.length * step.inner + i, o * step.inner + i);
+    for (std::int64_t i = 0; i < step.inner; ++i)
+      f(x + o * step.length * step.inner + i, o * step.length * step.inner + i, o * step.inner + i);
   }
 }
 
@@ -164,7 +167,11 @@ Run find_arg_reduce(Reduction kind, DType dtype) {
   });
 }
 
-Run find_sort(DType dtype) { return with_type(dtype, [](auto zero) -> Run { return sort<decltype(zero), false>; }); }
-Run find_argsort(DType dtype) { return with_type(dtype, [](auto zero) -> Run { return sort<decltype(zero), true>; }); }
+Run find_sort(DType dtype) {
+  return with_type(dtype, [](auto zero) -> Run { return sort<decltype(zero), false>; });
+}
+Run find_argsort(DType dtype) {
+  return with_type(dtype, [](auto zero) -> Run { return sort<decltype(zero), true>; });
+}
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -5,7 +5,7 @@
 
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using tile::Word;
@@ -14,6 +14,7 @@ template <class T>
 using Bits = std::make_unsigned_t<T>;
 
 // Arithmetic wraps. T is int64_t or int32_t; booleans come as int64_t 0 or 1.
+// clang-format off: one word a line
 struct Neg { template <class T> static T call(T a) { return static_cast<T>(0 - static_cast<Bits<T>>(a)); } };
 struct Abs { template <class T> static T call(T a) { return a < 0 ? Neg::call(a) : a; } };
 struct Sign { template <class T> static T call(T a) { return (a > 0) - (a < 0); } };
@@ -44,6 +45,7 @@ struct Le { template <class T> static T call(T a, T b) { return a <= b; } };
 struct Gt { template <class T> static T call(T a, T b) { return a > b; } };
 struct Ge { template <class T> static T call(T a, T b) { return a >= b; } };
 struct FloorDivide { template <class T> static T call(T a, T b) { return a / b - (a % b < 0); } };
+// clang-format on
 
 template <class T, class F>
 const Step* one(const Step* at, Frame& frame) {
@@ -140,4 +142,4 @@ const Step* jump_unless(const Step* at, Frame& frame) {
 }
 const Step* finish(const Step*, Frame&) { return nullptr; }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -3,7 +3,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 Form Compiler::dot(const Instruction& self) {
   const View a = contiguous(self.operands[0]), b = contiguous(self.operands[1]), c = contiguous(self.operands[2]);
@@ -72,7 +72,7 @@ void Compiler::check(const Instruction& self) {
   step.condition = one ? address_of(slot_of(form(condition).scalar)) : place(condition);
   step.value_advances = form(value).kind != Kind::Uniform;
   step.value = step.value_advances ? place(value) : address_of(slot_of(form(value).scalar));
-  emit(body_level(), cpu::check, step, std::move(reads), {}, "assert " + std::to_string(step.id));
+  emit(body_level(), host::check, step, std::move(reads), {}, "assert " + std::to_string(step.id));
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -4,7 +4,7 @@
 #include "tegula/cpu/executor_bytecode.h"
 #include "tegula/tile/ir.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// An integer word on scalars (i64, i32 or boolean operands) as a ScalarStep; nullptr when there is none.
 Run find_scalar(tile::Word word, DType dtype);
@@ -40,4 +40,4 @@ const Step* write_box(const Step*, Frame&);
 const Step* mark_equal(const Step*, Frame&);
 const Step* check(const Step*, Frame&);
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

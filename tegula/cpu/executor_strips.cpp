@@ -7,13 +7,17 @@
 #include "tegula/cpu/executor_code.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 class Strips {
  public:
   Strips(Code& code, std::vector<Tile>& tiles, std::vector<Item>& items, std::int64_t length)
-      : code_(code), tiles_(tiles), items_(items), strip_(length), uses_(tiles.size()) {
+      : code_(code),
+        tiles_(tiles),
+        items_(items),
+        strip_(length),
+        uses_(tiles.size()) {
     for (std::size_t i = 0; i < items.size(); ++i) {
       for (const auto* list : {&items[i].reads, &items[i].writes}) {
         for (const int t : *list) uses_[static_cast<std::size_t>(t)].push_back(i);
@@ -115,7 +119,8 @@ class Strips {
 
   bool used_outside(int t, const Group& group) const {
     const auto& uses = uses_[static_cast<std::size_t>(t)];
-    return std::any_of(uses.begin(), uses.end(), [&](std::size_t i) { return !std::binary_search(group.members.begin(), group.members.end(), i); });
+    return std::any_of(uses.begin(), uses.end(),
+                       [&](std::size_t i) { return !std::binary_search(group.members.begin(), group.members.end(), i); });
   }
 
   /// The tiles of a word that it reads or writes element by element; the others hold one value for all.
@@ -197,7 +202,9 @@ class Strips {
 
 }  // namespace
 
-void form_strips(Code& code, std::vector<Tile>& tiles, std::vector<Item>& items, std::int64_t length) { Strips(code, tiles, items, length).form(); }
+void form_strips(Code& code, std::vector<Tile>& tiles, std::vector<Item>& items, std::int64_t length) {
+  Strips(code, tiles, items, length).form();
+}
 
 const Step* strip_begin(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const StripStep*>(at);
@@ -215,4 +222,4 @@ const Step* strip_end(const Step* at, Frame& frame) {
   return more ? at_distance(step, step.distance) : following(step);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

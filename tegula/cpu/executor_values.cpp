@@ -5,7 +5,7 @@
 #include "tegula/cpu/executor_compile.h"
 #include "tegula/cpu/executor_steps.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 DType element_type(const tile::Type& type) { return type.pointer ? DType::i64 : type.dtype; }
@@ -189,8 +189,8 @@ View Compiler::map(int word, DType from, DType to, const Shape& shape, std::vect
   }
   std::string line = tile_name(out) + " = " + text;
   for (const Source& s : sources) line += s.tile >= 0 ? " " + tile_name(s.tile) : " scalar";
-  emit(body_level(), table->run[pattern], step, std::move(reads), {out}, line + " " + std::to_string(rows) + "x" + std::to_string(columns)).kind =
-      Item::Kind::Map;
+  emit(body_level(), table->run[pattern], step, std::move(reads), {out}, line + " " + std::to_string(rows) + "x" + std::to_string(columns))
+      .kind = Item::Kind::Map;
   return {out, wanted};
 }
 
@@ -242,11 +242,13 @@ Form Compiler::uniform_word(const Instruction& self) {
 /// One value per row compared with the number of the column: one element of the row is true at most, and no indices are needed.
 std::optional<Form> Compiler::marks(const Instruction& self) {
   const Shape& shape = self.type.shape;
-  if (self.word != Word::Eq || shape.rank() != 2 || type(self.operands[0]).dtype != DType::i64 || type(self.operands[0]).pointer) return std::nullopt;
+  if (self.word != Word::Eq || shape.rank() != 2 || type(self.operands[0]).dtype != DType::i64 || type(self.operands[0]).pointer)
+    return std::nullopt;
   Id value = self.operands[0], index = self.operands[1];
   if (form(index).kind != Kind::Affine) std::swap(value, index);
   const Form &v = form(value), &i = form(index);
-  if (i.kind != Kind::Affine || i.offset.tile >= 0 || !is_zero(i.stride[0]) || !i.stride[1].known || i.stride[1].value != 1) return std::nullopt;
+  if (i.kind != Kind::Affine || i.offset.tile >= 0 || !is_zero(i.stride[0]) || !i.stride[1].known || i.stride[1].value != 1)
+    return std::nullopt;
   if (v.kind != Kind::Dense || v.view.strides.rank() != 2 || v.view.strides[1] != 0) return std::nullopt;
   const Source in = source(value);
   const int out = new_tile(DType::boolean, shape);
@@ -348,11 +350,11 @@ Form Compiler::across(const Instruction& self) {
                                                  : find_argsort(dtype);
   if (run == nullptr) refuse(self);
   Item& item = emit(body_level(), run, step, {in.tile}, std::move(writes),
-       tile_name(out) + " = " + std::string(tile::name(self.word)) + " " + tile_name(in.tile) + " " + std::to_string(outer) + "x" +
-           std::to_string(step.length) + "x" + std::to_string(step.inner));
+                    tile_name(out) + " = " + std::string(tile::name(self.word)) + " " + tile_name(in.tile) + " " + std::to_string(outer) +
+                        "x" + std::to_string(step.length) + "x" + std::to_string(step.inner));
   item.kind = Item::Kind::Across;
   item.continues = self.word == Word::Reduce;
   return dense({out, view_strides(self.type.shape)});
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

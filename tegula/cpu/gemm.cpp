@@ -16,7 +16,7 @@
 
 #ifndef TEGULA_CPU_GEMM_ONCE
 #define TEGULA_CPU_GEMM_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 // Measured: a deep block saves passes over C; then A's rows stay in the second-level cache and B's columns in the third.
 constexpr std::int64_t block_depth(std::size_t element) { return static_cast<std::int64_t>(3072 / element); }
@@ -25,11 +25,11 @@ constexpr std::int64_t kWidestPanel = 8 * 16;
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {  // other files use some of these names too
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -298,11 +298,11 @@ void gemm_f32(const Gemm<float>& g, void* scratch) { multiply(g, static_cast<flo
 void gemm_f64(const Gemm<double>& g, void* scratch) { multiply(g, static_cast<double*>(scratch)); }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 HWY_EXPORT(gemm_f32);
 HWY_EXPORT(gemm_f64);
@@ -333,5 +333,5 @@ void gemm(const Gemm<double>& g, void* scratch) {
   if (!g.epilogue.empty()) apply_epilogue(g.epilogue, g.c, g.m, g.n, g.c_row);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

@@ -6,7 +6,7 @@
 
 #include "tegula/cpu/epilogue.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// C (M, N) = epilogue(A (M, K) · B (K, N)). A and B have any two strides; rows of C are contiguous.
 /// Each element of C is summed in an order that depends on the shape alone.
@@ -32,4 +32,4 @@ void gemm(const Gemm<double>& problem, void* scratch);
 /// Rows and columns of C that are computed together; a good cut of C between threads lies on their multiples.
 inline constexpr std::int64_t kGemmRows = 12, kGemmColumns = 32;
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -12,7 +12,7 @@
 #include "tegula/cpu/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {  // other files use some of these names too
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -264,11 +264,11 @@ void sums_of_lanes(const float* dy, std::int64_t outputs, std::int64_t output_st
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 HWY_EXPORT(lanes);
 HWY_EXPORT(gather);
@@ -293,5 +293,5 @@ void lane_sums(const float* dy, std::int64_t outputs, std::int64_t output_stride
   HWY_DYNAMIC_DISPATCH(sums_of_lanes)(dy, outputs, output_stride, pixels, sums);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

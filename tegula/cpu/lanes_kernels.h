@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// Images per block: the lanes of an f32 vector.
 std::int64_t lane_count();
@@ -55,4 +55,4 @@ void tap_gradient(const TapGradient& job);
 /// sums[k] += sum over pixels and lanes of dy[k, p].
 void lane_sums(const float* dy, std::int64_t outputs, std::int64_t output_stride, std::span<const std::int32_t> pixels, float* sums);
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -5,7 +5,7 @@
 
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// Each throws Error for a dtype that is not a float type and for layouts that break the rules of device.h.
 std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description);
@@ -15,4 +15,4 @@ std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description)
 /// Whether the activations of this convolution should lie (N, spatial…, C).
 bool convolution_prefers_channels_last(const runtime::Convolution& description);
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -10,7 +10,7 @@
 #include "tegula/cpu/onednn.h"
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::Activation;
@@ -350,4 +350,4 @@ std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description) {
   return std::make_unique<MatmulCall>(description);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -2,11 +2,11 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 void sgemm(const Sgemm& p) {
   dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.m, p.n, p.k, 1.0f, p.a, p.a_stride, p.b, p.b_stride, 0.0f, p.c,
              p.c_stride);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// C (M, N) = A · B in f32, all row-major with row strides; `transposed` means that the matrix lies transposed in memory.
 /// Uses as many threads as omp_get_max_threads() says, one inside an OpenMP region.
@@ -46,4 +46,4 @@ class Bf16Product {
   std::unique_ptr<Primitive> primitive_;
 };
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

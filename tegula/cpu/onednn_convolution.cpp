@@ -9,7 +9,7 @@
 #include "tegula/cpu/onednn_primitive.h"
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using dnnl::memory;
@@ -197,4 +197,4 @@ std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {
   }
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -1,7 +1,7 @@
 #include "tegula/cpu/onednn.h"
 #include "tegula/cpu/onednn_primitive.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using dnnl::memory;
@@ -44,4 +44,4 @@ void Bf16Product::run(const void* a, const void* b, float* c, void* scratch, int
   primitive_->run(buffers, scratch, threads);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

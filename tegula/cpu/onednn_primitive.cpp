@@ -5,7 +5,7 @@
 
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using dnnl::memory;
@@ -181,4 +181,4 @@ void OneDnnPrimitive::give_back(std::unique_ptr<Handles> handles) const {
   free_.push_back(std::move(handles));
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

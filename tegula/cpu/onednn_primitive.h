@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 const dnnl::engine& onednn_engine();
 
@@ -58,4 +58,4 @@ class OneDnnPrimitive {
   mutable std::vector<std::unique_ptr<Handles>> free_;
 };
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

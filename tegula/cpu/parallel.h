@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// The most threads a library call will use; its scratch is sized for them.
 inline int library_threads() { return std::max(1, std::max(omp_get_max_threads(), omp_get_num_procs())); }
@@ -46,4 +46,4 @@ class ThreadLimit {
   bool changed_;
 };
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -13,7 +13,7 @@
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/widened.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::Pooling;
@@ -290,4 +290,4 @@ std::unique_ptr<runtime::Call> make_pooling(const Pooling& description) {
   return make_widened(make_pooling(inner), description.dtype, std::move(sizes), read);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -7,7 +7,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -33,7 +33,7 @@ double multiply_add_here(std::int64_t rounds, float* value) {
 const char* target_here() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -47,7 +47,7 @@ HWY_AFTER_NAMESPACE();
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/properties.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(multiply_add_here);
 HWY_EXPORT(target_here);
 
@@ -93,5 +93,5 @@ runtime::DeviceProperties find_properties(int threads) {
       .f32 = multiply_add_rate(threads)};
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

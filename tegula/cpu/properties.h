@@ -3,9 +3,9 @@
 
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// The rate of f32 multiply-adds is that of `threads` threads which do nothing else, measured in some 30 ms; no other rate is known.
 runtime::DeviceProperties find_properties(int threads);
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -9,7 +9,7 @@
 
 #include "tegula/cpu/vector.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using tile::Word;
@@ -58,20 +58,28 @@ double log_gamma(double x) {
 template <double (*f)(double)>
 struct Unary {
   template <class T>
-  static T call(T x) { return static_cast<T>(f(static_cast<double>(x))); }
+  static T call(T x) {
+    return static_cast<T>(f(static_cast<double>(x)));
+  }
 };
 template <double (*f)(double, double)>
 struct Binary {
   template <class T>
-  static T call(T a, T b) { return static_cast<T>(f(static_cast<double>(a), static_cast<double>(b))); }
+  static T call(T a, T b) {
+    return static_cast<T>(f(static_cast<double>(a), static_cast<double>(b)));
+  }
 };
 struct Divide {
   template <class T>
-  static T call(T a, T b) { return b == 0 ? 0 : b == -1 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a)) : a / b; }
+  static T call(T a, T b) {
+    return b == 0 ? 0 : b == -1 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a)) : a / b;
+  }
 };
 struct Remainder {
   template <class T>
-  static T call(T a, T b) { return b == 0 || b == -1 ? 0 : a % b; }
+  static T call(T a, T b) {
+    return b == 0 || b == -1 ? 0 : a % b;
+  }
 };
 
 template <class F, class T, std::size_t... I>
@@ -90,17 +98,25 @@ const Step* map(const Step* at, Frame& frame, std::index_sequence<I...>) {
   return following(step);
 }
 template <class F, class T, std::size_t kOperands>
-const Step* run(const Step* at, Frame& frame) { return map<F, T>(at, frame, std::make_index_sequence<kOperands>()); }
+const Step* run(const Step* at, Frame& frame) {
+  return map<F, T>(at, frame, std::make_index_sequence<kOperands>());
+}
 
 template <class F, class T, std::size_t kOperands, std::size_t... P>
-constexpr MapTable same_for_all(std::index_sequence<P...>) { return {{(P < 16 ? &run<F, T, kOperands> : nullptr)...}}; }
+constexpr MapTable same_for_all(std::index_sequence<P...>) {
+  return {{(P < 16 ? &run<F, T, kOperands> : nullptr)...}};
+}
 template <class F, class T, std::size_t kOperands>
 constexpr MapTable kTable = same_for_all<F, T, kOperands>(std::make_index_sequence<16>());
 
 template <class T, double (*f)(double)>
-const MapTable* one() { return &kTable<Unary<f>, T, 1>; }
+const MapTable* one() {
+  return &kTable<Unary<f>, T, 1>;
+}
 template <class T, double (*f)(double, double)>
-const MapTable* two() { return &kTable<Binary<f>, T, 2>; }
+const MapTable* two() {
+  return &kTable<Binary<f>, T, 2>;
+}
 
 template <class T>
 const MapTable* find(Word word) {
@@ -163,4 +179,4 @@ const MapTable* find_map(int word, DType from, DType to) {
   return nullptr;
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -7,7 +7,7 @@
 #include "tegula/cpu/executor_bytecode.h"
 #include "tegula/tile/ir.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// Elementwise words that the IR does not have: made by the compiler from two words that follow each other.
 enum class Fused : int {
@@ -50,10 +50,12 @@ struct MoveRows {
   void (*repeat)(void* to, const void* from, std::int64_t count) = nullptr;
   /// to[r][c] = from[c][r], where neighbours in r are dense in memory and neighbours in c are dense in the tile. For to_memory
   /// the same with the sides exchanged: memory_stride is between neighbours in c, tile_stride between neighbours in r.
-  void (*transposed)(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows, std::int64_t columns) = nullptr;
+  void (*transposed)(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows,
+                     std::int64_t columns) = nullptr;
   /// Element i of the tile and the memory at offset[i]·scale + i·memory_stride; strides in bytes. Where mask is given and 0 nothing happens.
   void (*indexed)(std::byte* tile, std::int64_t tile_stride, std::byte* memory, std::int64_t memory_stride, const std::byte* offset,
-                  std::int64_t offset_stride, std::int64_t scale, const std::byte* mask, std::int64_t mask_stride, std::int64_t count) = nullptr;
+                  std::int64_t offset_stride, std::int64_t scale, const std::byte* mask, std::int64_t mask_stride,
+                  std::int64_t count) = nullptr;
   /// The same, adding to what is in memory (AtomicAdd).
   decltype(indexed) accumulate = nullptr;
 };
@@ -69,4 +71,4 @@ Run find_argsort(DType dtype);
 Run find_dot(DType dtype);
 Run find_random();
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

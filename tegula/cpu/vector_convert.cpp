@@ -9,7 +9,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 /// One element type to another, both of as many lanes as d has; d's lanes are as wide as the wider of the two.
@@ -21,12 +21,13 @@ struct Cast {
     if constexpr (std::is_same_v<From, bool>) return hn::IfThenElseZero(hn::RebindMask(to, x), hn::Set(to, 1));
     else if constexpr (std::is_same_v<To, bool>) return hn::Not(hn::Eq(x, hn::Zero(d)));  // true for NaN
     else if constexpr (std::is_same_v<From, To>) return x;
-    else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, std::int64_t>) return hn::ConvertTo(to, hn::PromoteTo(hn::Rebind<double, D>(), x));
-    else if constexpr (std::is_same_v<From, std::int64_t> && std::is_same_v<To, float>) return hn::DemoteTo(to, hn::ConvertTo(hn::Rebind<double, D>(), x));
+    else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, std::int64_t>)
+      return hn::ConvertTo(to, hn::PromoteTo(hn::Rebind<double, D>(), x));
+    else if constexpr (std::is_same_v<From, std::int64_t> && std::is_same_v<To, float>)
+      return hn::DemoteTo(to, hn::ConvertTo(hn::Rebind<double, D>(), x));
     else if constexpr (std::is_same_v<From, std::int64_t> && std::is_same_v<To, std::int32_t>) {
       return hn::BitCast(to, hn::TruncateTo(hn::Rebind<std::uint32_t, D>(), hn::BitCast(hn::RebindToUnsigned<D>(), x)));
-    }
-    else if constexpr (sizeof(From) == sizeof(To)) return hn::ConvertTo(to, x);
+    } else if constexpr (sizeof(From) == sizeof(To)) return hn::ConvertTo(to, x);
     else if constexpr (sizeof(From) < sizeof(To)) return hn::PromoteTo(to, x);
     else return hn::DemoteTo(to, x);
   }
@@ -57,7 +58,9 @@ const MapTable* cast_from(DType to) {
 
 struct NarrowHalf {
   template <class D, class V>
-  static HWY_INLINE V call(D d, V x) { return hn::PromoteTo(d, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), x)); }
+  static HWY_INLINE V call(D d, V x) {
+    return hn::PromoteTo(d, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), x));
+  }
 };
 /// To nearest even; a NaN stays one.
 struct NarrowBFloat16 {
@@ -71,9 +74,11 @@ struct NarrowBFloat16 {
     return hn::BitCast(d, hn::And(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded), hn::Set(du, 0xffff0000u)));
   }
 };
+// clang-format off: one word a line
 struct NarrowI16 { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(x)); } };
 struct NarrowI8 { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::ShiftRight<24>(hn::ShiftLeft<24>(x)); } };
 struct NarrowU8 { template <class D, class V> static HWY_INLINE V call(D d, V x) { return hn::And(x, hn::Set(d, 0xff)); } };
+// clang-format on
 
 const MapTable* narrow_to(DType stored) {
   switch (stored) {
@@ -102,12 +107,12 @@ const MapTable* find_conversion_here(int word, DType from, DType to) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_conversion_here);
 const MapTable* find_conversion(int word, DType from, DType to) { return HWY_DYNAMIC_DISPATCH(find_conversion_here)(word, from, to); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

@@ -10,7 +10,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -108,7 +108,8 @@ const Step* random(const Step* at, Frame& frame) {
   constexpr std::int64_t kWords = 4 * static_cast<std::int64_t>(hn::MaxLanes(Lanes<std::uint64_t>()));
   const auto first = static_cast<std::uint64_t>(frame.slots[step.index].integer);
   std::int64_t i = 0;
-  for (; i < step.count && (first + static_cast<std::uint64_t>(i)) % 4 != 0; ++i) out[i] = philox_word(seed, first + static_cast<std::uint64_t>(i));
+  for (; i < step.count && (first + static_cast<std::uint64_t>(i)) % 4 != 0; ++i)
+    out[i] = philox_word(seed, first + static_cast<std::uint64_t>(i));
   for (; i + kWords <= step.count; i += kWords) philox_blocks(seed, (first + static_cast<std::uint64_t>(i)) / 4, out + i);
   if (i < step.count) {
     alignas(64) std::uint32_t rest[kWords];
@@ -121,14 +122,14 @@ const Step* random(const Step* at, Frame& frame) {
 Run find_random_here() { return random; }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_dot_here);
 HWY_EXPORT(find_random_here);
 Run find_dot(DType dtype) { return HWY_DYNAMIC_DISPATCH(find_dot_here)(dtype); }
 Run find_random() { return HWY_DYNAMIC_DISPATCH(find_random_here)(); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

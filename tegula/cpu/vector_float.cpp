@@ -11,10 +11,11 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 // Each word: call(d, vectors…).
+// clang-format off: one word a line
 struct Neg { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::Neg(x); } };
 struct Abs { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::Abs(x); } };
 struct Floor { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::Floor(x); } };
@@ -69,10 +70,13 @@ struct Select { template <class D, class V> static HWY_INLINE V call(D, hn::Mask
 struct Fma { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::MulAdd(a, b, c); } };
 struct MultiplySubtract { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::MulSub(a, b, c); } };
 struct NegativeMultiplyAdd { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::NegMulAdd(a, b, c); } };
+// clang-format on
 template <class Compare>
 struct SelectBy {
   template <class D, class V>
-  static HWY_INLINE V call(D d, V a, V b, V c, V e) { return hn::IfThenElse(Compare::call(d, a, b), c, e); }
+  static HWY_INLINE V call(D d, V a, V b, V c, V e) {
+    return hn::IfThenElse(Compare::call(d, a, b), c, e);
+  }
 };
 
 constexpr MapTable kFloatDivide = [] {
@@ -122,15 +126,17 @@ const MapTable* find(int word) {
   }
 }
 
-const MapTable* find_float_here(int word, DType dtype) { return dtype == f32 ? find<float>(word) : dtype == f64 ? find<double>(word) : nullptr; }
+const MapTable* find_float_here(int word, DType dtype) {
+  return dtype == f32 ? find<float>(word) : dtype == f64 ? find<double>(word) : nullptr;
+}
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_float_here);
 const MapTable* find_float_arithmetic(int word, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_float_here)(word, dtype); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

@@ -9,9 +9,10 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
+// clang-format off: one word a line
 struct Neg { template <class D, class V> static HWY_INLINE V call(D d, V x) { return hn::Sub(hn::Zero(d), x); } };
 struct Abs { template <class D, class V> static HWY_INLINE V call(D d, V x) { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Zero(d), x), x); } };
 struct Not { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::Not(x); } };
@@ -70,6 +71,7 @@ struct Select { template <class D, class V> static HWY_INLINE V call(D, hn::Mask
 // Booleans are bytes of 0 or 1.
 struct Flip { template <class D, class V> static HWY_INLINE V call(D d, V x) { return hn::Xor(x, hn::Set(d, 1)); } };
 struct Same { template <class D, class V> static HWY_INLINE V call(D d, V a, V b) { return hn::Xor(hn::Xor(a, b), hn::Set(d, 1)); } };
+// clang-format on
 
 template <class T>
 const MapTable* find(int word) {
@@ -110,7 +112,8 @@ const MapTable* find_boolean(int word) {
     case Word::Not: return &Map<Flip, 1, T, T, T>::table;
     case Word::And: return &Map<And, 1, T, T, T, T>::table;
     case Word::Or: return &Map<Or, 1, T, T, T, T>::table;
-    case Word::Xor: case Word::Ne: return &Map<Xor, 1, T, T, T, T>::table;
+    case Word::Xor:
+    case Word::Ne: return &Map<Xor, 1, T, T, T, T>::table;
     case Word::Eq: return &Map<Same, 1, T, T, T, T>::table;
     case Word::Select: return &Map<Select, 1, T, T, bool, T, T>::table;
     default: return nullptr;
@@ -128,12 +131,12 @@ const MapTable* find_integer_here(int word, DType dtype) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_integer_here);
 const MapTable* find_integer_arithmetic(int word, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_integer_here)(word, dtype); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

@@ -13,7 +13,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
@@ -191,16 +191,17 @@ class Map {
     return following(step);
   }
 
+  static constexpr unsigned pattern(std::size_t p) { return p != 0 && p <= kAll ? static_cast<unsigned>(p) : kAll; }
   template <std::size_t... P>
   static constexpr MapTable make(std::index_sequence<P...>) {
-    return {{run<P != 0 && P <= kAll ? static_cast<unsigned>(P) : kAll>...}};
+    return {{run<pattern(P)>...}};
   }
 
  public:
   static constexpr MapTable table = make(std::make_index_sequence<16>());
 };
 
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

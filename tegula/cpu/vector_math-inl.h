@@ -16,17 +16,23 @@
 #include "tegula/cpu/vector_map-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 
 /// c0 + x·(c1 + x·(…)).
 template <class D, class V>
-HWY_INLINE V horner(D d, V, double c) { return hn::Set(d, static_cast<hn::TFromD<D>>(c)); }
+HWY_INLINE V horner(D d, V, double c) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(c));
+}
 template <class D, class V, class... C>
-HWY_INLINE V horner(D d, V x, double c, C... rest) { return hn::MulAdd(horner(d, x, rest...), x, hn::Set(d, static_cast<hn::TFromD<D>>(c))); }
+HWY_INLINE V horner(D d, V x, double c, C... rest) {
+  return hn::MulAdd(horner(d, x, rest...), x, hn::Set(d, static_cast<hn::TFromD<D>>(c)));
+}
 
 /// x within [-limit, limit]; NaN stays. (On x86, Min and Max give their second operand when either is NaN.)
 template <class D, class V>
-HWY_INLINE V clamped(D d, V x, float low, float high) { return hn::Max(hn::Set(d, low), hn::Min(hn::Set(d, high), x)); }
+HWY_INLINE V clamped(D d, V x, float low, float high) {
+  return hn::Max(hn::Set(d, low), hn::Min(hn::Set(d, high), x));
+}
 
 /// p·2^n for p around 1 and whole n in [-252, 252]; right where the result is subnormal or overflows.
 template <class D, class V>
@@ -158,7 +164,8 @@ struct Log1p {
 /// 2^r for |r| <= 1/2.
 template <class D, class V>
 HWY_INLINE V exp2_reduced(D d, V r) {
-  return horner(d, r, 1.0, 0.6931472065995035, 0.2402265128892505, 0.05550327217967281, 0.009618010266906871, 0.0013400470058608704, 0.00015474626616130536);
+  return horner(d, r, 1.0, 0.6931472065995035, 0.2402265128892505, 0.05550327217967281, 0.009618010266906871, 0.0013400470058608704,
+                0.00015474626616130536);
 }
 
 /// Odd functions that end at ±1: a polynomial for small |x|, and 1 minus something small for the others.
@@ -167,7 +174,9 @@ struct Tanh {
   static HWY_INLINE V call(D d, V x) {
     const V a = hn::Min(hn::Set(d, 10.0f), hn::Abs(x)), one = hn::Set(d, 1.0f);  // NaN stays
     const V u = hn::Mul(x, x);
-    const V small = hn::MulAdd(hn::Mul(x, u), horner(d, u, -0.3333328391541017, 0.13331491064172374, -0.053743481820943295, 0.02065053961308407, -0.005716996316926188), x);
+    const V small = hn::MulAdd(
+        hn::Mul(x, u),
+        horner(d, u, -0.3333328391541017, 0.13331491064172374, -0.053743481820943295, 0.02065053961308407, -0.005716996316926188), x);
     // 1 - 2 / (e^2a + 1)
     const V scale = hn::Set(d, 2.88539008f);
     const V n = hn::Round(hn::Mul(a, scale));
@@ -182,9 +191,13 @@ struct Erf {
   static HWY_INLINE V call(D d, V x) {
     const V a = hn::Min(hn::Set(d, 4.0f), hn::Abs(x)), one = hn::Set(d, 1.0f);
     const V u = hn::Mul(x, x);
-    const V small = hn::MulAdd(x, horner(d, u, 0.12837916572659103, -0.3761262582345255, 0.11283585139772527, -0.026853811565638895, 0.005188326983571115, -0.0008010187457900701, 7.853840995326824e-05), x);
+    const V small = hn::MulAdd(x,
+                               horner(d, u, 0.12837916572659103, -0.3761262582345255, 0.11283585139772527, -0.026853811565638895,
+                                      0.005188326983571115, -0.0008010187457900701, 7.853840995326824e-05),
+                               x);
     // 1 - 2^(log2(erfc(a)))
-    const V z = horner(d, a, -0.0038543765358355054, -1.612123257617005, -0.9442274917908948, -0.1278724358557341, 0.02132044959688125, -0.0016597266529820964);
+    const V z = horner(d, a, -0.0038543765358355054, -1.612123257617005, -0.9442274917908948, -0.1278724358557341, 0.02132044959688125,
+                       -0.0016597266529820964);
     const V n = hn::Round(z);
     const V large = hn::Sub(one, times_power_of_two(d, exp2_reduced(d, hn::Sub(z, n)), n));
     return hn::IfThenElse(hn::Lt(a, one), small, hn::CopySignToAbs(large, x));
@@ -271,13 +284,14 @@ struct Pow {
     const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
     const auto zeros = hn::And(hn::Eq(a, hn::Zero(d)), hn::Eq(y, hn::Zero(d)));  // also what lies beyond the end of a row
     a = hn::IfThenElse(zeros, hn::Set(d, 1.0f), a);
-    const auto plain = hn::And(hn::And(hn::Ge(a, hn::Set(d, std::numeric_limits<float>::min())), hn::Lt(a, infinity)), hn::Lt(hn::Abs(y), infinity));
+    const auto plain =
+        hn::And(hn::And(hn::Ge(a, hn::Set(d, std::numeric_limits<float>::min())), hn::Lt(a, infinity)), hn::Lt(hn::Abs(y), infinity));
     if (HWY_UNLIKELY(!hn::AllTrue(d, plain))) return one_by_one(d, a, y, [](double x, double z) { return std::pow(x, z); });
     return in_double<PowInDouble>(d, a, y);
   }
 };
 
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

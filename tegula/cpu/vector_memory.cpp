@@ -10,7 +10,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 /// The type elements are stored in and the one they are computed in, and a vector of one as a vector of the other.
@@ -18,24 +18,34 @@ template <class Stored>
 struct Element {
   using Tile = Stored;
   template <class D>
-  static HWY_INLINE hn::Vec<D> widen(D, hn::Vec<D> x) { return x; }
+  static HWY_INLINE hn::Vec<D> widen(D, hn::Vec<D> x) {
+    return x;
+  }
   template <class D>
-  static HWY_INLINE hn::Vec<D> narrow(D, hn::Vec<D> x) { return x; }
+  static HWY_INLINE hn::Vec<D> narrow(D, hn::Vec<D> x) {
+    return x;
+  }
 };
 struct HalfElement {
   using Tile = float;
   using Stored = hwy::float16_t;
   template <class D, class V>
-  static HWY_INLINE hn::Vec<D> widen(D d, V x) { return hn::PromoteTo(d, x); }
+  static HWY_INLINE hn::Vec<D> widen(D d, V x) {
+    return hn::PromoteTo(d, x);
+  }
   template <class D>
-  static HWY_INLINE auto narrow(D, hn::Vec<D> x) { return hn::DemoteTo(hn::Rebind<Stored, D>(), x); }
+  static HWY_INLINE auto narrow(D, hn::Vec<D> x) {
+    return hn::DemoteTo(hn::Rebind<Stored, D>(), x);
+  }
 };
 /// Kept as u16; rounds to nearest even, a NaN stays one.
 struct BFloat16Element {
   using Tile = float;
   using Stored = std::uint16_t;
   template <class D, class V>
-  static HWY_INLINE hn::Vec<D> widen(D d, V x) { return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<D>(), x))); }
+  static HWY_INLINE hn::Vec<D> widen(D d, V x) {
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<D>(), x)));
+  }
   template <class D>
   static HWY_INLINE auto narrow(D, hn::Vec<D> x) {
     const hn::RebindToUnsigned<D> du;
@@ -52,7 +62,9 @@ struct SmallElement {
   using Tile = std::int32_t;
   using Stored = T;
   template <class D, class V>
-  static HWY_INLINE hn::Vec<D> widen(D d, V x) { return hn::PromoteTo(d, x); }
+  static HWY_INLINE hn::Vec<D> widen(D d, V x) {
+    return hn::PromoteTo(d, x);
+  }
   template <class D>
   static HWY_INLINE auto narrow(D, hn::Vec<D> x) {
     using Bits = std::make_unsigned_t<T>;
@@ -121,7 +133,8 @@ class Rows {
       }
     } else {
       const hn::CappedTag<Tile, 1> d;
-      hn::StoreU(hn::PromoteTo(d, hn::LoadU(hn::Rebind<Stored, decltype(d)>(), static_cast<const Stored*>(from))), d, static_cast<Tile*>(to));
+      hn::StoreU(hn::PromoteTo(d, hn::LoadU(hn::Rebind<Stored, decltype(d)>(), static_cast<const Stored*>(from))), d,
+                 static_cast<Tile*>(to));
     }
   }
   static HWY_INLINE void store_one(void* to, const void* from) {
@@ -162,7 +175,8 @@ class Rows {
     if constexpr (kSame) {
       const auto address = reinterpret_cast<std::uintptr_t>(to);
       constexpr std::uintptr_t kBytes = static_cast<std::uintptr_t>(N) * sizeof(Tile);
-      const std::int64_t head = address % sizeof(Tile) ? count : static_cast<std::int64_t>((kBytes - address % kBytes) % kBytes / sizeof(Tile));
+      const std::int64_t head =
+          address % sizeof(Tile) ? count : static_cast<std::int64_t>((kBytes - address % kBytes) % kBytes / sizeof(Tile));
       if (head >= count) return store(to, from, count);
       auto* out = static_cast<Stored*>(to);
       const auto* in = static_cast<const Tile*>(from);
@@ -189,10 +203,12 @@ class Rows {
   }
 
   static void load_strided(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) load_one(static_cast<char*>(to) + i * to_stride, static_cast<const char*>(from) + i * from_stride);
+    for (std::int64_t i = 0; i < count; ++i)
+      load_one(static_cast<char*>(to) + i * to_stride, static_cast<const char*>(from) + i * from_stride);
   }
   static void store_strided(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) store_one(static_cast<char*>(to) + i * to_stride, static_cast<const char*>(from) + i * from_stride);
+    for (std::int64_t i = 0; i < count; ++i)
+      store_one(static_cast<char*>(to) + i * to_stride, static_cast<const char*>(from) + i * from_stride);
   }
   static void load_repeat(void* to, const void* from, std::int64_t count) {
     auto* out = static_cast<Tile*>(to);
@@ -212,13 +228,15 @@ class Rows {
   }
 
   /// Squares of kSide x kSide elements pass through a buffer in the first-level cache.
-  static void load_transposed(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows, std::int64_t columns) {
+  static void load_transposed(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows,
+                              std::int64_t columns) {
     alignas(64) Tile buffer[kSide][kSide];
     for (std::int64_t r = 0; r < rows; r += kSide) {
       const std::int64_t height = rows - r < kSide ? rows - r : kSide;
       for (std::int64_t c = 0; c < columns; c += kSide) {
         const std::int64_t width = columns - c < kSide ? columns - c : kSide;
-        for (std::int64_t k = 0; k < width; ++k) load(buffer[k], static_cast<const char*>(memory) + (c + k) * memory_stride + r * kStoredBytes, height);
+        for (std::int64_t k = 0; k < width; ++k)
+          load(buffer[k], static_cast<const char*>(memory) + (c + k) * memory_stride + r * kStoredBytes, height);
         for (std::int64_t i = 0; i < height; ++i) {
           auto* out = reinterpret_cast<Tile*>(static_cast<char*>(tile) + (r + i) * tile_stride) + c;
           for (std::int64_t k = 0; k < width; ++k) out[k] = buffer[k][i];
@@ -226,7 +244,8 @@ class Rows {
       }
     }
   }
-  static void store_transposed(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows, std::int64_t columns) {
+  static void store_transposed(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows,
+                               std::int64_t columns) {
     alignas(64) Tile buffer[kSide][kSide];
     for (std::int64_t r = 0; r < rows; r += kSide) {
       const std::int64_t height = rows - r < kSide ? rows - r : kSide;
@@ -236,7 +255,8 @@ class Rows {
           const auto* in = reinterpret_cast<const Tile*>(static_cast<const char*>(tile) + (r + i) * tile_stride) + c;
           for (std::int64_t k = 0; k < width; ++k) buffer[k][i] = in[k];
         }
-        for (std::int64_t k = 0; k < width; ++k) store(static_cast<char*>(memory) + (c + k) * memory_stride + r * kStoredBytes, buffer[k], height);
+        for (std::int64_t k = 0; k < width; ++k)
+          store(static_cast<char*>(memory) + (c + k) * memory_stride + r * kStoredBytes, buffer[k], height);
       }
     }
   }
@@ -251,12 +271,34 @@ class Rows {
     }
   }
 
-  static constexpr MoveRows loads{static_cast<std::int64_t>(sizeof(Stored)), static_cast<std::int64_t>(sizeof(Tile)), false, !kSame, load, nullptr, load_strided, load_repeat, load_transposed, indexed<load_element>, nullptr};
-  static constexpr MoveRows stores{static_cast<std::int64_t>(sizeof(Stored)), static_cast<std::int64_t>(sizeof(Tile)), true, !kSame, store, stream, store_strided, store_repeat, store_transposed, indexed<store_element>, indexed<add_element>};
+  static constexpr MoveRows loads{static_cast<std::int64_t>(sizeof(Stored)),
+                                  static_cast<std::int64_t>(sizeof(Tile)),
+                                  false,
+                                  !kSame,
+                                  load,
+                                  nullptr,
+                                  load_strided,
+                                  load_repeat,
+                                  load_transposed,
+                                  indexed<load_element>,
+                                  nullptr};
+  static constexpr MoveRows stores{static_cast<std::int64_t>(sizeof(Stored)),
+                                   static_cast<std::int64_t>(sizeof(Tile)),
+                                   true,
+                                   !kSame,
+                                   store,
+                                   stream,
+                                   store_strided,
+                                   store_repeat,
+                                   store_transposed,
+                                   indexed<store_element>,
+                                   indexed<add_element>};
 };
 
 template <class E>
-const MoveRows& pick(bool to_memory) { return to_memory ? Rows<E>::stores : Rows<E>::loads; }
+const MoveRows& pick(bool to_memory) {
+  return to_memory ? Rows<E>::stores : Rows<E>::loads;
+}
 
 const MoveRows& find_rows(DType stored, bool to_memory) {
   switch (stored) {
@@ -274,13 +316,13 @@ const MoveRows& find_rows(DType stored, bool to_memory) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_rows);
 const MoveRows& load_rows(DType stored) { return HWY_DYNAMIC_DISPATCH(find_rows)(stored, false); }
 const MoveRows& store_rows(DType stored) { return HWY_DYNAMIC_DISPATCH(find_rows)(stored, true); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

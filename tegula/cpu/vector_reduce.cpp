@@ -12,11 +12,13 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 template <class D, class V>
-HWY_INLINE hn::Mask<D> is_nan(D, V v) { return hn::Not(hn::Eq(v, v)); }
+HWY_INLINE hn::Mask<D> is_nan(D, V v) {
+  return hn::Not(hn::Eq(v, v));
+}
 
 // Each kind: the element that changes nothing, the combination of two vectors and of two elements.
 template <class T>
@@ -25,7 +27,8 @@ struct Sum {
   template <class V> static HWY_INLINE V join(V a, V b) { return hn::Add(a, b); }
   template <class D, class V> static HWY_INLINE T across(D d, V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
   static HWY_INLINE T join_one(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
     else return a + b;
   }
 };
@@ -38,7 +41,8 @@ struct Product {
       const hn::DFromV<V> d;
       const hn::RebindToUnsigned<decltype(d)> du;
       const hn::Repartition<std::uint32_t, decltype(d)> dw;
-      const auto high_a = hn::BitCast(dw, hn::ShiftRight<32>(hn::BitCast(du, a))), high_b = hn::BitCast(dw, hn::ShiftRight<32>(hn::BitCast(du, b)));
+      const auto high_a = hn::BitCast(dw, hn::ShiftRight<32>(hn::BitCast(du, a))),
+                 high_b = hn::BitCast(dw, hn::ShiftRight<32>(hn::BitCast(du, b)));
       const auto low_a = hn::BitCast(dw, a), low_b = hn::BitCast(dw, b);
       const auto cross = hn::Add(hn::MulEven(low_a, high_b), hn::MulEven(high_a, low_b));
       return hn::BitCast(d, hn::Add(hn::MulEven(low_a, low_b), hn::ShiftLeft<32>(cross)));
@@ -47,7 +51,8 @@ struct Product {
     }
   }
   static HWY_INLINE T join_one(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
     else return a * b;
   }
 };
@@ -206,12 +211,12 @@ Run find_reduce_here(tile::Reduction kind, DType dtype) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_reduce_here);
 Run find_reduce(tile::Reduction kind, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_reduce_here)(kind, dtype); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

@@ -9,7 +9,7 @@
 #include "tegula/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tegula::cpu::HWY_NAMESPACE {
+namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
 const MapTable* find_transcendental_here(int word, DType dtype) {
@@ -33,12 +33,12 @@ const MapTable* find_transcendental_here(int word, DType dtype) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu::HWY_NAMESPACE
+}  // namespace tegula::host::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tegula::cpu {
+namespace tegula::host {
 HWY_EXPORT(find_transcendental_here);
 const MapTable* find_transcendental(int word, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_transcendental_here)(word, dtype); }
-}  // namespace tegula::cpu
+}  // namespace tegula::host
 #endif

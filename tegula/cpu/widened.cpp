@@ -7,7 +7,7 @@
 #include "tegula/cpu/epilogue.h"
 #include "tegula/cpu/parallel.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 constexpr std::size_t kMostBuffers = 4;
@@ -68,4 +68,4 @@ std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner
   return std::make_unique<WidenedCall>(std::move(inner), dtype, std::move(sizes), read);
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -8,11 +8,11 @@
 
 #include "tegula/runtime/device.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// A call on dense buffers of f16 or bf16: the first `read` are widened, `inner` (f32) runs on them, the others are rounded from
 /// its results. `sizes` are the elements of each buffer.
 std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner, DType dtype, std::vector<std::int64_t> sizes,
                                             std::size_t read);
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -40,7 +40,8 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
 
 /// The value of f() and its gradients.
 template <class F>
-std::pair<Tensor, std::vector<Tensor>> value_and_grad(F&& f, const Parameters& xs, std::source_location where = std::source_location::current()) {
+std::pair<Tensor, std::vector<Tensor>> value_and_grad(F&& f, const Parameters& xs,
+                                                      std::source_location where = std::source_location::current()) {
   Tensor y = f();
   return {y, grad(y, xs, where)};
 }

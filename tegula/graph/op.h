@@ -126,7 +126,8 @@ class LibraryOp : public Op {
   /// Floating-point operations, for the thread count and the reports.
   virtual double operations(std::span<const Shape> inputs, const Shape& output) const = 0;
   /// The naive f64 loops: inputs dense row-major, output to be filled.
-  virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const = 0;
+  virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                         const Shape& shape) const = 0;
 };
 
 class KernelContext;
@@ -136,7 +137,8 @@ class KernelOp : public Op {
  public:
   Role role() const final { return Role::Kernel; }
   virtual void lower(KernelContext& context) const = 0;
-  virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y, const Shape& shape) const = 0;
+  virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                         const Shape& shape) const = 0;
 };
 
 }  // namespace tegula

@@ -37,7 +37,8 @@ class IndexOp final : public Op {
 };
 
 /// Makes a node; the one door through which ops build graph.
-Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where);
+Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype,
+                 const std::source_location& where);
 Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where);
 
 namespace graph {

@@ -25,7 +25,8 @@ class Tensor {
   /// The current value of a Variable.
   Tensor(const Variable& variable, Location where = Location::current());
   /// A number as a rank-0 tensor: f32 for floats, i64 for integers, bool for bool.
-  template <class T> requires std::is_arithmetic_v<T>
+  template <class T>
+  requires std::is_arithmetic_v<T>
   Tensor(T value, Location where = Location::current()) : Tensor(number(static_cast<double>(value), default_dtype<T>(), where)) {}
 
   bool defined() const { return static_cast<bool>(node_); }
@@ -40,7 +41,9 @@ class Tensor {
 
   /// The only element (shape with one element) as T; computes what is pending. Inside a trace it is an error.
   template <class T = float>
-  T item(Location where = Location::current()) const { return static_cast<T>(item_as_double(where)); }
+  T item(Location where = Location::current()) const {
+    return static_cast<T>(item_as_double(where));
+  }
   /// All elements, row-major, converted to T.
   template <class T = float>
   std::vector<T> to_host(Location where = Location::current()) const {
@@ -82,9 +85,14 @@ class Arg {
   using Location = std::source_location;
   Arg(const Tensor& tensor, Location where = Location::current()) : loc(where), tensor_(tensor) {}
   Arg(const Variable& variable, Location where = Location::current()) : loc(where), tensor_(variable, where) {}
-  template <class T> requires std::is_arithmetic_v<T>
+  template <class T>
+  requires std::is_arithmetic_v<T>
   Arg(T value, Location where = Location::current())
-      : loc(where), is_number_(true), category_(std::is_same_v<T, bool> ? DType::boolean : std::is_floating_point_v<T> ? DType::f32 : DType::i64),
+      : loc(where),
+        is_number_(true),
+        category_(std::is_same_v<T, bool>       ? DType::boolean
+                  : std::is_floating_point_v<T> ? DType::f32
+                                                : DType::i64),
         value_(static_cast<double>(value)) {}
 
   Location loc;

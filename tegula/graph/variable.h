@@ -34,7 +34,8 @@ class Variable {
   Variable() = default;
   /// The initial value; creating a Variable inside a trace is an error.
   Variable(const Tensor& value, Location where = Location::current());
-  template <class T> requires std::is_arithmetic_v<T>
+  template <class T>
+  requires std::is_arithmetic_v<T>
   Variable(T value, Location where = Location::current()) : Variable(Tensor(value, where), where) {}
   Variable(const Variable& other);
   Variable(Variable&& other) noexcept = default;
@@ -80,10 +81,16 @@ class Flag {
   explicit Flag(int value = 0) : value_(std::make_shared<int>(value)) {}
   Flag(const Flag& other) : value_(std::make_shared<int>(*other.value_)) {}
   Flag(Flag&&) noexcept = default;
-  Flag& operator=(const Flag& other) { *value_ = *other.value_; return *this; }
+  Flag& operator=(const Flag& other) {
+    *value_ = *other.value_;
+    return *this;
+  }
   Flag& operator=(Flag&&) noexcept = default;
   ~Flag() = default;
-  Flag& operator=(int value) { *value_ = value; return *this; }
+  Flag& operator=(int value) {
+    *value_ = value;
+    return *this;
+  }
   int get() const;
   operator int() const { return get(); }
 

@@ -6,6 +6,7 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/axes.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/logic.h"
 
@@ -101,6 +102,47 @@ Tensor iota(const Shape& shape, int axis, Where where) {
   Layout pattern{shape, Dims::filled(shape.rank(), 0), 0};
   pattern.strides[ops::axis_of("iota", axis, shape, where)] = 1;
   return graph::index(pattern, where);
+}
+
+std::vector<OpCase> creation_cases() {
+  using Values = std::vector<double>;
+  std::vector<OpCase> cases;
+  // The input only says the shape and dtype wanted. `element`: what stands at index (i, j) of a matrix, (0, j) of a vector.
+  const auto add = [&](const std::string& op, const std::vector<DType>& dtypes, const Shape& result, Tensor (*make)(const Tensor& like),
+                       double (*element)(double i, double j)) {
+    cases.push_back({.op = op,
+                     .function = [=](const auto& x) { return make(x[0]); },
+                     .inputs = {{.shape = result}},
+                     .dtypes = dtypes,
+                     .gradient = false});
+    cases.back().reference = [=](const std::vector<Values>&) {
+      Values out;
+      const std::int64_t columns = result.rank() > 0 ? result[result.rank() - 1] : 1;
+      for (std::int64_t n = 0; n < numel(result); ++n)
+        out.push_back(element(static_cast<double>(n / columns), static_cast<double>(n % columns)));
+      return out;
+    };
+  };
+  for (const Shape& shape : {Shape{7, 33}, Shape{1023}, Shape{0, 3}, Shape{}}) {
+    add("zeros", kEverything, shape, [](const Tensor& x) { return zeros(x.shape(), x.dtype()); }, [](double, double) { return 0.0; });
+    add("ones", kEverything, shape, [](const Tensor& x) { return ones(x.shape(), x.dtype()); }, [](double, double) { return 1.0; });
+    add("full", kNumbers, shape, [](const Tensor& x) { return full(x.shape(), 3, x.dtype()); }, [](double, double) { return 3.0; });
+    add("zeros_like", kEverything, shape, [](const Tensor& x) { return zeros_like(x); }, [](double, double) { return 0.0; });
+    add("ones_like", kEverything, shape, [](const Tensor& x) { return ones_like(x); }, [](double, double) { return 1.0; });
+    add("full_like", kNumbers, shape, [](const Tensor& x) { return full_like(x, 3); }, [](double, double) { return 3.0; });
+  }
+  add("arange", kNumbers, {14}, [](const Tensor& x) { return arange(3, 100, 7, x.dtype()); }, [](double, double j) { return 3 + 7 * j; });
+  add(
+      "arange", kFloats, {34}, [](const Tensor& x) { return arange(9.0, 0.5, -0.25, x.dtype()); },
+      [](double, double j) { return 9 - 0.25 * j; });
+  add(
+      "linspace", kFloats, {33}, [](const Tensor& x) { return linspace(-2, 6, 33, x.dtype()); },
+      [](double, double j) { return -2 + 0.25 * j; });
+  add(
+      "eye", kEverything, {7, 33}, [](const Tensor& x) { return eye(7, 33, x.dtype()); },
+      [](double i, double j) { return i == j ? 1.0 : 0.0; });
+  add("iota", {i64}, {7, 33}, [](const Tensor& x) { return iota(x.shape(), 1); }, [](double, double j) { return j; });
+  return cases;
 }
 
 }  // namespace tegula

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "tegula/graph/tensor.h"
 
@@ -50,5 +51,9 @@ Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns = std::nullopt
 
 /// i64 of this shape: the index of each element along `axis`.
 Tensor iota(const Shape& shape, int axis, Where where = Where::current());
+
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> creation_cases();
 
 }  // namespace tegula

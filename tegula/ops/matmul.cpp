@@ -96,8 +96,10 @@ std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const st
   std::vector<Tensor> out(2);
   // The gradient of a transposed operand is computed the other way round, so that the tensor behind it gets a dense one.
   const auto is_view = [](const Tensor& x) { return x.node()->op().role() == Role::View && x.node()->op().name() == "permute"; };
-  if (wanted[0]) out[0] = is_view(a) ? transposed(product(b, transposed(dy, where), where), where) : product(dy, transposed(b, where), where);
-  if (wanted[1]) out[1] = is_view(b) ? transposed(product(transposed(dy, where), a, where), where) : product(transposed(a, where), dy, where);
+  if (wanted[0])
+    out[0] = is_view(a) ? transposed(product(b, transposed(dy, where), where), where) : product(dy, transposed(b, where), where);
+  if (wanted[1])
+    out[1] = is_view(b) ? transposed(product(transposed(dy, where), a, where), where) : product(transposed(a, where), dy, where);
   return out;
 }
 

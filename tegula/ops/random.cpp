@@ -8,6 +8,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/index.h"
 #include "tegula/ops/logic.h"
@@ -70,35 +71,36 @@ std::int64_t words_per_element(Kind kind, DType dtype) {
 /// (seed (), position (), index pattern) -> random numbers. The pattern already counts in words.
 class RandomOp final : public ElementwiseOp {
  public:
-  explicit RandomOp(Kind kind) : kind_(kind) {}
+  /// `dtype`: of the numbers, which decides how many words each takes.
+  RandomOp(Kind kind, DType dtype) : kind_(kind), dtype_(dtype) {}
   std::string_view name() const override {
     constexpr std::string_view names[] = {"random_bits", "uniform", "normal"};
     return names[static_cast<int>(kind_)];
   }
   void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(kind_)); }
   Numerics numerics() const override { return Numerics::Full; }  // the same numbers at every precision
-  Value emit(tile::Builder&, std::span<const Value> x, DType dtype) const override {
+  Value emit(tile::Builder&, std::span<const Value> x, DType) const override {
     const Value position = x[2] + x[1];
-    return compute<Value>(dtype, [&](std::int64_t i) { return tile::random_bits(x[0], i == 0 ? position : position + i); });
+    return compute<Value>([&](std::int64_t i) { return tile::random_bits(x[0], i == 0 ? position : position + i); });
   }
-  /// As if of dtype f32 (f64 numbers take other words).
   double reference(std::span<const double> x) const override {
     const auto seed = static_cast<std::uint64_t>(static_cast<std::int64_t>(x[0]));
     const auto position = static_cast<std::uint64_t>(static_cast<std::int64_t>(x[1] + x[2]));
     if (kind_ == Kind::Bits) return static_cast<double>(static_cast<std::int32_t>(philox_word(seed, position)));
     return compute<double>(
-        DType::f32, [&](std::int64_t i) { return static_cast<double>(philox_word(seed, position + static_cast<std::uint64_t>(i))); });
+        [&](std::int64_t i) { return static_cast<double>(philox_word(seed, position + static_cast<std::uint64_t>(i))); });
   }
 
  private:
   template <class T, class F>
-  T compute(DType dtype, F&& word) const {
+  T compute(F&& word) const {
     if (kind_ == Kind::Bits) return word(0);
-    if (kind_ == Kind::Uniform) return dtype == DType::f64 ? uniform53(word(0), word(1)) : uniform24(word(0));
-    if (dtype == DType::f64) return box_muller(1.0 - uniform53(word(0), word(1)), uniform53(word(2), word(3)));
+    if (kind_ == Kind::Uniform) return dtype_ == DType::f64 ? uniform53(word(0), word(1)) : uniform24(word(0));
+    if (dtype_ == DType::f64) return box_muller(1.0 - uniform53(word(0), word(1)), uniform53(word(2), word(3)));
     return box_muller(uniform32(word(0)), uniform24(word(1)));
   }
   Kind kind_;
+  DType dtype_;
 };
 
 Tensor draw(Kind kind, const Shape& shape, DType dtype, Generator* generator, const std::source_location& where) {
@@ -111,8 +113,8 @@ Tensor draw(Kind kind, const Shape& shape, DType dtype, Generator* generator, co
   const Tensor position = from.draw(words * numel(shape), where);
   Layout pattern = Layout::dense(shape);
   for (auto& stride : pattern.strides) stride *= words;
-  const Tensor x =
-      make_node(Ref<const Op>(new RandomOp(kind)), {from.seed(where), position, graph::index(pattern, where)}, shape, computed, where);
+  const Ref<const Op> op(new RandomOp(kind, computed));
+  const Tensor x = make_node(op, {from.seed(where), position, graph::index(pattern, where)}, shape, computed, where);
   return graph::cast(x, dtype, where);
 }
 
@@ -218,6 +220,35 @@ Tensor shuffle(Arg x, Generator* generator) {
   const Tensor t = x.tensor("shuffle");
   if (t.rank() == 0) ops::refuse("shuffle", "shape ()", "at least one axis", x.loc);
   return take(t, permutation(t.shape()[0], generator, x.loc), 0);
+}
+
+std::vector<OpCase> random_cases() {
+  using Inputs = std::vector<Tensor>;
+  std::vector<OpCase> cases;
+  // The input only says the shape and dtype wanted; each draw is the first of a generator of its own.
+  const auto add = [&](const std::string& op, const std::vector<DType>& dtypes, Tensor (*draw)(const Tensor& like, Generator*)) {
+    cases.push_back({.op = op,
+                     .function =
+                         [=](const Inputs& x) {
+                           Generator generator(2011);
+                           return draw(x[0], &generator);
+                         },
+                     .inputs = {{.shape = {1023}, .low = 0, .high = 1}},
+                     .dtypes = dtypes,
+                     .more_shapes = {{{7, 33}}, {{0, 3}}, {{1}}},
+                     .gradient = false,
+                     .tolerance = 64});
+  };
+  add("random_bits", {i32}, [](const Tensor& x, Generator* g) { return random_bits(x.shape(), g); });
+  add("uniform", kFloats, [](const Tensor& x, Generator* g) { return uniform(x.shape(), -1, 3, {x.dtype(), g}); });
+  add("normal", kFloats, [](const Tensor& x, Generator* g) { return normal(x.shape(), 1, 2, {x.dtype(), g}); });
+  add("truncated_normal", kFloats, [](const Tensor& x, Generator* g) { return truncated_normal(x.shape(), 0, 1, -1, 2, {x.dtype(), g}); });
+  add("exponential", kFloats, [](const Tensor& x, Generator* g) { return exponential(x.shape(), 0.5, {x.dtype(), g}); });
+  add("randint", {i64}, [](const Tensor& x, Generator* g) { return randint(-5, 1000, x.shape(), g); });
+  add("bernoulli", kFloats, [](const Tensor& x, Generator* g) { return bernoulli(x, g); });
+  add("permutation", {i64}, [](const Tensor& x, Generator* g) { return permutation(x.numel(), g); });
+  add("shuffle", kEverything, [](const Tensor& x, Generator* g) { return shuffle(x, g); });
+  return cases;
 }
 
 }  // namespace tegula

@@ -67,4 +67,8 @@ Tensor permutation(std::int64_t n, Generator* generator = nullptr, std::source_l
 /// x with its slices along axis 0 in random order.
 Tensor shuffle(Arg x, Generator* generator = nullptr);
 
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> random_cases();
+
 }  // namespace tegula

@@ -105,12 +105,17 @@ struct Convolution {
   bool operator==(const Convolution&) const = default;
 };
 
-enum class PoolingKind : std::uint8_t { Max, AverageWithPadding /* divides by the window */, AverageWithoutPadding /* by the elements inside */ };
+enum class PoolingKind : std::uint8_t {
+  Max,
+  AverageWithPadding /* divides by the window */,
+  AverageWithoutPadding /* by the elements inside */
+};
 
 /// Pooling over the spatial axes of (N, C, spatial…); layouts as for Convolution. Padding counts as -inf for Max, 0 for averages.
 struct Pooling {
   PoolingKind kind = PoolingKind::Max;
-  bool backward = false;   // Max: (input, output gradient) -> input gradient, to the first maximum of each window (a NaN counts as maximum). Average: (output gradient) -> input gradient
+  bool backward =
+      false;  // Max: (input, output gradient) -> input gradient, to the first maximum of each window (a NaN counts as maximum). Average: (output gradient) -> input gradient
   DType dtype = DType::f32;
   Layout input, output;
   Dims window, stride, dilation, pad_low, pad_high;
@@ -132,19 +137,19 @@ class Call {
 
 /// How the lowering should cut its tiles.
 struct TilePreference {
-  std::int64_t elements = 2048;      // of a tile of 4-byte values
-  std::int64_t longest_row = 8192;   // rows up to this long are kept as one tile while they are reduced
-  std::int64_t instances = 16;       // from so many instances on a reduction needs no splitting. A fixed number: results must not depend on
-                                     // how much of the machine is free
+  std::int64_t elements = 2048;  // of a tile of 4-byte values
+  std::int64_t longest_row = 8192;  // rows up to this long are kept as one tile while they are reduced
+  std::int64_t instances = 16;  // from so many instances on a reduction needs no splitting. A fixed number: results must not depend on
+      // how much of the machine is free
 };
 
 /// What a device is, for people and as the limit that results are shares of. A rate of 0 is not known.
 struct DeviceProperties {
-  std::string model;                // "NVIDIA H200"
-  std::string architecture;         // "sm_90"; the instruction set of a CPU
-  int processors = 0;               // cores, or multiprocessors
+  std::string model;  // "NVIDIA H200"
+  std::string architecture;  // "sm_90"; the instruction set of a CPU
+  int processors = 0;  // cores, or multiprocessors
   std::size_t memory_bytes = 0;
-  double bytes_per_second = 0;      // of the memory, read plus written
+  double bytes_per_second = 0;  // of the memory, read plus written
   // Floating-point operations per second of matrix products, sums in f32: operands in f32, f32 rounded to tf32, bf16 and f16 (dense).
   double f32 = 0, tf32 = 0, bf16 = 0, f16 = 0;
 };
@@ -153,7 +158,7 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;  // "cpu", "cuda:0"
-  virtual int number() const = 0;        // Buffer::device()
+  virtual int number() const = 0;  // Buffer::device()
   virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
   /// How often allocate had to ask the system (a steady state asks never), bytes in use and kept for reuse.
   virtual PoolCounters memory() const { return host_pool_counters(); }
@@ -176,7 +181,9 @@ class Device {
   virtual std::unique_ptr<Recording> record(const std::function<void()>& /*work*/) { return nullptr; }
   /// The same for steps of which some may run side by side.
   virtual std::unique_ptr<Recording> record(std::span<const RecordedStep> steps) {
-    return record([steps] { for (const RecordedStep& step : steps) step.work(); });
+    return record([steps] {
+      for (const RecordedStep& step : steps) step.work();
+    });
   }
 
   /// Remembered by the caller. Throws Error when the program uses what the device cannot do. A device may put off the work until prepare()

@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "tegula/core/error.h"
@@ -103,7 +104,15 @@ std::atomic<Device*>& default_slot() {
 
 Device& cpu() { return runtime::cpu(); }
 
-Device& cuda(int index) { return library().open(index); }
+Device& cuda(int index, std::source_location where) {
+  try {
+    return library().open(index);
+  } catch (const Error& error) {
+    Report report = error.report();
+    report.where = where;
+    throw Error(std::move(report));
+  }
+}
 
 int cuda_count(std::string* why) {
   std::string reason;
@@ -115,17 +124,17 @@ int cuda_count(std::string* why) {
   return count;
 }
 
-Device& device(std::string_view name) {
+Device& device(std::string_view name, std::source_location where) {
   if (name == "cpu") return cpu();
-  if (name == "cuda") return cuda();
+  if (name == "cuda") return cuda(0, where);
   constexpr std::string_view prefix = "cuda:";
   if (name.starts_with(prefix)) {
     int index = 0;
     const char* end = name.data() + name.size();
     const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, index);
-    if (error == std::errc() && rest == end) return cuda(index);
+    if (error == std::errc() && rest == end) return cuda(index, where);
   }
-  throw Error({.op = "device", .got = "\"" + std::string(name) + "\"", .expected = "cpu, cuda, or cuda:1"});
+  throw Error({.op = "device", .got = "\"" + std::string(name) + "\"", .expected = "cpu, cuda, or cuda:1", .where = where});
 }
 
 void set_default_device(Device& device) { default_slot().store(&device, std::memory_order_release); }
@@ -139,6 +148,6 @@ Device& default_device() {
 
 namespace tegula::runtime {
 
-Device& device_of(int number) { return number == 0 ? cpu() : cuda(number - 1); }
+Device& device_of(int number) { return number == 0 ? cpu() : cuda(number - 1, {}); }
 
 }  // namespace tegula::runtime

@@ -137,7 +137,9 @@ template <class T>
 concept Number = std::is_arithmetic_v<T>;
 inline Value lift(Value x, Value) { return x; }
 template <Number T>
-Value lift(T x, Value like) { return number(static_cast<double>(x), like); }
+Value lift(T x, Value like) {
+  return number(static_cast<double>(x), like);
+}
 template <class A, class B>
 concept Operands = (std::same_as<A, Value> && (std::same_as<B, Value> || Number<B>)) || (Number<A> && std::same_as<B, Value>);
 template <class A, class B>
@@ -145,6 +147,7 @@ Value binary_lifted(Word word, A a, B b) {
   if constexpr (std::same_as<A, Value>) return binary(word, a, lift(b, a));
   else return binary(word, lift(a, b), b);
 }
+// clang-format off: one operator a line
 template <class A, class B> requires Operands<A, B> Value operator+(A a, B b) { return binary_lifted(Word::Add, a, b); }
 template <class A, class B> requires Operands<A, B> Value operator-(A a, B b) { return binary_lifted(Word::Sub, a, b); }
 template <class A, class B> requires Operands<A, B> Value operator*(A a, B b) { return binary_lifted(Word::Mul, a, b); }
@@ -156,6 +159,7 @@ template <class A, class B> requires Operands<A, B> Value operator<(A a, B b) { 
 template <class A, class B> requires Operands<A, B> Value operator<=(A a, B b) { return binary_lifted(Word::Le, a, b); }
 template <class A, class B> requires Operands<A, B> Value operator>(A a, B b) { return binary_lifted(Word::Gt, a, b); }
 template <class A, class B> requires Operands<A, B> Value operator>=(A a, B b) { return binary_lifted(Word::Ge, a, b); }
+// clang-format on
 inline Value operator&&(Value a, Value b) { return binary(Word::And, a, b); }
 inline Value operator||(Value a, Value b) { return binary(Word::Or, a, b); }
 inline Value operator&(Value a, Value b) { return binary(Word::And, a, b); }

@@ -37,6 +37,7 @@ constexpr DType compute_type(DType stored) {
 using Id = std::int32_t;  // index into Program::instructions; every instruction defines at most one value
 
 // Elementwise words take operands of equal dtype, each either of the result's shape or a scalar (which broadcasts); nothing else broadcasts implicitly.
+// clang-format off: words of a kind on one line
 enum class Word : std::uint8_t {
   // From outside. attribute = index of the parameter / grid axis; Arange counts attribute … attribute + shape[0] - 1.
   Parameter, ProgramId, NumPrograms, Constant, Arange,
@@ -70,24 +71,25 @@ enum class Word : std::uint8_t {
   For, If, Result,
   RegionParameter,
 };
+// clang-format on
 
 enum class Reduction : std::uint8_t { Sum, Prod, Min, Max, Any, All };
 
 struct Region {
   std::vector<Id> parameters;  // RegionParameter instructions
-  std::vector<Id> body;        // in order of execution
-  std::vector<Id> results;     // what the region yields
+  std::vector<Id> body;  // in order of execution
+  std::vector<Id> results;  // what the region yields
 };
 
 struct Instruction {
   Word word;
-  Type type;                  // of the result; meaningless for Store, Assert, For, If
+  Type type;  // of the result; meaningless for Store, Assert, For, If
   std::vector<Id> operands;
   std::int64_t attribute = 0;
   std::int64_t attribute2 = 0;
   Reduction kind = Reduction::Sum;
-  double real = 0;            // Constant of a float type
-  std::int64_t integer = 0;   // Constant of an integer or boolean type
+  double real = 0;  // Constant of a float type
+  std::int64_t integer = 0;  // Constant of an integer or boolean type
   std::vector<Region> regions;
   std::source_location where{};
 };

@@ -31,7 +31,9 @@ class KernelContext {
     DType dtype;
   };
   KernelContext(std::vector<Operand> inputs, Operand output, std::int64_t tile_elements)
-      : inputs_(std::move(inputs)), output_(output), tile_elements_(tile_elements) {}
+      : inputs_(std::move(inputs)),
+        output_(output),
+        tile_elements_(tile_elements) {}
 
   const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
   const Operand& output() const { return output_; }

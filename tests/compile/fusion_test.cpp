@@ -11,11 +11,11 @@
 #include "tegula/ops/activation.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/creation.h"
+#include "tegula/ops/loss.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/matmul.h"
 #include "tegula/ops/normalization.h"
 #include "tegula/ops/random.h"
-#include "tegula/ops/loss.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/ops/shape.h"
 #include "tegula/ops/softmax.h"
@@ -126,7 +126,8 @@ TEST(Fusion, ReductionsOverEveryCombinationOfAxesAreRight) {
       }
       want[index] += std::exp(values[n]) * 0.5;
     }
-    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 2e-5 * std::abs(want[i])) << "axes mask " << mask << " at " << i;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], 2e-5 * std::abs(want[i])) << "axes mask " << mask << " at " << i;
   }
 }
 

@@ -23,9 +23,7 @@ namespace {
 std::string message_of(const std::function<void()>& f) {
   try {
     f();
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   return "no error";
 }
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -213,9 +211,7 @@ TEST(Evaluate, EqualStructuresShareAnExecutable) {
 TEST(Evaluate, AFailedCheckNamesItsOwnLineAlsoWhenTheExecutableIsShared) {
   Tensor x = ones({4, 2}), bad = tensor({std::int64_t{7}});
   const std::string first = message_of([&] { take(x, bad, 0).to_host(); });
-  const std::string second = message_of([&] {
-    take(x, bad, 0).to_host();
-  });
+  const std::string second = message_of([&] { take(x, bad, 0).to_host(); });
   EXPECT_TRUE(contains(first, "7") && contains(first, "jit_test.cpp")) << first;
   EXPECT_NE(first, second);
 }

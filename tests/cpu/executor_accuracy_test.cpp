@@ -5,7 +5,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -44,7 +44,8 @@ double error(float got, double truth) {
     return std::abs(std::isinf(got) ? truth : static_cast<double>(got)) > 3.4028e38 ? 1 : HUGE_VAL;
   }
   const float magnitude = std::abs(rounded);
-  const double unit = std::max(static_cast<double>(std::nextafter(magnitude, HUGE_VALF)) - static_cast<double>(magnitude), 1.4012984643248171e-45);
+  const double unit =
+      std::max(static_cast<double>(std::nextafter(magnitude, HUGE_VALF)) - static_cast<double>(magnitude), 1.4012984643248171e-45);
   return std::abs(static_cast<double>(got) - truth) / unit;
 }
 
@@ -70,12 +71,15 @@ void expect_accurate(Word word, double (*truth)(double), double limit) {
     x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
     if (x.size() == kChunk) flush();
   }
-  for (const float special : {0.0f, -0.0f, 1.0f, -1.0f, HUGE_VALF, -HUGE_VALF, std::nanf(""), 1e-45f, -1e-45f, 1.17549435e-38f, 3.40282347e38f, -3.40282347e38f, 88.7228394f, 88.7228470f, -103.972084f, -104.5f, 128.0f, -149.0f, -149.5f, 0.99999994f, 1.00000012f, -0.99999994f}) {
+  for (const float special : {0.0f,    -0.0f,           1.0f,           -1.0f,           HUGE_VALF,   -HUGE_VALF,  std::nanf(""), 1e-45f,
+                              -1e-45f, 1.17549435e-38f, 3.40282347e38f, -3.40282347e38f, 88.7228394f, 88.7228470f, -103.972084f,  -104.5f,
+                              128.0f,  -149.0f,         -149.5f,        0.99999994f,     1.00000012f, -0.99999994f}) {
     x.push_back(special);
   }
   flush();
   EXPECT_LE(worst, limit) << name(word) << " is worst at " << where;
-  if (std::getenv("TEGULA_ACCURACY_STRIDE")) std::printf("%-8s %.2f ulp at %.9g\n", std::string(name(word)).c_str(), worst, static_cast<double>(where));
+  if (std::getenv("TEGULA_ACCURACY_STRIDE"))
+    std::printf("%-8s %.2f ulp at %.9g\n", std::string(name(word)).c_str(), worst, static_cast<double>(where));
 }
 
 double true_sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
@@ -97,7 +101,8 @@ TEST(ExecutorAccuracy, FourUnitsInTheLastPlaceOverAllFloats) {
 
 TEST(ExecutorAccuracy, PowFollowsTheCLibraryInItsSpecialCases) {
   const WordRunner run(Word::Pow, 2);
-  const float specials[] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 3.0f, -3.0f, 0.5f, -0.5f, 1e-40f, 1e-20f, 1e20f, -1e20f, 1.5f, HUGE_VALF, -HUGE_VALF, std::nanf(""), 40.0f, -40.0f, 127.9f, 1.0000001f};
+  const float specials[] = {0.0f,   -0.0f, 1.0f,   -1.0f, 2.0f,      -2.0f,      3.0f,          -3.0f, 0.5f,   -0.5f,  1e-40f,
+                            1e-20f, 1e20f, -1e20f, 1.5f,  HUGE_VALF, -HUGE_VALF, std::nanf(""), 40.0f, -40.0f, 127.9f, 1.0000001f};
   std::vector<float> x, y;
   for (const float a : specials) {
     for (const float b : specials) x.push_back(a), y.push_back(b);
@@ -135,4 +140,4 @@ TEST(ExecutorAccuracy, TailsGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

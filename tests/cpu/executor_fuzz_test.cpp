@@ -4,7 +4,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -36,7 +36,8 @@ class Fuzz {
   void choose_shape() {
     switch (pick(4)) {
       case 0: shape_ = {1 + pick(140)}; break;
-      case 1: case 2: shape_ = {1 + pick(9), 1 + pick(40)}; break;
+      case 1:
+      case 2: shape_ = {1 + pick(9), 1 + pick(40)}; break;
       default: shape_ = {1 + pick(4), 1 + pick(5), 1 + pick(19)};
     }
     region_ = 3 * numel(shape_) + 2 * kMargin;
@@ -47,7 +48,9 @@ class Fuzz {
     const std::size_t count = static_cast<std::size_t>(region_ * grid_);
     for (const DType dtype : kAllDTypes) {
       inputs_.push_back(b_.pointer("in_" + std::string(name(dtype)), dtype, false));
-      arguments_.push_back(TestArgument::filled(dtype, count, [&](std::size_t) { return dtype == boolean ? pick(2) : dtype == u8 ? pick(9) : (pick(65) - 32) / (is_float(dtype) ? 4.0 : 1.0); }));
+      arguments_.push_back(TestArgument::filled(dtype, count, [&](std::size_t) {
+        return dtype == boolean ? pick(2) : dtype == u8 ? pick(9) : (pick(65) - 32) / (is_float(dtype) ? 4.0 : 1.0);
+      }));
     }
     for (int i = 0; i < 4; ++i) {
       const DType dtype = kAllDTypes[pick(10)];
@@ -201,7 +204,8 @@ class Fuzz {
     }
     switch (pick(6)) {
       case 0: {
-        constexpr Word kFloat[] = {Word::Neg, Word::Abs, Word::Sign, Word::Floor, Word::Ceil, Word::Round, Word::Trunc, Word::Sqrt, Word::IsNan, Word::IsInf};
+        constexpr Word kFloat[] = {Word::Neg,   Word::Abs,   Word::Sign, Word::Floor, Word::Ceil,
+                                   Word::Round, Word::Trunc, Word::Sqrt, Word::IsNan, Word::IsInf};
         constexpr Word kInteger[] = {Word::Neg, Word::Abs, Word::Sign, Word::Not};
         return unary(is_float(dtype) ? kFloat[pick(10)] : kInteger[pick(4)], operand(dtype));
       }
@@ -270,17 +274,19 @@ class Fuzz {
     const Value place = broadcast(inputs_[chance(50) ? 0 : 4], shape_) + offsets(false);
     std::vector<Value> initial{tile(dtype), scalar(dtype), place, tile(i64), broadcast(axes_[0], shape_), tile(dtype)};
     const std::size_t tiles = tiles_.size(), scalars = scalars_.size();
-    const auto results = b_.for_(b_.constant(std::int64_t{0}, i64), trips_, one_, initial, [&](Value i, std::span<const Value> carried) -> std::vector<Value> {
-      tiles_.push_back(carried[0]), tiles_.push_back(carried[3]), tiles_.push_back(carried[4]), tiles_.push_back(carried[5]);
-      scalars_.push_back(carried[1]), scalars_.push_back(i);
-      keep(b_.load(carried[2]));
-      for (int k = 0; k < 3; ++k) add_word(depth - 1);
-      if (chance(30)) store(any_tile());
-      std::vector<Value> next{tile(dtype), scalar(dtype), carried[2] + (chance(80) ? b_.constant(std::int64_t{1}, i64) : i), tile(i64), carried[4] + 1, carried[0]};
-      if (chance(50)) std::swap(next[0], next[5]);
-      tiles_.resize(tiles), scalars_.resize(scalars);
-      return next;
-    });
+    const auto results = b_.for_(
+        b_.constant(std::int64_t{0}, i64), trips_, one_, initial, [&](Value i, std::span<const Value> carried) -> std::vector<Value> {
+          tiles_.push_back(carried[0]), tiles_.push_back(carried[3]), tiles_.push_back(carried[4]), tiles_.push_back(carried[5]);
+          scalars_.push_back(carried[1]), scalars_.push_back(i);
+          keep(b_.load(carried[2]));
+          for (int k = 0; k < 3; ++k) add_word(depth - 1);
+          if (chance(30)) store(any_tile());
+          std::vector<Value> next{tile(dtype), scalar(dtype),  carried[2] + (chance(80) ? b_.constant(std::int64_t{1}, i64) : i),
+                                  tile(i64),   carried[4] + 1, carried[0]};
+          if (chance(50)) std::swap(next[0], next[5]);
+          tiles_.resize(tiles), scalars_.resize(scalars);
+          return next;
+        });
     for (const std::size_t k : {1, 3, 4, 5}) keep(results[k]);
     return results[0];
   }
@@ -300,6 +306,7 @@ class Fuzz {
   }
 
   void add_word(int depth) {
+    // clang-format off: one word a line
     switch (pick(12)) {
       case 0: case 1: keep(load()); return;
       case 2: keep(across()); return;
@@ -309,6 +316,7 @@ class Fuzz {
       case 6: if (chance(40)) { store(any_tile()); return; } [[fallthrough]];
       default: keep(arithmetic());
     }
+    // clang-format on
   }
 
   std::mt19937 random_;
@@ -324,10 +332,8 @@ TEST(ExecutorFuzz, RandomProgramsAgreeWithTheInterpreter) {
   const char* from = std::getenv("TEGULA_FUZZ_SEED");
   const char* count = std::getenv("TEGULA_FUZZ_RUNS");
   const unsigned first = from ? static_cast<unsigned>(std::atoi(from)) : 0, runs = count ? static_cast<unsigned>(std::atoi(count)) : 400;
-  for (unsigned seed = first; seed < first + runs; ++seed) {
-    ASSERT_TRUE(Fuzz(seed).run()) << "seed " << seed;
-  }
+  for (unsigned seed = first; seed < first + runs; ++seed) { ASSERT_TRUE(Fuzz(seed).run()) << "seed " << seed; }
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

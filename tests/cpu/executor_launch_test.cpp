@@ -6,7 +6,7 @@
 #include "tegula/core/philox.h"
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -39,10 +39,13 @@ TEST(ExecutorAcross, EveryKindDTypeAndAxis) {
         if (dtype == boolean) {
           for (const Reduction kind : {Reduction::Any, Reduction::All}) keep(reduce(x, axis, kind)), keep(scan(x, axis, kind));
         } else {
-          for (const Reduction kind : {Reduction::Min, Reduction::Max}) keep(reduce(x, axis, kind)), keep(scan(x, axis, kind)), keep(arg_reduce(x, axis, kind));
+          for (const Reduction kind : {Reduction::Min, Reduction::Max})
+            keep(reduce(x, axis, kind)), keep(scan(x, axis, kind)), keep(arg_reduce(x, axis, kind));
           for (const bool descending : {false, true}) keep(sort(x, axis, descending)), keep(argsort(x, axis, descending));
-          if (!is_float(dtype)) keep(reduce(x, axis, Reduction::Sum)), keep(reduce(x, axis, Reduction::Prod)), keep(scan(x, axis, Reduction::Prod));
-          if (is_float(dtype)) keep(scan(x, axis, Reduction::Sum)), keep(reduce(x, axis, Reduction::Sum));  // whole numbers: exact in any order
+          if (!is_float(dtype))
+            keep(reduce(x, axis, Reduction::Sum)), keep(reduce(x, axis, Reduction::Prod)), keep(scan(x, axis, Reduction::Prod));
+          if (is_float(dtype))
+            keep(scan(x, axis, Reduction::Sum)), keep(reduce(x, axis, Reduction::Sum));  // whole numbers: exact in any order
         }
         EXPECT_TRUE(agrees(b.finish(), arguments)) << name(dtype) << to_string(shape) << " axis " << axis;
       }
@@ -52,12 +55,16 @@ TEST(ExecutorAcross, EveryKindDTypeAndAxis) {
 
 TEST(ExecutorAcross, DotOfAllSizes) {
   for (const DType dtype : {f32, f64}) {
-    for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{1, 1, 1}, {4, 8, 32}, {5, 3, 33}, {7, 11, 5}, {16, 16, 16}, {9, 4, 70}, {2, 64, 1}}) {
+    for (const auto& [m, k, n] :
+         {std::array<std::int64_t, 3>{1, 1, 1}, {4, 8, 32}, {5, 3, 33}, {7, 11, 5}, {16, 16, 16}, {9, 4, 70}, {2, 64, 1}}) {
       Builder b("dot");
       const Value pa = b.pointer("a", dtype, false), pb = b.pointer("b", dtype, false), out = b.pointer("c", dtype, true);
       const auto tile = [&](Value p, std::int64_t r, std::int64_t c) { return reshape(b.load(p + b.arange(0, r * c)), {r, c}); };
       b.store(out + b.arange(0, m * n), reshape(dot(tile(pa, m, k), tile(pb, k, n), tile(out, m, n)), {m * n}));
-      const auto values = [&](std::int64_t count) { return TestArgument::filled(dtype, static_cast<std::size_t>(count), [](std::size_t i) { return static_cast<double>(i * 7 % 13) - 6; }); };
+      const auto values = [&](std::int64_t count) {
+        return TestArgument::filled(dtype, static_cast<std::size_t>(count),
+                                    [](std::size_t i) { return static_cast<double>(i * 7 % 13) - 6; });
+      };
       EXPECT_TRUE(agrees(b.finish(), {values(m * k), values(k * n), values(m * n)}));
     }
   }
@@ -72,12 +79,17 @@ TEST(ExecutorAcross, MatmulWithLoopCarriedPointersAndMasks) {
                              {pa + (col(m) * K + row(k)), pb + (col(k) * N + row(n)), b.full({BM, BN}, 0, f32)},
                              [&](Value start, std::span<const Value> carried) -> std::vector<Value> {
                                const Value left = count - start;
-                               const Value a = b.load(carried[0], col(m < M) && row(k < left)), c = b.load(carried[1], col(k < left) && row(n < N));
+                               const Value a = b.load(carried[0], col(m < M) && row(k < left)),
+                                           c = b.load(carried[1], col(k < left) && row(n < N));
                                return {carried[0] + BK, carried[1] + BK * N, dot(a, c, carried[2])};
                              });
   b.store(pc + (col(m) * N + row(n)), result[2], col(m < M) && row(n < N));
-  const auto values = [&](std::int64_t size) { return TestArgument::filled(f32, static_cast<std::size_t>(size), [](std::size_t i) { return static_cast<double>(i * 7 % 13) - 6; }); };
-  EXPECT_TRUE(agrees(b.finish(), {values(M * K), values(K * N), TestArgument::empty(f32, static_cast<std::size_t>(M * N)), TestArgument::scalar(K)}, {.grids = {{3, 2, 1}}}));
+  const auto values = [&](std::int64_t size) {
+    return TestArgument::filled(f32, static_cast<std::size_t>(size), [](std::size_t i) { return static_cast<double>(i * 7 % 13) - 6; });
+  };
+  EXPECT_TRUE(agrees(b.finish(),
+                     {values(M * K), values(K * N), TestArgument::empty(f32, static_cast<std::size_t>(M * N)), TestArgument::scalar(K)},
+                     {.grids = {{3, 2, 1}}}));
 }
 
 TEST(ExecutorAcross, RandomBitsArePhilox) {
@@ -88,7 +100,8 @@ TEST(ExecutorAcross, RandomBitsArePhilox) {
       b.store(out + i, random_bits(seed, i + start));
       b.store(out + i + count, random_bits(seed, i * 5 + start));
       b.store(out + 2 * count, random_bits(seed, b.constant(start, i64)));
-      EXPECT_TRUE(agrees(b.finish(), {TestArgument::empty(i32, static_cast<std::size_t>(2 * count + 1)), TestArgument::scalar(12345678901)}));
+      EXPECT_TRUE(
+          agrees(b.finish(), {TestArgument::empty(i32, static_cast<std::size_t>(2 * count + 1)), TestArgument::scalar(12345678901)}));
     }
   }
 }
@@ -119,9 +132,13 @@ TEST(ExecutorLaunch, ArgumentSetsOfOneLaunchAreSharedByTheThreads) {
     std::vector<runtime::ArgumentSet> sets;
     for (const std::size_t size : {1u, 64u, 65u, 1000u, 3u, 200u}) values.emplace_back(size, 1.0f), gradients.emplace_back(size, 0.25f);
     for (std::size_t k = 0; k < values.size(); ++k) {
-      arguments.push_back({runtime::Argument{.pointer = values[k].data()}, {.pointer = gradients[k].data()}, {.integer = static_cast<std::int64_t>(values[k].size())}, {.real = 0.5 * static_cast<double>(k)}});
+      arguments.push_back({runtime::Argument{.pointer = values[k].data()},
+                           {.pointer = gradients[k].data()},
+                           {.integer = static_cast<std::int64_t>(values[k].size())},
+                           {.real = 0.5 * static_cast<double>(k)}});
     }
-    for (std::size_t k = 0; k < values.size(); ++k) sets.push_back({arguments[k].data(), {static_cast<std::int64_t>(values[k].size() + 63) / 64, 1, 1}});
+    for (std::size_t k = 0; k < values.size(); ++k)
+      sets.push_back({arguments[k].data(), {static_cast<std::int64_t>(values[k].size() + 63) / 64, 1, 1}});
     kernel->launch(sets, {.threads = threads});
     for (std::size_t k = 0; k < values.size(); ++k) {
       for (const float x : values[k]) EXPECT_EQ(x, 1.0f - 0.25f * static_cast<float>(k));
@@ -185,4 +202,4 @@ TEST(ExecutorLaunch, TheListingNamesTheSteps) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

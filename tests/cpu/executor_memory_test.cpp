@@ -4,7 +4,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -17,12 +17,17 @@ struct BlockLayout {
   std::int64_t row, column;
   std::int64_t span() const { return (kRows - 1) * row + (kColumns - 1) * column + 1; }
 };
-constexpr BlockLayout kLayouts[] = {{"dense", kColumns, 1},      {"rows apart", kColumns + 5, 1}, {"one row repeated", 0, 1}, {"one column repeated", 1, 0},
-                                    {"one element", 0, 0},       {"transposed", 1, kRows},        {"transposed apart", 1, kRows + 3},
-                                    {"every other", 2 * kColumns, 2}, {"strides at random", 3, 65}};
+constexpr BlockLayout kLayouts[] = {
+    {"dense", kColumns, 1},      {"rows apart", kColumns + 5, 1}, {"one row repeated", 0, 1},         {"one column repeated", 1, 0},
+    {"one element", 0, 0},       {"transposed", 1, kRows},        {"transposed apart", 1, kRows + 3}, {"every other", 2 * kColumns, 2},
+    {"strides at random", 3, 65}};
 
 TestArgument numbers(DType dtype, std::size_t count) {
-  return TestArgument::filled(dtype, count, [&](std::size_t i) { return dtype == boolean ? static_cast<double>(i % 3 == 0) : dtype == u8 ? static_cast<double>(i % 251) : static_cast<double>(i % 113) - 50; });
+  return TestArgument::filled(dtype, count, [&](std::size_t i) {
+    return dtype == boolean ? static_cast<double>(i % 3 == 0)
+           : dtype == u8    ? static_cast<double>(i % 251)
+                            : static_cast<double>(i % 113) - 50;
+  });
 }
 
 enum class Mask { None, Rows, Columns, Both, Inside, Empty, Dense };
@@ -52,7 +57,9 @@ TEST(ExecutorMemory, LoadsOfEveryDTypeLayoutAndMask) {
         const Value place = in + (col(r) * layout.row + row(c) * layout.column);
         const Value x = mask ? b.load(place, mask, b.constant(std::int64_t{1}, compute_type(dtype))) : b.load(place);
         b.store(out + (col(r) * kColumns + row(c)), x);
-        EXPECT_TRUE(agrees(b.finish(), {numbers(dtype, static_cast<std::size_t>(layout.span())), TestArgument::empty(dtype, kRows * kColumns)})) << name(dtype) << " " << layout.name;
+        EXPECT_TRUE(
+            agrees(b.finish(), {numbers(dtype, static_cast<std::size_t>(layout.span())), TestArgument::empty(dtype, kRows * kColumns)}))
+            << name(dtype) << " " << layout.name;
       }
     }
   }
@@ -70,7 +77,9 @@ TEST(ExecutorMemory, StoresOfEveryDTypeLayoutAndMask) {
           Value x = b.load(in + (col(r) * kColumns + row(c)));
           if (computed && dtype != boolean) x = x + 1;
           b.store(out + (col(r) * layout.row + row(c) * layout.column), x, mask_of(b, kind, r, c));
-          EXPECT_TRUE(agrees(b.finish(), {numbers(dtype, kRows * kColumns), TestArgument::empty(dtype, static_cast<std::size_t>(layout.span()))})) << name(dtype) << " " << layout.name;
+          EXPECT_TRUE(
+              agrees(b.finish(), {numbers(dtype, kRows * kColumns), TestArgument::empty(dtype, static_cast<std::size_t>(layout.span()))}))
+              << name(dtype) << " " << layout.name;
         }
       }
     }
@@ -89,7 +98,8 @@ TEST(ExecutorMemory, StoresOfBroadcastAndTransposedTiles) {
       else if (kind == 2) x = transpose(b.load(in + (col(c) * kRows + row(r))));
       else x = b.full({kRows, kColumns}, 1, compute_type(dtype));
       b.store(out + (col(r) * kColumns + row(c)), x);
-      EXPECT_TRUE(agrees(b.finish(), {numbers(dtype, kRows * kColumns), TestArgument::empty(dtype, kRows * kColumns)})) << name(dtype) << " " << kind;
+      EXPECT_TRUE(agrees(b.finish(), {numbers(dtype, kRows * kColumns), TestArgument::empty(dtype, kRows * kColumns)}))
+          << name(dtype) << " " << kind;
     }
   }
 }
@@ -100,8 +110,11 @@ TEST(ExecutorMemory, HalfPrecisionRoundsToNearestEvenAndKeepsSpecials) {
     const Value in = b.pointer("in", f32, false), out = b.pointer("out", stored, true), i = b.arange(0, 4096);
     b.store(out + i, b.load(in + i));
     const auto memory = TestArgument::filled(f32, 4096, [](std::size_t k) {
-      constexpr double kSpecial[] = {HUGE_VAL, -HUGE_VAL, 65519, 65520, 65504, 6e-8, 3e-8, 2.9e-8, -0.0, 1e-40, 3.39e38, 1.00390625, 1.01171875};
-      return k < 13 ? kSpecial[k] : k == 13 ? std::nan("") : std::ldexp(1.0 + static_cast<double>(k * 37 % 4096) / 4096, static_cast<int>(k % 40) - 20);
+      constexpr double kSpecial[] = {HUGE_VAL, -HUGE_VAL, 65519, 65520,   65504,      6e-8,      3e-8,
+                                     2.9e-8,   -0.0,      1e-40, 3.39e38, 1.00390625, 1.01171875};
+      return k < 13    ? kSpecial[k]
+             : k == 13 ? std::nan("")
+                       : std::ldexp(1.0 + static_cast<double>(k * 37 % 4096) / 4096, static_cast<int>(k % 40) - 20);
     });
     EXPECT_TRUE(agrees(b.finish(), {memory, TestArgument::empty(stored, 4096)})) << name(stored);
   }
@@ -118,7 +131,10 @@ TEST(ExecutorMemory, TailsOfEveryLength) {
     b.store(y + i, sum, mask);
     b.store(z + i, sum - v, mask);
     const auto size = static_cast<std::size_t>(n);
-    EXPECT_TRUE(agrees(b.finish(), {numbers(f32, size), numbers(f32, size), TestArgument::empty(f32, size), TestArgument::scalar(static_cast<double>(n))}, {.grids = {{(n + 127) / 128, 1, 1}}})) << n;
+    EXPECT_TRUE(agrees(
+        b.finish(), {numbers(f32, size), numbers(f32, size), TestArgument::empty(f32, size), TestArgument::scalar(static_cast<double>(n))},
+        {.grids = {{(n + 127) / 128, 1, 1}}}))
+        << n;
   }
 }
 
@@ -132,7 +148,10 @@ TEST(ExecutorMemory, RowTailsThroughReductionsAndBroadcasts) {
     const Value centred = v - reduce(v, 1, Reduction::Max);
     b.store(y + place, centred * b.load(w + row(c)) + reduce(centred, 1, Reduction::Min), mask);
     const auto size = static_cast<std::size_t>(rows * 24);
-    EXPECT_TRUE(agrees(b.finish(), {numbers(f32, size), TestArgument::empty(f32, size), numbers(f32, 24), TestArgument::scalar(static_cast<double>(rows))}, {.grids = {{(rows + 7) / 8, 1, 1}}})) << rows;
+    EXPECT_TRUE(agrees(
+        b.finish(), {numbers(f32, size), TestArgument::empty(f32, size), numbers(f32, 24), TestArgument::scalar(static_cast<double>(rows))},
+        {.grids = {{(rows + 7) / 8, 1, 1}}}))
+        << rows;
   }
 }
 
@@ -150,7 +169,8 @@ TEST(ExecutorMemory, RowLimitsDoNotReachColumns) {
 TEST(ExecutorMemory, RowsAndElementsAreGatheredAndScattered) {
   for (const DType dtype : {f32, bf16, i8}) {
     Builder b("gather");
-    const Value table = b.pointer("table", dtype, false), ids = b.pointer("ids", i64, false), out = b.pointer("out", dtype, true), back = b.pointer("back", dtype, true);
+    const Value table = b.pointer("table", dtype, false), ids = b.pointer("ids", i64, false), out = b.pointer("out", dtype, true),
+                back = b.pointer("back", dtype, true);
     const Value r = b.arange(0, 9), c = b.arange(0, 20);
     const Value id = b.load(ids + r);
     const Value rows = b.load(table + (col(id) * 20 + row(c)));
@@ -159,7 +179,8 @@ TEST(ExecutorMemory, RowsAndElementsAreGatheredAndScattered) {
     const Value diagonal = b.load(table + (id * 20 + id));
     b.store(out + (r + 180), diagonal, id > 3);
     const auto index = TestArgument::filled(i64, 9, [](std::size_t i) { return static_cast<double>(i * 4 % 9); });
-    EXPECT_TRUE(agrees(b.finish(), {numbers(dtype, 180), index, TestArgument::empty(dtype, 189), TestArgument::empty(dtype, 180)})) << name(dtype);
+    EXPECT_TRUE(agrees(b.finish(), {numbers(dtype, 180), index, TestArgument::empty(dtype, 189), TestArgument::empty(dtype, 180)}))
+        << name(dtype);
   }
 }
 
@@ -184,8 +205,9 @@ TEST(ExecutorMemory, TilesMoveHomeBeforeTheirMemoryIsOverwritten) {
   const Value shifted = b.load(x + i);
   b.store(x + (i + 1), shifted * 2);
   b.store(x + (i + 3), shifted);
-  EXPECT_TRUE(agrees(b.finish(), {numbers(f32, 103), TestArgument::filled(f32, 100, [](std::size_t k) { return 1000.0 + static_cast<double>(k); })}));
+  EXPECT_TRUE(agrees(b.finish(),
+                     {numbers(f32, 103), TestArgument::filled(f32, 100, [](std::size_t k) { return 1000.0 + static_cast<double>(k); })}));
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

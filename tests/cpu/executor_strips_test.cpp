@@ -2,7 +2,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -62,4 +62,4 @@ TEST(ExecutorStrips, MarksNeedNoIndices) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

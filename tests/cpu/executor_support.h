@@ -14,7 +14,7 @@
 #include "tegula/tile/builder.h"
 #include "tests/support/interpreter.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 
 /// The memory behind a pointer parameter, or a scalar.
 struct TestArgument {
@@ -25,7 +25,9 @@ struct TestArgument {
   int same_as = -1;              // the memory of another argument
 
   static TestArgument scalar(double value) { return {DType::f64, {}, value, static_cast<std::int64_t>(value)}; }
-  static TestArgument empty(DType dtype, std::size_t count) { return {dtype, std::vector<std::byte>(count * size_of(dtype), std::byte{0x5a})}; }
+  static TestArgument empty(DType dtype, std::size_t count) {
+    return {dtype, std::vector<std::byte>(count * size_of(dtype), std::byte{0x5a})};
+  }
   template <class F>
   static TestArgument filled(DType dtype, std::size_t count, F&& value) {
     TestArgument argument = empty(dtype, count);
@@ -66,7 +68,8 @@ inline void compare_memory(DType dtype, const std::vector<std::byte>& got, const
         std::memcpy(&b, expected.data() + i * sizeof(T), sizeof(T));
         bool same = std::memcmp(&a, &b, sizeof(T)) == 0;
         if constexpr (std::is_floating_point_v<T>) same = same || ulps(a, b) <= tolerance;
-        else if constexpr (!std::is_integral_v<T>) same = same || (std::isnan(as_double(a)) && std::isnan(as_double(b))) || as_double(a) == as_double(b);
+        else if constexpr (!std::is_integral_v<T>)
+          same = same || (std::isnan(as_double(a)) && std::isnan(as_double(b))) || as_double(a) == as_double(b);
         if (!same) f(i, as_double(a), as_double(b));
       }
     }
@@ -81,7 +84,8 @@ struct RunOptions {
 
 /// Every way of running the program must leave in memory what the interpreter leaves. Memory ends where the vector ends, so that a
 /// sanitizer sees reads beyond it.
-inline ::testing::AssertionResult agrees(const tile::Program& program, const std::vector<TestArgument>& arguments, const RunOptions& options = {}) {
+inline ::testing::AssertionResult agrees(const tile::Program& program, const std::vector<TestArgument>& arguments,
+                                         const RunOptions& options = {}) {
   const auto run = [&](const std::function<void(std::span<const runtime::ArgumentSet>)>& launch) {
     std::vector<TestArgument> own = arguments;
     std::vector<runtime::Argument> values(own.size());
@@ -120,8 +124,10 @@ inline ::testing::AssertionResult agrees(const tile::Program& program, const std
           if (got[i].bytes != first[i].bytes) problem += "argument " + std::to_string(i) + " differs between ways of running\n";
         }
         if (!problem.empty()) {
-          return ::testing::AssertionFailure() << problem << "in_place " << how.in_place << " strip " << how.strip << " threads " << threads << " streaming " << streaming << "\n"
-                                               << tile::to_string(program) << "\n" << kernel->listing();
+          return ::testing::AssertionFailure() << problem << "in_place " << how.in_place << " strip " << how.strip << " threads " << threads
+                                               << " streaming " << streaming << "\n"
+                                               << tile::to_string(program) << "\n"
+                                               << kernel->listing();
         }
       }
     }
@@ -136,8 +142,9 @@ inline double test_number(DType dtype, std::size_t i, std::mt19937& random) {
     constexpr double kSpecial[] = {0, 1, -1, 2, 127, 255, 1000};
     return i % 9 == 0 ? kSpecial[i / 9 % 7] : static_cast<double>(random() % 200) - 100;
   }
-  constexpr double kSpecial[] = {0.0, -0.0, 1.0, -1.0, HUGE_VAL, -HUGE_VAL, std::numeric_limits<double>::quiet_NaN(), 1e-40, -1e-40, 3e38, 0.5, -2.5, 88.5, -103};
+  constexpr double kSpecial[] = {0.0,   -0.0,   1.0,  -1.0, HUGE_VAL, -HUGE_VAL, std::numeric_limits<double>::quiet_NaN(),
+                                 1e-40, -1e-40, 3e38, 0.5,  -2.5,     88.5,      -103};
   return i % 5 == 0 ? kSpecial[i / 5 % 14] : static_cast<double>(static_cast<std::int64_t>(random() % 20001) - 10000) / 1024.0;
 }
 
-}  // namespace tegula::cpu
+}  // namespace tegula::host

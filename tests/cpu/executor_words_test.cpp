@@ -4,7 +4,7 @@
 
 #include "tests/cpu/executor_support.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using namespace tegula::tile;
@@ -15,6 +15,7 @@ enum class Operand { Tile, Scalar, Constant, Row, Column };
 
 bool takes(Word word, DType dtype) {
   const bool number = dtype != boolean;
+  // clang-format off: words of a kind on one line
   switch (word) {
     case Word::Neg: case Word::Abs: case Word::Sign: case Word::Add: case Word::Sub: case Word::Mul: case Word::Div: case Word::Rem:
     case Word::Min: case Word::Max: case Word::Lt: case Word::Le: case Word::Gt: case Word::Ge: return number;
@@ -24,6 +25,7 @@ bool takes(Word word, DType dtype) {
     case Word::Eq: case Word::Ne: return true;
     default: return is_float(dtype);
   }
+  // clang-format on
 }
 
 /// Units in the last place: what is not one correctly rounded operation.
@@ -45,7 +47,8 @@ Value operand(Builder& b, Operand kind, DType dtype, Value pointer, Value scalar
   }
 }
 
-::testing::AssertionResult check_word(Word word, DType dtype, std::vector<Operand> kinds, unsigned seed, double tolerance, bool contract = false) {
+::testing::AssertionResult check_word(Word word, DType dtype, std::vector<Operand> kinds, unsigned seed, double tolerance,
+                                      bool contract = false) {
   std::mt19937 random(seed);
   Builder b("word");
   std::vector<Value> operands;
@@ -74,7 +77,8 @@ TEST(ExecutorWords, OneOperand) {
     for (const DType dtype : {f64, f32, i64, i32, boolean}) {
       if (!takes(static_cast<Word>(word), dtype)) continue;
       for (const Operand kind : {Operand::Tile, Operand::Scalar, Operand::Row}) {
-        EXPECT_TRUE(check_word(static_cast<Word>(word), dtype, {kind}, 1, tolerance(static_cast<Word>(word)))) << name(static_cast<Word>(word)) << " " << name(dtype);
+        EXPECT_TRUE(check_word(static_cast<Word>(word), dtype, {kind}, 1, tolerance(static_cast<Word>(word))))
+            << name(static_cast<Word>(word)) << " " << name(dtype);
       }
     }
   }
@@ -86,7 +90,8 @@ TEST(ExecutorWords, TwoOperands) {
       if (!takes(static_cast<Word>(word), dtype)) continue;
       for (const Operand a : {Operand::Tile, Operand::Scalar, Operand::Row, Operand::Column}) {
         for (const Operand b : {Operand::Tile, Operand::Scalar, Operand::Constant, Operand::Row, Operand::Column}) {
-          EXPECT_TRUE(check_word(static_cast<Word>(word), dtype, {a, b}, 2, tolerance(static_cast<Word>(word)))) << name(static_cast<Word>(word)) << " " << name(dtype);
+          EXPECT_TRUE(check_word(static_cast<Word>(word), dtype, {a, b}, 2, tolerance(static_cast<Word>(word))))
+              << name(static_cast<Word>(word)) << " " << name(dtype);
         }
       }
     }
@@ -123,7 +128,9 @@ TEST(ExecutorWords, ConversionsBetweenAllDTypes) {
     for (const DType to : {f64, f32, i64, i32, boolean}) {
       check("cast ", to, [&](Value x) { return cast(x, to); });
       if (size_of(from) == size_of(to)) check("bitcast ", to, [&](Value x) { return bitcast(x, to); });
-      check("scalar cast ", to, [&](Value x) { return broadcast(cast(reshape(reduce(x, 0, from == boolean ? Reduction::Any : Reduction::Max), {}), to), {101}); });
+      check("scalar cast ", to, [&](Value x) {
+        return broadcast(cast(reshape(reduce(x, 0, from == boolean ? Reduction::Any : Reduction::Max), {}), to), {101});
+      });
     }
     for (const DType stored : {f16, bf16, i16, i8, u8}) {
       if (compute_type(stored) == from) check("narrow ", from, [&](Value x) { return narrow(x * 37, stored); });
@@ -147,7 +154,8 @@ TEST(ExecutorWords, ComparisonAndChoiceInOneStep) {
           arguments.push_back(TestArgument::scalar(i));
         }
         const Value out = b.pointer("out", dtype, true);
-        b.store(out + col(b.arange(0, kRows)) * kColumns + row(b.arange(0, kColumns)), select(binary(static_cast<Word>(word), x[0], x[1]), x[2], x[3]));
+        b.store(out + col(b.arange(0, kRows)) * kColumns + row(b.arange(0, kColumns)),
+                select(binary(static_cast<Word>(word), x[0], x[1]), x[2], x[3]));
         arguments.push_back(TestArgument::empty(dtype, kRows * kColumns));
         EXPECT_TRUE(agrees(b.finish(), arguments));
       }
@@ -158,7 +166,8 @@ TEST(ExecutorWords, ComparisonAndChoiceInOneStep) {
 /// Contracted, a product is not rounded before the sum: exactly what fma says.
 TEST(ExecutorWords, ProductsAndSumsAreContractedToFma) {
   Builder b("contract");
-  const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, false), z = b.pointer("z", f32, false), out = b.pointer("out", f32, true);
+  const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, false), z = b.pointer("z", f32, false),
+              out = b.pointer("out", f32, true);
   const Value i = b.arange(0, 50);
   const Value a = b.load(x + i), c = b.load(y + i), d = b.load(z + i);
   b.store(out + i, a * c + d);
@@ -184,4 +193,4 @@ TEST(ExecutorWords, ProductsAndSumsAreContractedToFma) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

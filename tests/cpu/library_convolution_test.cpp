@@ -9,7 +9,7 @@
 #include "tegula/cpu/library.h"
 #include "tests/support/library.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::Activation;
@@ -176,4 +176,4 @@ TEST(Convolution, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -8,7 +8,7 @@
 #include "tegula/cpu/library.h"
 #include "tests/support/library.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::Activation;
@@ -108,4 +108,4 @@ TEST(Matmul, WhatIsNotAFloatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -4,7 +4,7 @@
 #include "tegula/cpu/library.h"
 #include "tests/support/library.h"
 
-namespace tegula::cpu {
+namespace tegula::host {
 namespace {
 
 using runtime::Pooling;
@@ -68,4 +68,4 @@ TEST(Pooling, WhatIsNotAFloatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tegula::cpu
+}  // namespace tegula::host

@@ -7,7 +7,7 @@ namespace tegula::gpu {
 namespace {
 
 using namespace tegula::tile;
-using cpu::RunOptions;
+using host::RunOptions;
 
 double wave(std::size_t i) { return static_cast<double>(i * 37 % 101) / 16.0 - 3; }
 

@@ -20,7 +20,7 @@ std::string environment(const char* name) {
 
 std::string message(int index = 0) {
   try {
-    cuda(index);
+    cuda(index, {});
   } catch (const Error& error) { return error.what(); }
   return "";
 }

@@ -22,7 +22,8 @@ TEST(ResNet50, HasTorchvisionsParameters) {
   }
   EXPECT_EQ(count, 25'557'032);
   EXPECT_EQ(all.size(), 161u);
-  for (const char* name : {"conv1.weight", "bn1.bias", "layer1.0.downsample.0.weight", "layer1.0.downsample.1.bias", "layer3.5.conv2.weight", "layer4.2.bn3.weight", "fc.bias"}) {
+  for (const char* name : {"conv1.weight", "bn1.bias", "layer1.0.downsample.0.weight", "layer1.0.downsample.1.bias",
+                           "layer3.5.conv2.weight", "layer4.2.bn3.weight", "fc.bias"}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
   }
 }

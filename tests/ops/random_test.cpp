@@ -42,6 +42,8 @@ std::string message(const std::function<void()>& f) {
 constexpr std::int64_t kMany = 1 << 18;
 const double kSigma = 5 / std::sqrt(static_cast<double>(kMany));  // five standard errors of a mean of unit variance
 
+TEST(Random, DeclaredCases) { check(random_cases()); }
+
 TEST(Random, BitsAreThePhiloxStream) {
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1234567}, ~std::uint64_t{0}}) {
     Generator g(seed);

@@ -1,7 +1,8 @@
-// Every declared case of the families that move, reduce, select and order elements.
+// Every declared case of the families that make, move, reduce, select and order elements.
 
 #include <gtest/gtest.h>
 
+#include "tegula/ops/creation.h"
 #include "tegula/ops/index.h"
 #include "tegula/ops/join.h"
 #include "tegula/ops/reduce.h"
@@ -12,6 +13,7 @@
 
 namespace tegula {
 
+TEST(ShapeCases, Creation) { check(creation_cases()); }
 TEST(ShapeCases, Shape) { check(shape_cases()); }
 TEST(ShapeCases, Join) { check(join_cases()); }
 TEST(ReduceCases, Reduce) { check(reduce_cases()); }

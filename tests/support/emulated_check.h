@@ -6,10 +6,10 @@
 
 namespace tegula::gpu {
 
-using cpu::TestArgument;
+using host::TestArgument;
 
 inline ::testing::AssertionResult emulation_agrees(const tile::Program& program, const std::vector<TestArgument>& arguments,
-                                                   const cpu::RunOptions& options = {}, const EmulationOptions& emulation = {}) {
+                                                   const host::RunOptions& options = {}, const EmulationOptions& emulation = {}) {
   const auto run = [&](const std::function<void(std::span<const runtime::ArgumentSet>)>& launch) {
     std::vector<TestArgument> own = arguments;
     std::vector<std::vector<std::uint64_t>> aligned;  // as the GPU's allocator would place them
@@ -33,7 +33,7 @@ inline ::testing::AssertionResult emulation_agrees(const tile::Program& program,
   std::string problem;
   for (std::size_t i = 0; i < got.size(); ++i) {
     int count = 0;
-    cpu::compare_memory(got[i].dtype, got[i].bytes, expected[i].bytes, options.tolerance, [&](std::size_t at, double a, double b) {
+    host::compare_memory(got[i].dtype, got[i].bytes, expected[i].bytes, options.tolerance, [&](std::size_t at, double a, double b) {
       if (++count > 4) return;
       char line[160];
       std::snprintf(line, sizeof line, "argument %zu element %zu: %.9g, expected %.9g\n", i, at, a, b);

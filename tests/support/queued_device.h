@@ -30,7 +30,9 @@ class QueuedDevice final : public runtime::Device {
   void copy_in(void* device, const void* host, std::size_t bytes) override {
     counters.uploads++;
     std::vector<std::byte> staged(static_cast<const std::byte*>(host), static_cast<const std::byte*>(host) + bytes);
-    submit([device, staged = std::move(staged)] { if (!staged.empty()) std::memcpy(device, staged.data(), staged.size()); });
+    submit([device, staged = std::move(staged)] {
+      if (!staged.empty()) std::memcpy(device, staged.data(), staged.size());
+    });
   }
   void copy_out(void* host, const void* device, std::size_t bytes) override {
     synchronize();
@@ -38,7 +40,9 @@ class QueuedDevice final : public runtime::Device {
   }
   void copy(void* to, const void* from, std::size_t bytes) override {
     counters.copies++;
-    submit([=] { if (bytes > 0) std::memcpy(to, from, bytes); });
+    submit([=] {
+      if (bytes > 0) std::memcpy(to, from, bytes);
+    });
   }
   void synchronize() override {
     std::list<Work> all;
@@ -58,7 +62,9 @@ class QueuedDevice final : public runtime::Device {
       Replays(QueuedDevice& device, std::list<Work> all) : device(device), all(std::make_shared<std::list<Work>>(std::move(all))) {}
       void replay() override {
         device.counters.replays++;
-        device.submit([work = all] { for (const Work& each : *work) each(); });
+        device.submit([work = all] {
+          for (const Work& each : *work) each();
+        });
       }
       QueuedDevice& device;
       std::shared_ptr<std::list<Work>> all;
@@ -97,7 +103,10 @@ class QueuedDevice final : public runtime::Device {
   /// Filled with a pattern that is NaN in every float type, so that what was never computed is seen.
   class Memory final : public Buffer {
    public:
-    Memory(QueuedDevice& device, std::size_t bytes) : Buffer(nullptr, bytes, kNumber), device_owner_(device), memory_(allocate_host(bytes)) {
+    Memory(QueuedDevice& device, std::size_t bytes)
+        : Buffer(nullptr, bytes, kNumber),
+          device_owner_(device),
+          memory_(allocate_host(bytes)) {
       data_ = memory_->data();
       device.submit([memory = memory_] { std::memset(memory->data(), 0xff, memory->bytes()); });
     }
@@ -121,7 +130,9 @@ class QueuedDevice final : public runtime::Device {
   class QueuedKernel final : public runtime::Kernel {
    public:
     QueuedKernel(QueuedDevice& device, std::unique_ptr<runtime::Kernel> kernel, std::size_t parameters)
-        : device_(device), kernel_(std::move(kernel)), parameters_(parameters) {}
+        : device_(device),
+          kernel_(std::move(kernel)),
+          parameters_(parameters) {}
     void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) const override {
       device_.counters.launches++;
       std::vector<std::vector<runtime::Argument>> arguments;
@@ -150,7 +161,9 @@ class QueuedDevice final : public runtime::Device {
     std::size_t scratch_bytes() const override { return call_->scratch_bytes(); }
     void run(std::span<void* const> buffers, void* scratch, int threads) const override {
       device_.counters.calls++;
-      device_.submit([call = call_, copy = std::vector<void*>(buffers.begin(), buffers.end()), scratch, threads] { call->run(copy, scratch, threads); });
+      device_.submit([call = call_, copy = std::vector<void*>(buffers.begin(), buffers.end()), scratch, threads] {
+        call->run(copy, scratch, threads);
+      });
     }
     std::string describe() const override { return call_->describe(); }
 

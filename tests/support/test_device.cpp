@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
+#include "tegula/runtime/registry.h"
 #include "tests/support/emulator.h"
 #include "tests/support/queued_device.h"
-#include "tegula/runtime/registry.h"
 
 namespace tegula::test {
 namespace {
