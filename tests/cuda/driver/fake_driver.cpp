@@ -1,20 +1,24 @@
 // A libcuda.so.1 for machines without a GPU: device memory is host memory with a limit, work runs when it is queued, a graph is a list of
-// what was captured. It compiles nothing and launches nothing. TEGULA_FAKE_DRIVER says what kind of machine it is:
-//   old (a driver of CUDA 11.4), none (no device), sm_70 (a device that is too old), sm_90 (one that can be used).
+// what was captured. It launches nothing. TEGULA_FAKE_DRIVER says what kind of machine it is:
+//   old (a driver of CUDA 11.4), none (no device), sm_70 (a device that is too old), sm_90 (one that can be used, with little memory),
+//   paper (with much memory that is never touched; kernels do nothing when they are launched, and are listed on stderr: what a program
+//   would launch, without a GPU. Results are those of untouched memory.)
 
 #include <cuda.h>
+#include <sys/mman.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace {
-
-constexpr std::size_t kMemory = std::size_t{64} << 20;
 
 struct Graph {
   std::vector<std::function<void()>> work;
@@ -39,6 +43,13 @@ std::string_view kind() {
   return value ? value : "none";
 }
 
+bool on_paper() {
+  static const bool value = kind() == "paper";
+  return value;
+}
+
+std::size_t memory_size() { return std::size_t{64} << (on_paper() ? 30 : 20); }
+
 CUresult queue(std::function<void()> work) {
   Machine& m = machine();
   const std::scoped_lock lock(m.mutex);
@@ -52,6 +63,7 @@ CUresult queue(std::function<void()> work) {
 }
 
 CUresult copy(void* to, const void* from, std::size_t bytes) {
+  if (on_paper() && bytes > (std::size_t{1} << 20)) return CUDA_SUCCESS;
   return queue([=] {
     if (from == nullptr) {
       machine().lost = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -84,7 +96,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice* device, int index) { return *device = ind
 CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice) {
   return std::strncpy(name, "Paper GPU", static_cast<std::size_t>(size)), CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuDeviceTotalMem(std::size_t* bytes, CUdevice) { return *bytes = kMemory, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceTotalMem(std::size_t* bytes, CUdevice) { return *bytes = memory_size(), CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   switch (which) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = kind() == "sm_70" ? 7 : 9; break;
@@ -110,20 +122,28 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream) { return wait(); }
 CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) { return *event = reinterpret_cast<CUevent>(&machine()), CUDA_SUCCESS; }
 CUresult CUDAAPI cuEventRecord(CUevent, CUstream) { return machine().lost; }
 CUresult CUDAAPI cuEventSynchronize(CUevent) { return wait(); }
+CUresult CUDAAPI cuEventDestroy(CUevent) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent, CUevent) { return *milliseconds = 1, CUDA_SUCCESS; }
 
 CUresult CUDAAPI cuMemGetInfo(std::size_t* available, std::size_t* total) {
   const std::scoped_lock lock(machine().mutex);
-  *total = kMemory;
-  *available = kMemory - machine().in_use;
+  *total = memory_size();
+  *available = memory_size() - machine().in_use;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   Machine& m = machine();
   const std::scoped_lock lock(m.mutex);
   if (m.lost != CUDA_SUCCESS) return m.lost;
-  if (m.in_use + bytes > kMemory) return CUDA_ERROR_OUT_OF_MEMORY;
-  *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(512, bytes));
-  std::memset(host(*address), 0xee, bytes);
+  if (m.in_use + bytes > memory_size()) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (on_paper()) {
+    void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    *address = reinterpret_cast<CUdeviceptr>(pages);
+  } else {
+    *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(512, bytes));
+    std::memset(host(*address), 0xee, bytes);
+  }
   m.in_use += bytes;
   m.allocations[*address] = bytes;
   return CUDA_SUCCESS;
@@ -134,15 +154,42 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
   const auto found = m.allocations.find(address);
   if (found == m.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
   m.in_use -= found->second;
+  if (on_paper()) munmap(host(address), found->second);
+  else std::free(host(address));
   m.allocations.erase(found);
-  std::free(host(address));
   return CUDA_SUCCESS;
 }
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr, unsigned char, std::size_t, CUstream) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuMemHostAlloc(void** data, std::size_t bytes, unsigned) { return *data = std::aligned_alloc(4096, bytes), CUDA_SUCCESS; }
 CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) { return copy(host(to), from, bytes); }
 CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) { return copy(to, host(from), bytes); }
 CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
   return copy(host(to), host(from), bytes);
+}
+
+/// NVRTC asks for tables of a driver that is loaded; this one is as short as a table can be.
+CUresult CUDAAPI cuGetExportTable(const void** table, const CUuuid*) {
+  static const std::size_t size = sizeof(size);
+  return *table = &size, CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void*) {
+  if (!on_paper()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  return *module = reinterpret_cast<CUmodule>(&machine()), CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+  static std::set<std::string> names;  // a function is its name
+  const std::scoped_lock lock(machine().mutex);
+  *function = reinterpret_cast<CUfunction>(const_cast<char*>(names.insert(name).first->c_str()));
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* launch, CUfunction function, void**, void**) {
+  const CUlaunchConfig shape = *launch;
+  return queue([function, shape] {
+    std::fprintf(stderr, "%-96s grid %8u  threads %5u  cluster %2u  shared %7u\n", reinterpret_cast<const char*>(function), shape.gridDimX,
+                 shape.blockDimX, shape.numAttrs > 0 ? shape.attrs[0].value.clusterDim.x : 1, shape.sharedMemBytes);
+  });
 }
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
