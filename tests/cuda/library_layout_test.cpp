@@ -166,7 +166,7 @@ class Tuning : public testing::Test {
     std::filesystem::create_directories(folder_);
     std::ofstream(path) << text;
   }
-  std::filesystem::path folder_ = "tuning";
+  std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "tegula-tuning";
 };
 
 TEST_F(Tuning, ChoicesAreThereForTheNextProcess) {
