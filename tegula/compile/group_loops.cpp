@@ -59,6 +59,12 @@ void merge_axes(LoopNest& nest, const Group& group) {
   if (const int lead = leading_stream(nest, group.domain); lead >= 0) {
     const Strides& strides = nest.streams[static_cast<std::size_t>(lead)].pattern.strides;
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
+  } else {  // as in a sum of products: innermost is what most streams have side by side
+    const auto side_by_side = [&](int axis) {
+      return std::ranges::count_if(nest.streams,
+                                   [&](const Stream& stream) { return group.domain[axis] > 1 && stream.pattern.strides[axis] == 1; });
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return side_by_side(a) < side_by_side(b); });
   }
   for (int axis : order) {
     if (group.domain[axis] == 1) continue;
@@ -120,22 +126,30 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   };
   nest.col = count - 1;
   nest.row = -1;
+  // Elements are independent of each other, or rows are.
+  const bool independent = !has_reduction || (nest.reduced(nest.col) && nest.loops.back().extent <= tiles.longest_row);
+  std::int64_t elements = tiles.elements;
+  if (independent) {
+    std::int64_t total = 1;
+    for (const Loop& loop : nest.loops) total *= loop.extent;
+    elements = tiles.elements_for(total);
+  }
   nest.cols = nest.rows = 1;
   if (nest.col >= 0) {
     const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
     if (nest.reduced(nest.col)) {
       nest.row = last_where(false, nest.col);
-      nest.cols = extent <= tiles.longest_row ? extent : tiles.elements;
+      nest.cols = extent <= tiles.longest_row ? extent : elements;
     } else {
       nest.row = last_where(true, nest.col);
       if (nest.row < 0) nest.row = last_where(false, nest.col);
-      nest.cols = std::min(extent, has_reduction ? std::min<std::int64_t>(tiles.elements, 256) : tiles.elements);
-      if (count == 1) nest.cols = tiles.elements;
+      nest.cols = std::min(extent, has_reduction ? std::min<std::int64_t>(elements, 256) : elements);
+      if (count == 1) nest.cols = elements;
     }
     nest.cols = std::max<std::int64_t>(1, nest.cols);
   }
   if (nest.row >= 0) {
-    const std::int64_t fit = std::max<std::int64_t>(1, tiles.elements / nest.cols);
+    const std::int64_t fit = std::max<std::int64_t>(1, elements / nest.cols);
     nest.rows = std::max<std::int64_t>(1, std::min(nest.loops[static_cast<std::size_t>(nest.row)].extent, fit));
   }
   nest.chunks = nest.instances = 1;

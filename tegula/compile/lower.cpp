@@ -126,7 +126,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
   for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
-  KernelContext context(std::move(inputs), {item.shape, item.dtype}, device.tiles().elements);
+  KernelContext context(std::move(inputs), {item.shape, item.dtype}, device.tiles());
   item.as<KernelOp>().lower(context);
   std::vector<int> scratch;
   for (auto bytes : context.scratch_bytes()) {

@@ -7,6 +7,7 @@ namespace tegula::gpu {
 namespace {
 
 constexpr std::int64_t kElementsOfThread = 16;     // four accesses of 16 bytes in flight
+constexpr std::int64_t kElementsOfSmallTile = 512;  // cut so that many threads share little work
 constexpr std::int64_t kElementsOfWarpRow = 1024;  // rows up to here are reduced by one warp, without barriers
 constexpr std::int64_t kBytesOfBlockRow = 32768 * 4;
 constexpr int kMaxThreads = 1024, kWarp = 32, kMaxCluster = 8;
@@ -43,7 +44,8 @@ ThreadGrid choose_threads(const TileUse& use) {
   grid.columns = use.columns;
   grid.vector = std::min(use.vector, power_of_two_from(use.columns));
   const std::int64_t vectors = divide_up(use.columns, grid.vector);
-  const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, kElementsOfThread * 4 / std::max(use.element_bytes, 4));
+  const bool small = use.rows * use.columns <= kElementsOfSmallTile;
+  const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, small ? 1 : kElementsOfThread * 4 / std::max(use.element_bytes, 4));
   int threads = std::clamp(power_of_two_from(divide_up(use.rows * use.columns, per_thread)), kWarp, kMaxThreads);
   if (use.reduces_columns && use.columns * use.element_bytes > kBytesOfBlockRow && !use.leaves_the_grid) {
     grid.cluster = std::min(kMaxCluster, power_of_two_from(divide_up(use.columns * use.element_bytes, kBytesOfBlockRow)));

@@ -8,6 +8,7 @@
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula {
 namespace {
@@ -103,8 +104,8 @@ std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const st
   return out;
 }
 
-// Integers: sums of products in their own dtype.
-Tensor integer_product(const Tensor& a, const Tensor& b, const std::source_location& where) {
+// As it is written.
+Tensor sum_of_products(const Tensor& a, const Tensor& b, const std::source_location& where) {
   Shape left = a.shape(), right = b.shape();
   left.push_back(1);                   // (batch…, M, K, 1)
   right.insert(right.rank() - 2, 1);   // (batch…, 1, K, N)
@@ -139,7 +140,12 @@ Operands operands(std::string_view op, const Arg& left, const Arg& right) {
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b, const std::source_location& where) {
-  return is_float(a.dtype()) ? product(a, b, where) : integer_product(a, b, where);
+  if (!is_float(a.dtype())) return sum_of_products(a, b, where);
+  const std::int64_t terms = a.shape().back();
+  const bool sums = numel(a.shape()) > 0 && default_device().prefers_sums(numel(a.shape()) / terms * b.shape().back(), terms);
+  if (!sums) return product(a, b, where);
+  const DType dtype = is_half(a.dtype()) ? f32 : a.dtype();
+  return graph::cast(sum_of_products(graph::cast(a, dtype, where), graph::cast(b, dtype, where), where), a.dtype(), where);
 }
 
 // Both with at least two axes.

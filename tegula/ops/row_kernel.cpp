@@ -42,7 +42,8 @@ RowKernel::RowKernel(KernelContext& context, std::string name, std::int64_t rows
       rows_(rows),
       columns_(columns),
       mode_(mode) {
-  const std::int64_t elements = std::max<std::int64_t>(1, context.tile_elements());
+  const std::int64_t elements =
+      std::max<std::int64_t>(1, mode == Columns::Spread ? context.tile_elements_for(rows * columns) : context.tile_elements());
   tile_columns_ = std::max<std::int64_t>(1, mode == Columns::Whole ? columns : std::min(columns, elements));
   tile_rows_ = std::max<std::int64_t>(1, std::min(rows, elements / tile_columns_));
   const Value rows_value = number(rows);

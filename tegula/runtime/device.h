@@ -10,8 +10,11 @@
 
 #include "tegula/core/buffer.h"
 #include "tegula/tile/ir.h"
+#include "tegula/tile/preference.h"
 
 namespace tegula::runtime {
+
+using tile::TilePreference;
 
 /// One argument of a launch: a pointer, or a scalar (integers and booleans in `integer`, floats in `real`).
 union Argument {
@@ -135,14 +138,6 @@ class Call {
   virtual std::string describe() const = 0;
 };
 
-/// How the lowering should cut its tiles.
-struct TilePreference {
-  std::int64_t elements = 2048;  // of a tile of 4-byte values
-  std::int64_t longest_row = 8192;  // rows up to this long are kept as one tile while they are reduced
-  std::int64_t instances = 16;  // from so many instances on a reduction needs no splitting. A fixed number: results must not depend on
-      // how much of the machine is free
-};
-
 /// What a device is, for people and as the limit that results are shares of. A rate of 0 is not known.
 struct DeviceProperties {
   std::string model;  // "NVIDIA H200"
@@ -198,6 +193,9 @@ class Device {
   virtual std::unique_ptr<Call> pooling(const Pooling& description) = 0;
   /// Whether products of this dtype apply the activation before the result is stored. Where not, it is left to the tile programs behind it.
   virtual bool fuses(DType /*dtype*/, Activation /*activation*/) const { return true; }
+  /// Whether a product of so few results with so many terms each is faster as a sum of products in a tile program, which fuses with what
+  /// is around it, than as a library call.
+  virtual bool prefers_sums(std::int64_t /*results*/, std::int64_t /*terms*/) const { return false; }
   /// Whether activations of this convolution should lie channels-last (N, spatial…, C).
   virtual bool prefers_channels_last(const Convolution& description) const = 0;
 

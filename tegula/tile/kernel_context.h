@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tegula/tile/builder.h"
+#include "tegula/tile/preference.h"
 
 namespace tegula {
 
@@ -30,15 +31,17 @@ class KernelContext {
     Shape shape;
     DType dtype;
   };
-  KernelContext(std::vector<Operand> inputs, Operand output, std::int64_t tile_elements)
+  KernelContext(std::vector<Operand> inputs, Operand output, const tile::TilePreference& tiles)
       : inputs_(std::move(inputs)),
         output_(output),
-        tile_elements_(tile_elements) {}
+        tiles_(tiles) {}
 
   const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
   const Operand& output() const { return output_; }
   /// A good number of elements for a tile on this device.
-  std::int64_t tile_elements() const { return tile_elements_; }
+  std::int64_t tile_elements() const { return tiles_.elements; }
+  /// The same where `total` elements are independent of each other.
+  std::int64_t tile_elements_for(std::int64_t total) const { return tiles_.elements_for(total); }
 
   /// A buffer of this launch sequence; the number is for KernelArgument::scratch.
   int scratch(std::int64_t bytes) {
@@ -63,7 +66,7 @@ class KernelContext {
  private:
   std::vector<Operand> inputs_;
   Operand output_;
-  std::int64_t tile_elements_;
+  tile::TilePreference tiles_;
   std::vector<std::int64_t> scratch_bytes_;
   std::vector<Launch> launches_;
 };

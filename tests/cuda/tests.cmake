@@ -4,6 +4,15 @@ target_include_directories(fake_cuda_driver SYSTEM PRIVATE ${CUDAToolkit_INCLUDE
 target_link_libraries(fake_cuda_driver PRIVATE tegula_settings)
 set(driver_dir "${PROJECT_BINARY_DIR}/tests/driver")
 set_target_properties(fake_cuda_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY "${driver_dir}")
+foreach(library cublasLt cudnn)
+  add_library(fake_${library} SHARED cuda/driver/fake_libraries.cpp)
+  target_include_directories(fake_${library} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(fake_${library} PRIVATE tegula_settings)
+  set_target_properties(fake_${library} PROPERTIES OUTPUT_NAME ${library} LIBRARY_OUTPUT_DIRECTORY "${driver_dir}/libraries")
+endforeach()
+target_compile_definitions(fake_cublasLt PRIVATE TEGULA_FAKE_BLAS)
+set_target_properties(fake_cublasLt PROPERTIES SOVERSION ${CUDAToolkit_VERSION_MAJOR})
+set_target_properties(fake_cudnn PROPERTIES SOVERSION 9)
 
 # fake_driver_test(name kind filter [VARIABLE=value…]): test_cuda's tests of `filter` over a driver of that kind.
 function(fake_driver_test name kind filter)

@@ -142,7 +142,7 @@ class CpuWithKernels final : public runtime::Device {
   void copy(void* to, const void* from, std::size_t bytes) override { cpu_.copy(to, from, bytes); }
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
-  runtime::TilePreference tiles() const override { return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528}; }  // an H200's
+  runtime::TilePreference tiles() const override { return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528, .small_elements = 512}; }  // an H200's
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return cpu_.pooling(description); }

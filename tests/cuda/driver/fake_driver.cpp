@@ -73,6 +73,14 @@ CUresult copy(void* to, const void* from, std::size_t bytes) {
   });
 }
 
+/// A launch on paper.
+CUresult list(CUfunction function, unsigned grid, unsigned threads, unsigned cluster, unsigned shared) {
+  return queue([=] {
+    std::fprintf(stderr, "%-96s grid %8u  threads %5u  cluster %2u  shared %7u\n", reinterpret_cast<const char*>(function), grid, threads,
+                 cluster, shared);
+  });
+}
+
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 /// A wait is not allowed while work is captured.
@@ -185,11 +193,12 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule, const char*
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* launch, CUfunction function, void**, void**) {
-  const CUlaunchConfig shape = *launch;
-  return queue([function, shape] {
-    std::fprintf(stderr, "%-96s grid %8u  threads %5u  cluster %2u  shared %7u\n", reinterpret_cast<const char*>(function), shape.gridDimX,
-                 shape.blockDimX, shape.numAttrs > 0 ? shape.attrs[0].value.clusterDim.x : 1, shape.sharedMemBytes);
-  });
+  return list(function, launch->gridDimX, launch->blockDimX, launch->numAttrs > 0 ? launch->attrs[0].value.clusterDim.x : 1,
+              launch->sharedMemBytes);
+}
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                                unsigned shared, CUstream, void**, void**) {
+  return list(function, grid, threads, 1, shared);
 }
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {

@@ -1,0 +1,22 @@
+#pragma once
+// What size tiles should have on a device.
+
+#include <cstdint>
+
+namespace tegula::tile {
+
+/// How the lowering should cut its tiles.
+struct TilePreference {
+  std::int64_t elements = 2048;  // of a tile of 4-byte values
+  std::int64_t longest_row = 8192;  // rows up to this long are kept as one tile while they are reduced
+  // From so many instances on a reduction needs no splitting. A fixed number: results must not depend on how much of the machine is free.
+  std::int64_t instances = 16;
+  std::int64_t small_elements = 0;  // of a tile where tiles of `elements` would leave most of the machine idle; 0: the same
+
+  /// For a program over `total` elements that are independent of each other.
+  std::int64_t elements_for(std::int64_t total) const {
+    return small_elements > 0 && total < instances * elements / 4 ? small_elements : elements;
+  }
+};
+
+}  // namespace tegula::tile

@@ -1,0 +1,93 @@
+// cuBLASLt and cuDNN for the pretended GPU of fake_driver.cpp: they can be opened and know no algorithm, so that the plain kernels are
+// listed in their place.
+
+#include <cublasLt.h>
+#include <cudnn.h>
+
+#include <cstdint>
+
+namespace {
+
+int anything;  // what handles point at
+
+template <class Handle>
+void give(Handle* handle) {
+  *handle = reinterpret_cast<Handle>(&anything);
+}
+
+}  // namespace
+
+extern "C" {
+
+#ifdef TEGULA_FAKE_BLAS
+cublasStatus_t CUBLASWINAPI cublasLtCreate(cublasLtHandle_t* handle) { return give(handle), CUBLAS_STATUS_SUCCESS; }
+const char* CUBLASWINAPI cublasLtGetStatusString(cublasStatus_t) { return "an error of the paper GPU"; }
+std::size_t CUBLASWINAPI cublasLtGetVersion() { return CUBLAS_VERSION; }
+cublasStatus_t CUBLASWINAPI cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* d, cublasComputeType_t, cudaDataType_t) {
+  return give(d), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t CUBLASWINAPI cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t) { return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t CUBLASWINAPI cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void*, std::size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* d, cudaDataType, std::uint64_t, std::uint64_t,
+                                                       std::int64_t) {
+  return give(d), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t) { return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void*,
+                                                             std::size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* p) { return give(p), CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t) { return CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
+                                                                 const void*, std::size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                                           cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                                           cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t*, int* found) {
+  return *found = 0, CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t*, cublasLtMatmulAlgoConfigAttributes_t, void*,
+                                                                 std::size_t, std::size_t*) {
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                                    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*,
+                                                    cublasLtMatmulHeuristicResult_t*) {
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t,
+                                           const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t, void*,
+                                           cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+#else
+cudnnStatus_t CUDNNWINAPI cudnnCreate(cudnnHandle_t* handle) { return give(handle), CUDNN_STATUS_SUCCESS; }
+const char* CUDNNWINAPI cudnnGetErrorString(cudnnStatus_t) { return "an error of the paper GPU"; }
+void CUDNNWINAPI cudnnGetLastErrorString(char* message, std::size_t size) {
+  if (size > 0) *message = '\0';
+}
+std::size_t CUDNNWINAPI cudnnGetVersion() { return CUDNN_VERSION; }
+cudnnStatus_t CUDNNWINAPI cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t CUDNNWINAPI cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t*) {
+  return CUDNN_STATUS_NOT_SUPPORTED;
+}
+cudnnStatus_t CUDNNWINAPI cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t CUDNNWINAPI cudnnBackendFinalize(cudnnBackendDescriptor_t) { return CUDNN_STATUS_NOT_SUPPORTED; }
+cudnnStatus_t CUDNNWINAPI cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t) {
+  return CUDNN_STATUS_NOT_SUPPORTED;
+}
+cudnnStatus_t CUDNNWINAPI cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t,
+                                                   std::int64_t, const void*) {
+  return CUDNN_STATUS_NOT_SUPPORTED;
+}
+cudnnStatus_t CUDNNWINAPI cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t,
+                                                   std::int64_t, std::int64_t*, void*) {
+  return CUDNN_STATUS_NOT_SUPPORTED;
+}
+#endif
+
+}  // extern "C"
