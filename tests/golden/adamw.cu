@@ -109,129 +109,8 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_4a44ca
 }
 // 32 threads, cluster of 1, 0 bytes shared
 
-// multiply_multiply_multiply_add_multiply_multiply_etc: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_f78e0b4dd48f53f8 {
-  float* in0;
-  float* in1;
-  float* in2;
-  float* in3;
-  float* in4;
-  float* out5;
-  float* out6;
-  float* out7;
-  long long n0;
-  double c12;
-  double c13;
-  double c1;
-  double c14;
-  double c15;
-  double c3;
-  double c16;
-  long long p_chunks;
-  long long tiles0;
-};
-struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_f78e0b4dd48f53f8 {
-  long long first_instance;
-  long long grid[3];
-  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_f78e0b4dd48f53f8 a;
-};
-extern "C" __global__ void __launch_bounds__(256) k_multiply_multiply_multiply_add_multiply_multiply_etc_f78e0b4dd48f53f8(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_f78e0b4dd48f53f8* sets, int count, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
-  (void)tr, (void)tc, (void)failure;
-  // The last set that begins at or before this instance.
-  const long long place = blockIdx.x;
-  int set = 0;
-  for (int low = 0, high = count; low < high;) {
-    const int middle = (low + high) / 2;
-    if (sets[middle].first_instance <= place) set = middle, low = middle + 1;
-    else high = middle;
-  }
-  const auto& a = sets[set].a;
-  const long long instance = place - sets[set].first_instance;
-  const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
-  (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const in1 = a.in1;
-  float* const in2 = a.in2;
-  float* const in3 = a.in3;
-  float* const in4 = a.in4;
-  float* const out5 = a.out5;
-  float* const out6 = a.out6;
-  float* const out7 = a.out7;
-  const long long n0 = static_cast<long long>(a.n0);
-  const float c12 = static_cast<float>(a.c12);
-  const float c13 = static_cast<float>(a.c13);
-  const float c1 = static_cast<float>(a.c1);
-  const float c14 = static_cast<float>(a.c14);
-  const float c15 = static_cast<float>(a.c15);
-  const float c3 = static_cast<float>(a.c3);
-  const float c16 = static_cast<float>(a.c16);
-  const long long p_chunks = static_cast<long long>(a.p_chunks);
-  const long long tiles0 = static_cast<long long>(a.tiles0);
-  const long long v15 = id0;
-  const long long v18 = v15 * 4096ll;
-  // the user's line
-  const float v21 = c13 * c1;
-  float v23[4][4];
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    load_wide<4, 4>((in2 + v18 + col), v23[c]);
-  }
-  const float v26 = c15 * c3;
-  float v31[4][4];
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    load_wide<4, 4>((in0 + v18 + col), v31[c]);
-  }
-  const float v32 = widen(*(in1));
-  const float v34 = widen(*(in4));
-  const float v37 = widen(*(in3));
-  float v25[4][4];
-  float v29[4][4];
-  float v41[4][4];
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 256 + tc) * 4 + k;
-      const float v24 = c12 * v23[c][k];
-      v25[c][k] = v21 + v24;
-      const float v27 = v23[c][k] * v23[c][k];
-      const float v28 = c14 * v27;
-      v29[c][k] = v26 + v28;
-      const float v33 = v31[c][k] * v32;
-      const float v35 = v34 * v25[c][k];
-      const float v36 = sqrtf(v29[c][k]);
-      const float v38 = v36 * v37;
-      const float v39 = v38 + c16;
-      const float v40 = v35 / v39;
-      v41[c][k] = v33 - v40;
-    }
-  }
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    store_wide<4, 4>((out5 + v18 + col), v25[c]);
-  }
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    store_wide<4, 4>((out6 + v18 + col), v29[c]);
-  }
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    store_wide<4, 4>((out7 + v18 + col), v41[c]);
-  }
-}
-// 256 threads, cluster of 1, 0 bytes shared
-
-// multiply_multiply_multiply_add_multiply_multiply_etc: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_e0d615d0d1f854cf {
+// multiply_multiply_multiply_add_multiply_multiply_etc: tile 1 x 512, 1 x 128 threads, vectors of 4
+struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_e2001bb386b1080a {
   float* in0;
   float* in1;
   float* in2;
@@ -251,13 +130,13 @@ struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_e0d615d0
   long long p_chunks;
   long long tiles0;
 };
-struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_e0d615d0d1f854cf {
+struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_e2001bb386b1080a {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_e0d615d0d1f854cf a;
+  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_e2001bb386b1080a a;
 };
-extern "C" __global__ void __launch_bounds__(256) k_multiply_multiply_multiply_add_multiply_multiply_etc_e0d615d0d1f854cf(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_e0d615d0d1f854cf* sets, int count, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
+extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc_e2001bb386b1080a(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_e2001bb386b1080a* sets, int count, Failure* failure) {
+  const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
   const long long place = blockIdx.x;
@@ -291,63 +170,63 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_multiply_multiply_a
   const float c21 = static_cast<float>(a.c21);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
-  const long long v16 = id0;
-  const long long v19 = v16 * 4096ll;
+  const long long v15 = id0;
+  const long long v18 = v15 * 512ll;
   // the user's line
-  const float v22 = c18 * c2;
-  float v25[4][4];
+  const float v21 = c18 * c2;
+  float v23[1][4];
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    load_wide<4, 4, true>((in2 + v19 + col), v25[c], bounded((n0 + (-v19))) - col, 0.0f);
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
+    load_wide<4, 4>((in2 + v18 + col), v23[c]);
   }
-  const float v28 = c20 * c4;
-  float v33[4][4];
+  const float v26 = c20 * c4;
+  float v31[1][4];
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    load_wide<4, 4, true>((in0 + v19 + col), v33[c], bounded((n0 + (-v19))) - col, 0.0f);
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
+    load_wide<4, 4>((in0 + v18 + col), v31[c]);
   }
-  const float v34 = widen(*(in1));
-  const float v36 = widen(*(in4));
-  const float v39 = widen(*(in3));
-  float v27[4][4];
-  float v31[4][4];
-  float v43[4][4];
+  const float v32 = widen(*(in1));
+  const float v34 = widen(*(in4));
+  const float v37 = widen(*(in3));
+  float v25[1][4];
+  float v29[1][4];
+  float v41[1][4];
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
+  for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 256 + tc) * 4 + k;
-      const float v26 = c17 * v25[c][k];
-      v27[c][k] = v22 + v26;
-      const float v29 = v25[c][k] * v25[c][k];
-      const float v30 = c19 * v29;
-      v31[c][k] = v28 + v30;
-      const float v35 = v33[c][k] * v34;
-      const float v37 = v36 * v27[c][k];
-      const float v38 = sqrtf(v31[c][k]);
-      const float v40 = v38 * v39;
-      const float v41 = v40 + c21;
-      const float v42 = v37 / v41;
-      v43[c][k] = v35 - v42;
+      const int col = (c * 128 + tc) * 4 + k;
+      const float v24 = c17 * v23[c][k];
+      v25[c][k] = v21 + v24;
+      const float v27 = v23[c][k] * v23[c][k];
+      const float v28 = c19 * v27;
+      v29[c][k] = v26 + v28;
+      const float v33 = v31[c][k] * v32;
+      const float v35 = v34 * v25[c][k];
+      const float v36 = sqrtf(v29[c][k]);
+      const float v38 = v36 * v37;
+      const float v39 = v38 + c21;
+      const float v40 = v35 / v39;
+      v41[c][k] = v33 - v40;
     }
   }
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    store_wide<4, 4, true>((out5 + v19 + col), v27[c], bounded((n0 + (-v19))) - col);
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
+    store_wide<4, 4>((out5 + v18 + col), v25[c]);
   }
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    store_wide<4, 4, true>((out6 + v19 + col), v31[c], bounded((n0 + (-v19))) - col);
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
+    store_wide<4, 4>((out6 + v18 + col), v29[c]);
   }
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
-    store_wide<4, 4, true>((out7 + v19 + col), v43[c], bounded((n0 + (-v19))) - col);
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
+    store_wide<4, 4>((out7 + v18 + col), v41[c]);
   }
 }
-// 256 threads, cluster of 1, 0 bytes shared
+// 128 threads, cluster of 1, 0 bytes shared
 

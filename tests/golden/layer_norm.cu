@@ -1,5 +1,5 @@
-// sum_multiply_subtract_multiply_sum_multiply_etc: tile 5 x 768, 8 x 32 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_af0808e50d14eb8c {
+// sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c {
   float* in0;
   float* out1;
   long long n0;
@@ -13,8 +13,9 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_af0808e50d14e
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_multiply_subtract_multiply_sum_multiply_etc_af0808e50d14eb8c(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_af0808e50d14eb8c a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -32,108 +33,65 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_multiply_subtract_multip
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v8 = id0;
-  const long long v11 = v8 * 5ll;
-  float v23[1][6][4];
+  const long long v7 = id0;
+  float v17[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    load_wide<4, 4>((in0 + (v7 * s0_0) + col), v17[c]);
+  }
+  float v18;
+  v18 = Sum<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      load_wide<4, 4, true>((in0 + (v11 * s0_0) + row * s0_0 + col), v23[r][c], row < bounded((n0 + (-v11))) && row < 5 ? 4 : 0, 0.0f);
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v18 = Sum<float>::of(v18, v17[c][k]);
     }
   }
-  float v24[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1>(&v18, shared);
+  // the user's line
+  const float v19 = v18 * c0;
+  float v21[3][4];
+  float v22[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v24[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v24[r] = Sum<float>::of(v24[r], v23[r][c][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v21[c][k] = v17[c][k] - v19;
+      v22[c][k] = v21[c][k] * v21[c][k];
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v24, nullptr);
-  float v25[1];
+  float v23;
+  v23 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    // the user's line
-    v25[r] = v24[r] * c0;
-  }
-  float v27[1][6][4];
-  float v28[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v27[r][c][k] = v23[r][c][k] - v25[r];
-        v28[r][c][k] = v27[r][c][k] * v27[r][c][k];
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v23 = Sum<float>::of(v23, v22[c][k]);
     }
   }
-  float v29[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1>(&v23, shared);
+  const float v24 = v23 * c1;
+  const float v25 = v24 + c2;
+  const float v26 = rsqrtf(v25);
+  float v28[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v29[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v29[r] = Sum<float>::of(v29[r], v28[r][c][k]);
-      }
-    }
-  }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v29, nullptr);
-  float v32[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    const float v30 = v29[r] * c1;
-    const float v31 = v30 + c2;
-    v32[r] = rsqrtf(v31);
-  }
-  float v34[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v34[r][c][k] = v27[r][c][k] * v32[r];
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v28[c][k] = v21[c][k] * v26;
     }
   }
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      if (row < bounded((n0 + (-v11))) && row < 5) store_wide<4, 4>((out1 + (v11 * s1_0) + row * s1_0 + col), v34[r][c]);
-    }
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    store_wide<4, 4>((out1 + (v7 * s1_0) + col), v28[c]);
   }
 }
-// 256 threads, cluster of 1, 0 bytes shared
+// 64 threads, cluster of 1, 12 bytes shared
 

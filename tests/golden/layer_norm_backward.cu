@@ -1,5 +1,5 @@
-// sum_multiply_subtract_multiply_sum_multiply_etc: tile 5 x 768, 8 x 32 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0b3032962918df9b {
+// sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f {
   float* in0;
   float* out1;
   long long n0;
@@ -19,8 +19,9 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0b3032962918d
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_multiply_subtract_multiply_sum_multiply_etc_0b3032962918df9b(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0b3032962918df9b a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -44,222 +45,131 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_multiply_subtract_multip
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v14 = id0;
-  const long long v17 = v14 * 5ll;
-  float v29[1][6][4];
+  const long long v13 = id0;
+  float v23[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    load_wide<4, 4>((in0 + (v13 * s0_0) + col), v23[c]);
+  }
+  float v24;
+  v24 = Sum<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      load_wide<4, 4, true>((in0 + (v17 * s0_0) + row * s0_0 + col), v29[r][c], row < bounded((n0 + (-v17))) && row < 5 ? 4 : 0, 0.0f);
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v24 = Sum<float>::of(v24, v23[c][k]);
     }
   }
-  float v30[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1>(&v24, shared);
+  // the user's line
+  const float v25 = v24 * c0;
+  float v27[3][4];
+  float v28[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v30[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v30[r] = Sum<float>::of(v30[r], v29[r][c][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v27[c][k] = v23[c][k] - v25;
+      v28[c][k] = v27[c][k] * v27[c][k];
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v30, nullptr);
-  float v31[1];
+  float v29;
+  v29 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    // the user's line
-    v31[r] = v30[r] * c0;
-  }
-  float v33[1][6][4];
-  float v34[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v33[r][c][k] = v29[r][c][k] - v31[r];
-        v34[r][c][k] = v33[r][c][k] * v33[r][c][k];
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v29 = Sum<float>::of(v29, v28[c][k]);
     }
   }
-  float v35[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1>(&v29, shared);
+  const float v30 = v24 * c4;
+  float v33[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v35[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v35[r] = Sum<float>::of(v35[r], v34[r][c][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      const float v32 = v23[c][k] - v30;
+      v33[c][k] = v32 * v32;
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v35, nullptr);
-  float v36[1];
+  float v34;
+  v34 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v36[r] = v30[r] * c4;
-  }
-  float v39[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        const float v38 = v29[r][c][k] - v36[r];
-        v39[r][c][k] = v38 * v38;
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v34 = Sum<float>::of(v34, v33[c][k]);
     }
   }
-  float v40[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1>(&v34, shared);
+  const float v35 = v29 * c1;
+  const float v36 = v35 + c2;
+  const float v37 = rsqrtf(v36);
+  float v39[3][4];
+  float v42[3][4];
+  float v43[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v40[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v40[r] = Sum<float>::of(v40[r], v39[r][c][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v39[c][k] = v27[c][k] * v37;
+      const float v41 = 2.0f * v39[c][k];
+      v42[c][k] = c3 * v41;
+      v43[c][k] = v42[c][k] * v39[c][k];
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v40, nullptr);
-  float v43[1];
+  float v44;
+  v44 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    const float v41 = v35[r] * c1;
-    const float v42 = v41 + c2;
-    v43[r] = rsqrtf(v42);
-  }
-  float v45[1][6][4];
-  float v48[1][6][4];
-  float v49[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v45[r][c][k] = v33[r][c][k] * v43[r];
-        const float v47 = 2.0f * v45[r][c][k];
-        v48[r][c][k] = c3 * v47;
-        v49[r][c][k] = v48[r][c][k] * v45[r][c][k];
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v44 = Sum<float>::of(v44, v43[c][k]);
     }
   }
-  float v50[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1>(&v44, shared);
+  float v45;
+  v45 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v50[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v50[r] = Sum<float>::of(v50[r], v49[r][c][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v45 = Sum<float>::of(v45, v42[c][k]);
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v50, nullptr);
-  float v51[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1>(&v45, shared);
+  const float v46 = v34 * c5;
+  const float v47 = v46 + c6;
+  const float v48 = rsqrtf(v47);
+  const float v49 = v45 * c8;
+  const float v52 = v44 * c7;
+  float v57[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v51[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v51[r] = Sum<float>::of(v51[r], v48[r][c][k]);
-      }
-    }
-  }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v51, nullptr);
-  float v54[1];
-  float v55[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    const float v52 = v40[r] * c5;
-    const float v53 = v52 + c6;
-    v54[r] = rsqrtf(v53);
-    v55[r] = v51[r] * c8;
-  }
-  float v58[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v58[r] = v50[r] * c7;
-  }
-  float v63[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        const float v57 = v48[r][c][k] - v55[r];
-        const float v60 = v45[r][c][k] * v58[r];
-        const float v61 = v57 - v60;
-        v63[r][c][k] = v54[r] * v61;
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      const float v51 = v42[c][k] - v49;
+      const float v54 = v39[c][k] * v52;
+      const float v55 = v51 - v54;
+      v57[c][k] = v48 * v55;
     }
   }
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      if (row < bounded((n0 + (-v17))) && row < 5) store_wide<4, 4>((out1 + (v17 * s1_0) + row * s1_0 + col), v63[r][c]);
-    }
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    store_wide<4, 4>((out1 + (v13 * s1_0) + col), v57[c]);
   }
 }
-// 256 threads, cluster of 1, 0 bytes shared
+// 64 threads, cluster of 1, 12 bytes shared
 

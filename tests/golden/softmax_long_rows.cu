@@ -122,8 +122,8 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_s
 }
 // 1024 threads, cluster of 8, 132 bytes shared
 
-// divide: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_divide_d5b140b861684441 {
+// divide: tile 1 x 512, 1 x 128 threads, vectors of 4
+struct Arguments_k_divide_1437c66d6b8b142b {
   float* in0;
   float* in1;
   float* out2;
@@ -135,8 +135,8 @@ struct Arguments_k_divide_d5b140b861684441 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_divide_d5b140b861684441(const Arguments_k_divide_d5b140b861684441 a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
+extern "C" __global__ void __launch_bounds__(128) k_divide_1437c66d6b8b142b(const Arguments_k_divide_1437c66d6b8b142b a, long long g0, long long g1, long long g2, Failure* failure) {
+  const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -155,29 +155,29 @@ extern "C" __global__ void __launch_bounds__(256) k_divide_d5b140b861684441(cons
   const long long v6 = id0;
   const long long v7 = remainder_of(v6, tiles1);
   const long long v8 = divided(v6, tiles1);
-  const long long v11 = v7 * 4096ll;
-  float v21[4][4];
+  const long long v11 = v7 * 512ll;
+  float v21[1][4];
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
     load_wide<4, 4>((in0 + ((v8 * s0_0) + v11) + col), v21[c]);
   }
   const float v23 = widen(*((in1 + v8)));
-  float v25[4][4];
+  float v25[1][4];
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
+  for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 256 + tc) * 4 + k;
+      const int col = (c * 128 + tc) * 4 + k;
       // the user's line
       v25[c][k] = v21[c][k] / v23;
     }
   }
   #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 256 + tc) * 4;
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
     store_wide<4, 4>((out2 + ((v8 * s2_0) + v11) + col), v25[c]);
   }
 }
-// 256 threads, cluster of 1, 0 bytes shared
+// 128 threads, cluster of 1, 0 bytes shared
 

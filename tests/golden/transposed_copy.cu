@@ -1,5 +1,5 @@
-// add: tile 8 x 512, 2 x 128 threads, vectors of 4
-struct Arguments_k_add_2de8d61c13e05421 {
+// add: tile 1 x 512, 1 x 128 threads, vectors of 4
+struct Arguments_k_add_03f6855f9eac6cf4 {
   float* in0;
   float* out1;
   long long n0;
@@ -11,7 +11,7 @@ struct Arguments_k_add_2de8d61c13e05421 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_add_2de8d61c13e05421(const Arguments_k_add_2de8d61c13e05421 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_add_03f6855f9eac6cf4(const Arguments_k_add_03f6855f9eac6cf4 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -32,43 +32,30 @@ extern "C" __global__ void __launch_bounds__(256) k_add_2de8d61c13e05421(const A
   const long long v7 = remainder_of(v6, tiles1);
   const long long v8 = divided(v6, tiles1);
   const long long v11 = v7 * 512ll;
-  const long long v16 = v8 * 8ll;
-  float v24[4][1][4];
+  float v21[1][4];
   #pragma unroll
-  for (int r = 0; r < 4; ++r) {
-    const int row = r * 2 + tr;
+  for (int c = 0; c < 1; ++c) {
     #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 128 + tc) * 4 + k;
-        v24[r][c][k] = widen(*((in0 + (v16 + (v11 * s0_1)) + row + col * s0_1)));
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 128 + tc) * 4 + k;
+      v21[c][k] = widen(*((in0 + (v8 + (v11 * s0_1)) + col * s0_1)));
     }
   }
-  float v25[4][1][4];
+  float v22[1][4];
   #pragma unroll
-  for (int r = 0; r < 4; ++r) {
-    const int row = r * 2 + tr;
+  for (int c = 0; c < 1; ++c) {
     #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 128 + tc) * 4 + k;
-        // the user's line
-        v25[r][c][k] = v24[r][c][k] + c0;
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 128 + tc) * 4 + k;
+      // the user's line
+      v22[c][k] = v21[c][k] + c0;
     }
   }
   #pragma unroll
-  for (int r = 0; r < 4; ++r) {
-    const int row = r * 2 + tr;
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      const int col = (c * 128 + tc) * 4;
-      store_wide<4, 4>((out1 + ((v16 * s1_0) + v11) + row * s1_0 + col), v25[r][c]);
-    }
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
+    store_wide<4, 4>((out1 + ((v8 * s1_0) + v11) + col), v22[c]);
   }
 }
-// 256 threads, cluster of 1, 0 bytes shared
+// 128 threads, cluster of 1, 0 bytes shared
 
