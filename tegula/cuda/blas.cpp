@@ -18,6 +18,7 @@
 #include "tegula/cuda/library.h"
 #include "tegula/cuda/library_kernels.h"
 #include "tegula/cuda/measure.h"
+#include "tegula/cuda/plain_split_product.h"
 #include "tegula/cuda/tuning.h"
 
 namespace tegula::gpu {
@@ -232,6 +233,7 @@ class MatmulCall : public runtime::Call {
         std::string(name(d_.dtype)) + (d_.arithmetic == Arithmetic::TF32 && d_.dtype == f32 ? " (tf32) " : " ") + to_string(product_);
     if (product_.empty()) return "nothing " + text;
     if (direct_) return "plain kernel " + text;
+    if (split_) return split_->text + " " + text;
     text = "cuBLASLt " + text + ", algorithm " + algorithm_number();
     if (product_.offsets.size() > 1) text += ", " + std::to_string(product_.offsets.size()) + " calls";
     return after_ ? text + ", epilogue as a kernel" : text;
@@ -243,6 +245,7 @@ class MatmulCall : public runtime::Call {
   void queue(std::span<void* const> buffers, void* scratch) const {
     void* const bias = d_.bias ? buffers[2] : nullptr;
     void* const c = buffers.back();
+    if (split_ && is_aligned({buffers[0], buffers[1], c})) return run_split(*split_, buffers, bias, c);
     if (direct_) return d_.bias ? direct_->launch({buffers[0], buffers[1], bias, c}) : direct_->launch({buffers[0], buffers[1], c});
     const auto element = static_cast<std::int64_t>(size_of(d_.dtype));
     for (const auto& offset : product_.offsets) {
@@ -270,6 +273,7 @@ class MatmulCall : public runtime::Call {
     const std::string key = key_of(epilogue);
     if (measured) {
       if (const auto text = tuning_file().find(lt.section, key)) {
+        if (const auto own = SplitChoice::from(*text)) split_ = split(*own);
         if (const auto algorithm = from_text(*text)) aligned_ = problem_->checked(*algorithm);
       }
     }
@@ -277,11 +281,18 @@ class MatmulCall : public runtime::Call {
       const auto candidates = problem_->candidates(kAlignment);
       if (candidates.empty()) return;
       aligned_ = candidates[0];
-      if (measured && candidates.size() > 1 && !is_recording(context_)) {
-        if (const auto best = try_all(candidates)) {
-          aligned_ = candidates[best->index];
-          tuning_file().store(lt.section, key, to_text(aligned_->algo), best->microseconds);
+      if (measured && !split_ && !is_recording(context_)) {
+        auto best = try_all(candidates);
+        if (best) aligned_ = candidates[best->index];
+        std::string text = to_text(aligned_->algo);
+        if (const auto own = try_split()) {
+          if (!best || own->second < best->microseconds) {
+            split_ = split(own->first);
+            text = own->first.text();
+            best = Fastest{0, own->second};
+          }
         }
+        if (best) tuning_file().store(lt.section, key, text, best->microseconds);
       }
     }
     const auto any = problem_->candidates(static_cast<std::uint32_t>(size_of(d_.dtype)));
@@ -290,8 +301,7 @@ class MatmulCall : public runtime::Call {
 
   std::optional<Fastest> try_all(const std::vector<Choice>& candidates) const {
     try {
-      const RotatingBuffers buffers(context_, {extent_bytes(d_.dtype, d_.a), extent_bytes(d_.dtype, d_.b), extent_bytes(d_.dtype, d_.c),
-                                               size_of(d_.dtype) * static_cast<std::size_t>(d_.c.shape.back())});
+      const RotatingBuffers buffers(context_, buffer_sizes());
       const auto workspace = allocate(context_, kWorkspace);
       return fastest(context_, candidates.size(), [&](std::size_t i, int repetition) {
         const bool swapped = product_.swapped;
@@ -303,17 +313,53 @@ class MatmulCall : public runtime::Call {
     }
   }
 
+  // ---- A kernel of our own for small products.
+  struct Split {
+    std::string text;
+    LoadedKernel kernel;
+  };
+  Split split(const SplitChoice& choice) const { return {choice.text(), {context_, split_product_kernel(d_, product_, choice)}}; }
+
+  void run_split(const Split& split, std::span<void* const> buffers, void* bias, void* c) const {
+    void* const left = buffers[product_.swapped ? 1 : 0];
+    void* const right = buffers[product_.swapped ? 0 : 1];
+    bias ? split.kernel.launch({left, right, bias, c}) : split.kernel.launch({left, right, c});
+  }
+
+  std::optional<std::pair<SplitChoice, double>> try_split() const {
+    const auto choices = split_choices(d_, product_, context_.architecture);
+    if (choices.empty()) return std::nullopt;
+    try {
+      const RotatingBuffers buffers(context_, buffer_sizes());
+      std::vector<Split> kernels;
+      for (const SplitChoice& choice : choices) kernels.push_back(split(choice));
+      const auto best = fastest(context_, choices.size(), [&](std::size_t i, int repetition) {
+        const std::array<void*, 2> operands{buffers(repetition, 0), buffers(repetition, 1)};
+        run_split(kernels[i], operands, d_.bias ? buffers(repetition, 3) : nullptr, buffers(repetition, 2));
+      });
+      if (best) return std::pair{choices[best->index], best->microseconds};
+    } catch (const Error&) {}
+    return std::nullopt;
+  }
+
+  std::vector<std::size_t> buffer_sizes() const {
+    return {extent_bytes(d_.dtype, d_.a), extent_bytes(d_.dtype, d_.b), extent_bytes(d_.dtype, d_.c),
+            size_of(d_.dtype) * static_cast<std::size_t>(d_.c.shape.back())};
+  }
+
+  static bool is_aligned(std::initializer_list<const void*> addresses) {
+    return std::ranges::all_of(addresses, [](const void* a) { return std::bit_cast<std::uintptr_t>(a) % kAlignment == 0; });
+  }
+
   void multiply(const void* a, const void* b, const void* bias, void* c, void* scratch) const {
-    std::uintptr_t bits = std::bit_cast<std::uintptr_t>(a) | std::bit_cast<std::uintptr_t>(b) | std::bit_cast<std::uintptr_t>(c);
-    if (fused_bias_) bits |= std::bit_cast<std::uintptr_t>(bias);
-    const bool is_aligned = bits % kAlignment == 0;
-    if (!is_aligned && !unaligned_) {
+    const bool aligned = is_aligned({a, b, c, fused_bias_ ? bias : nullptr});
+    if (!aligned && !unaligned_) {
       throw Error({.op = "matmul",
                    .got = "an operand that does not begin at a multiple of 16 bytes",
                    .expected = "one that does, for " + describe(),
                    .advice = "copy the slice first"});
     }
-    problem_->run(is_aligned ? *aligned_ : *unaligned_, product_.swapped ? b : a, product_.swapped ? a : b, fused_bias_ ? bias : nullptr, c,
+    problem_->run(aligned ? *aligned_ : *unaligned_, product_.swapped ? b : a, product_.swapped ? a : b, fused_bias_ ? bias : nullptr, c,
                   scratch, context_.stream);
   }
 
@@ -349,6 +395,7 @@ class MatmulCall : public runtime::Call {
   std::optional<Choice> aligned_, unaligned_;  // for operands at multiples of kAlignment, and for any
   bool fused_bias_ = false;
   std::optional<LoadedKernel> direct_, after_;
+  std::optional<Split> split_;  // for aligned operands, instead of the library
 };
 
 }  // namespace

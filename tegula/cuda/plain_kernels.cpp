@@ -71,22 +71,6 @@ constexpr const char* kForEachTap = R"(
 #define FOR_EACH_WINDOW TAP(0) TAP(1) TAP(2)
 )";
 
-std::string activation_text(Activation activation) {
-  switch (activation) {
-    case Activation::Relu: return "value <= Sum(0) ? Sum(0) : value";  // NaN stays
-    case Activation::Gelu: return "Sum(0.5) * value * (Sum(1) + erf(value * Sum(0.70710678118654752)))";
-    case Activation::GeluTanh:
-      return "Sum(0.5) * value * (Sum(1) + tanh(Sum(0.79788456080286536) * (value + Sum(0.044715) * value * value * value)))";
-    case Activation::Sigmoid: return "Sum(1) / (Sum(1) + exp(-value))";
-    case Activation::Tanh: return "tanh(value)";
-    default: return "value";
-  }
-}
-
-void activation_function(PlainSource& source, Activation activation) {
-  source.add("__device__ Sum activation(Sum value) { return " + activation_text(activation) + "; }\n");
-}
-
 constexpr const char* kPoolingForward = R"(
 extern "C" __global__ void pooling(const Element* x, Element* y) {
   @COORDINATES@

@@ -29,6 +29,20 @@ std::string element_type(DType dtype) {
   }
 }
 
+using runtime::Activation;
+
+std::string activation_text(Activation activation) {
+  switch (activation) {
+    case Activation::Relu: return "value <= Sum(0) ? Sum(0) : value";  // NaN stays
+    case Activation::Gelu: return "Sum(0.5) * value * (Sum(1) + erf(value * Sum(0.70710678118654752)))";
+    case Activation::GeluTanh:
+      return "Sum(0.5) * value * (Sum(1) + tanh(Sum(0.79788456080286536) * (value + Sum(0.044715) * value * value * value)))";
+    case Activation::Sigmoid: return "Sum(1) / (Sum(1) + exp(-value))";
+    case Activation::Tanh: return "tanh(value)";
+    default: return "value";
+  }
+}
+
 /// One more than the largest number that counting or addressing the elements needs.
 std::int64_t reach(const Layout& layout) {
   std::int64_t last = 1;
@@ -59,6 +73,10 @@ void PlainSource::add(std::string text, const std::vector<std::pair<std::string,
       text.replace(at, mark.size(), value);
   }
   text_ += text;
+}
+
+void activation_function(PlainSource& source, Activation activation) {
+  source.add("__device__ Sum activation(Sum value) { return " + activation_text(activation) + "; }\n");
 }
 
 std::string offset_text(const Layout& layout, const std::vector<std::string>& names) {

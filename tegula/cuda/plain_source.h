@@ -7,6 +7,7 @@
 
 #include "tegula/core/dtype.h"
 #include "tegula/core/shape.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula::gpu {
 
@@ -23,6 +24,9 @@ class PlainSource {
  private:
   std::string text_;
 };
+
+/// Defines activation(Sum).
+void activation_function(PlainSource& source, runtime::Activation activation);
 
 /// "n * 192 + c": where an element lies. Axes of size 1 are left out.
 std::string offset_text(const Layout& layout, const std::vector<std::string>& names);

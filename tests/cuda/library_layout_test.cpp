@@ -5,11 +5,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/blas_layout.h"
 #include "tegula/cuda/dnn_layout.h"
+#include "tegula/cuda/plain_split_product.h"
 #include "tegula/cuda/tuning.h"
+#include "tests/support/emulator.h"
 #include "tests/support/library.h"
 
 namespace tegula::gpu {
@@ -156,6 +159,61 @@ TEST(DnnLayout, TheOrderInMemoryIsKept) {
   EXPECT_EQ(dnn_attempts(test::describe(o, runtime::ConvolutionPass::Forward)).front().order, ChannelOrder::Last);
   EXPECT_TRUE(dnn_attempts(test::describe(o, runtime::ConvolutionPass::Forward)).front().fused);
   EXPECT_FALSE(dnn_attempts(test::describe(o, runtime::ConvolutionPass::BackwardWeight)).front().fused);
+}
+
+// Every orientation, ragged edges, a batch, a bias along either side, in every cut.
+TEST(SplitProduct, EveryCutIsTheNaiveSum) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  const auto numbers = [&](std::size_t n) {
+    std::vector<float> x(n);
+    for (float& v : x) v = normal(random);
+    return x;
+  };
+  using test::matrix;
+  using test::MatrixOrder;
+  int round = 0;
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{33, 40, 260}, {64, 36, 128}, {7, 65, 513}, {100, 1, 96}}) {
+    for (int order = 0; order < 8; ++order) {
+      const auto of = [&](int bit) { return order >> bit & 1 ? MatrixOrder::Rows : MatrixOrder::Columns; };
+      const runtime::Matmul d{.dtype = f32,
+                              .a = matrix({2, m, k}, of(0)),
+                              .b = matrix({2, k, n}, of(1)),
+                              .c = matrix({2, m, n}, of(2)),
+                              .bias = order % 2 == 0,
+                              .activation = order % 3 == 0 ? runtime::Activation::Relu : runtime::Activation::None};
+      const BlasProduct p = blas_product(d);
+      const SplitChoice choice{.tile_m = round % 2 ? 64 : 32, .parts = 1 << round % 4};
+      ++round;
+      std::vector<float> a = numbers(static_cast<std::size_t>(2 * m * k)), b = numbers(static_cast<std::size_t>(2 * k * n)),
+                         bias = numbers(static_cast<std::size_t>(n)), c(static_cast<std::size_t>(2 * m * n), 77);
+      std::vector<void*> pointers{p.swapped ? b.data() : a.data(), p.swapped ? a.data() : b.data()};
+      if (d.bias) pointers.push_back(bias.data());
+      pointers.push_back(c.data());
+      emulate(split_product_kernel(d, p, choice), pointers, choice.parts, std::size_t{48} << 10);
+      for (std::int64_t batch = 0; batch < 2; ++batch) {
+        for (std::int64_t i = 0; i < m; ++i) {
+          for (std::int64_t j = 0; j < n; ++j) {
+            const auto at = [&](const std::vector<float>& x, const Layout& layout, std::int64_t r, std::int64_t col) {
+              return static_cast<double>(
+                  x[static_cast<std::size_t>(batch * layout.strides[0] + r * layout.strides[1] + col * layout.strides[2])]);
+            };
+            double sum = d.bias ? static_cast<double>(bias[static_cast<std::size_t>(j)]) : 0;
+            for (std::int64_t l = 0; l < k; ++l) sum += at(a, d.a, i, l) * at(b, d.b, l, j);
+            if (d.activation == runtime::Activation::Relu) sum = std::max(sum, 0.0);
+            ASSERT_NEAR(at(c, d.c, i, j), sum, 1e-4) << choice.text() << " order " << order << " of " << m << "x" << n << "x" << k;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SplitProduct, ChoicesAreTextAndBack) {
+  for (const SplitChoice& choice : {SplitChoice{}, SplitChoice{.tile_m = 64}, SplitChoice{.parts = 8}}) {
+    EXPECT_EQ(SplitChoice::from(choice.text()), choice);
+  }
+  EXPECT_FALSE(SplitChoice::from("17"));
 }
 
 class Tuning : public testing::Test {

@@ -52,33 +52,43 @@ std::string entry(const Generated& code, bool many) {
 
 int sources = 0;
 
-Run compile(const Generated& code, bool many) {
-  static std::map<std::string, Run> known;
-  Run& run = known[code.source];
-  if (run) return run;
+/// What the unit defines as `run`.
+Run compile(const std::string& includes, const std::string& source_text) {
   const std::filesystem::path base = folder() / ("k" + std::to_string(sources++));
   const std::filesystem::path source = base.string() + ".cpp", object = base.string() + ".so", log = base.string() + ".log";
-  static const std::filesystem::path prefix = [] {  // the part that is the same for all, compiled once
-    const std::filesystem::path header = folder() / "prefix.h";
-    std::ofstream(header) << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_cuda.h\"\n"
-                          << prelude() << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_types.h\"\n";
-    const std::string command =
-        "c++ -std=c++17 -O0 -w -fwrapv -fPIC -x c++-header " + shell_word(header) + " -o " + shell_word(header.string() + ".gch");
-    if (std::system(command.c_str()) != 0) throw Error({.op = "emulator", .got = "a prelude that does not compile: " + command});
-    return header;
-  }();
-  std::ofstream(source) << "#include \"prefix.h\"\n" << code.source << entry(code, many);
+  std::ofstream(source) << includes << source_text;
   const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -shared -I " + shell_word(folder()) + " " + shell_word(source) + " -o " +
                               shell_word(object) + " 2> " + shell_word(log);
   if (std::system(command.c_str()) != 0) {
     std::ifstream file(log);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
-    throw Error({.op = "emulator", .got = "source that does not compile:\n" + text.substr(0, 2000) + "\n" + code.source});
+    throw Error({.op = "emulator", .got = "source that does not compile:\n" + text.substr(0, 2000) + "\n" + source_text});
   }
   void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw Error({.op = "emulator", .got = dlerror()});
-  run = reinterpret_cast<Run>(dlsym(handle, "run"));
-  return run;
+  return reinterpret_cast<Run>(dlsym(handle, "run"));
+}
+
+std::string include(const std::string& file) { return std::string("#include \"") + TEGULA_SOURCE_DIR + "/tests/support/" + file + "\"\n"; }
+
+Run compile(const Generated& code, bool many) {
+  static std::map<std::string, Run> known;
+  Run& run = known[code.source];
+  if (run) return run;
+  static const std::filesystem::path prefix = [] {  // the part that is the same for all, compiled once
+    const std::filesystem::path header = folder() / "prefix.h";
+    std::ofstream(header) << include("emulated_cuda.h") << prelude() << include("emulated_types.h");
+    const std::string command =
+        "c++ -std=c++17 -O0 -w -fwrapv -fPIC -x c++-header " + shell_word(header) + " -o " + shell_word(header.string() + ".gch");
+    if (std::system(command.c_str()) != 0) throw Error({.op = "emulator", .got = "a prelude that does not compile: " + command});
+    return header;
+  }();
+  return run = compile("#include \"prefix.h\"\n", code.source + entry(code, many));
+}
+
+[[noreturn]] void stuck(const std::string& kernel) {
+  throw Error(
+      {.op = "emulator", .got = "threads of " + kernel + " that wait for each other", .expected = "the same barriers in all threads"});
 }
 
 class EmulatedKernel final : public runtime::Kernel {
@@ -115,9 +125,7 @@ class EmulatedKernel final : public runtime::Kernel {
     const Run run = compile(code, specialisation.many_sets);
     if (run(memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()),
             instances * code.cluster, code.cluster, code.threads, code.shared_bytes, failure, order++) != 0) {
-      throw Error({.op = "emulator",
-                   .got = "threads of " + code.name + " that wait for each other",
-                   .expected = "the same barriers in all threads"});
+      stuck(code.name);
     }
   }
 
@@ -142,7 +150,9 @@ class CpuWithKernels final : public runtime::Device {
   void copy(void* to, const void* from, std::size_t bytes) override { cpu_.copy(to, from, bytes); }
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
-  runtime::TilePreference tiles() const override { return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528, .small_elements = 512}; }  // an H200's
+  runtime::TilePreference tiles() const override {
+    return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528, .small_elements = 512};
+  }  // an H200's
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return cpu_.pooling(description); }
@@ -155,6 +165,24 @@ class CpuWithKernels final : public runtime::Device {
 };
 
 }  // namespace
+
+void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int cluster, std::size_t shared_bytes) {
+  std::string call;
+  for (std::size_t i = 0; i < pointers.size(); ++i) call += (i > 0 ? ", Pointer{c[" : "Pointer{c[") + std::to_string(i) + "]}";
+  const std::string entry =
+      "struct Pointer { void* p; template <class T> operator T*() const { return static_cast<T*>(p); } };\n"
+      "static void call(void* p) { void* const* c = static_cast<void* const*>(p); " +
+      kernel.name + "(" + call +
+      "); }\n"
+      "extern \"C\" int run(const void* a, const void*, const std::int64_t*, int, long long blocks, int cluster, int threads, std::size_t "
+      "shared, void*, unsigned order) {\n"
+      "  emulated::body = call, emulated::argument = const_cast<void*>(a);\n  emulated::grid_size.x = static_cast<unsigned>(blocks);\n"
+      "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, shared, "
+      "order)) return 1;\n"
+      "  return 0;\n}\n";
+  const Run run = compile(include("emulated_cuda.h"), kernel.source + entry);
+  if (run(pointers.data(), nullptr, nullptr, 0, kernel.blocks, cluster, kernel.threads, shared_bytes, nullptr, 0) != 0) stuck(kernel.name);
+}
 
 std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options) {
   return std::make_unique<EmulatedKernel>(program, options);

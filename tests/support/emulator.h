@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tegula/cuda/codegen.h"
+#include "tegula/cuda/plain_kernels.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::gpu {
@@ -21,6 +23,9 @@ std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, c
 
 /// The CPU with emulated kernels in place of its own; calls are the CPU's.
 runtime::Device& emulated_device();
+
+/// Runs a plain kernel of f32 over these arrays; shared memory as much as it says.
+void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int cluster, std::size_t shared_bytes);
 
 /// The CPU with other kernels and an H200's tiles; calls and memory are the CPU's.
 std::unique_ptr<runtime::Device> device_with(std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> compile);

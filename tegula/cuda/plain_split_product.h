@@ -1,0 +1,31 @@
+#pragma once
+// Small products in f32 as one kernel of our own: where a product is over before a large tile has begun, its time is that of starting it,
+// and a second kernel that adds up the parts of a split sum doubles it. Here the inner axis is split over the blocks of a cluster, which add
+// their parts through each other's shared memory.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tegula/cuda/blas_layout.h"
+#include "tegula/cuda/plain_kernels.h"
+
+namespace tegula::gpu {
+
+/// How a product is cut; `parts` blocks share one tile of the result.
+struct SplitChoice {
+  int tile_m = 32, tile_n = 32;
+  int parts = 1;
+  std::string text() const;
+  static std::optional<SplitChoice> from(const std::string& text);
+  bool operator==(const SplitChoice&) const = default;
+};
+
+/// The cuts that are worth trying; none where the product is not small, not f32, or (parts > 1) the architecture has no clusters.
+std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, int architecture);
+
+/// (left, right[, bias], result) with left and right as in BlasProduct. Sums are IEEE f32 in an order fixed by the choice. Addresses are
+/// multiples of 16 bytes.
+PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice);
+
+}  // namespace tegula::gpu
