@@ -198,6 +198,7 @@ void resnet() {
     eval(x);
     auto run = jit([&](Tensor x) { return net(x); });
     bench::report(at, timed([&] { run(x); }) * 1e3, "ms");
+    if (std::getenv("TEGULA_BENCH_PLAN")) std::printf("%s", run.print_plan().c_str());
   }
 }
 
@@ -211,9 +212,7 @@ int main(int argc, char** argv) {
   const auto attempt = [](const char* what, auto work) {  // a failure is reported and the rest goes on
     try {
       work();
-    } catch (const std::exception& error) {
-      std::printf("%s stopped: %s\n", what, error.what());
-    }
+    } catch (const std::exception& error) { std::printf("%s stopped: %s\n", what, error.what()); }
   };
   attempt("copy", copy_ceiling);
   for (const std::int64_t batch : {64, 1024}) {

@@ -7,16 +7,6 @@ namespace {
 
 using Kind = ElementwiseOp::Epilogue;
 
-std::vector<int> count_uses(const Graph& graph) {
-  std::vector<int> uses(graph.items.size());
-  for (const Item& item : graph.items) {
-    for (int input : item.inputs) uses[static_cast<std::size_t>(input)]++;
-  }
-  for (int output : graph.outputs) uses[static_cast<std::size_t>(output)]++;
-  for (const auto& update : graph.updates) uses[static_cast<std::size_t>(update.item)]++;
-  return uses;
-}
-
 std::uint8_t activation_of(Kind kind) {
   using runtime::Activation;
   switch (kind) {
@@ -29,12 +19,20 @@ std::uint8_t activation_of(Kind kind) {
   }
 }
 
-// The vector (size of `axis`) behind an addend that varies along that axis only.
-std::optional<int> bias_behind(const Graph& graph, int addend, int axis, const Item& result) {
-  const Access access = access_of(graph, addend);
-  const Shape& shape = graph[addend].shape;
+// Whether a value of the result's dtype and size lies somewhere in memory, so that a call can add it.
+bool is_addend(const Graph& graph, int addend, const Item& result) {
+  const Item& base = graph[access_of(graph, addend).base];
+  if (base.role() == Role::Scalar || base.role() == Role::Index || base.dtype != result.dtype) return false;
+  return graph[addend].shape == result.shape && numel(base.shape) == numel(result.shape);
+}
+
+}  // namespace
+
+std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result) {
+  const Access access = access_of(graph, item);
+  const Shape& shape = graph[item].shape;
   const Item& base = graph[access.base];
-  if (axis < 0 || shape != result.shape || base.dtype != result.dtype) return std::nullopt;
+  if (axis < 0 || shape != result) return std::nullopt;
   if (base.shape.rank() != 1 || base.shape[0] != shape[axis] || access.layout.offset != 0) return std::nullopt;
   if (base.role() == Role::Scalar || base.role() == Role::Index) return std::nullopt;
   for (int i = 0; i < shape.rank(); ++i) {
@@ -45,8 +43,6 @@ std::optional<int> bias_behind(const Graph& graph, int addend, int axis, const I
   return access.base;
 }
 
-}  // namespace
-
 // The sum or activation takes the library item's place, so that its number (and all who use it) stay valid.
 void fold_epilogues(Graph& graph, const runtime::Device& device) {
   const std::vector<int> uses = count_uses(graph);
@@ -54,7 +50,7 @@ void fold_epilogues(Graph& graph, const runtime::Device& device) {
     Item& item = graph[i];
     if (item.role() != Role::Elementwise) continue;
     const Kind kind = item.as<ElementwiseOp>().epilogue();
-    if (kind == Kind::None) continue;
+    if (kind == Kind::None || kind == Kind::Multiply) continue;
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       const int producer = item.inputs[k];
       const Item& library = graph[producer];
@@ -63,11 +59,19 @@ void fold_epilogues(Graph& graph, const runtime::Device& device) {
       Item merged = library;
       merged.origin = item.origin;
       if (kind == Kind::Add) {
-        if (library.epilogue.bias || item.inputs.size() != 2) continue;
-        const auto bias = bias_behind(graph, item.inputs[1 - k], library.as<LibraryOp>().bias_axis(), library);
-        if (!bias) continue;
-        merged.inputs.push_back(*bias);
-        merged.epilogue.bias = true;
+        if (item.inputs.size() != 2) continue;
+        const int other = item.inputs[1 - k];
+        const auto bias = channel_vector(graph, other, library.as<LibraryOp>().bias_axis(), library.shape);
+        if (bias && !library.epilogue.bias && graph[*bias].dtype == library.dtype) {
+          merged.inputs.insert(merged.inputs.begin() + 2, *bias);
+          merged.epilogue.bias = true;
+        } else if (!library.epilogue.addend && library.as<LibraryOp>().accepts_addend() && device.fuses_addend(library.dtype) &&
+                   is_addend(graph, other, library)) {
+          merged.inputs.push_back(other);
+          merged.epilogue.addend = true;
+        } else {
+          continue;
+        }
       } else {
         const std::uint8_t activation = activation_of(kind);
         if (!library.as<LibraryOp>().accepts_activation(activation)) continue;

@@ -8,8 +8,12 @@
 
 namespace tegula::compile {
 
-Executable::Executable(Plan plan, runtime::Device& device) : plan_(std::move(plan)), device_(device) {
+Executable::Executable(Plan plan, runtime::Device& device, std::unique_ptr<Executable> once)
+    : plan_(std::move(plan)),
+      device_(device),
+      once_(std::move(once)) {
   arena_ = device_.allocate(plan_.arena_bytes);
+  if (once_) prepare_kept();
   if (device_.asynchronous()) prepare_queue();
   prepare();
 }
@@ -20,6 +24,38 @@ void Executable::prepare_queue() {
   failure_buffer_ = device_.allocate_shared(plan_.steps.size() * sizeof(runtime::Failure));
   failures_ = static_cast<runtime::Failure*>(failure_buffer_->data());
   std::fill_n(failures_, plan_.steps.size(), runtime::Failure{});
+}
+
+void Executable::prepare_kept() {
+  const Graph& graph = once_->plan().graph;
+  for (int output : graph.outputs) {
+    kept_.push_back(device_.allocate(bytes_of(graph[output])));
+    kept_addresses_.push_back(kept_.back()->data());
+  }
+  for (const Item& item : graph.items) {
+    if (item.role() == Role::Leaf) watched_.push_back(static_cast<std::size_t>(item.slot));
+  }
+  versions_.resize(watched_.size());
+}
+
+std::size_t Executable::kept_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& buffer : kept_) bytes += buffer->bytes();
+  return bytes;
+}
+
+// Computes the kept values unless all that they are made of is what it was.
+void Executable::refresh(const Bindings& bindings) {
+  bool same = fresh_ && !bindings.versions.empty() && std::ranges::equal(once_constants_, bindings.constants);
+  for (std::size_t i = 0; i < watched_.size() && same; ++i) same = versions_[i] == bindings.versions[watched_[i]];
+  if (same) return;
+  fresh_ = false;
+  once_->run(
+      {.leaves = bindings.leaves, .constants = bindings.constants, .outputs = kept_addresses_, .updates = {}, .nodes = bindings.nodes});
+  once_constants_.assign(bindings.constants.begin(), bindings.constants.end());
+  for (std::size_t i = 0; i < watched_.size() && !bindings.versions.empty(); ++i) versions_[i] = bindings.versions[watched_[i]];
+  fresh_ = true;
+  ++refreshes_;
 }
 
 // Everything that stays is written now; what changes is remembered as patches.
@@ -82,7 +118,14 @@ void* Executable::address(const Reference& reference, const Bindings& bindings) 
   return static_cast<std::byte*>(base) + reference.integer;
 }
 
-void Executable::run(const Bindings& bindings) {
+void Executable::run(const Bindings& given) {
+  Bindings bindings = given;
+  if (once_) {
+    refresh(given);
+    leaves_.assign(given.leaves.begin(), given.leaves.end());
+    leaves_.insert(leaves_.end(), kept_addresses_.begin(), kept_addresses_.end());
+    bindings.leaves = leaves_;
+  }
   const bool changed = given_.size() != bindings.constants.size() ||
                        (!given_.empty() && std::memcmp(given_.data(), bindings.constants.data(), bindings.constants.size_bytes()) != 0);
   if (changed || numbers_.size() != plan_.graph.constants.size()) {

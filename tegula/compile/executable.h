@@ -13,12 +13,13 @@ namespace tegula::compile {
 
 class Executable {
  public:
-  Executable(Plan plan, runtime::Device& device);
+  /// `once` computes what the plan's last leaves hold (cut_steady): it runs when the version of a leaf it reads has changed.
+  Executable(Plan plan, runtime::Device& device, std::unique_ptr<Executable> once = nullptr);
 
   /// What changes from run to run. Leaves, outputs and updates point at the first element; an update may be its own leaf (in place) or
   /// fresh memory of the same size.
   struct Bindings {
-    std::span<void* const> leaves;
+    std::span<void* const> leaves;  // without those that `once` gives
     std::span<const double> constants;
     std::span<void* const> outputs;
     std::span<void* const> updates;
@@ -26,6 +27,8 @@ class Executable {
     std::span<const Node* const> nodes = {};
     /// The same addresses will probably come again: worth recording.
     bool repeats = false;
+    /// A number per leaf that changes when the contents of a steady leaf do. Empty: not known, so everything is computed.
+    std::span<const std::uint64_t> versions = {};
   };
   /// Throws Error when a check failed (an index out of range); no update has been written then. On an asynchronous device a failed check
   /// is reported by the next run, or by confirm().
@@ -40,6 +43,10 @@ class Executable {
   bool recorded() const { return static_cast<bool>(recording_); }
 
   const Plan& plan() const { return plan_; }
+  /// What computes the kept values, null without any; how often it has run, and the bytes kept.
+  const Executable* once() const { return once_.get(); }
+  int refreshes() const { return refreshes_; }
+  std::size_t kept_bytes() const;
   runtime::Device& device() const { return device_; }
   /// Runs of one executable exclude each other: they share its arena.
   std::mutex& mutex() { return mutex_; }
@@ -61,6 +68,8 @@ class Executable {
 
   void prepare();
   void prepare_queue();
+  void prepare_kept();
+  void refresh(const Bindings& bindings);
   void patch(const Bindings& bindings);
   void walk(const Bindings& bindings);
   void queue(const Bindings& bindings);
@@ -81,6 +90,16 @@ class Executable {
   std::vector<Patch> patches_;  // those that change from run to run
   std::vector<BufferPatch> buffer_patches_;
   std::vector<Prepared> prepared_;  // one per step
+
+  // Values that are computed once.
+  std::unique_ptr<Executable> once_;
+  std::vector<Ref<Buffer>> kept_;
+  std::vector<void*> kept_addresses_, leaves_;  // leaves_: those of a run, and the kept ones
+  std::vector<std::size_t> watched_;  // leaves that once_ reads
+  std::vector<std::uint64_t> versions_;  // theirs, when it ran last
+  std::vector<double> once_constants_;
+  bool fresh_ = false;
+  int refreshes_ = 0;
 
   std::vector<double> given_, numbers_;  // the constants of the last run, and with what is derived from them
 

@@ -14,7 +14,7 @@ struct Item {
   Origin origin;
   int node = -1;                 // its place in Reading::order; -1 for what passes inserted
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant
-  LibraryOp::Epilogue epilogue;  // Library: what was folded in; a bias is the last input
+  LibraryOp::Epilogue epilogue;  // Library: what was folded in
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
 
   Role role() const { return op->role(); }
@@ -28,6 +28,7 @@ struct Leaf {
   Shape shape;
   DType dtype;
   Layout layout;
+  bool steady = false;  // the same from run to run while its version is (a Variable that the graph does not write, a captured tensor)
 };
 
 struct Graph {
@@ -80,6 +81,9 @@ std::string to_string(const Graph& graph);
 
 /// Checks the invariants every pass must keep (inputs come earlier, numbers in range, shapes of copies agree). Throws Error.
 void verify(const Graph& graph, std::string_view after_pass);
+
+/// How many items, outputs and updates read each item.
+std::vector<int> count_uses(const Graph& graph);
 
 /// Removes items that nothing needs and renumbers the rest.
 void remove_dead(Graph& graph);

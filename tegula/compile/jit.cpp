@@ -52,6 +52,7 @@ struct Entry {
   std::uint64_t calls = 0, last_use = 0;
   // Buffers reused from call to call, so that a replay allocates nothing.
   std::vector<void*> leaves, outputs, updates;
+  std::vector<std::uint64_t> versions;  // of leaves that are Variables
   std::vector<Ref<Buffer>> fresh;
   Slots slots;  // asynchronous devices
 };
@@ -160,6 +161,13 @@ void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) 
   }
 }
 
+// Whether the traced function only reads it, call after call: a captured tensor, or a Variable that it does not write.
+bool is_steady(const Recorded& r, const Source& source) {
+  if (source.kind == Source::Kind::Captured) return true;
+  return source.kind == Source::Kind::Cell &&
+         std::find(r.updated_cells.begin(), r.updated_cells.end(), source.index) == r.updated_cells.end();
+}
+
 // Where the device finds an argument.
 void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
   runtime::Device& device = entry.executable->device();
@@ -264,9 +272,12 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   for (const auto& output : r.outputs) outputs.push_back(output.get());
   std::vector<std::pair<const Node*, const Node*>> updates;
   for (std::size_t u = 0; u < r.updates.size(); ++u) updates.emplace_back(r.placeholders[u].get(), r.updates[u].get());
-  entry->executable = compile(flatten(r.reading, outputs, updates), device);
+  Graph graph = flatten(r.reading, outputs, updates);
+  for (std::size_t i = 0; i < r.sources.size(); ++i) graph.leaves[i].steady = is_steady(r, r.sources[i]);
+  entry->executable = compile(std::move(graph), device);
   if (device.asynchronous() && entry->executable->checks()) watch_checks(entry->executable);
   entry->leaves.resize(r.sources.size());
+  entry->versions.resize(r.sources.size());
   entry->outputs.resize(r.outputs.size());
   entry->updates.resize(r.updates.size());
   entry->fresh.resize(r.outputs.size());
@@ -299,7 +310,12 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
       case Source::Kind::Argument:
         entry.leaves[i] = argument_address(entry, i, arguments[static_cast<std::size_t>(source.index)].node());
         break;
-      case Source::Kind::Cell: entry.leaves[i] = r.cells[static_cast<std::size_t>(source.index)]->value().node()->data(); break;
+      case Source::Kind::Cell: {
+        const Cell& cell = *r.cells[static_cast<std::size_t>(source.index)];
+        entry.leaves[i] = cell.value().node()->data();
+        entry.versions[i] = cell.version();
+        break;
+      }
       case Source::Kind::Captured:
         move_to(*source.captured, device);
         entry.leaves[i] = source.captured->data();
@@ -314,9 +330,10 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
   for (std::size_t u = 0; u < r.updates.size(); ++u) {
     entry.updates[u] = r.cells[static_cast<std::size_t>(r.updated_cells[u])]->value().node()->data();
   }
+  for (int cell : r.updated_cells) r.cells[static_cast<std::size_t>(cell)]->written_in_place();
   {
     std::scoped_lock lock(entry.executable->mutex());
-    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}, true});
+    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}, true, entry.versions});
   }
   std::vector<Tensor> results;
   results.reserve(r.outputs.size());
@@ -376,7 +393,14 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
 
 int JitState::traces() const { return impl_->traces; }
 int JitState::executables() const { return static_cast<int>(impl_->entries.size()); }
-std::string JitState::print_plan() const { return impl_->last ? to_string(impl_->last->executable->plan()) : ""; }
+int JitState::refreshes() const { return impl_->last ? impl_->last->executable->refreshes() : 0; }
+std::string JitState::print_plan() const {
+  if (!impl_->last) return "";
+  const Executable& executable = *impl_->last->executable;
+  if (!executable.once()) return to_string(executable.plan());
+  return "kept while the Variables stay (" + std::to_string((executable.kept_bytes() + 1023) / 1024) + " KiB):\n" +
+         to_string(executable.once()->plan()) + "every time:\n" + to_string(executable.plan());
+}
 std::string JitState::print_precision() const { return impl_->last ? precision_table(impl_->last->executable->plan().graph) : ""; }
 std::string JitState::print_graph() const { return impl_->last ? to_string(impl_->last->executable->plan().graph) : ""; }
 

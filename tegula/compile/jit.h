@@ -21,6 +21,9 @@ class JitState {
   /// How many times the function was traced, and how many executables are kept.
   int traces() const;
   int executables() const;
+  /// How often the executable used last has computed what depends on unchanged Variables only (a copy of the weights in another layout or
+  /// dtype, the factors of a batch normalisation): once, and again after one of them was written.
+  int refreshes() const;
   /// Text of the plan used last: steps, memory, threads.
   std::string print_plan() const;
   /// The dtypes and arithmetic of each op of the graph used last: a table.
@@ -82,6 +85,7 @@ class Jit {
 
   int traces() const { return state_->traces(); }
   int executables() const { return state_->executables(); }
+  int refreshes() const { return state_->refreshes(); }
   std::string print_plan() const { return state_->print_plan(); }
   std::string print_graph() const { return state_->print_graph(); }
   std::string print_precision() const { return state_->print_precision(); }

@@ -39,13 +39,17 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
   out.items.clear();
   std::vector<int> renumbered(graph.items.size());
   std::vector<std::pair<int, int>> converted;  // (item, its channels-last copy)
+  std::vector<bool> leaves(graph.items.size());  // for good: a result or a Variable, which is row-major
+  for (int output : graph.outputs) leaves[static_cast<std::size_t>(output)] = true;
+  for (const auto& update : graph.updates) leaves[static_cast<std::size_t>(update.item)] = true;
   for (int i = 0; i < graph.size(); ++i) {
     Item item = graph[i];
     for (int& input : item.inputs) input = renumbered[static_cast<std::size_t>(input)];
     if (item.role() == Role::Library) {
       std::vector<Shape> shapes;
       for (int input : item.inputs) shapes.push_back(out[input].shape);
-      const std::uint32_t mask = item.as<LibraryOp>().channels_last(device, shapes, item.shape, item.dtype);
+      std::uint32_t mask = item.as<LibraryOp>().channels_last(device, shapes, item.shape, item.dtype);
+      if (item.epilogue.addend && mask >> 31) mask |= 1u << (item.inputs.size() - 1);
       for (std::size_t k = 0; k < item.inputs.size(); ++k) {
         int& input = item.inputs[k];
         if (!(mask >> k & 1u) || !order_matters(out[input].shape) || lies_channels_last(out, input)) continue;
@@ -66,7 +70,7 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
         out.items.push_back(std::move(copy));
       }
       if ((mask >> 31) && order_matters(item.shape)) item.order = channels_last_order(item.shape.rank());
-    } else if (item.role() == Role::Elementwise && order_matters(item.shape)) {
+    } else if (item.role() == Role::Elementwise && order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
       for (int input : item.inputs) {
         if (out[input].shape == item.shape && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());
       }

@@ -27,7 +27,7 @@ namespace {
 
 class Materializer {
  public:
-  explicit Materializer(const Graph& from) : from_(from), out_(from) { out_.items.clear(); }
+  Materializer(const Graph& from, const runtime::Device& device) : from_(from), out_(from), device_(device) { out_.items.clear(); }
 
   Graph run() {
     renumbered_.resize(from_.items.size());
@@ -50,7 +50,7 @@ class Materializer {
   }
 
  private:
-  int copy(int input) {
+  int copy(int input, const Dims& order = {}) {
     const Item& source = out_[input];
     out_.items.push_back({.op = copy_op(),
                           .inputs = {input},
@@ -58,7 +58,7 @@ class Materializer {
                           .dtype = source.dtype,
                           .origin = source.origin,
                           .epilogue = {},
-                          .order = {}});
+                          .order = order});
     return out_.size() - 1;
   }
 
@@ -83,10 +83,20 @@ class Materializer {
   void fix_library(Item& item) {
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       int& input = item.inputs[k];
-      const bool is_bias = item.epilogue.bias && k + 1 == item.inputs.size();
-      const bool fits = is_bias ? layout(input).is_dense() : item.as<LibraryOp>().accepts(static_cast<int>(k), layout(input));
-      if (!is_memory(input) || !fits) input = copy(input);
+      const bool is_bias = item.epilogue.bias && k == 2, is_addend = item.epilogue.addend && k + 1 == item.inputs.size();
+      const bool fits = is_bias     ? layout(input).is_dense()
+                        : is_addend ? lies_as(layout(input), layout_of(item))
+                                    : item.as<LibraryOp>().accepts(device_, static_cast<int>(k), layout(input));
+      if (!is_memory(input) || !fits) input = copy(input, is_addend ? item.order : Dims{});
     }
+  }
+
+  // Axes of size 1 have no say.
+  static bool lies_as(const Layout& a, const Layout& b) {
+    for (int i = 0; i < a.shape.rank(); ++i) {
+      if (a.shape[i] != 1 && a.strides[i] != b.strides[i]) return false;
+    }
+    return true;
   }
 
   bool is_computed(int item) const {
@@ -111,11 +121,12 @@ class Materializer {
 
   const Graph& from_;
   Graph out_;
+  const runtime::Device& device_;
   std::vector<int> renumbered_;
 };
 
 }  // namespace
 
-void materialize(Graph& graph) { graph = Materializer(graph).run(); }
+void materialize(Graph& graph, const runtime::Device& device) { graph = Materializer(graph, device).run(); }
 
 }  // namespace tegula::compile

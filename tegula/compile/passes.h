@@ -1,6 +1,8 @@
 #pragma once
 // The passes over the flat graph, in the order in which pipeline.cpp runs them.
 
+#include <optional>
+
 #include "tegula/compile/graph.h"
 #include "tegula/runtime/device.h"
 
@@ -17,9 +19,18 @@ void assign_precision(Graph& graph);
 /// Which op reads which dtypes, multiplies how, and stores what: a line for each kind of row, with its number.
 std::string precision_table(const Graph& graph);
 
-/// Folds a bias and an activation into the matmul or convolution they follow. Before layout and fusion, which would otherwise claim
-/// the elementwise items.
+/// Which items are made of numbers and steady leaves only, by work that cannot fail: values that need computing once.
+std::vector<bool> steady_items(const Graph& graph);
+
+/// A factor per channel behind a convolution goes into its weight where both are steady: batch normalisation by running statistics costs
+/// nothing. The sum behind it gets the dtype in which the next pass can fold it. After precision, which decides that dtype.
+void fold_scales(Graph& graph);
+
+/// Folds a bias, a sum with another tensor and an activation into the matmul or convolution they follow. Before layout and fusion, which
+/// would otherwise claim the elementwise items.
 void fold_epilogues(Graph& graph, const runtime::Device& device);
+/// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only.
+std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result);
 
 /// Chooses channels-last where the device's convolutions want it and carries the choice through elementwise items, so that values are
 /// not converted back and forth between layers. After fold_epilogues (fewer items), before materialize (which looks at layouts).
@@ -27,11 +38,17 @@ void assign_layouts(Graph& graph, runtime::Device& device);
 
 /// Inserts copies where a view cannot be expressed by strides, where a library call or kernel does not take a layout, and where an
 /// output would not be a value of its own. After this every view resolves to (value, layout).
-void materialize(Graph& graph);
+void materialize(Graph& graph, const runtime::Device& device);
+
+/// Cuts out what is steady and worth keeping: the result computes it (its outputs), and `graph` reads it from leaves that follow its
+/// own. Leaves and constants of the result are numbered as those of `graph` were. Kept is what a call or a kernel reads, vectors that
+/// are smaller than where they are used, and sums; nothing that is more than twice as large as the largest leaf it is made of. Nothing when there is no such
+/// value. After materialize, so that copies into other layouts are among it; before fuse, which would mix it with the rest.
+std::optional<Graph> cut_steady(Graph& graph);
 
 /// Where an item's elements lie: a value that is computed or a leaf, seen through views.
 struct Access {
-  int base;       // an item that is not a view
+  int base;  // an item that is not a view
   Layout layout;  // of the item over the base's buffer
 };
 Access access_of(const Graph& graph, int item);

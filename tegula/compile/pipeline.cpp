@@ -25,22 +25,7 @@ void done(const Graph& graph, std::string_view pass) {
   show(pass, [&] { return to_string(graph); });
 }
 
-}  // namespace
-
-std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
-  done(graph, "graph");
-  simplify(graph);
-  done(graph, "simplify");
-  assign_precision(graph);
-  done(graph, "precision");
-  fold_epilogues(graph, device);
-  done(graph, "epilogue");
-  assign_layouts(graph, device);
-  done(graph, "layout");
-  materialize(graph);
-  remove_dead(graph);
-  done(graph, "materialize");
-
+std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, std::unique_ptr<Executable> once) {
   Plan plan;
   plan.fusion = fuse(graph, device);
   plan.graph = std::move(graph);
@@ -62,7 +47,33 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
     for (const Step& step : plan.steps) text += step.name + "\n" + (step.call ? step.call->describe() : step.kernel->listing()) + "\n";
     return text;
   });
-  return std::make_unique<Executable>(std::move(plan), device);
+  return std::make_unique<Executable>(std::move(plan), device, std::move(once));
+}
+
+}  // namespace
+
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
+  done(graph, "graph");
+  simplify(graph);
+  done(graph, "simplify");
+  assign_precision(graph);
+  done(graph, "precision");
+  fold_scales(graph);
+  fold_epilogues(graph, device);
+  done(graph, "epilogue");
+  assign_layouts(graph, device);
+  done(graph, "layout");
+  materialize(graph, device);
+  remove_dead(graph);
+  done(graph, "materialize");
+  std::optional<Graph> steady = cut_steady(graph);
+  std::unique_ptr<Executable> once;
+  if (steady) {
+    done(*steady, "steady");
+    done(graph, "cut");
+    once = executable_of(std::move(*steady), device, nullptr);
+  }
+  return executable_of(std::move(graph), device, std::move(once));
 }
 
 }  // namespace tegula::compile

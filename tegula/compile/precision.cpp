@@ -20,7 +20,7 @@ class Chooser {
  public:
   explicit Chooser(const Graph& graph) : graph_(graph), wanted_(graph.items.size()) {
     for (const Item& item : graph.items) chosen_.push_back(item.dtype);
-    count_uses();
+    uses_ = count_uses(graph);
     for (int i = graph.size() - 1; i >= 0; --i) choose_from_uses(i);
     for (int i = 0; i < graph.size(); ++i) choose_from_inputs(i);
   }
@@ -37,15 +37,6 @@ class Chooser {
  private:
   DType& chosen(int i) { return chosen_[static_cast<std::size_t>(i)]; }
   DType chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
-
-  void count_uses() {
-    uses_.resize(graph_.items.size());
-    for (const Item& item : graph_.items) {
-      for (int input : item.inputs) uses_[static_cast<std::size_t>(input)]++;
-    }
-    for (int output : graph_.outputs) uses_[static_cast<std::size_t>(output)]++;
-    for (const auto& update : graph_.updates) uses_[static_cast<std::size_t>(update.item)]++;
-  }
 
   // Whether an item's f32 may become its precision's half.
   static bool may_be_half(const Item& item) { return item.dtype == f32 && storage_of(item.precision) != f32; }
@@ -100,7 +91,7 @@ class Chooser {
   }
   bool continues_call(const Item& item) const {
     const auto kind = item.as<ElementwiseOp>().epilogue();
-    if (kind == ElementwiseOp::Epilogue::None) return false;
+    if (kind == ElementwiseOp::Epilogue::None || kind == ElementwiseOp::Epilogue::Multiply) return false;
     if (kind == ElementwiseOp::Epilogue::Add) return is_bias(item, 0) || is_bias(item, 1);
     return ends_call(item.inputs[0]);
   }

@@ -72,6 +72,7 @@ constexpr std::size_t kWorkspace = std::size_t{32} << 20;
 constexpr std::size_t kAlignment = 16;         // bytes; what the fastest kernels ask of all addresses
 constexpr double kWorthMeasuring = 1e5;        // operations
 constexpr int kCandidates = 8;
+constexpr const char* kNone = "none";          // in the tuning file: no algorithm does this
 
 cudaDataType_t data_type(DType dtype) {
   switch (dtype) {
@@ -87,13 +88,15 @@ cublasComputeType_t compute_type(const runtime::Matmul& d) {
   return d.dtype == f32 && d.arithmetic == Arithmetic::TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-/// cuBLASLt's GELU is the tanh form. Nothing where it has no such epilogue, or a bias runs along the wrong axis.
+/// cuBLASLt's GELU is the tanh form, in f32 at best. Nothing where it has no such epilogue, or a bias runs along the wrong axis.
 std::optional<cublasLtEpilogue_t> epilogue_of(const runtime::Matmul& d, const BlasProduct& p) {
   if (d.bias && !p.swapped) return std::nullopt;
   switch (d.activation) {
     case Activation::None: return d.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
     case Activation::Relu: return d.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    case Activation::GeluTanh: return d.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Activation::GeluTanh:
+      if (d.dtype == f64) return std::nullopt;
+      return d.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
     default: return std::nullopt;
   }
 }
@@ -261,7 +264,7 @@ class MatmulCall : public runtime::Call {
     if (const auto epilogue = epilogue_of(d_, product_)) choose(lt, *epilogue);
     if (!aligned_ && (d_.bias || d_.activation != Activation::None)) {
       choose(lt, CUBLASLT_EPILOGUE_DEFAULT);
-      if (aligned_) after_.emplace(context_, epilogue_kernel({d_.dtype, d_.c, d_.bias ? d_.c.shape.rank() - 1 : -1, d_.activation}));
+      if (aligned_) after_.emplace(context_, epilogue_kernel({d_.dtype, d_.c, d_.bias ? d_.c.shape.rank() - 1 : -1, false, d_.activation}));
     }
   }
 
@@ -269,17 +272,23 @@ class MatmulCall : public runtime::Call {
     problem_ = std::make_unique<LtProblem>(lt, d_, product_, epilogue);
     problem_->is_f64(d_.dtype == f64);
     fused_bias_ = d_.bias && epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+    const bool relu = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
     const bool measured = tuning_enabled() && product_.operations() >= kWorthMeasuring;
     const std::string key = key_of(epilogue);
     if (measured) {
       if (const auto text = tuning_file().find(lt.section, key)) {
+        if (*text == kNone) return;
         if (const auto own = SplitChoice::from(*text)) split_ = split(*own);
         if (const auto algorithm = from_text(*text)) aligned_ = problem_->checked(*algorithm);
       }
     }
     if (!aligned_) {
-      const auto candidates = problem_->candidates(kAlignment);
-      if (candidates.empty()) return;
+      auto candidates = problem_->candidates(kAlignment);
+      if (relu) std::erase_if(candidates, [&](const Choice& choice) { return !keeps_nan(choice); });
+      if (candidates.empty()) {
+        if (measured && relu && !is_recording(context_)) tuning_file().store(lt.section, key, kNone, 0);
+        return;
+      }
       aligned_ = candidates[0];
       if (measured && !split_ && !is_recording(context_)) {
         auto best = try_all(candidates);
@@ -295,8 +304,34 @@ class MatmulCall : public runtime::Call {
         if (best) tuning_file().store(lt.section, key, text, best->microseconds);
       }
     }
-    const auto any = problem_->candidates(static_cast<std::uint32_t>(size_of(d_.dtype)));
-    if (!any.empty()) unaligned_ = any[0];
+    for (const Choice& choice : problem_->candidates(static_cast<std::uint32_t>(size_of(d_.dtype)))) {
+      if (relu && !keeps_nan(choice)) continue;
+      unaligned_ = choice;
+      break;
+    }
+  }
+
+  /// Some of cuBLASLt's kernels turn NaN into 0 in their ReLU and so hide a network that has diverged. Found out by trying.
+  bool keeps_nan(const Choice& choice) const {
+    if (is_recording(context_)) return false;
+    try {
+      const std::size_t element = size_of(d_.dtype), a_bytes = extent_bytes(d_.dtype, d_.a), b_bytes = extent_bytes(d_.dtype, d_.b),
+                        c_bytes = extent_bytes(d_.dtype, d_.c), bias_bytes = element * static_cast<std::size_t>(d_.c.shape.back());
+      const auto a = allocate(context_, a_bytes), b = allocate(context_, b_bytes), c = allocate(context_, c_bytes),
+                 bias = allocate(context_, bias_bytes), workspace = allocate(context_, kWorkspace);
+      const auto fill = [&](const Ref<Buffer>& buffer, unsigned char byte, std::size_t bytes) {
+        check(cuMemsetD8Async(std::bit_cast<CUdeviceptr>(buffer->data()), byte, bytes, context_.stream), "matmul");
+      };
+      constexpr unsigned char kNan = 0xff;  // in every byte: NaN in every float type
+      fill(a, kNan, a_bytes), fill(b, kNan, b_bytes), fill(c, 0, c_bytes), fill(bias, 0, bias_bytes);
+      const bool swapped = product_.swapped;
+      problem_->run(choice, swapped ? b->data() : a->data(), swapped ? a->data() : b->data(), fused_bias_ ? bias->data() : nullptr,
+                    c->data(), workspace->data(), context_.stream);
+      std::array<unsigned char, 8> first{};
+      check(cuMemcpyDtoHAsync(first.data(), std::bit_cast<CUdeviceptr>(c->data()), element, context_.stream), "matmul");
+      check(cuStreamSynchronize(context_.stream), "matmul");
+      return first != std::array<unsigned char, 8>{};
+    } catch (const Error&) { return false; }
   }
 
   std::optional<Fastest> try_all(const std::vector<Choice>& candidates) const {
@@ -365,9 +400,10 @@ class MatmulCall : public runtime::Call {
 
   std::string key_of(cublasLtEpilogue_t epilogue) const {
     const BlasProduct& p = product_;
-    std::string key = "matmul " + std::string(name(d_.dtype)) + (d_.arithmetic == Arithmetic::TF32 ? " tf32" : "") + " epilogue " +
-                      std::to_string(static_cast<int>(epilogue)) + " " + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
-                      std::to_string(p.k) + " batch " + std::to_string(p.batch);
+    const bool relu = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    std::string key = (relu ? "matmul, NaN kept, " : "matmul ") + std::string(name(d_.dtype)) +
+                      (d_.arithmetic == Arithmetic::TF32 ? " tf32" : "") + " epilogue " + std::to_string(static_cast<int>(epilogue)) + " " +
+                      std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + " batch " + std::to_string(p.batch);
     for (const BlasMatrix* m : {&p.left, &p.right, &p.result})
       key += std::string(m->transposed ? " t" : " n") + std::to_string(m->leading) + "/" + std::to_string(m->batch_stride);
     return key;

@@ -168,6 +168,8 @@ class CudaDevice final : public runtime::Device {
   }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return ordered(make_pooling, description); }
   bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
+  bool fuses_addend(DType dtype) const override { return is_half(dtype); }
+  bool prefers_weights_channels_last() const override { return true; }
   bool prefers_channels_last(const runtime::Convolution& description) const override {
     return convolution_prefers_channels_last(context_, description);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,7 +25,7 @@ using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
-constexpr std::size_t kCandidates = 8;
+constexpr std::size_t kCandidates = 12;
 constexpr std::uintptr_t kAlignment = 16;
 constexpr const char* kNoEngine = "none";
 
@@ -39,6 +40,7 @@ double operations(const Convolution& d) {
          static_cast<double>(std::max<std::int64_t>(d.weight.shape[0], 1));
 }
 constexpr double kWorthMeasuring = 1e6;
+constexpr double kLaunch = 1.5, kBytesPerMicrosecond = 3e6;  // of an epilogue by itself; only decides whether cuDNN's is worth having
 
 /// A tensor of the call: as it was described, and as cuDNN sees it.
 struct Operand {
@@ -66,7 +68,7 @@ class ConvolutionCall : public runtime::Call {
     bool empty = false;
     for (const Layout* layout : layouts) empty = empty || numel(layout->shape) == 0;
     if (!empty) choose();
-    if (!plan_) direct_.emplace(context, direct_convolution_kernel(d));
+    if (!plan_) use_direct_kernel();
     if (d.bias && d.pass == ConvolutionPass::BackwardWeight) bias_gradient_.emplace(context, bias_gradient_kernel(d));
   }
 
@@ -76,17 +78,19 @@ class ConvolutionCall : public runtime::Call {
     context_.enter();
     // (input, weight, output) in this order, whatever the pass.
     std::array<void*, 3> pointers{};
-    void* bias = nullptr;
+    void *bias = nullptr, *addend = nullptr;
     switch (d_.pass) {
       case ConvolutionPass::Forward:
         pointers = {buffers[0], buffers[1], buffers.back()};
         bias = d_.bias ? buffers[2] : nullptr;
+        addend = d_.addend ? buffers[buffers.size() - 2] : nullptr;
         break;
       case ConvolutionPass::BackwardData: pointers = {buffers[2], buffers[1], buffers[0]}; break;
       default: pointers = {buffers[0], buffers[2], buffers[1]}; break;
     }
     if (direct_) run_direct(pointers, bias);
-    else run_plan(pointers, bias, static_cast<char*>(scratch));
+    else run_plan(pointers, bias, addend, static_cast<char*>(scratch));
+    if (after_) run_epilogue(direct_ ? nullptr : bias, addend, pointers[2]);
     if (bias_gradient_) bias_gradient_->launch({pointers[2], buffers[3]});
     context_.queued("convolution");
   }
@@ -94,8 +98,8 @@ class ConvolutionCall : public runtime::Call {
   std::string describe() const override {
     std::string text;
     if (plan_) {
-      text = "cuDNN engine " + plan_->engine();
-      if (plan_->workspace() > 0) text += ", workspace " + std::to_string(plan_->workspace() >> 10) + " KiB";
+      text = "cuDNN engine " + plan_->plan.engine();
+      if (plan_->plan.workspace() > 0) text += ", workspace " + std::to_string(plan_->plan.workspace() >> 10) + " KiB";
       constexpr const char* names[] = {"input", "weight", "output"};
       for (std::size_t i = 0; i < 3; ++i) {
         if (operands_[i].staged()) text += std::string(", copies the ") + names[i];
@@ -109,58 +113,114 @@ class ConvolutionCall : public runtime::Call {
   }
 
  private:
+  /// What was chosen for one key: equal calls of a program share it.
+  struct Chosen {
+    DnnGraph graph;
+    DnnPlan plan;
+  };
+  static std::shared_ptr<const Chosen> shared(const std::string& key, const std::shared_ptr<const Chosen>& made) {
+    static auto* mutex = new std::mutex;
+    static auto* all = new std::map<std::string, std::weak_ptr<const Chosen>>;
+    const std::scoped_lock lock(*mutex);
+    auto& one = (*all)[key];
+    if (made) one = made;
+    return one.lock();
+  }
+
   void choose() {
-    const Dnn& dnn = gpu::dnn(context_);
     for (const DnnAttempt& attempt : dnn_attempts(d_)) {
       const DnnProblem problem = dnn_problem(d_, attempt);
-      if (!find_plan(dnn, problem, attempt)) continue;
+      if (!find_plan(gpu::dnn(context_), problem, attempt)) continue;
       attempt_ = attempt;
       stage(problem);
-      const bool epilogue = d_.pass == ConvolutionPass::Forward && (d_.bias || d_.activation != Activation::None);
-      if (epilogue && !attempt.fused) after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, d_.bias ? 1 : -1, d_.activation}));
+      const bool epilogue = d_.pass == ConvolutionPass::Forward && (d_.bias || d_.addend || d_.activation != Activation::None);
+      if (epilogue && !attempt.fused)
+        after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, d_.bias ? 1 : -1, d_.addend, d_.activation}));
       return;
     }
   }
 
+  /// Which adds the bias and, unless something else is added before it, applies the activation.
+  void use_direct_kernel() {
+    Convolution d = d_;
+    if (d_.addend) {
+      d.activation = Activation::None;
+      after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, -1, true, d_.activation}));
+    }
+    direct_.emplace(context_, direct_convolution_kernel(d));
+  }
+
+  void run_epilogue(void* bias, void* addend, void* output) const {
+    if (bias && addend) after_->launch({bias, addend, output});
+    else if (bias || addend) after_->launch({bias ? bias : addend, output});
+    else after_->launch({output});
+  }
+
   bool find_plan(const Dnn& dnn, const DnnProblem& problem, const DnnAttempt& attempt) {
     const std::string key = key_of(d_, attempt);
+    const std::string place = std::to_string(context_.index) + ": " + key;
+    if ((plan_ = shared(place, nullptr))) return true;
     const bool tuning = tuning_enabled();
     const auto remembered = tuning ? tuning_file().find(dnn.section, key) : std::nullopt;
     if (remembered == kNoEngine) return false;
     const std::size_t bound = workspace_bound(d_);
+    std::optional<DnnGraph> graph;
     try {
-      graph_.emplace(dnn, d_, problem, attempt.fused);
+      graph.emplace(dnn, d_, problem, attempt.fused);
     } catch (const Error&) {
       return false;  // not a graph that cuDNN knows
     }
-    if (remembered) plan_ = graph_->plan(*remembered, bound);
-    if (plan_) return true;
+    const auto take = [&](DnnPlan plan) {
+      plan_ = shared(place, std::shared_ptr<const Chosen>(new Chosen{std::move(*graph), std::move(plan)}));
+      return true;
+    };
+    if (remembered) {
+      if (auto plan = graph->plan(*remembered, bound)) return take(std::move(*plan));
+    }
     const bool measures = tuning && operations(d_) >= kWorthMeasuring && !is_recording(context_);
-    auto plans = graph_->plans(bound, measures ? kCandidates : 1);
+    auto plans = graph->plans(bound, measures ? kCandidates : 1);
     if (plans.empty()) {
       if (tuning) tuning_file().store(dnn.section, key, kNoEngine, 0);
       return false;
     }
     const auto best = measures ? try_all(plans, problem, attempt) : std::nullopt;
-    plan_ = std::move(plans[best ? best->index : 0]);
-    if (best) tuning_file().store(dnn.section, key, plan_->engine(), best->microseconds);
-    return true;
+    if (best && attempt.fused && apart(dnn, problem, attempt) < best->microseconds) {
+      tuning_file().store(dnn.section, key, kNoEngine, best->microseconds);
+      return false;
+    }
+    DnnPlan& plan = plans[best ? best->index : 0];
+    if (best) tuning_file().store(dnn.section, key, plan.engine(), best->microseconds);
+    return take(std::move(plan));
+  }
+
+  /// Microseconds of the convolution and a kernel for its epilogue, roughly.
+  double apart(const Dnn& dnn, const DnnProblem& problem, DnnAttempt attempt) const {
+    attempt.fused = false;
+    try {
+      const DnnGraph graph(dnn, d_, problem, false);
+      const auto plans = graph.plans(workspace_bound(d_), kCandidates);
+      const auto best = try_all(plans, problem, attempt);
+      const double moved = static_cast<double>(extent_bytes(d_.dtype, d_.output)) * (d_.addend ? 3 : 2);
+      return best ? best->microseconds + kLaunch + moved / kBytesPerMicrosecond : 1e30;
+    } catch (const Error&) { return 1e30; }
   }
 
   std::optional<Fastest> try_all(const std::vector<DnnPlan>& plans, const DnnProblem& problem, const DnnAttempt& attempt) const {
     try {
       const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype, layout); };
-      const RotatingBuffers buffers(context_, {bytes(problem.input), bytes(problem.weight), bytes(problem.output),
-                                               size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0])});
+      const RotatingBuffers buffers(
+          context_, {bytes(problem.input), bytes(problem.weight), bytes(problem.output),
+                     size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0]), d_.addend ? bytes(problem.output) : 1});
       std::size_t workspace = 0;
       for (const DnnPlan& plan : plans) workspace = std::max(workspace, plan.workspace());
       const auto scratch = allocate(context_, std::max<std::size_t>(workspace, 256));
-      const bool bias = attempt.fused && d_.bias;
+      const bool bias = attempt.fused && d_.bias, addend = attempt.fused && d_.addend;
       return fastest(context_, plans.size(), [&](std::size_t i, int repetition) {
         plans[i].run({.input = buffers(repetition, 0),
                       .weight = buffers(repetition, 1),
                       .output = buffers(repetition, 2),
-                      .bias = bias ? buffers(repetition, 3) : nullptr},
+                      .bias = bias ? buffers(repetition, 3) : nullptr,
+                      .addend = addend ? buffers(repetition, 4) : nullptr},
                      scratch->data());
       });
     } catch (const Error&) {
@@ -173,7 +233,7 @@ class ConvolutionCall : public runtime::Call {
     const Dims none = Dims::filled(p.input.shape.rank(), 0);
     operands_ = {Operand{p.described_input, p.input, p.shift, {}, 0}, Operand{p.described_weight, p.weight, none, {}, 0},
                  Operand{p.described_output, p.output, none, {}, 0}};
-    scratch_bytes_ = align_scratch(plan_->workspace());
+    scratch_bytes_ = align_scratch(plan_->plan.workspace());
     for (std::size_t i = 0; i < 3; ++i) {
       Operand& o = operands_[i];
       if (same_elements(o.described, o.seen)) continue;
@@ -198,7 +258,7 @@ class ConvolutionCall : public runtime::Call {
     }
   }
 
-  void run_plan(const std::array<void*, 3>& pointers, void* bias, char* scratch) const {
+  void run_plan(const std::array<void*, 3>& pointers, void* bias, void* addend, char* scratch) const {
     std::array<void*, 3> seen = pointers;
     for (std::size_t i = 0; i < 3; ++i) {
       if (operands_[i].staged()) seen[i] = scratch + operands_[i].scratch_offset;
@@ -207,11 +267,15 @@ class ConvolutionCall : public runtime::Call {
       if (operands_[i].staged()) operands_[i].copy->launch({pointers[i], seen[i]});
       else if (seen[i] != pointers[i]) transfer(seen[i], pointers[i], i);
     }
-    plan_->run({.input = seen[0], .weight = seen[1], .output = seen[2], .bias = bias && attempt_.fused ? aligned_bias(bias) : nullptr},
-               scratch);
+    const bool fused = attempt_.fused;
+    plan_->plan.run({.input = seen[0],
+                     .weight = seen[1],
+                     .output = seen[2],
+                     .bias = bias && fused ? aligned_bias(bias) : nullptr,
+                     .addend = addend && fused ? aligned_addend(addend) : nullptr},
+                    scratch);
     if (operands_[result_].staged()) operands_[result_].copy->launch({seen[result_], pointers[result_]});
     else if (seen[result_] != pointers[result_]) transfer(pointers[result_], seen[result_], result_);
-    if (after_) bias ? after_->launch({bias, pointers[2]}) : after_->launch({pointers[2]});
   }
 
   /// Engines may take addresses for multiples of 16. A tensor that begins elsewhere (a slice) goes through a block of our own.
@@ -222,6 +286,12 @@ class ConvolutionCall : public runtime::Call {
     const std::size_t bytes = size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0]);
     void* const place = aligned(3, bias, bytes);
     if (place != bias) transfer_bytes(place, bias, bytes);
+    return place;
+  }
+  void* aligned_addend(void* addend) const {
+    const std::size_t bytes = extent_bytes(d_.dtype, d_.output);
+    void* const place = aligned(4, addend, bytes);
+    if (place != addend) transfer_bytes(place, addend, bytes);
     return place;
   }
   void* aligned(std::size_t slot, void* pointer, std::size_t bytes) const {
@@ -241,13 +311,12 @@ class ConvolutionCall : public runtime::Call {
   Convolution d_;
   DnnAttempt attempt_;
   std::size_t result_ = 2;  // which of (input, weight, output)
-  std::optional<DnnGraph> graph_;
-  std::optional<DnnPlan> plan_;
+  std::shared_ptr<const Chosen> plan_;
   std::array<Operand, 3> operands_;
   std::size_t scratch_bytes_ = 0;
   std::optional<LoadedKernel> direct_, after_, bias_gradient_;
   mutable std::mutex blocks_mutex_;
-  mutable std::array<Ref<Buffer>, 4> blocks_;
+  mutable std::array<Ref<Buffer>, 5> blocks_;
 };
 
 }  // namespace
@@ -258,6 +327,6 @@ std::unique_ptr<runtime::Call> make_convolution(Context& context, const Convolut
   return std::make_unique<ConvolutionCall>(context, description);
 }
 
-bool convolution_prefers_channels_last(const Context&, const Convolution& description) { return uses_tensor_cores(description); }
+bool convolution_prefers_channels_last(const Context&, const Convolution& description) { return description.dtype != f64; }
 
 }  // namespace tegula::gpu

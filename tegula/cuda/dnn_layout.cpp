@@ -94,19 +94,25 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   const bool by_last = last > first || (last == first && uses_tensor_cores(d));
   const ChannelOrder best = by_last ? ChannelOrder::Last : ChannelOrder::First, other = by_last ? ChannelOrder::First : ChannelOrder::Last;
   std::vector<DnnAttempt> attempts;
+  // cuDNN 9.19 gives wrong weight gradients with asymmetric padding (f64 (1, 3, 9) * (6, 3, 4), padding (0)(3)) and for groups over three
+  // axes (f16, engine 1).
+  if (d.groups > 1 && d.stride.rank() == 3) return attempts;
   const DnnProblem plain = dnn_problem(d, {best});
-  bool negative = false;
-  for (int i = 0; i < plain.pre.rank(); ++i) negative = negative || plain.pre[i] < 0 || plain.post[i] < 0;
-  const bool epilogue = d.pass == ConvolutionPass::Forward && (d.bias || d.activation != runtime::Activation::None);
-  if (!negative) {
-    if (epilogue) attempts.push_back({best, false, true});
+  bool refused = false;
+  for (int i = 0; i < plain.pre.rank(); ++i) {
+    refused = refused || plain.pre[i] < 0 || plain.post[i] < 0;
+    refused = refused || (d.pass == ConvolutionPass::BackwardWeight && plain.pre[i] != plain.post[i]);
+  }
+  const bool epilogue = d.pass == ConvolutionPass::Forward && (d.bias || d.addend || d.activation != runtime::Activation::None);
+  if (!refused) {
+    if (epilogue && (!d.addend || lies_ordered(d.output, best))) attempts.push_back({best, false, true});
     attempts.push_back({best, false, false});
   }
   const DnnProblem padded = dnn_problem(d, {best, true});
   bool some = true;
   for (const auto size : padded.input.shape) some = some && size > 0;
   if (some && padded.input.shape != plain.input.shape) attempts.push_back({best, true, false});
-  if (!negative) attempts.push_back({other, false, false});
+  if (!refused) attempts.push_back({other, false, false});
   return attempts;
 }
 
@@ -120,7 +126,8 @@ std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
   if (d.groups != 1) key += " groups " + std::to_string(d.groups);
   if (attempt.order == ChannelOrder::Last) key += ", channels last";
   if (attempt.padded) key += ", padded";
-  if (attempt.fused) key += std::string(d.bias ? ", bias" : "") + (d.activation == runtime::Activation::Relu ? ", relu" : "");
+  if (attempt.fused)
+    key += std::string(d.bias ? ", bias" : "") + (d.addend ? ", addend" : "") + (d.activation == runtime::Activation::Relu ? ", relu" : "");
   return key;
 }
 
@@ -141,6 +148,7 @@ void check_convolution(const Convolution& d) {
       d.weight.shape[0] % d.groups != 0 || d.input.shape[0] != d.output.shape[0]) {
     refuse(shapes, "(N, C, …), (K, C/groups, …), (N, K, …) with groups " + std::to_string(d.groups));
   }
+  if (d.addend && d.pass != ConvolutionPass::Forward) refuse("an addend", "one after the forward pass");
   if (d.activation != runtime::Activation::None && (d.activation != runtime::Activation::Relu || d.pass != ConvolutionPass::Forward)) {
     refuse("an activation", "none, or relu after the forward pass");
   }

@@ -14,7 +14,7 @@ enum class ChannelOrder : std::uint8_t { First, Last };
 struct DnnAttempt {
   ChannelOrder order = ChannelOrder::First;
   bool padded = false;  // the input is padded (or cropped) by a copy of ours instead of by cuDNN
-  bool fused = false;   // bias and activation belong to the call
+  bool fused = false;   // bias, addend and activation belong to the call
 };
 
 /// What cuDNN sees. Where a layout differs from the described one, a copy lies between.

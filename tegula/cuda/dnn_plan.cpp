@@ -54,10 +54,19 @@ DnnPlan::DnnPlan(const Dnn& dnn, DnnDescriptor configuration, std::string engine
 }
 
 void DnnPlan::run(const DnnPointers& pointers, void* workspace) const {
-  const std::array<std::int64_t, 4> roles{static_cast<std::int64_t>(DnnRole::Input), static_cast<std::int64_t>(DnnRole::Weight),
-                                          static_cast<std::int64_t>(DnnRole::Output), static_cast<std::int64_t>(DnnRole::Bias)};
-  const std::array<void*, 4> addresses{pointers.input, pointers.weight, pointers.output, pointers.bias};
-  const std::int64_t count = pointers.bias ? 4 : 3;
+  std::array<std::int64_t, 5> roles{};
+  std::array<void*, 5> addresses{};
+  std::int64_t count = 0;
+  const auto give = [&](DnnRole role, void* address) {
+    if (!address) return;
+    roles[static_cast<std::size_t>(count)] = static_cast<std::int64_t>(role);
+    addresses[static_cast<std::size_t>(count++)] = address;
+  };
+  give(DnnRole::Input, pointers.input);
+  give(DnnRole::Weight, pointers.weight);
+  give(DnnRole::Output, pointers.output);
+  give(DnnRole::Bias, pointers.bias);
+  give(DnnRole::Addend, pointers.addend);
   const std::scoped_lock lock(dnn_->mutex);
   DnnDescriptor pack(*dnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, addresses.data());
@@ -154,17 +163,14 @@ void DnnGraph::add_operation(const DnnProblem& p, bool fused) {
   parts_.push_back(std::move(options));
   const DnnDescriptor& convolution = parts_.back();
 
-  const bool bias = fused && description_.bias, relu = fused && description_.activation == Activation::Relu;
-  const DnnDescriptor* last = &parts_[2];
-  if (bias || relu) {
-    add_virtual(p.output);
-    last = &parts_.back();
-  }
+  const bool epilogue = fused && (description_.bias || description_.addend || description_.activation == Activation::Relu);
+  if (epilogue) add_virtual(p.output);
+  const DnnDescriptor& result = epilogue ? parts_.back() : parts_[2];
   DnnDescriptor operation(dnn_, names.type);
   operation.set(names.options, convolution);
   operation.set(names.input, parts_[0]);
   operation.set(names.weight, parts_[1]);
-  operation.set(names.output, *last);
+  operation.set(names.output, result);
   const bool wide = description_.dtype == f64;
   const float one = 1, zero = 0;
   const double one64 = 1, zero64 = 0;
@@ -173,18 +179,28 @@ void DnnGraph::add_operation(const DnnProblem& p, bool fused) {
   operation.finalize();
   operations_.push_back(std::move(operation));
 
-  if (bias) {
+  if (epilogue) add_epilogue(p);
+}
+
+// In the order that most engines know: addend, bias, activation. The convolution's result is the last part so far.
+void DnnGraph::add_epilogue(const DnnProblem& p) {
+  const bool relu = description_.activation == Activation::Relu;
+  const DnnDescriptor* last = &parts_.back();
+  const auto add_to_last = [&](const DnnDescriptor& addend, bool is_final) {
+    if (!is_final) add_virtual(p.output);
+    const DnnDescriptor& sum = is_final ? parts_[2] : parts_.back();
+    add_pointwise(CUDNN_POINTWISE_ADD, *last, &addend, sum);
+    last = &sum;
+  };
+  if (description_.addend) {
+    add_tensor(DnnRole::Addend, p.output);
+    add_to_last(parts_.back(), !description_.bias && !relu);
+  }
+  if (description_.bias) {
     Shape shape = Dims::filled(p.output.shape.rank(), 1);
     shape[1] = p.output.shape[1];
     add_tensor(DnnRole::Bias, ordered(shape, ChannelOrder::Last));
-    const DnnDescriptor& addend = parts_.back();
-    const DnnDescriptor* sum = &parts_[2];
-    if (relu) {
-      add_virtual(p.output);
-      sum = &parts_.back();
-    }
-    add_pointwise(CUDNN_POINTWISE_ADD, *last, &addend, *sum);
-    last = sum;
+    add_to_last(parts_.back(), !relu);
   }
   if (relu) add_pointwise(CUDNN_POINTWISE_RELU_FWD, *last, nullptr, parts_[2]);
 }
@@ -207,28 +223,34 @@ bool DnnGraph::is_allowed(const DnnDescriptor& engine) const {
   });
 }
 
+std::vector<DnnDescriptor> DnnGraph::configurations(cudnnBackendHeurMode_t mode) const {
+  try {
+    DnnDescriptor heuristic(dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *graph_);
+    heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    heuristic.finalize();
+    const std::int64_t count = heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+    return heuristic.get_all(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, std::min<std::int64_t>(count, 64));
+  } catch (const Error&) {
+    return {};  // this mode knows nothing about the graph
+  }
+}
+
 std::vector<DnnPlan> DnnGraph::plans(std::size_t workspace, std::size_t most) const {
   std::vector<DnnPlan> plans;
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    if (plans.size() >= most || (mode == CUDNN_HEUR_MODE_FALLBACK && !plans.empty())) break;
-    std::vector<DnnDescriptor> configurations;
-    try {
-      DnnDescriptor heuristic(dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-      heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *graph_);
-      heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-      heuristic.finalize();
-      std::int64_t count = heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
-      configurations =
-          heuristic.get_all(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, std::min<std::int64_t>(count, 64));
-    } catch (const Error&) {
-      continue;  // this mode knows nothing about the graph
-    }
-    for (DnnDescriptor& configuration : configurations) {
-      if (plans.size() >= most) break;
+  std::vector<std::string> seen;
+  const std::array modes{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK};
+  for (std::size_t m = 0; m < modes.size(); ++m) {
+    const std::size_t share = most * (m + 1) / modes.size();  // what the first leave over goes to the next
+    if (plans.size() >= std::max<std::size_t>(share, 1)) continue;
+    for (DnnDescriptor& configuration : configurations(modes[m])) {
+      if (plans.size() >= std::max<std::size_t>(share, 1)) break;
       try {
         const auto engine = configuration.get_all(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
         if (engine.empty() || !is_allowed(engine[0])) continue;
         std::string text = engine_text(engine[0], configuration);
+        if (std::find(seen.begin(), seen.end(), text) != seen.end()) continue;
+        seen.push_back(text);
         DnnPlan plan(dnn_, std::move(configuration), std::move(text));
         if (plan.workspace() <= workspace) plans.push_back(std::move(plan));
       } catch (const Error&) {

@@ -13,10 +13,10 @@
 namespace tegula::gpu {
 
 /// The tensors of a plan by these numbers.
-enum class DnnRole : std::int64_t { Input = 1, Weight, Output, Bias };
+enum class DnnRole : std::int64_t { Input = 1, Weight, Output, Bias, Addend };
 
 struct DnnPointers {
-  void *input = nullptr, *weight = nullptr, *output = nullptr, *bias = nullptr;
+  void *input = nullptr, *weight = nullptr, *output = nullptr, *bias = nullptr, *addend = nullptr;
 };
 
 /// A finished plan. "17 2=3 12=0": its engine and knobs as text.
@@ -40,7 +40,7 @@ class DnnGraph {
   /// Throws Error when cuDNN refuses the description.
   DnnGraph(const Dnn& dnn, const runtime::Convolution& description, const DnnProblem& problem, bool fused);
 
-  /// Up to `most` plans that need no more than `workspace` bytes, as the library ranks them. All give the same bits every time, add up in the
+  /// Up to `most` plans that need no more than `workspace` bytes: what each of the library's ways of guessing ranks first. All give the same bits every time, add up in the
   /// described precision, and leave out transforms that lose accuracy.
   std::vector<DnnPlan> plans(std::size_t workspace, std::size_t most) const;
   /// The plan of a remembered engine, or nothing when it does not work here.
@@ -51,6 +51,8 @@ class DnnGraph {
   void add_virtual(const Layout& layout);
   DnnDescriptor tensor(std::int64_t id, const Layout& layout, cudnnDataType_t type) const;
   void add_operation(const DnnProblem& problem, bool fused);
+  void add_epilogue(const DnnProblem& problem);
+  std::vector<DnnDescriptor> configurations(cudnnBackendHeurMode_t mode) const;
   void add_pointwise(cudnnPointwiseMode_t mode, const DnnDescriptor& x, const DnnDescriptor* b, const DnnDescriptor& y);
   bool is_allowed(const DnnDescriptor& engine) const;
 

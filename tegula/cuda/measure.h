@@ -11,8 +11,8 @@
 namespace tegula::gpu {
 
 /// Microseconds of one run. `run(i)` queues the i-th repetition on context.stream (use another set of buffers for each i, see
-/// RotatingBuffers). Nothing when the work cannot be recorded or fails.
-std::optional<double> measure(Context& context, const std::function<void(int repetition)>& run);
+/// RotatingBuffers). Nothing when the work cannot be recorded or fails; work that takes more than `bound` is timed roughly.
+std::optional<double> measure(Context& context, const std::function<void(int repetition)>& run, double bound = 1e30);
 
 /// Whether the stream is being recorded: then nothing may be measured.
 bool is_recording(const Context& context);

@@ -315,18 +315,19 @@ PlainKernel epilogue_kernel(const PlainEpilogue& e) {
   for (int i = 0; i < e.layout.shape.rank(); ++i) names.push_back("i" + std::to_string(i));
   PlainSource source(e.dtype, {e.layout});
   activation_function(source, e.activation);
-  const std::string bias = e.axis >= 0 ? " + load(bias + " + names[static_cast<std::size_t>(e.axis)] + ")" : "";
+  std::string terms = e.axis >= 0 ? " + load(bias + " + names[static_cast<std::size_t>(e.axis)] + ")" : "";
+  if (e.addend) terms += " + load(addend + (at - c))";
   source.add(R"(
 extern "C" __global__ void epilogue(@PARAMETER@Element* c) {
   @COORDINATES@
   Element* const at = c + @OFFSET@;
-  store(at, activation(load(at)@BIAS@));
+  store(at, activation(load(at)@TERMS@));
 }
 )",
              {{"COORDINATES", thread_coordinates(e.layout, names)},
-              {"PARAMETER", e.axis >= 0 ? "const Element* bias, " : ""},
+              {"PARAMETER", std::string(e.axis >= 0 ? "const Element* bias, " : "") + (e.addend ? "const Element* addend, " : "")},
               {"OFFSET", offset_text(e.layout, names)},
-              {"BIAS", bias}});
+              {"TERMS", terms}});
   return per_element(source, "epilogue", numel(e.layout.shape));
 }
 

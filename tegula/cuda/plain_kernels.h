@@ -31,11 +31,12 @@ PlainKernel direct_convolution_kernel(const runtime::Convolution& description);
 /// (output gradient) -> bias gradient (K): sums over everything but the channels.
 PlainKernel bias_gradient_kernel(const runtime::Convolution& description);
 
-/// C = activation(C + bias) in place: (C) or (bias, C); the bias runs along `axis`.
+/// C = activation(C + bias + addend) in place: ([bias, ][addend, ]C); the bias runs along `axis`, the addend lies as C does.
 struct PlainEpilogue {
   DType dtype = DType::f32;
   Layout layout;
   int axis = -1;  // -1: no bias
+  bool addend = false;
   runtime::Activation activation = runtime::Activation::None;
 };
 PlainKernel epilogue_kernel(const PlainEpilogue& epilogue);

@@ -77,8 +77,9 @@ class ElementwiseOp : public Op {
   virtual tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType dtype) const = 0;
   /// The formula over f64: the reference of the tests.
   virtual double reference(std::span<const double> x) const = 0;
-  /// Whether a matmul or convolution may compute this in its epilogue: Add (with a bias) or an activation.
-  enum class Epilogue : std::uint8_t { None, Add, Relu, Gelu, GeluTanh, Sigmoid, Tanh };
+  /// Whether a matmul or convolution may compute this in its epilogue: Add (with a bias or a whole tensor), an activation, or Multiply
+  /// (by a factor per channel, which goes into the weight).
+  enum class Epilogue : std::uint8_t { None, Add, Multiply, Relu, Gelu, GeluTanh, Sigmoid, Tanh };
   virtual Epilogue epilogue() const { return Epilogue::None; }
   /// Emits Assert: a program with it runs before state is changed.
   virtual bool has_check() const { return false; }
@@ -110,17 +111,21 @@ class LibraryOp : public Op {
   Numerics numerics() const override { return Numerics::TensorCore; }
   /// What the compiler folded into the call, and how it may multiply.
   struct Epilogue {
-    bool bias = false;  // the bias is the last input
+    bool bias = false;  // input 2
+    bool addend = false;  // the last input: of the result's shape and layout, added before the activation
     std::uint8_t activation = 0;  // runtime::Activation
     std::uint8_t arithmetic = 0;  // runtime::Arithmetic
   };
   virtual std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
                                                  Epilogue epilogue) const = 0;
   /// Whether input `index` may be handed over with this layout; otherwise the compiler makes a dense copy.
-  virtual bool accepts(int index, const Layout& layout) const = 0;
+  virtual bool accepts(const runtime::Device& device, int index, const Layout& layout) const = 0;
   /// Whether `activation` (runtime::Activation) and a bias of shape (size of axis bias_axis()) can be folded in.
   virtual bool accepts_activation(std::uint8_t activation) const = 0;
+  virtual bool accepts_addend() const { return false; }
   virtual int bias_axis() const { return -1; }  // -1: no bias
+  /// The axis of input 1 along which bias_axis() of the result runs, if a factor along it may as well be multiplied into input 1; or -1.
+  virtual int weight_axis() const { return -1; }
   /// True when inputs and output are activations that should lie channels-last on this device; mask over inputs, bit 31 the output.
   virtual std::uint32_t channels_last(runtime::Device&, std::span<const Shape>, const Shape&, DType) const { return 0; }
   /// Floating-point operations, for the thread count and the reports.

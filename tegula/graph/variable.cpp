@@ -34,6 +34,7 @@ Tensor fitted(const Tensor& value, const Tensor& like, const std::source_locatio
 void Cell::set(Tensor value) {
   value_ = std::move(value);
   written_ = true;
+  ++version_;
   if (!value_.node()->has_value()) pending_writes().push_back(Ref<Cell>(this));
 }
 

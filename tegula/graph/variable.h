@@ -20,9 +20,13 @@ class Cell final : public Shared {
   const Node& settled();
   /// False while it holds the value it was made with.
   bool written() const { return written_; }
+  /// Changes with every write, also with those in place, which are announced.
+  std::uint64_t version() const { return version_; }
+  void written_in_place() { ++version_; }
 
  private:
   Tensor value_;
+  std::uint64_t version_ = 1;
   bool written_ = false;
 };
 

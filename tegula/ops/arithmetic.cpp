@@ -27,6 +27,7 @@ struct Subtract {
 
 struct Multiply {
   static constexpr OpInfo info{"multiply", "a * b", Operands::Numbers};
+  static constexpr auto epilogue = ElementwiseOp::Epilogue::Multiply;
   template <Numeric T>
   static auto forward(T a, T b) {
     return a * b;

@@ -64,23 +64,26 @@ class ConvolutionOp final : public LibraryOp {
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
                                          Epilogue epilogue) const override {
     runtime::Convolution d = describe(inputs[0], inputs[1], output, dtype);
-    d.bias = epilogue.bias;
+    d.bias = epilogue.bias, d.addend = epilogue.addend;
     d.activation = static_cast<runtime::Activation>(epilogue.activation);
     d.arithmetic = static_cast<runtime::Arithmetic>(epilogue.arithmetic);
     return device.convolution(d);
   }
-  bool accepts(int index, const Layout& layout) const override {
+  bool accepts(const runtime::Device& device, int index, const Layout& layout) const override {
     const bool is_weight = pass_ != ConvolutionPass::BackwardWeight && index == 1;
-    return layout.is_dense() || (!is_weight && lies_channels_last(layout));
+    return layout.is_dense() || ((!is_weight || device.prefers_weights_channels_last()) && lies_channels_last(layout));
   }
   bool accepts_activation(std::uint8_t activation) const override {
     return pass_ == ConvolutionPass::Forward && activation == static_cast<std::uint8_t>(runtime::Activation::Relu);
   }
+  bool accepts_addend() const override { return pass_ == ConvolutionPass::Forward; }
   int bias_axis() const override { return pass_ == ConvolutionPass::Forward ? 1 : -1; }
+  int weight_axis() const override { return pass_ == ConvolutionPass::Forward ? 0 : -1; }
   std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
     if (!device.prefers_channels_last(describe(Layout::dense(inputs[0]), Layout::dense(inputs[1]), Layout::dense(output), dtype))) return 0;
     constexpr std::uint32_t kFirst = 1, kSecond = 2, kOutput = 1u << 31;
-    return pass_ == ConvolutionPass::BackwardWeight ? kFirst | kSecond : kFirst | kOutput;
+    if (!device.prefers_weights_channels_last()) return pass_ == ConvolutionPass::BackwardWeight ? kFirst | kSecond : kFirst | kOutput;
+    return kFirst | kSecond | kOutput;
   }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
     const Shape& weight = pass_ == ConvolutionPass::BackwardWeight ? output : inputs[1];

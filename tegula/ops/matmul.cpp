@@ -59,7 +59,7 @@ class MatmulOp final : public LibraryOp {
                           .activation = static_cast<runtime::Activation>(epilogue.activation),
                           .arithmetic = static_cast<runtime::Arithmetic>(epilogue.arithmetic)});
   }
-  bool accepts(int, const Layout& layout) const override { return is_matrix(layout); }
+  bool accepts(const runtime::Device&, int, const Layout& layout) const override { return is_matrix(layout); }
   bool accepts_activation(std::uint8_t) const override { return true; }
   int bias_axis() const override { return bias_axis_; }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {

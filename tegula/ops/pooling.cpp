@@ -61,7 +61,7 @@ class PoolingOp final : public LibraryOp {
                            .pad_low = window_.low,
                            .pad_high = window_.high});
   }
-  bool accepts(int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
+  bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
   // As the convolutions around it want their activations.
   std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
     const Shape& x = backward_ ? output : inputs[0];

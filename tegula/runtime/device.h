@@ -95,7 +95,7 @@ enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeigh
 
 /// Cross-correlation over 1 to 3 spatial axes. input (N, C, spatial…), weight (K, C/groups, kernel…), output (N, K, spatial…):
 /// the shapes are always in this order, the strides say how each lies in memory (any dense permutation; the weight is row-major
-/// unless the device's preference says otherwise). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
+/// or, where the device wants that, channels-last). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
 struct Convolution {
   ConvolutionPass pass = ConvolutionPass::Forward;
   DType dtype = DType::f32;
@@ -103,6 +103,7 @@ struct Convolution {
   Dims stride, dilation, pad_low, pad_high;
   std::int64_t groups = 1;
   bool bias = false;       // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
+  bool addend = false;     // Forward: a tensor that lies as the output does is added, before the activation (Device::fuses_addend)
   Activation activation = Activation::None;  // Forward only: None or Relu
   Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Convolution&) const = default;
@@ -131,7 +132,7 @@ class Call {
   virtual ~Call() = default;
   /// Bytes of 64-byte aligned scratch that run() needs.
   virtual std::size_t scratch_bytes() const { return 0; }
-  /// buffers: Matmul (a, b[, bias], c). Convolution Forward (input, weight[, bias], output); BackwardData (output gradient, weight,
+  /// buffers: Matmul (a, b[, bias], c). Convolution Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight,
   /// input gradient); BackwardWeight (input, output gradient, weight gradient[, bias gradient]). Pooling as said there, result last.
   virtual void run(std::span<void* const> buffers, void* scratch, int threads) const = 0;
   /// "brgemm:avx512_core 64x128x784", for printed plans.
@@ -196,8 +197,12 @@ class Device {
   /// Whether a product of so few results with so many terms each is faster as a sum of products in a tile program, which fuses with what
   /// is around it, than as a library call.
   virtual bool prefers_sums(std::int64_t /*results*/, std::int64_t /*terms*/) const { return false; }
+  /// Whether a convolution of this dtype adds a whole tensor to its result before the activation.
+  virtual bool fuses_addend(DType /*dtype*/) const { return false; }
   /// Whether activations of this convolution should lie channels-last (N, spatial…, C).
   virtual bool prefers_channels_last(const Convolution& description) const = 0;
+  /// Whether the weights of those convolutions should, too: (K, kernel…, C/groups).
+  virtual bool prefers_weights_channels_last() const { return false; }
 
   /// The most threads a step may use (1 on devices where the word has no meaning), and work below which a step should take one.
   virtual int max_threads() const = 0;

@@ -1,0 +1,136 @@
+// What depends only on Variables that a jit-ed function does not write is computed once, and again after a write.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "tegula/tegula.h"
+
+namespace tegula {
+namespace {
+
+void expect_close(const Tensor& got, const Tensor& want, float tolerance = 1e-4f) {
+  const std::vector<float> a = got.to_host(), b = want.to_host();
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance) << i;
+}
+
+int lines_with(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// The part of a plan that runs every time.
+std::string every_time(const std::string& plan) {
+  const auto at = plan.find("every time:");
+  return at == std::string::npos ? plan : plan.substr(at);
+}
+
+TEST(Steady, AChangedWeightIsSeenByWhateverWayItChanged) {
+  Variable w(normal({8, 16}));
+  const auto product = [&](Tensor x) { return matmul(x, exp(w.read())); };  // exp is read by a call: kept
+  auto jitted = jit(product);
+  Tensor x = normal({4, 8});
+  eval(x);
+  for (int i = 0; i < 3; ++i) expect_close(jitted(x), product(x));
+  EXPECT_EQ(jitted.refreshes(), 1) << jitted.print_plan();
+  EXPECT_NE(jitted.print_plan().find("kept"), std::string::npos);
+
+  w = normal({8, 16});  // pending until something is evaluated
+  expect_close(jitted(x), product(x));
+  EXPECT_EQ(jitted.refreshes(), 2);
+
+  auto halve = jit([&] { w = w.read() * 0.5; });  // in place, by another executable
+  for (int i = 0; i < 3; ++i) {
+    halve();
+    expect_close(jitted(x), product(x));
+    EXPECT_EQ(jitted.refreshes(), 3 + i);
+  }
+  Tensor old = w.read();  // who holds the old value makes the cell move before it is written
+  halve();
+  expect_close(jitted(x), product(x));
+  expect_close(old * 0.5, w.read());
+  const int so_far = jitted.refreshes();
+  jitted(x), jitted(normal({4, 8}));
+  EXPECT_EQ(jitted.refreshes(), so_far);
+}
+
+TEST(Steady, AnOptimiserAndAFileAreSeen) {
+  nn::Linear layer(8, 3);
+  auto predict = jit([&](Tensor x) { return matmul(x, tanh(permute(layer.weight.read(), {1, 0}))); });
+  const auto direct = [&](Tensor x) { return matmul(x, tanh(permute(layer.weight.read(), {1, 0}))); };
+  auto sgd = optim::SGD(parameters(layer), {.lr = 0.1});
+  auto train = jit([&](Tensor x) {
+    Tensor loss = sum(layer(x) * layer(x));
+    sgd.step(grad(loss, parameters(layer)));
+    return loss;
+  });
+  Tensor x = normal({5, 8});
+  eval(x);
+  predict(x), predict(x);
+  EXPECT_EQ(predict.refreshes(), 1) << predict.print_plan();
+  train(x);
+  expect_close(predict(x), direct(x));
+  EXPECT_EQ(predict.refreshes(), 2);
+  EXPECT_EQ(train.refreshes(), 0);
+  EXPECT_EQ(train.print_plan().find("kept"), std::string::npos) << "a step that writes its Variables keeps nothing";
+
+  const std::string path = (std::filesystem::temp_directory_path() / "steady_test.safetensors").string();
+  nn::Linear other(8, 3);
+  save(other, path);
+  load(layer, path);
+  std::filesystem::remove(path);
+  expect_close(predict(x), matmul(x, tanh(permute(other.weight.read(), {1, 0}))));
+  EXPECT_EQ(predict.refreshes(), 3);
+}
+
+TEST(Steady, NothingLargeIsKept) {
+  Variable w(normal({64}));
+  auto outer = jit([&](Tensor x) { return matmul(x, exp(reshape(w.read(), {64, 1}) * w.read())); });  // (64, 64) out of (64)
+  outer(ones({2, 64}));
+  EXPECT_EQ(outer.refreshes(), 0) << outer.print_plan();
+  auto elementwise = jit([&](Tensor x) { return x * exp(w.read()); });  // fused with what reads it
+  elementwise(ones({64}));
+  EXPECT_EQ(elementwise.refreshes(), 0) << elementwise.print_plan();
+}
+
+struct Block {
+  nn::Conv2d conv{16, 32, 3, {.padding = 1, .bias = false}};
+  nn::BatchNorm2d norm{32};
+  Tensor operator()(Tensor x) { return relu(norm(conv(x))); }
+};
+
+TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
+  Block block;
+  Tensor x = normal({2, 16, 10, 10});
+  eval(x);
+  auto train_step = jit([&](Tensor x) { return sum(block(x)); });  // moves the statistics
+  for (int i = 0; i < 3; ++i) train_step(x);
+  block.norm.weight = uniform({32}) + 0.5;
+  block.norm.bias = normal({32});
+  eval(block);
+  auto run = jit([&](Tensor x) { return block(x); });
+  const auto separately = [&] {
+    Tensor y = conv2d(x, block.conv.weight.read(), {.padding = 1});
+    eval(y);
+    return relu(batch_norm(y, block.norm.running_mean.read(), block.norm.running_var.read(),
+                           {.weight = block.norm.weight.read(), .bias = block.norm.bias.read(), .eps = 1e-5}));
+  };
+  expect_close(run(x), separately());
+  const std::string plan = every_time(run.print_plan());
+  EXPECT_EQ(lines_with(plan, "call convolution"), 1) << plan;
+  EXPECT_EQ(lines_with(plan, "multiply"), 0) << plan;
+  EXPECT_EQ(lines_with(plan, "tile relu"), 0) << plan;
+  block.norm.bias = normal({32});
+  expect_close(run(x), separately());
+  EXPECT_EQ(run.refreshes(), 2);
+  train(block);
+  train_step(x);
+  eval(block);
+  expect_close(run(x), separately());
+}
+
+}  // namespace
+}  // namespace tegula
