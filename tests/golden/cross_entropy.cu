@@ -60,8 +60,7 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_log_equ
       }
     }
   }
-  combine_columns<Max<float>, 4, 32, 1, 1>(v22, nullptr);
-  float v24[1][8][4];
+  combine_columns<Max<float>, 4, 32, 1, 1, false>(v22, nullptr);
   float v25[1][8][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
@@ -72,8 +71,8 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_log_equ
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
         // the user's line
-        v24[r][c][k] = v21[r][c][k] - v22[r];
-        v25[r][c][k] = expf(v24[r][c][k]);
+        const float v24 = v21[r][c][k] - v22[r];
+        v25[r][c][k] = expf(v24);
       }
     }
   }
@@ -95,26 +94,12 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_log_equ
       }
     }
   }
-  combine_columns<Sum<float>, 4, 32, 1, 1>(v26, nullptr);
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v26, nullptr);
   long long v28[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
     const int row = r * 4 + tr;
     v28[r] = widen(*((in1 + v10 + row)));
-  }
-  float v31[1][8][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        const bool v30 = v28[r] == static_cast<long long>(col);
-        v31[r][c][k] = v30 ? v24[r][c][k] : c0;
-      }
-    }
   }
   float v32[1];
   #pragma unroll
@@ -130,11 +115,11 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_log_equ
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        if (col < 1000) v32[r] = Sum<float>::of(v32[r], v31[r][c][k]);
+        if (col < 1000) v32[r] = Sum<float>::of(v32[r], ((v28[r] == static_cast<long long>(col)) ? (v21[r][c][k] - v22[r]) : c0));
       }
     }
   }
-  combine_columns<Sum<float>, 4, 32, 1, 1>(v32, nullptr);
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v32, nullptr);
   long long v36[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
@@ -204,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(32) k_sum_divide_158ae0425b75274e(c
       v7 = Sum<float>::of(v7, v6[c][k]);
     }
   }
-  combine_columns<Sum<float>, 1, 32, 1, 1>(&v7, nullptr);
+  combine_columns<Sum<float>, 1, 32, 1, 1, false>(&v7, nullptr);
   // the user's line
   const float v8 = v7 / c1;
   const float v9 = v8;

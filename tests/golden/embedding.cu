@@ -1,4 +1,4 @@
-// gather: tile 5 x 768, 1 x 256 threads, vectors of 4
+// gather: tile 5 x 768, 1 x 192 threads, vectors of 4
 struct Arguments_k_gather_25a1621c43a03bad {
   long long n1;
   long long n2;
@@ -9,8 +9,8 @@ struct Arguments_k_gather_25a1621c43a03bad {
   long long n7;
   long long n8;
 };
-extern "C" __global__ void __launch_bounds__(256) k_gather_25a1621c43a03bad(const Arguments_k_gather_25a1621c43a03bad a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
+extern "C" __global__ void __launch_bounds__(192) k_gather_25a1621c43a03bad(const Arguments_k_gather_25a1621c43a03bad a, long long g0, long long g1, long long g2, Failure* failure) {
+  const int tr = static_cast<int>(threadIdx.x) / 192, tc = static_cast<int>(threadIdx.x) % 192;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -66,8 +66,8 @@ extern "C" __global__ void __launch_bounds__(256) k_gather_25a1621c43a03bad(cons
     const int row = r;
     #pragma unroll
     for (int c = 0; c < 1; ++c) {
-      const int col = (c * 256 + tc) * 4;
-      load_wide<4, 4, true>((x0 + v35[r] + v11 + col), v41[r][c], row < bounded((n1 + (-v4))) && v31[r] ? 768 - col : 0, 0.0f);
+      const int col = (c * 192 + tc) * 4;
+      load_wide<4, 4, true>((x0 + v35[r] + v11 + col), v41[r][c], row < bounded((n1 + (-v4))) && v31[r] ? 4 : 0, 0.0f);
     }
   }
   #pragma unroll
@@ -75,10 +75,10 @@ extern "C" __global__ void __launch_bounds__(256) k_gather_25a1621c43a03bad(cons
     const int row = r;
     #pragma unroll
     for (int c = 0; c < 1; ++c) {
-      const int col = (c * 256 + tc) * 4;
-      if (row < bounded((n1 + (-v4)))) store_wide<4, 4, true>((p_y + ((v4 * n8) + v11) + row * n8 + col), v41[r][c], 768 - col);
+      const int col = (c * 192 + tc) * 4;
+      if (row < bounded((n1 + (-v4)))) store_wide<4, 4>((p_y + ((v4 * n8) + v11) + row * n8 + col), v41[r][c]);
     }
   }
 }
-// 256 threads, cluster of 1, 0 bytes shared
+// 192 threads, cluster of 1, 0 bytes shared
 

@@ -1,5 +1,5 @@
-// sum_multiply_subtract_multiply_sum_multiply_etc: tile 5 x 768, 8 x 32 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_af0808e50d14eb8c {
+// sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 768, 4 x 32 threads, vectors of 4
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_8a12712fac967db9 {
   float* in0;
   float* out1;
   long long n0;
@@ -13,7 +13,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_af0808e50d14e
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_multiply_subtract_multiply_sum_multiply_etc_af0808e50d14eb8c(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_af0808e50d14eb8c a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_sum_multiply_subtract_multiply_sum_multiply_etc_8a12712fac967db9(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_8a12712fac967db9 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -32,108 +32,89 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_multiply_subtract_multip
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v8 = id0;
-  const long long v11 = v8 * 5ll;
-  float v23[1][6][4];
+  const long long v7 = id0;
+  const long long v10 = v7 * 4ll;
+  float v20[1][6][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       const int col = (c * 32 + tc) * 4;
-      load_wide<4, 4, true>((in0 + (v11 * s0_0) + row * s0_0 + col), v23[r][c], row < bounded((n0 + (-v11))) && row < 5 ? 4 : 0, 0.0f);
+      load_wide<4, 4>((in0 + (v10 * s0_0) + row * s0_0 + col), v20[r][c]);
     }
   }
-  float v24[1];
+  float v21[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v24[r] = Sum<float>::nothing();
+    const int row = r * 4 + tr;
+    v21[r] = Sum<float>::nothing();
   }
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v24[r] = Sum<float>::of(v24[r], v23[r][c][k]);
+        v21[r] = Sum<float>::of(v21[r], v20[r][c][k]);
       }
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v24, nullptr);
-  float v25[1];
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v21, nullptr);
+  float v22[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     // the user's line
-    v25[r] = v24[r] * c0;
+    v22[r] = v21[r] * c0;
   }
-  float v27[1][6][4];
-  float v28[1][6][4];
+  float v26[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
+    v26[r] = Sum<float>::nothing();
+  }
+  #pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        v27[r][c][k] = v23[r][c][k] - v25[r];
-        v28[r][c][k] = v27[r][c][k] * v27[r][c][k];
+        v26[r] = Sum<float>::of(v26[r], ((v20[r][c][k] - v22[r]) * (v20[r][c][k] - v22[r])));
       }
     }
   }
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v26, nullptr);
   float v29[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v29[r] = Sum<float>::nothing();
+    const int row = r * 4 + tr;
+    const float v27 = v26[r] * c1;
+    const float v28 = v27 + c2;
+    v29[r] = rsqrtf(v28);
   }
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v29[r] = Sum<float>::of(v29[r], v28[r][c][k]);
-      }
-    }
-  }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v29, nullptr);
-  float v32[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    const float v30 = v29[r] * c1;
-    const float v31 = v30 + c2;
-    v32[r] = rsqrtf(v31);
-  }
-  float v34[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v34[r][c][k] = v27[r][c][k] * v32[r];
-      }
-    }
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       const int col = (c * 32 + tc) * 4;
-      if (row < bounded((n0 + (-v11))) && row < 5) store_wide<4, 4>((out1 + (v11 * s1_0) + row * s1_0 + col), v34[r][c]);
+      float x[4];
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int first = col;
+         {
+          const int col = first + k;
+          x[k] = ((v20[r][c][k] - v22[r]) * v29[r]);
+        }
+      }
+      store_wide<4, 4>((out1 + (v10 * s1_0) + row * s1_0 + col), x);
     }
   }
 }
-// 256 threads, cluster of 1, 0 bytes shared
+// 128 threads, cluster of 1, 0 bytes shared
 

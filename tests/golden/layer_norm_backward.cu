@@ -1,5 +1,5 @@
-// sum_multiply_subtract_multiply_sum_multiply_etc: tile 5 x 768, 8 x 32 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0b3032962918df9b {
+// sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 768, 4 x 32 threads, vectors of 4
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_929543a235b74828 {
   float* in0;
   float* out1;
   long long n0;
@@ -19,7 +19,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0b3032962918d
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_multiply_subtract_multiply_sum_multiply_etc_0b3032962918df9b(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0b3032962918df9b a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_sum_multiply_subtract_multiply_sum_multiply_etc_929543a235b74828(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_929543a235b74828 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -44,222 +44,191 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_multiply_subtract_multip
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v14 = id0;
-  const long long v17 = v14 * 5ll;
-  float v29[1][6][4];
+  const long long v13 = id0;
+  const long long v16 = v13 * 4ll;
+  float v26[1][6][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       const int col = (c * 32 + tc) * 4;
-      load_wide<4, 4, true>((in0 + (v17 * s0_0) + row * s0_0 + col), v29[r][c], row < bounded((n0 + (-v17))) && row < 5 ? 4 : 0, 0.0f);
+      load_wide<4, 4>((in0 + (v16 * s0_0) + row * s0_0 + col), v26[r][c]);
     }
   }
-  float v30[1];
+  float v27[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v30[r] = Sum<float>::nothing();
+    const int row = r * 4 + tr;
+    v27[r] = Sum<float>::nothing();
   }
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v30[r] = Sum<float>::of(v30[r], v29[r][c][k]);
+        v27[r] = Sum<float>::of(v27[r], v26[r][c][k]);
       }
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v30, nullptr);
-  float v31[1];
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v27, nullptr);
+  float v28[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     // the user's line
-    v31[r] = v30[r] * c0;
+    v28[r] = v27[r] * c0;
   }
-  float v33[1][6][4];
-  float v34[1][6][4];
+  float v32[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
+    v32[r] = Sum<float>::nothing();
+  }
+  #pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        v33[r][c][k] = v29[r][c][k] - v31[r];
-        v34[r][c][k] = v33[r][c][k] * v33[r][c][k];
+        v32[r] = Sum<float>::of(v32[r], ((v26[r][c][k] - v28[r]) * (v26[r][c][k] - v28[r])));
       }
     }
   }
-  float v35[1];
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v32, nullptr);
+  float v33[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v35[r] = Sum<float>::nothing();
+    const int row = r * 4 + tr;
+    v33[r] = v27[r] * c4;
+  }
+  float v37[1];
+  #pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    const int row = r * 4 + tr;
+    v37[r] = Sum<float>::nothing();
   }
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v35[r] = Sum<float>::of(v35[r], v34[r][c][k]);
+        v37[r] = Sum<float>::of(v37[r], ((v26[r][c][k] - v33[r]) * (v26[r][c][k] - v33[r])));
       }
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v35, nullptr);
-  float v36[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v36[r] = v30[r] * c4;
-  }
-  float v39[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        const float v38 = v29[r][c][k] - v36[r];
-        v39[r][c][k] = v38 * v38;
-      }
-    }
-  }
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v37, nullptr);
   float v40[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v40[r] = Sum<float>::nothing();
+    const int row = r * 4 + tr;
+    const float v38 = v32[r] * c1;
+    const float v39 = v38 + c2;
+    v40[r] = rsqrtf(v39);
   }
+  float v46[1][6][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v40[r] = Sum<float>::of(v40[r], v39[r][c][k]);
+        const float v42 = (v26[r][c][k] - v28[r]) * v40[r];
+        const float v44 = 2.0f * v42;
+        const float v45 = c3 * v44;
+        v46[r][c][k] = v45 * v42;
       }
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v40, nullptr);
-  float v43[1];
+  float v47[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    const float v41 = v35[r] * c1;
-    const float v42 = v41 + c2;
-    v43[r] = rsqrtf(v42);
+    const int row = r * 4 + tr;
+    v47[r] = Sum<float>::nothing();
   }
-  float v45[1][6][4];
-  float v48[1][6][4];
-  float v49[1][6][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        v45[r][c][k] = v33[r][c][k] * v43[r];
-        const float v47 = 2.0f * v45[r][c][k];
-        v48[r][c][k] = c3 * v47;
-        v49[r][c][k] = v48[r][c][k] * v45[r][c][k];
+        v47[r] = Sum<float>::of(v47[r], v46[r][c][k]);
       }
     }
   }
-  float v50[1];
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v47, nullptr);
+  float v48[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v50[r] = Sum<float>::nothing();
+    const int row = r * 4 + tr;
+    v48[r] = Sum<float>::nothing();
   }
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v50[r] = Sum<float>::of(v50[r], v49[r][c][k]);
+        v48[r] = Sum<float>::of(v48[r], (c3 * (2.0f * ((v26[r][c][k] - v28[r]) * v40[r]))));
       }
     }
   }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v50, nullptr);
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v48, nullptr);
   float v51[1];
+  float v52[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v51[r] = Sum<float>::nothing();
+    const int row = r * 4 + tr;
+    const float v49 = v37[r] * c5;
+    const float v50 = v49 + c6;
+    v51[r] = rsqrtf(v50);
+    v52[r] = v48[r] * c8;
   }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (row < 5) v51[r] = Sum<float>::of(v51[r], v48[r][c][k]);
-      }
-    }
-  }
-  combine_columns<Sum<float>, 8, 32, 1, 1>(v51, nullptr);
-  float v54[1];
   float v55[1];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    const float v52 = v40[r] * c5;
-    const float v53 = v52 + c6;
-    v54[r] = rsqrtf(v53);
-    v55[r] = v51[r] * c8;
+    const int row = r * 4 + tr;
+    v55[r] = v47[r] * c7;
   }
-  float v58[1];
+  float v60[1][6][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
-    v58[r] = v50[r] * c7;
-  }
-  float v63[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        const float v57 = v48[r][c][k] - v55[r];
-        const float v60 = v45[r][c][k] * v58[r];
-        const float v61 = v57 - v60;
-        v63[r][c][k] = v54[r] * v61;
+        const float v54 = (c3 * (2.0f * ((v26[r][c][k] - v28[r]) * v40[r]))) - v52[r];
+        const float v57 = ((v26[r][c][k] - v28[r]) * v40[r]) * v55[r];
+        const float v58 = v54 - v57;
+        v60[r][c][k] = v51[r] * v58;
       }
     }
   }
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
-    const int row = r * 8 + tr;
+    const int row = r * 4 + tr;
     #pragma unroll
     for (int c = 0; c < 6; ++c) {
       const int col = (c * 32 + tc) * 4;
-      if (row < bounded((n0 + (-v17))) && row < 5) store_wide<4, 4>((out1 + (v17 * s1_0) + row * s1_0 + col), v63[r][c]);
+      store_wide<4, 4>((out1 + (v16 * s1_0) + row * s1_0 + col), v60[r][c]);
     }
   }
 }
-// 256 threads, cluster of 1, 0 bytes shared
+// 128 threads, cluster of 1, 0 bytes shared
 

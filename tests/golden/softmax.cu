@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_divide_
       }
     }
   }
-  combine_columns<Max<float>, 4, 32, 1, 1>(v18, nullptr);
+  combine_columns<Max<float>, 4, 32, 1, 1, false>(v18, nullptr);
   float v21[1][8][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_divide_
       }
     }
   }
-  combine_columns<Sum<float>, 4, 32, 1, 1>(v22, nullptr);
+  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v22, nullptr);
   float v24[1][8][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_divide_
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 32 + tc) * 4 + k;
-        v24[r][c][k] = v21[r][c][k] / v22[r];
+        v24[r][c][k] = v21[r][c][k] * reciprocal(v22[r]) * reach(v22[r]);
       }
     }
   }
