@@ -172,9 +172,8 @@ void Writer::store(Id id) {
   const Spread own = spread(pointer);
   const std::string type = scalar_name(tile::compute_type(a_.type(pointer).dtype));
   if (const auto access = wide_access(pointer, mask, own)) {
-    const bool in_place =
-        at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) && spread(value) == own &&
-        !packed_.contains(value) && !recipes_.contains(value);
+    const bool in_place = at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) &&
+                          spread(value) == own && !packed_.contains(value) && !recipes_.contains(value);
     loops(own, shape, Step::Vectors, [&] {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       std::string source = variable(value) + (own == Spread::Full ? "[r][c]" : "[c]");
