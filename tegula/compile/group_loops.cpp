@@ -79,6 +79,15 @@ void merge_axes(LoopNest& nest, const Group& group) {
   }
 }
 
+// At most `most` of `extent`: a divisor of it, so that no tile has rows outside, unless that were less than half.
+std::int64_t even_share(std::int64_t extent, std::int64_t most) {
+  if (extent <= most) return std::max<std::int64_t>(1, extent);
+  for (std::int64_t d = most; 2 * d >= most; --d) {
+    if (extent % d == 0) return d;
+  }
+  return most;
+}
+
 // A divisor of `extent` near `wanted`, or 1.
 std::int64_t divisor_near(std::int64_t extent, std::int64_t wanted) {
   for (std::int64_t d = wanted; d <= std::min<std::int64_t>(extent, 8 * wanted); ++d) {
@@ -150,7 +159,7 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   }
   if (nest.row >= 0) {
     const std::int64_t fit = std::max<std::int64_t>(1, elements / nest.cols);
-    nest.rows = std::max<std::int64_t>(1, std::min(nest.loops[static_cast<std::size_t>(nest.row)].extent, fit));
+    nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, fit);
   }
   nest.chunks = nest.instances = 1;
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);

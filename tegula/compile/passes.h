@@ -36,6 +36,10 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
 /// not converted back and forth between layers. After fold_epilogues (fewer items), before materialize (which looks at layouts).
 void assign_layouts(Graph& graph, runtime::Device& device);
 
+/// Parameters in half that are broadcast to f32 work are widened where they are read, not before: the cast moves behind the views, where a
+/// group takes it in, and no f32 copy is written. After assign_layouts (an order is given to whole values), before materialize.
+void sink_casts(Graph& graph);
+
 /// Inserts copies where a view cannot be expressed by strides, where a library call or kernel does not take a layout, and where an
 /// output would not be a value of its own. After this every view resolves to (value, layout).
 void materialize(Graph& graph, const runtime::Device& device);

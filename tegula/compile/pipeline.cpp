@@ -63,6 +63,8 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   done(graph, "epilogue");
   assign_layouts(graph, device);
   done(graph, "layout");
+  sink_casts(graph);
+  done(graph, "casts");
   materialize(graph, device);
   remove_dead(graph);
   done(graph, "materialize");

@@ -41,7 +41,7 @@ struct Region {
       axes[i] = {high - low, stride, step.tile_stride[i]};
       full = full && high - low == size;
       empty = empty || high <= low;
-      memory += low * stride;
+      memory = shifted(memory, low * stride);
       tile_offset += low * step.tile_stride[i];
     }
   }
@@ -165,11 +165,11 @@ void guess_next(const BlockStep& step, Frame& frame) {
   if (step.last < 0) return;
   std::byte* base = frame.slots[step.base].pointer;
   Slot& last = frame.slots[step.last];
-  const std::int64_t distance = base - last.pointer;
+  const std::int64_t distance = frame.slots[step.base].integer - last.integer;
   last.pointer = base;
   if (distance == 0 || distance > kFarthest || distance < -kFarthest || frame.ahead_count == Frame::kMostAhead) return;
-  const std::byte* next = base + distance;
-  frame.ahead[frame.ahead_count++] = {next, next + elements(step, frame.slots) * step.rows->memory_bytes};
+  const std::byte* next = shifted(base, distance);
+  frame.ahead[frame.ahead_count++] = {next, shifted(next, elements(step, frame.slots) * step.rows->memory_bytes)};
 }
 
 }  // namespace

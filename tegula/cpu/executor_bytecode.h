@@ -22,6 +22,13 @@ union Slot {
   std::byte* pointer;
 };
 
+/// The address so many bytes further. Not pointer arithmetic: a base belongs to element 0 of a block also where the box forbids that
+/// element, and may then lie outside of every object.
+template <class T>
+T* shifted(T* address, std::int64_t bytes) {
+  return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
+}
+
 /// What the threads of one launch share.
 struct Launch {
   runtime::Failure* failure = nullptr;

@@ -35,7 +35,7 @@ void for_rows(const GatherStep& step, const Slot* slots, F&& f) {
     const std::int64_t stride = slots[step.stride[axis]].integer;
     const auto advance = [&](std::int64_t steps) {
       row.tile += steps * step.tile_stride[axis];
-      row.memory += steps * stride;
+      row.memory = shifted(row.memory, steps * stride);
       row.offset += steps * step.offset_stride[axis];
       if (row.mask != nullptr) row.mask += steps * step.mask_stride[axis];
     };
@@ -59,7 +59,7 @@ void move_row(const GatherStep& step, const Row& row, std::int64_t stride, std::
     return;
   }
   if (row.mask != nullptr && *row.mask == std::byte{0}) return;
-  std::byte* memory = row.memory + *reinterpret_cast<const std::int64_t*>(row.offset) * step.scale;
+  std::byte* memory = shifted(row.memory, *reinterpret_cast<const std::int64_t*>(row.offset) * step.scale);
   if (stride == rows.memory_bytes && step.tile_stride[last] == rows.tile_bytes) {
     rows.to_memory ? rows.dense(memory, row.tile, count) : rows.dense(row.tile, memory, count);
   } else {

@@ -17,7 +17,7 @@ template <class From, class To>
 struct Cast {
   template <class D, class V>
   static HWY_INLINE auto call(D d, V x) {
-    const hn::Rebind<To, D> to;
+    const hn::Rebind<std::conditional_t<std::is_same_v<To, bool>, std::uint8_t, To>, D> to;  // Highway has no lanes of bool
     if constexpr (std::is_same_v<From, bool>) return hn::IfThenElseZero(hn::RebindMask(to, x), hn::Set(to, 1));
     else if constexpr (std::is_same_v<To, bool>) return hn::Not(hn::Eq(x, hn::Zero(d)));  // true for NaN
     else if constexpr (std::is_same_v<From, To>) return x;

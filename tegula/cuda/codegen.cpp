@@ -142,7 +142,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   out.name = kernel_name(program, specialisation, architecture);
   out.threads = grid.threads();
   out.cluster = grid.cluster;
-  out.shared_bytes = writer.shared_bytes();
+  out.shared_bytes = writer.scratch_bytes() + writer.part_bytes();
   if (out.shared_bytes > shared_limit(architecture)) {
     throw Error({.op = "cuda",
                  .got = "a tile of " + program.name + " that needs " + std::to_string(out.shared_bytes) + " bytes of shared memory",
@@ -165,6 +165,8 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   s += specialisation.many_sets ? "(const Set_" + out.name + "* sets, int count, Failure* failure) {\n"
                                 : "(const Arguments_" + out.name + " a, long long g0, long long g1, long long g2, Failure* failure) {\n";
   if (out.shared_bytes > 0) s += "  TEGULA_SHARED;\n";
+  if (writer.part_bytes() > 0)
+    s += "  constexpr int parts = " + std::to_string(writer.scratch_bytes()) + ";  // of reductions, in shared\n";
   if (grid.cluster > 1) s += "  const int block = cluster_rank();\n";
   const std::string columns = std::to_string(grid.column_threads);
   s += "  const int tr = static_cast<int>(threadIdx.x) / " + columns + ", tc = " + (grid.cluster > 1 ? "block * " + columns + " + " : "") +

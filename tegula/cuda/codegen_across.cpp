@@ -25,6 +25,13 @@ std::string best_of(const tile::Instruction& self, DType dtype) {
 void Writer::use_shared(std::size_t bytes) { shared_bytes_ = std::max(shared_bytes_, bytes); }
 void Writer::barrier() { line("__syncthreads();"); }
 
+/// The other blocks of the cluster run from here on.
+void Writer::begin_cluster() {
+  if (grid_.cluster == 1 || cluster_begun_) return;
+  cluster_begun_ = true;
+  line("cluster_wait();");
+}
+
 Writer::Crossing Writer::crossing(Id id) const {
   const tile::Instruction& self = at(id);
   const Shape& shape = a_.type(self.operands[0]).shape;
@@ -53,11 +60,17 @@ void Writer::combine_across(const std::string& op, const std::string& name, bool
   const std::string first = own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]";
   const std::string threads = std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", ";
   if (columns && grid_.columns_across() > 1) {
-    const auto warps = static_cast<std::size_t>(std::max(1, grid_.column_threads / 32));
-    const std::size_t places = static_cast<std::size_t>(grid_.row_threads) * static_cast<std::size_t>(held);
-    if (warps > 1 || grid_.cluster > 1) use_shared(places * (warps + 1) * bytes);
-    line("combine_columns<" + op + ", " + threads + std::to_string(grid_.cluster) + ", " + std::to_string(held) + ">(" + first + ", " +
-         (warps > 1 || grid_.cluster > 1 ? "shared" : "nullptr") + ");");
+    const std::size_t warps = grid_.column_threads > 32 ? static_cast<std::size_t>(grid_.column_threads / 32) : 0,
+                      blocks = grid_.cluster > 1 ? static_cast<std::size_t>(grid_.cluster) : 0;
+    std::string place = "nullptr";
+    if (warps + blocks > 0) {
+      place = "shared + parts" + (part_bytes_ > 0 ? " + " + std::to_string(part_bytes_) : "");
+      const std::size_t own = static_cast<std::size_t>(grid_.row_threads * held) * (std::max<std::size_t>(warps, 1) + blocks) * bytes;
+      part_bytes_ += (own + 15) / 16 * 16;
+    }
+    begin_cluster();
+    line("combine_columns<" + op + ", " + threads + std::to_string(grid_.cluster) + ", " + std::to_string(held) +
+         (repeats_ > 0 || one_at_a_time_ ? ", true>(" : ", false>(") + first + ", " + place + ");");
   }
   if (rows && grid_.row_threads > 1) {
     const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
@@ -77,6 +90,7 @@ void Writer::reduce(Id id) {
   loops(own, self.type.shape, Step::Elements, [&] { line(name + place(own) + " = " + op + "::nothing();"); });
   accumulate(id, name, own);
   combine_across(op, name, crossing(id) == Crossing::Columns, crossing(id) == Crossing::Rows, own, bytes_of(self.type));
+  refresh(id);
 }
 
 void Writer::arg_reduce(Id id) {

@@ -9,7 +9,9 @@ namespace tegula::gpu {
 using tile::Word;
 
 std::string Writer::body() {
+  if (grid_.cluster > 1) line("cluster_arrive();");
   region(a_.program().body);
+  begin_cluster();
   return std::move(out_);
 }
 
@@ -108,6 +110,8 @@ std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std
 
 void Writer::loop(Id id) {
   flush();
+  begin_cluster();
+  ++repeats_;
   const tile::Instruction& self = at(id);
   const tile::Region& body = self.regions[0];
   const std::size_t count = body.results.size();
@@ -134,9 +138,10 @@ void Writer::loop(Id id) {
   const auto reads = read_, writes = written_;
   const std::string before = out_;
   const int names = names_;
+  const std::size_t parts = part_bytes_;
   const std::string origin = origin_;
   for (int pass = 0; pass < 2; ++pass) {
-    out_ = before, names_ = names, origin_ = origin;
+    out_ = before, names_ = names, origin_ = origin, part_bytes_ = parts;
     open("for (" + type + " " + i + " = " + a_.name(self.operands[0]) + "; " + i + " < " + a_.name(self.operands[1]) + "; " + i +
          " += " + a_.name(self.operands[2]) + ")");
     region(body);
@@ -165,6 +170,7 @@ void Writer::loop(Id id) {
   }
   for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
   for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
+  --repeats_;
   for (std::size_t k = 0; k < count; ++k) {
     if (!deferred[k]) continue;
     const Id parameter = body.parameters[k + 1];
@@ -188,6 +194,7 @@ void Writer::loop(Id id) {
 
 void Writer::branch(Id id) {
   flush();
+  begin_cluster();
   const tile::Instruction& self = at(id);
   comment_origin(id);
   std::map<std::size_t, Id> results;  // the variables behind the Result words

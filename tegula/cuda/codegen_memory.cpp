@@ -58,6 +58,7 @@ void Writer::order_memory(Id pointer, bool writes) {
     return false;
   };
   if (clashes(written_) || (writes && (clashes(read_) || (shared_place && read_by_many_)))) {
+    begin_cluster();
     line(grid_.cluster > 1 ? "cluster_barrier();" : "__syncthreads();");
     read_.clear();
     written_.clear();
@@ -100,6 +101,19 @@ std::optional<Writer::Access> Writer::wide_access(Id pointer, Id mask, Spread ow
   return access;
 }
 
+/// Halves take half the registers until they are used.
+bool Writer::stays_packed(Id load, Id other) const {
+  return grid_.reduces && is_half(a_.type(at(load).operands[0]).dtype) && grid_.vector % 2 == 0 &&
+         (other < 0 || (at(other).word == Word::Constant && at(other).real == 0));
+}
+
+/// Keeps the compiler from widening packed values once for all that follows.
+void Writer::refresh(Id now) {
+  for (const auto& [id, bytes] : packed_) {
+    if (needed_after(id, now)) line("keep_packed(" + variable(id) + ");");
+  }
+}
+
 void Writer::load(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1,
@@ -112,7 +126,14 @@ void Writer::load(Id id) {
   const std::string type = scalar_name(self.type.dtype), nothing = zero_of(self.type.dtype);
   const auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
   if (access) {
-    declare(id);
+    const bool packed = stays_packed(id, other);
+    if (packed) {
+      packed_[id] = size_of(a_.type(pointer).dtype);
+      line("Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + "> " + variable(id) +
+           (own == Spread::Full ? "[" + std::to_string(grid_.row_steps) + "]" : "") + "[" + std::to_string(grid_.column_steps) + "];");
+    } else {
+      declare(id);
+    }
     loops(own, shape, Step::Vectors, [&] {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       const std::string target = variable(id) + (own == Spread::Full ? "[r][c]" : "[c]");
@@ -151,8 +172,8 @@ void Writer::store(Id id) {
   const Spread own = spread(pointer);
   const std::string type = scalar_name(tile::compute_type(a_.type(pointer).dtype));
   if (const auto access = wide_access(pointer, mask, own)) {
-    const bool in_place =
-        at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) && spread(value) == own;
+    const bool in_place = at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) &&
+                          spread(value) == own && !packed_.contains(value) && !recipes_.contains(value);
     loops(own, shape, Step::Vectors, [&] {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       std::string source = variable(value) + (own == Spread::Full ? "[r][c]" : "[c]");

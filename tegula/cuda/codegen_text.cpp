@@ -69,26 +69,31 @@ void Writer::declare(Id id) {
   line(type_name(type) + " " + variable(id) + dimensions(spread(id), type.shape) + ";");
 }
 
-void Writer::need(Id id) {
+std::vector<tile::Id> Writer::sources_of(Id id) const {
   id = a_.resolve(id);
   const tile::Instruction& self = at(id);
-  if (self.word == Word::Constant || self.word == Word::Parameter) return;
-  if (!self.type.shape.empty()) {
-    const Form& form = a_.form(id);
-    if (form.kind == Form::Kind::Affine) {
-      if (form.rest >= 0) need(form.rest);
-      return;
+  if (self.word == Word::Constant || self.word == Word::Parameter) return {};
+  if (self.type.shape.empty()) return {id};
+  const Form& form = a_.form(id);
+  if (form.kind == Form::Kind::Affine) return form.rest >= 0 ? sources_of(form.rest) : std::vector<Id>{};
+  if (form.kind == Form::Kind::Box) {
+    std::vector<Id> all;
+    for (const Condition& condition : form.conditions) {
+      if (condition.kind != Condition::Kind::Tile) continue;
+      for (const Id one : sources_of(condition.tile)) all.push_back(one);
     }
-    if (form.kind == Form::Kind::Box) {
-      for (const Condition& condition : form.conditions) {
-        if (condition.kind == Condition::Kind::Tile) need(condition.tile);
-      }
-      return;
-    }
-    if (renames(id)) return need(self.operands[0]);
+    return all;
   }
-  for (const Group& group : groups_) {
-    if (std::find(group.ids.begin(), group.ids.end(), id) != group.ids.end()) return flush(group.spread, group.count);
+  return renames(id) ? sources_of(self.operands[0]) : std::vector<Id>{id};
+}
+
+void Writer::need(Id id) {
+  for (const Id source : sources_of(id)) {
+    for (const Group& group : groups_) {
+      if (std::find(group.ids.begin(), group.ids.end(), source) == group.ids.end()) continue;
+      flush(group.spread, group.count);
+      break;
+    }
   }
 }
 
@@ -103,26 +108,14 @@ void Writer::group(Id id) {
     return;
   }
   // Operands of the same loop may stay where they are.
-  const auto settle = [&](auto&& self, Id operand) -> void {
-    operand = a_.resolve(operand);
-    const tile::Instruction& from = at(operand);
-    if (!from.type.shape.empty() && a_.form(operand).kind == Form::Kind::None && renames(operand)) return self(self, from.operands[0]);
-    if (!from.type.shape.empty() && a_.form(operand).kind == Form::Kind::Affine) {
-      if (a_.form(operand).rest >= 0) self(self, a_.form(operand).rest);
-      return;
+  for (const Id operand : at(id).operands) {
+    for (const Id source : sources_of(operand)) {
+      const bool here = std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+        return group.spread == own && group.count == count && std::find(group.ids.begin(), group.ids.end(), source) != group.ids.end();
+      });
+      if (!here) need(source);
     }
-    if (!from.type.shape.empty() && a_.form(operand).kind == Form::Kind::Box) {
-      for (const Condition& condition : a_.form(operand).conditions) {
-        if (condition.kind == Condition::Kind::Tile) self(self, condition.tile);
-      }
-      return;
-    }
-    for (const Group& group : groups_) {
-      if (group.spread == own && group.count == count && std::find(group.ids.begin(), group.ids.end(), operand) != group.ids.end()) return;
-    }
-    need(operand);
-  };
-  for (const Id operand : at(id).operands) settle(settle, operand);
+  }
   for (Group& group : groups_) {
     if (group.spread == own && group.count == count) {
       group.ids.push_back(id);
@@ -130,6 +123,64 @@ void Writer::group(Id id) {
     }
   }
   groups_.push_back({own, count, {id}});
+}
+
+/// Arithmetic that costs less than the registers that keep its result until a later loop.
+std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const {
+  constexpr int kMostWords = 4;
+  if (!grid_.reduces || (own != Spread::Full && own != Spread::Column)) return {};
+  switch (at(id).word) {
+    case Word::Neg:
+    case Word::Abs:
+    case Word::Not:
+    case Word::Add:
+    case Word::Sub:
+    case Word::Mul:
+    case Word::Min:
+    case Word::Max:
+    case Word::And:
+    case Word::Or:
+    case Word::Eq:
+    case Word::Ne:
+    case Word::Lt:
+    case Word::Le:
+    case Word::Gt:
+    case Word::Ge:
+    case Word::Select:
+    case Word::Fma: break;
+    default: return {};
+  }
+  Recipe recipe{1, {}};
+  for (const Id operand : at(id).operands) {
+    for (const Id source : sources_of(operand)) {
+      if (spread(source) != own && spread(source) != Spread::Column) continue;  // one for a row
+      if (const auto known = recipes_.find(source); known != recipes_.end()) {
+        recipe.words += known->second.words;
+        recipe.held.insert(known->second.held.begin(), known->second.held.end());
+      } else if (!members.contains(source) || kept.contains(source)) {
+        recipe.held.insert(source);
+      } else {
+        return {};
+      }
+    }
+  }
+  std::size_t bytes = 0;
+  for (const Id held : recipe.held) bytes += packed_.contains(held) ? packed_.at(held) : size_of(a_.type(held).dtype);
+  const bool less = recipe.held.size() <= 1 || bytes <= std::max<std::size_t>(4, size_of(a_.type(id).dtype));
+  return less && recipe.words <= kMostWords ? std::optional(recipe) : std::nullopt;
+}
+
+/// Whether anything that is still to be written takes the value.
+bool Writer::needed_after(Id id, Id now) const {
+  const auto waits = [&](Id user) {
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [&](const Group& group) { return std::find(group.ids.begin(), group.ids.end(), user) != group.ids.end(); });
+  };
+  for (const Id user : a_.users(id)) {
+    if (user < 0 || user > now || waits(user)) return true;
+    if (tile::has_result(at(user).word) && (is_inline(user) || recipes_.contains(user)) && needed_after(user, now)) return true;
+  }
+  return false;
 }
 
 void Writer::flush() {
@@ -151,16 +202,29 @@ void Writer::flush(Spread own, std::int64_t count) {
     }
     return true;
   };
-  std::set<Id> inner;
+  std::set<Id> kept;
   for (const Id id : group.ids) {
-    if (stays(stays, id)) inner.insert(id);
-    else declare(id);
+    std::optional<Recipe> recipe = recipe_for(id, own, members, kept);
+    if (recipe) recipes_[id] = std::move(*recipe);
+    else if (!stays(stays, id)) kept.insert(id), declare(id);
   }
+  // What the kept ones are made of lives in the loop; the rest is written where it is needed.
+  std::set<Id> inner;
+  const auto take = [&](auto&& self, Id id) -> void {
+    for (const Id operand : at(id).operands) {
+      for (const Id source : sources_of(operand)) {
+        if (members.contains(source) && !kept.contains(source) && inner.insert(source).second) self(self, source);
+      }
+    }
+  };
+  for (const Id id : kept) take(take, id);
+  if (kept.empty()) return;
   const Shape& shape = a_.type(group.ids.front()).shape;
   loops(own, shape, Step::Elements, [&] {
     for (const Id id : group.ids) {
-      comment_origin(id);
       const bool local = inner.contains(id);
+      if (!local && !kept.contains(id)) continue;
+      comment_origin(id);
       const std::string target = local ? constant_type(a_.type(id)) + " " + variable(id) : variable(id) + place(own);
       line(target + " = " + word_text(id, own) + ";");
       if (local) local_.insert(id);

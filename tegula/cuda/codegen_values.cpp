@@ -60,6 +60,13 @@ bool Writer::is_inline(Id id) const {
   return a_.form(id).kind != Form::Kind::None || renames(id);
 }
 
+bool Writer::repeated(Id id, Spread loops) const {
+  for (id = a_.resolve(id); !a_.type(id).shape.empty() && renames(id);) id = a_.resolve(at(id).operands[0]);
+  if (a_.type(id).shape.empty()) return false;
+  const Spread own = spread(id);
+  return (own == Spread::Uniform && (loops == Spread::Column || loops == Spread::Full)) || (own == Spread::Row && loops == Spread::Full);
+}
+
 std::string Writer::place(Spread spread) {
   switch (spread) {
     case Spread::Uniform: return "";
@@ -181,6 +188,8 @@ std::string Writer::element(Id id, Spread loops) {
   if (form.kind == Form::Kind::Box) return box_element(form, loops, self.type.shape);
   if (renames(id)) return element(self.operands[0], loops);
   if (local_.contains(id)) return a_.name(id);
+  if (recipes_.contains(id)) return "(" + word_text(id, loops) + ")";
+  if (packed_.contains(id)) return "widen(" + a_.name(id) + (spread(id) == Spread::Full ? "[r][c]" : "[c]") + ".x[k])";
   return a_.name(id) + place(spread(id));
 }
 

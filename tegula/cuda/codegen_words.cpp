@@ -120,6 +120,10 @@ std::string Writer::word_text(Id id, Spread loops) {
       break;
     default: break;
   }
+  // One reciprocal for a row (or for all) instead of a division for each element: the compiler takes it out of the loops.
+  if (self.word == Word::Div && first.dtype == DType::f32 && repeated(self.operands[1], loops)) {
+    return x(0) + " * reciprocal(" + x(1) + ") * reach(" + x(1) + ")";
+  }
   const bool float_only = self.word == Word::Rem;
   if (const char* function = math_function(self.word); function != nullptr && (real || !float_only)) {
     return call(std::string(function) + (first.dtype == DType::f32 ? "f" : ""));

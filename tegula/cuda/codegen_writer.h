@@ -18,7 +18,9 @@ class Writer {
 
   /// The statements of the program's body, and the shared memory they use.
   std::string body();
-  std::size_t shared_bytes() const { return shared_bytes_; }
+  /// Bytes that are used again and again, then those that belong to one reduction each.
+  std::size_t scratch_bytes() const { return (shared_bytes_ + 15) / 16 * 16; }
+  std::size_t part_bytes() const { return part_bytes_; }
 
  private:
   using Id = tile::Id;
@@ -48,6 +50,9 @@ class Writer {
   /// Row-major index of the place.
   std::string linear(Spread loops, const Shape& shape) const;
 
+  /// Whether a tile is the same along what loops over `loops` walk fastest: a value for each row, or one for all.
+  bool repeated(Id id, Spread loops) const;
+
   // ---- codegen_words.cpp: one element from its operands.
   std::string word_text(Id id, Spread loops);
 
@@ -68,6 +73,15 @@ class Writer {
   void flush(Spread spread, std::int64_t count);
   /// Makes sure that what the value is computed from has been written.
   void need(Id id);
+  /// The values that the text of an element names: itself, or what its form or its other name is made of.
+  std::vector<Id> sources_of(Id id) const;
+  /// A value that is written again wherever it is needed: how many words it takes, from which values that are held.
+  struct Recipe {
+    int words = 0;
+    std::set<Id> held;
+  };
+  std::optional<Recipe> recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const;
+  bool needed_after(Id id, Id now) const;
 
   // ---- codegen_memory.cpp
   void load(Id id);
@@ -84,6 +98,8 @@ class Writer {
     bool whole = true;                // the limits are multiples of `wide`
   };
   std::optional<Access> wide_access(Id pointer, Id mask, Spread spread);
+  bool stays_packed(Id load, Id other) const;
+  void refresh(Id now);
   std::string pointer_text(const Form& form, Spread loops, const Shape& shape);
   void order_memory(Id pointer, bool writes);
   Id root_of(Id pointer) const;
@@ -104,6 +120,7 @@ class Writer {
   void from_shared(Id id, const std::string& expression);
   void barrier();
   void use_shared(std::size_t bytes);
+  void begin_cluster();
 
   // ---- codegen_control.cpp
   void region(const tile::Region& region);
@@ -122,7 +139,9 @@ class Writer {
   bool one_at_a_time_;  // blocks walk over all instances, every place belongs to one of them
   std::string out_;
   int depth_ = 1;
-  std::size_t shared_bytes_ = 0;
+  std::size_t shared_bytes_ = 0, part_bytes_ = 0;
+  int repeats_ = 0;             // loops of the program that are open
+  bool cluster_begun_ = false;
   std::string origin_;
   struct Group {
     Spread spread;
@@ -130,6 +149,8 @@ class Writer {
     std::vector<Id> ids;
   };
   std::vector<Group> groups_;
+  std::map<Id, Recipe> recipes_;
+  std::map<Id, std::size_t> packed_;          // loaded tiles that stay as they are stored: bytes of an element
   std::set<Id> local_;                        // written in the innermost loop that is open, as a scalar
   std::vector<std::map<std::string, std::string>> limits_{1};  // expression -> name, by scope
   int names_ = 0;

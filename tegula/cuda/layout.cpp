@@ -15,6 +15,16 @@ constexpr int kMaxThreads = 1024, kWarp = 32, kMaxCluster = 8;
 int power_of_two_from(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)))); }
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// The number of warps, at most `most` and at least half of that, that shares so many vectors with the fewest places left empty.
+int warps_for(std::int64_t vectors, std::int64_t most) {
+  most = std::min<std::int64_t>(most, kMaxThreads / kWarp);
+  const auto empty = [&](std::int64_t warps) { return divide_up(vectors, warps * kWarp) * warps * kWarp - vectors; };
+  std::int64_t best = most;
+  for (std::int64_t warps = most - 1; 2 * warps >= most; --warps)
+    if (empty(warps) < empty(best)) best = warps;
+  return static_cast<int>(best);
+}
+
 }  // namespace
 
 Spread ThreadGrid::spread_of(const Shape& shape) const {
@@ -42,24 +52,30 @@ ThreadGrid choose_threads(const TileUse& use) {
   ThreadGrid grid;
   grid.rows = use.rows;
   grid.columns = use.columns;
+  grid.reduces = use.reduces_columns;
   grid.vector = std::min(use.vector, power_of_two_from(use.columns));
-  const std::int64_t vectors = divide_up(use.columns, grid.vector);
   const bool small = use.rows * use.columns <= kElementsOfSmallTile;
   const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, small ? 1 : kElementsOfThread * 4 / std::max(use.element_bytes, 4));
-  int threads = std::clamp(power_of_two_from(divide_up(use.rows * use.columns, per_thread)), kWarp, kMaxThreads);
   if (use.reduces_columns && use.columns * use.element_bytes > kBytesOfBlockRow && !use.leaves_the_grid) {
     grid.cluster = std::min(kMaxCluster, power_of_two_from(divide_up(use.columns * use.element_bytes, kBytesOfBlockRow)));
   }
-  int across = std::min(threads, power_of_two_from(divide_up(vectors, grid.cluster)));
-  if (use.reduces_columns && use.rows >= 4 && use.columns <= kElementsOfWarpRow) across = std::min(across, kWarp);
-  grid.column_threads = across;
-  grid.row_threads = std::min(std::max(1, threads / across), power_of_two_from(use.rows));
-  // A block is at least one warp; what has nothing to do repeats rows or columns that are outside.
-  if (grid.threads() < kWarp) {
-    if (use.rows > 1) grid.row_threads = kWarp / grid.column_threads;
-    else grid.column_threads = kWarp;
+  const std::int64_t vectors = divide_up(divide_up(use.columns, grid.vector), grid.cluster);
+  const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(use.rows * use.columns, per_thread), kWarp, kMaxThreads);
+  std::int64_t across = std::min(wanted, vectors);
+  if (use.reduces_columns && use.rows >= 4 && use.columns <= kElementsOfWarpRow) across = std::min<std::int64_t>(across, kWarp);
+  grid.column_threads = across <= kWarp ? power_of_two_from(across) : kWarp * warps_for(vectors, divide_up(across, kWarp));
+  if (grid.column_threads >= kWarp) {
+    grid.row_threads = static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(1, wanted / grid.column_threads), use.rows));
+  } else {
+    // A block is at least one warp; what has nothing to do repeats rows or columns that are outside.
+    grid.row_threads = std::min(power_of_two_from(wanted) / grid.column_threads, power_of_two_from(use.rows));
+    if (grid.threads() < kWarp) {
+      if (use.rows > 1) grid.row_threads = kWarp / grid.column_threads;
+      else grid.column_threads = kWarp;
+    }
   }
   grid.row_steps = static_cast<int>(divide_up(use.rows, grid.row_threads));
+  grid.row_threads = grid.column_threads >= kWarp ? static_cast<int>(divide_up(use.rows, grid.row_steps)) : grid.row_threads;
   grid.column_steps = static_cast<int>(divide_up(use.columns, std::int64_t{grid.columns_across()} * grid.vector));
   return grid;
 }

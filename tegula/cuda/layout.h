@@ -20,13 +20,15 @@ enum class Spread : std::uint8_t {
   Flat,     // anything else:                         v[c]
 };
 
-/// How many threads there are and what each holds. Counts of threads and `vector` are powers of two.
+/// How many threads there are and what each holds. `vector` is a power of two. Below a warp column_threads and row_threads are powers of two
+/// too, above it a row of threads is a number of whole warps.
 struct ThreadGrid {
   std::int64_t rows = 1, columns = 1;  // of the tile
-  int vector = 1;                      // neighbouring columns that a thread holds
+  int vector = 1;  // neighbouring columns that a thread holds
   int row_threads = 1, column_threads = 1;
-  int cluster = 1;                     // blocks that share the columns of one tile
-  int row_steps = 1, column_steps = 1; // how often a thread comes back
+  int cluster = 1;  // blocks that share the columns of one tile
+  int row_steps = 1, column_steps = 1;  // how often a thread comes back
+  bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs
 
   int threads() const { return row_threads * column_threads; }
   int columns_across() const { return column_threads * cluster; }
@@ -41,11 +43,11 @@ struct ThreadGrid {
 /// What the choice depends on.
 struct TileUse {
   std::int64_t rows = 1, columns = 1;
-  int vector = 1;                 // the widest useful access, in elements
-  bool reduces_columns = false;   // across a row
+  int vector = 1;  // the widest useful access, in elements
+  bool reduces_columns = false;  // across a row
   bool reduces_rows = false;
-  bool leaves_the_grid = false;   // something goes through shared memory as a whole: no cluster
-  int element_bytes = 4;          // of the widest numbers that are held
+  bool leaves_the_grid = false;  // something goes through shared memory as a whole: no cluster
+  int element_bytes = 4;  // of the widest numbers that are held
 };
 
 /// Throws nothing; a cluster larger than 1 needs sm_90.

@@ -66,6 +66,43 @@ template <class T> __device__ inline T not_a_number() { return static_cast<T>(__
 template <class T, int kWide>
 struct alignas(sizeof(T) * kWide) Wide { T x[kWide]; };
 
+/// As it lies in memory. `other` is 0.
+template <int kWide, int kCount, class T>
+__device__ inline void load_wide(const T* from, Wide<T, kCount>& x) {
+#pragma unroll
+  for (int j = 0; j < kCount; j += kWide) *reinterpret_cast<Wide<T, kWide>*>(x.x + j) = *reinterpret_cast<const Wide<T, kWide>*>(from + j);
+}
+template <int kWide, int kCount, bool kWhole, class T, class U>
+__device__ inline void load_wide(const T* from, Wide<T, kCount>& x, int inside, U) {
+#pragma unroll
+  for (int j = 0; j < kCount; j += kWide) {
+    if (j + kWide <= inside) {
+      *reinterpret_cast<Wide<T, kWide>*>(x.x + j) = *reinterpret_cast<const Wide<T, kWide>*>(from + j);
+    } else {
+#pragma unroll
+      for (int i = j; i < j + kWide; ++i) {
+        if (!kWhole && i < inside) x.x[i] = from[i];
+        else x.x[i].bits = 0;
+      }
+    }
+  }
+}
+/// From here on the compiler takes packed elements for new ones: it does not widen them early, for several uses at once.
+template <class T, int kWide>
+__device__ inline void keep_packed(Wide<T, kWide>& x) {
+#ifndef TEGULA_EMULATED
+  unsigned int* words = reinterpret_cast<unsigned int*>(&x);
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof x / 4); ++i) asm volatile("" : "+r"(words[i]));
+#else
+  (void)x;
+#endif
+}
+template <class T, int kCount>
+__device__ inline void keep_packed(T (&x)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) keep_packed(x[i]);
+}
 template <int kWide, int kCount, class T, class U>
 __device__ inline void load_wide(const T* from, U* x) {
 #pragma unroll

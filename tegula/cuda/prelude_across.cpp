@@ -50,32 +50,38 @@ __device__ inline int cluster_rank() { int rank; asm("mov.u32 %0, %%cluster_ctar
 __device__ inline void cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-/// The same place in the shared memory of block `rank`. The size of T is a multiple of 4.
+/// Between the two lies the start of every block: what comes behind the wait may write to the others.
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+/// The same place in the shared memory of block `rank`.
 template <class T>
-__device__ inline T cluster_read(const T* place, int rank) {
-  union { T value; unsigned int words[sizeof(T) / 4]; } result;
+__device__ inline void cluster_write(T* place, int rank, T x) {
   unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(place)), there;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
+  if constexpr (sizeof(T) < 4) {
+    asm volatile("st.shared::cluster.u8 [%0], %1;" :: "r"(there), "r"(static_cast<unsigned int>(x)) : "memory");
+  } else {
+    union { T value; unsigned int words[sizeof(T) / 4]; } parts;
+    parts.value = x;
 #pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
-    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(result.words[i]) : "r"(there + 4 * i) : "memory");
+    for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+      asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(there + 4 * i), "r"(parts.words[i]) : "memory");
+    }
   }
-  return result.value;
 }
 #else
 __device__ inline int cluster_rank() { return 0; }
 __device__ inline void cluster_barrier() { __syncthreads(); }
-template <class T> __device__ inline T cluster_read(const T* place, int) { return *place; }
+__device__ inline void cluster_arrive() {}
+__device__ inline void cluster_wait() { __syncthreads(); }
+template <class T> __device__ inline void cluster_write(T* place, int, T x) { *place = x; }
 #endif
 #endif
-__device__ inline bool cluster_read(const bool* place, int rank) {  // a word around it
-  const unsigned long long address = reinterpret_cast<unsigned long long>(place), start = address & ~3ull;
-  const unsigned int word = cluster_read(reinterpret_cast<const unsigned int*>(start), rank);
-  return (word >> (8 * static_cast<unsigned int>(address - start)) & 0xff) != 0;
-}
 
-/// Combines x[i] over the kColumns threads of each row of threads, and over the cluster; all of them get the result.
-template <class Op, int kRows, int kColumns, int kCluster, int kCount, class T>
+/// Combines x[i] over the kColumns threads of each row of threads, and over the cluster; all of them get the result. `shared` is this
+/// reduction's own: [kRows][kWarps][kCount] parts of the warps, then [kRows][kCluster][kCount] parts of the blocks. kAgain: it may have been
+/// used before.
+template <class Op, int kRows, int kColumns, int kCluster, int kCount, bool kAgain, class T>
 __device__ inline void combine_columns(T* x, unsigned char* shared) {
   constexpr int kWarpColumns = kColumns < 32 ? kColumns : 32, kWarps = kColumns / kWarpColumns;
 #pragma unroll
@@ -84,9 +90,10 @@ __device__ inline void combine_columns(T* x, unsigned char* shared) {
     for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
   }
   if constexpr (kWarps > 1) {
+    constexpr int kLanes = kWarps > 16 ? 32 : kWarps > 8 ? 16 : kWarps > 4 ? 8 : kWarps > 2 ? 4 : 2;
     T* parts = reinterpret_cast<T*>(shared);
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, first = thread / kColumns * kWarps;
-    __syncthreads();
+    if constexpr (kAgain) __syncthreads();
     if (lane == 0) {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) parts[warp * kCount + i] = x[i];
@@ -94,28 +101,28 @@ __device__ inline void combine_columns(T* x, unsigned char* shared) {
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      x[i] = parts[(first + lane % kWarps) * kCount + i];
+      x[i] = lane % kLanes < kWarps ? parts[(first + lane % kLanes) * kCount + i] : Op::nothing();
 #pragma unroll
-      for (int distance = kWarps / 2; distance > 0; distance /= 2) x[i] = Op::of(x[i], exchanged(x[i], distance));
+      for (int distance = kLanes / 2; distance > 0; distance /= 2) x[i] = Op::of(x[i], exchanged(x[i], distance));
     }
   }
   if constexpr (kCluster > 1) {
-    // Behind the parts of the warps, which slower warps may still be reading.
+    // Every block writes its part into all of them.
     T* totals = reinterpret_cast<T*>(shared) + kRows * kWarps * kCount;
-    if (threadIdx.x % kColumns == 0) {
+    const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns, rank = cluster_rank();
+    if constexpr (kAgain) cluster_barrier();
+    if (column < kCluster) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) totals[threadIdx.x / kColumns * kCount + i] = x[i];
+      for (int i = 0; i < kCount; ++i) cluster_write(totals + (row * kCluster + rank) * kCount + i, column, x[i]);
     }
     cluster_barrier();
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      const T* place = totals + threadIdx.x / kColumns * kCount + i;
-      T total = cluster_read(place, 0);
+      T total = totals[row * kCluster * kCount + i];
 #pragma unroll
-      for (int rank = 1; rank < kCluster; ++rank) total = Op::of(total, cluster_read(place, rank));
+      for (int block = 1; block < kCluster; ++block) total = Op::of(total, totals[(row * kCluster + block) * kCount + i]);
       x[i] = total;
     }
-    cluster_barrier();  // nobody leaves, or writes here again, before all have read
   }
 }
 

@@ -13,6 +13,10 @@ __device__ inline int magnitude(int x) { return x < 0 ? static_cast<int>(0u - st
 template <class T> __device__ inline bool is_nan(T x) { return x != x; }
 template <class T> __device__ inline bool is_infinite(T x) { return magnitude(x) == infinite<T>(); }
 
+// x / s as x * reciprocal(s) * reach(s), within two units in the last place, also where 1 / s is too large a number.
+__device__ inline float reach(float s) { return fabsf(s) < 1.17549435e-38f ? 18446744073709551616.0f : 1.0f; }
+__device__ inline float reciprocal(float s) { return 1.0f / (s * reach(s)); }
+
 // NaN wins.
 template <class T> __device__ inline T smaller(T a, T b) { return b < a ? b : a; }
 template <class T> __device__ inline T larger(T a, T b) { return a < b ? b : a; }

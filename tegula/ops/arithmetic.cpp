@@ -311,6 +311,11 @@ std::vector<OpCase> arithmetic_cases() {
     if (quotient || one.op == "sign") one.gradient = false;  // a quotient's jumps are not at places known beforehand
     one.jumps = quotient;
   }
+  // Away from the jumps: trunc(a / b) is 2.
+  const std::vector<CaseInput> between{{{7, 5}, 2.2, 2.8}, {{5}, 1, 1.09}};
+  cases.push_back({.op = "fmod", .function = [](const auto& x) { return fmod(x[0], x[1]) + 2 * fmod(-x[0], x[1]); }, .inputs = between});
+  cases.push_back(
+      {.op = "remainder", .function = [](const auto& x) { return remainder(x[0], x[1]) + 2 * remainder(-x[0], x[1]); }, .inputs = between});
   cases.push_back(
       {.op = "lerp", .function = [](const auto& x) { return lerp(x[0], x[1], x[2]); }, .inputs = {{{7, 5}}, {{7, 5}}, {{5}, 0, 1}}});
   cases.push_back({.op = "clamp",

@@ -225,12 +225,12 @@ class Elementwise final : public ElementwiseOp {
   Numerics numerics() const override { return F::info.numerics; }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
     std::array<tile::Value, kArity> values;
-    std::copy(x.begin(), x.end(), values.begin());
+    std::copy_n(x.begin(), kArity, values.begin());
     return formula::wrapped(formula::call<F>(values), dtype);
   }
   double reference(std::span<const double> x) const override {
     std::array<double, kArity> values;
-    std::copy(x.begin(), x.end(), values.begin());
+    std::copy_n(x.begin(), kArity, values.begin());
     return static_cast<double>(formula::call<F>(values));
   }
   Epilogue epilogue() const override {

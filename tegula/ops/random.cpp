@@ -248,6 +248,7 @@ std::vector<OpCase> random_cases() {
   add("bernoulli", kFloats, [](const Tensor& x, Generator* g) { return bernoulli(x, g); });
   add("permutation", {i64}, [](const Tensor& x, Generator* g) { return permutation(x.numel(), g); });
   add("shuffle", kEverything, [](const Tensor& x, Generator* g) { return shuffle(x, g); });
+  cases.back().gradient = true;
   return cases;
 }
 

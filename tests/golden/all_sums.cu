@@ -12,6 +12,7 @@ struct Arguments_k_multiply_sum_92da5e12a953824e {
 };
 extern "C" __global__ void __launch_bounds__(1024) k_multiply_sum_92da5e12a953824e(const Arguments_k_multiply_sum_92da5e12a953824e a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 1024, tc = static_cast<int>(threadIdx.x) % 1024;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -34,16 +35,7 @@ extern "C" __global__ void __launch_bounds__(1024) k_multiply_sum_92da5e12a95382
     const int col = (c * 1024 + tc) * 4;
     load_wide<4, 4>((in0 + (v4 * s0_0) + col), v14[c]);
   }
-  float v15[4][4];
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 1024 + tc) * 4 + k;
-      // the user's line
-      v15[c][k] = v14[c][k] * c0;
-    }
-  }
+  // the user's line
   float v16;
   v16 = Sum<float>::nothing();
   #pragma unroll
@@ -51,13 +43,13 @@ extern "C" __global__ void __launch_bounds__(1024) k_multiply_sum_92da5e12a95382
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 1024 + tc) * 4 + k;
-      v16 = Sum<float>::of(v16, v15[c][k]);
+      v16 = Sum<float>::of(v16, (v14[c][k] * c0));
     }
   }
-  combine_columns<Sum<float>, 1, 1024, 1, 1>(&v16, shared);
+  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v16, shared + parts);
   if (threadIdx.x == 0) narrow(static_cast<float>(v16), *((part2 + v4)));
 }
-// 1024 threads, cluster of 1, 132 bytes shared
+// 1024 threads, cluster of 1, 128 bytes shared
 
 // multiply_sum: tile 1 x 64, 1 x 32 threads, vectors of 4
 struct Arguments_k_multiply_sum_f0fd9ca60672e778 {
@@ -95,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_sum_f0fd9ca60672e778
       if (col < 64) v6 = Sum<float>::of(v6, v5[c][k]);
     }
   }
-  combine_columns<Sum<float>, 1, 32, 1, 1>(&v6, nullptr);
+  combine_columns<Sum<float>, 1, 32, 1, 1, false>(&v6, nullptr);
   const float v7 = v6;
   if (threadIdx.x == 0) narrow(static_cast<float>(v7), *(out1));
 }

@@ -11,6 +11,7 @@ struct Arguments_k_max_1c5ecbb80a69ce9a {
 };
 extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_1c5ecbb80a69ce9a(const Arguments_k_max_1c5ecbb80a69ce9a a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
   const int block = cluster_rank();
   const int tr = static_cast<int>(threadIdx.x) / 1024, tc = block * 1024 + static_cast<int>(threadIdx.x) % 1024;
   (void)tr, (void)tc, (void)failure;
@@ -26,6 +27,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
+  cluster_arrive();
   const long long v3 = id0;
   float v13[8][4];
   #pragma unroll
@@ -43,10 +45,11 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
       v14 = Max<float>::of(v14, v13[c][k]);
     }
   }
-  combine_columns<Max<float>, 1, 1024, 8, 1>(&v14, shared);
+  cluster_wait();
+  combine_columns<Max<float>, 1, 1024, 8, 1, false>(&v14, shared + parts);
   if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v14), *((out1 + v3)));
 }
-// 1024 threads, cluster of 8, 132 bytes shared
+// 1024 threads, cluster of 8, 160 bytes shared
 
 // subtract_exp_sum: tile 1 x 262144, 1 x 1024 threads in each of 8 blocks, vectors of 4
 struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
@@ -64,6 +67,7 @@ struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
 };
 extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_subtract_exp_sum_0fdc000e5e5927d1(const Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
   const int block = cluster_rank();
   const int tr = static_cast<int>(threadIdx.x) / 1024, tc = block * 1024 + static_cast<int>(threadIdx.x) % 1024;
   (void)tr, (void)tc, (void)failure;
@@ -82,6 +86,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_s
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
+  cluster_arrive();
   const long long v6 = id0;
   float v16[8][4];
   #pragma unroll
@@ -111,7 +116,8 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_s
       v22 = Sum<float>::of(v22, v21[c][k]);
     }
   }
-  combine_columns<Sum<float>, 1, 1024, 8, 1>(&v22, shared);
+  cluster_wait();
+  combine_columns<Sum<float>, 1, 1024, 8, 1, false>(&v22, shared + parts);
   #pragma unroll
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 8192 + tc) * 4;
@@ -120,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_s
   cluster_barrier();
   if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v22), *((out3 + v6)));
 }
-// 1024 threads, cluster of 8, 132 bytes shared
+// 1024 threads, cluster of 8, 160 bytes shared
 
 // divide: tile 1 x 512, 1 x 128 threads, vectors of 4
 struct Arguments_k_divide_1437c66d6b8b142b {
@@ -170,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(128) k_divide_1437c66d6b8b142b(cons
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 128 + tc) * 4 + k;
       // the user's line
-      v25[c][k] = v21[c][k] / v23;
+      v25[c][k] = v21[c][k] * reciprocal(v23) * reach(v23);
     }
   }
   #pragma unroll

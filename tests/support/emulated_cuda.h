@@ -170,10 +170,12 @@ T __shfl_xor_sync(unsigned, T value, int distance) {
 }
 inline int cluster_rank() { return static_cast<int>(emulated::current->block - emulated::blocks->data()); }
 inline void cluster_barrier() { emulated::wait(emulated::kCluster); }
+inline void cluster_arrive() {}
+inline void cluster_wait() { cluster_barrier(); }
 template <class T>
-T cluster_read(const T* place, int rank) {
+void cluster_write(T* place, int rank, T x) {
   const auto offset = reinterpret_cast<const unsigned char*>(place) - emulated::current->block->shared.data();
-  return *reinterpret_cast<const T*>((*emulated::blocks)[static_cast<std::size_t>(rank)].shared.data() + offset);
+  *reinterpret_cast<T*>((*emulated::blocks)[static_cast<std::size_t>(rank)].shared.data() + offset) = x;
 }
 
 inline float __int_as_float(int x) {

@@ -1,0 +1,72 @@
+#include <map>
+
+#include "tegula/compile/passes.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula::compile {
+namespace {
+
+class Sinker {
+ public:
+  explicit Sinker(const Graph& from) : out_(from) { out_.items.clear(); }
+
+  Graph run(const Graph& from) {
+    std::vector<int> renumbered(from.items.size());
+    const auto renumber = [&](int& i) { i = renumbered[static_cast<std::size_t>(i)]; };
+    for (int i = 0; i < from.size(); ++i) {
+      Item item = from[i];
+      for (int& input : item.inputs) renumber(input);
+      if (item.role() == Role::Elementwise || item.role() == Role::Reduce) {
+        for (int& input : item.inputs) input = sunk(input);
+      }
+      renumbered[static_cast<std::size_t>(i)] = add(std::move(item));
+    }
+    for (int& output : out_.outputs) renumber(output);
+    for (auto& update : out_.updates) renumber(update.item);
+    remove_dead(out_);
+    return std::move(out_);
+  }
+
+ private:
+  int add(Item item) {
+    out_.items.push_back(std::move(item));
+    return out_.size() - 1;
+  }
+
+  /// A view that repeats a widened leaf, as the widened view of the leaf itself; anything else as it is.
+  int sunk(int input) {
+    std::vector<int> views;
+    int base = input;
+    for (; out_[base].role() == Role::View; base = out_[base].inputs[0]) {
+      if (out_[base].as<ViewOp>().waits()) return input;
+      views.push_back(base);
+    }
+    const Item& cast = out_[base];
+    if (cast.op != cast_op() || cast.dtype != DType::f32 || numel(out_[input].shape) <= numel(cast.shape)) return input;
+    int x = cast.inputs[0];
+    const DType dtype = out_[x].dtype;
+    if (!is_half(dtype) || out_[x].role() != Role::Leaf) return input;
+    if (const auto known = sunk_.find(input); known != sunk_.end()) return known->second;
+    Item widened = cast;
+    for (auto view = views.rbegin(); view != views.rend(); ++view) {
+      Item copy = out_[*view];
+      copy.inputs = {x};
+      copy.dtype = dtype;
+      copy.node = -1;
+      x = add(std::move(copy));
+    }
+    widened.inputs = {x};
+    widened.shape = out_[x].shape;
+    widened.node = -1;
+    return sunk_[input] = add(std::move(widened));
+  }
+
+  Graph out_;
+  std::map<int, int> sunk_;
+};
+
+}  // namespace
+
+void sink_casts(Graph& graph) { graph = Sinker(graph).run(graph); }
+
+}  // namespace tegula::compile
