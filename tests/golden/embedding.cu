@@ -1,5 +1,5 @@
-// gather: tile 5 x 768, 1 x 192 threads, vectors of 4
-struct Arguments_k_gather_25a1621c43a03bad {
+// gather: tile 1 x 512, 1 x 128 threads, vectors of 4
+struct Arguments_k_gather_7a8c48938a845b93 {
   long long n1;
   long long n2;
   float* x0;
@@ -9,8 +9,8 @@ struct Arguments_k_gather_25a1621c43a03bad {
   long long n7;
   long long n8;
 };
-extern "C" __global__ void __launch_bounds__(192) k_gather_25a1621c43a03bad(const Arguments_k_gather_25a1621c43a03bad a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 192, tc = static_cast<int>(threadIdx.x) % 192;
+extern "C" __global__ void __launch_bounds__(128) k_gather_7a8c48938a845b93(const Arguments_k_gather_7a8c48938a845b93 a, long long g0, long long g1, long long g2, Failure* failure) {
+  const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -25,60 +25,28 @@ extern "C" __global__ void __launch_bounds__(192) k_gather_25a1621c43a03bad(cons
   const long long n7 = static_cast<long long>(a.n7);
   const long long n8 = static_cast<long long>(a.n8);
   const long long v2 = id0;
-  const long long v4 = v2 * 5ll;
-  const long long v9 = id1;
-  const long long v11 = v9 * 768ll;
-  long long v25[5];
+  const long long v6 = id1;
+  const long long v8 = v6 * 512ll;
+  const long long v22 = widen(*((x1 + v2)));
+  const long long v23 = v22 + n6;
+  const bool v24 = v22 < 0ll;
+  const long long v25 = v24 ? v23 : v22;
+  const bool v26 = v25 >= 0ll;
+  const bool v27 = v25 < n6;
+  const bool v28 = v26 && v27;
+  if (threadIdx.x == 0 && !v28) report(failure, 0, v22);
+  const long long v30 = v25 * n8;
+  float v36[1][4];
   #pragma unroll
-  for (int r = 0; r < 5; ++r) {
-    const int row = r;
-    v25[r] = (row < bounded((n1 + (-v4)))) ? widen(*((x1 + v4 + row))) : 0ll;
-  }
-  long long v28[5];
-  bool v31[5];
-  bool v33[5];
-  #pragma unroll
-  for (int r = 0; r < 5; ++r) {
-    const int row = r;
-    const long long v26 = v25[r] + n6;
-    const bool v27 = v25[r] < 0ll;
-    v28[r] = v27 ? v26 : v25[r];
-    const bool v29 = v28[r] >= 0ll;
-    const bool v30 = v28[r] < n6;
-    v31[r] = v29 && v30;
-    const bool v32 = !(row < bounded((n1 + (-v4))));
-    v33[r] = v31[r] || v32;
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
+    load_wide<4, 4, true>((x0 + v30 + v8 + col), v36[c], v28 ? bounded((n2 + (-v8))) - col : 0, 0.0f);
   }
   #pragma unroll
-  for (int r = 0; r < 5; ++r) {
-    const int row = r;
-    if (tc == 0 && !v33[r]) report(failure, 0, v25[r]);
-  }
-  long long v35[5];
-  #pragma unroll
-  for (int r = 0; r < 5; ++r) {
-    const int row = r;
-    v35[r] = v28[r] * n8;
-  }
-  float v41[5][1][4];
-  #pragma unroll
-  for (int r = 0; r < 5; ++r) {
-    const int row = r;
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      const int col = (c * 192 + tc) * 4;
-      load_wide<4, 4, true>((x0 + v35[r] + v11 + col), v41[r][c], row < bounded((n1 + (-v4))) && v31[r] ? 4 : 0, 0.0f);
-    }
-  }
-  #pragma unroll
-  for (int r = 0; r < 5; ++r) {
-    const int row = r;
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      const int col = (c * 192 + tc) * 4;
-      if (row < bounded((n1 + (-v4)))) store_wide<4, 4>((p_y + ((v4 * n8) + v11) + row * n8 + col), v41[r][c]);
-    }
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 128 + tc) * 4;
+    store_wide<4, 4, true>((p_y + ((v2 * n8) + v8) + col), v36[c], bounded((n2 + (-v8))) - col);
   }
 }
-// 192 threads, cluster of 1, 0 bytes shared
+// 128 threads, cluster of 1, 0 bytes shared
 

@@ -1,5 +1,5 @@
-// sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 768, 4 x 32 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_8a12712fac967db9 {
+// sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c {
   float* in0;
   float* out1;
   long long n0;
@@ -13,8 +13,10 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_8a12712fac967
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_sum_multiply_subtract_multiply_sum_multiply_etc_8a12712fac967db9(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_8a12712fac967db9 a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
+  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -33,88 +35,53 @@ extern "C" __global__ void __launch_bounds__(128) k_sum_multiply_subtract_multip
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   const long long v7 = id0;
-  const long long v10 = v7 * 4ll;
-  float v20[1][6][4];
+  float v17[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    load_wide<4, 4>((in0 + (v7 * s0_0) + col), v17[c]);
+  }
+  float v18;
+  v18 = Sum<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      load_wide<4, 4>((in0 + (v10 * s0_0) + row * s0_0 + col), v20[r][c]);
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v18 = Sum<float>::of(v18, v17[c][k]);
     }
   }
-  float v21[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v18, shared + parts);
+  // the user's line
+  const float v19 = v18 * c0;
+  float v23;
+  v23 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v21[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v21[r] = Sum<float>::of(v21[r], v20[r][c][k]);
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v23 = Sum<float>::of(v23, ((v17[c][k] - v19) * (v17[c][k] - v19)));
+    }
+  }
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v23, shared + parts + 16);
+  const float v24 = v23 * c1;
+  const float v25 = v24 + c2;
+  const float v26 = rsqrtf(v25);
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    float x[4];
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int first = col;
+       {
+        const int col = first + k;
+        x[k] = ((v17[c][k] - v19) * v26);
       }
     }
-  }
-  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v21, nullptr);
-  float v22[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    // the user's line
-    v22[r] = v21[r] * c0;
-  }
-  float v26[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v26[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v26[r] = Sum<float>::of(v26[r], ((v20[r][c][k] - v22[r]) * (v20[r][c][k] - v22[r])));
-      }
-    }
-  }
-  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v26, nullptr);
-  float v29[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    const float v27 = v26[r] * c1;
-    const float v28 = v27 + c2;
-    v29[r] = rsqrtf(v28);
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      float x[4];
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int first = col;
-         {
-          const int col = first + k;
-          x[k] = ((v20[r][c][k] - v22[r]) * v29[r]);
-        }
-      }
-      store_wide<4, 4>((out1 + (v10 * s1_0) + row * s1_0 + col), x);
-    }
+    store_wide<4, 4>((out1 + (v7 * s1_0) + col), x);
   }
 }
-// 128 threads, cluster of 1, 0 bytes shared
+// 64 threads, cluster of 1, 32 bytes shared
 

@@ -1,5 +1,5 @@
-// max_subtract_exp_sum_divide: tile 4 x 1024, 4 x 32 threads, vectors of 4
-struct Arguments_k_max_subtract_exp_sum_divide_b3cb04aacd215d19 {
+// max_subtract_exp_sum_divide: tile 1 x 1024, 1 x 64 threads, vectors of 4
+struct Arguments_k_max_subtract_exp_sum_divide_4cbcb30e104d5e89 {
   float* in0;
   float* out1;
   long long n0;
@@ -10,8 +10,10 @@ struct Arguments_k_max_subtract_exp_sum_divide_b3cb04aacd215d19 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_divide_b3cb04aacd215d19(const Arguments_k_max_subtract_exp_sum_divide_b3cb04aacd215d19 a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+extern "C" __global__ void __launch_bounds__(64) k_max_subtract_exp_sum_divide_4cbcb30e104d5e89(const Arguments_k_max_subtract_exp_sum_divide_4cbcb30e104d5e89 a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
+  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -27,92 +29,59 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_divide_
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   const long long v4 = id0;
-  const long long v7 = v4 * 4ll;
-  float v17[1][8][4];
+  float v14[4][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    load_wide<4, 4>((in0 + (v4 * s0_0) + col), v14[c]);
+  }
+  float v15;
+  v15 = Max<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
     #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      load_wide<4, 4>((in0 + (v7 * s0_0) + row * s0_0 + col), v17[r][c]);
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v15 = Max<float>::of(v15, v14[c][k]);
     }
   }
-  float v18[1];
+  combine_columns<Max<float>, 1, 64, 1, 1, false>(&v15, shared + parts);
+  float v18[4][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v18[r] = Max<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 4; ++c) {
     #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v18[r] = Max<float>::of(v18[r], v17[r][c][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      // the user's line
+      const float v17 = v14[c][k] - v15;
+      v18[c][k] = expf(v17);
     }
   }
-  combine_columns<Max<float>, 4, 32, 1, 1, false>(v18, nullptr);
-  float v21[1][8][4];
+  float v19;
+  v19 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 4; ++c) {
     #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        // the user's line
-        const float v20 = v17[r][c][k] - v18[r];
-        v21[r][c][k] = expf(v20);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v19 = Sum<float>::of(v19, v18[c][k]);
     }
   }
-  float v22[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v19, shared + parts + 16);
+  float v21[4][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v22[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 4; ++c) {
     #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v22[r] = Sum<float>::of(v22[r], v21[r][c][k]);
-      }
-    }
-  }
-  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v22, nullptr);
-  float v24[1][8][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v24[r][c][k] = v21[r][c][k] * reciprocal(v22[r]) * reach(v22[r]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v21[c][k] = v18[c][k] * reciprocal(v19) * reach(v19);
     }
   }
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      store_wide<4, 4>((out1 + (v7 * s1_0) + row * s1_0 + col), v24[r][c]);
-    }
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    store_wide<4, 4>((out1 + (v4 * s1_0) + col), v21[c]);
   }
 }
-// 128 threads, cluster of 1, 0 bytes shared
+// 64 threads, cluster of 1, 32 bytes shared
 

@@ -173,6 +173,11 @@ inline void cluster_barrier() { emulated::wait(emulated::kCluster); }
 inline void cluster_arrive() {}
 inline void cluster_wait() { cluster_barrier(); }
 template <class T>
+T cluster_read(const T* place, int rank) {
+  const auto offset = reinterpret_cast<const unsigned char*>(place) - emulated::current->block->shared.data();
+  return *reinterpret_cast<const T*>((*emulated::blocks)[static_cast<std::size_t>(rank)].shared.data() + offset);
+}
+template <class T>
 void cluster_write(T* place, int rank, T x) {
   const auto offset = reinterpret_cast<const unsigned char*>(place) - emulated::current->block->shared.data();
   *reinterpret_cast<T*>((*emulated::blocks)[static_cast<std::size_t>(rank)].shared.data() + offset) = x;
