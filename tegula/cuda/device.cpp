@@ -155,7 +155,7 @@ class CudaDevice final : public runtime::Device {
   runtime::TilePreference tiles() const override {
     const std::int64_t longest = 32768;
     const std::int64_t cluster = context_.architecture >= 90 ? 8 : 1;  // blocks that can share one row
-    return {.elements = 4096, .longest_row = longest * cluster, .instances = 528, .small_elements = 512};
+    return {.elements = 4096, .longest_row = longest * cluster, .instances = 528, .longest_sort = 4096, .small_elements = 512};
   }
   /// A call costs a few microseconds whatever it does.
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override {

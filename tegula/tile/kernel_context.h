@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,7 @@ class KernelContext {
   const Operand& output() const { return output_; }
   /// A good number of elements for a tile on this device.
   std::int64_t tile_elements() const { return tiles_.elements; }
+  std::int64_t longest_sort() const { return tiles_.longest_sort > 0 ? tiles_.longest_sort : std::numeric_limits<std::int64_t>::max(); }
   /// The same where `total` elements are independent of each other.
   std::int64_t tile_elements_for(std::int64_t total) const { return tiles_.elements_for(total); }
 

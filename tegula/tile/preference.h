@@ -11,6 +11,7 @@ struct TilePreference {
   std::int64_t longest_row = 8192;  // rows up to this long are kept as one tile while they are reduced
   // From so many instances on a reduction needs no splitting. A fixed number: results must not depend on how much of the machine is free.
   std::int64_t instances = 16;
+  std::int64_t longest_sort = 0;  // lines up to this long are sorted in one tile, longer ones in pieces that are merged; 0: any
   std::int64_t small_elements = 0;  // of a tile where tiles of `elements` would leave most of the machine idle; 0: the same
 
   /// For a program over `total` elements that are independent of each other.

@@ -151,7 +151,7 @@ class CpuWithKernels final : public runtime::Device {
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
   runtime::TilePreference tiles() const override {
-    return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528, .small_elements = 512};
+    return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528, .longest_sort = 4096, .small_elements = 512};
   }  // an H200's
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }

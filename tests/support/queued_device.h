@@ -91,7 +91,7 @@ class QueuedDevice final : public runtime::Device {
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
     return std::make_unique<QueuedKernel>(*this, runtime::cpu().compile(program), program.parameters.size());
   }
-  runtime::TilePreference tiles() const override { return {.elements = 512, .longest_row = 4096, .instances = 64}; }
+  runtime::TilePreference tiles() const override { return {.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16}; }
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override { return wrap(runtime::cpu().matmul(d)); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& d) override { return wrap(runtime::cpu().convolution(d)); }
