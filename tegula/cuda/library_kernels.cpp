@@ -42,12 +42,17 @@ CUfunction load(const Context& context, const PlainKernel& kernel) {
 
 LoadedKernel::LoadedKernel(Context& context, const PlainKernel& kernel)
     : context_(&context),
-      threads_(static_cast<unsigned>(kernel.threads)) {
+      threads_(static_cast<unsigned>(kernel.threads)),
+      shared_(static_cast<unsigned>(kernel.shared)) {
   if (kernel.blocks > std::numeric_limits<std::int32_t>::max()) {
     throw Error({.op = kernel.name, .got = std::to_string(kernel.blocks) + " blocks", .expected = "less than 2^31"});
   }
   blocks_ = static_cast<unsigned>(kernel.blocks);
-  if (blocks_ > 0) function_ = load(context, kernel);
+  if (blocks_ == 0) return;
+  function_ = load(context, kernel);
+  constexpr unsigned kWithoutAsking = 48 << 10;
+  if (shared_ > kWithoutAsking)
+    check(cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared_)), kernel.name);
 }
 
 void LoadedKernel::launch(std::initializer_list<void*> pointers) const {
@@ -59,7 +64,7 @@ void LoadedKernel::launch(std::initializer_list<void*> pointers) const {
     addresses[count] = &values[count];
     ++count;
   }
-  check(cuLaunchKernel(function_, blocks_, 1, 1, threads_, 1, 1, 0, context_->stream, addresses.data(), nullptr), "launch");
+  check(cuLaunchKernel(function_, blocks_, 1, 1, threads_, 1, 1, shared_, context_->stream, addresses.data(), nullptr), "launch");
 }
 
 std::size_t extent_bytes(DType dtype, const Layout& layout) {

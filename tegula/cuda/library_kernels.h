@@ -18,7 +18,7 @@ class LoadedKernel {
  private:
   Context* context_;
   CUfunction function_ = nullptr;
-  unsigned blocks_ = 0, threads_ = 0;
+  unsigned blocks_ = 0, threads_ = 0, shared_ = 0;
 };
 
 /// Rounded up to what scratch parts are aligned to.

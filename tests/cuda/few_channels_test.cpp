@@ -1,0 +1,145 @@
+// The kernels for few channels on the CPU, against the naive loops: their source is compiled and run by the fibers of emulated_cuda.h.
+
+#include "tegula/cuda/few_channels.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/library.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Activation;
+using runtime::Convolution;
+using runtime::ConvolutionPass;
+using test::ConvolutionOptions;
+
+/// What a tensor core does with the fragments of a warp.
+constexpr const char* kEmulatedProduct = R"(
+#define __shared__ static
+#define __forceinline__ inline
+struct Four { float x, y, z, w; };
+inline void product(float (&d)[4], float a0, float a1, float a2, float a3, float b0, float b1) {
+  Four a[32], b[32];
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  for (int other = 0; other < 32; ++other) {
+    a[lane ^ other] = emulated::exchange(Four{a0, a1, a2, a3}, other);
+    b[lane ^ other] = emulated::exchange(Four{b0, b1, 0, 0}, other);
+  }
+  for (int k = 0; k < 8; ++k) {
+    const Four& row = a[g * 4 + k % 4];
+    for (int e = 0; e < 2; ++e) {
+      const Four& column = b[(2 * t + e) * 4 + k % 4];
+      const float factor = k < 4 ? column.x : column.y;
+      d[e] += (k < 4 ? row.x : row.z) * factor;
+      d[2 + e] += (k < 4 ? row.y : row.w) * factor;
+    }
+  }
+}
+)";
+
+class EmulatedPlainKernel {
+ public:
+  EmulatedPlainKernel(const PlainKernel& kernel, int pointers) : kernel_(kernel) {
+    static int count = 0;
+    const std::filesystem::path base =
+        std::filesystem::temp_directory_path() / ("tegula_few_" + std::to_string(getpid()) + "_" + std::to_string(count++));
+    const std::string source = base.string() + ".cpp", object = base.string() + ".so";
+    std::string arguments;
+    for (int i = 0; i < pointers; ++i) arguments += (i ? ", (float*)p[" : "(float*)p[") + std::to_string(i) + "]";
+    std::ofstream(source) << "#include \"" << TEGULA_SOURCE_DIR << "/tests/support/emulated_cuda.h\"\n"
+                          << kEmulatedProduct << kernel.source << "static void call(void* v) { void** p = static_cast<void**>(v); "
+                          << kernel.name << "(" << arguments << "); }\n"
+                          << "extern \"C\" int run(void** p, int block, int threads, std::size_t bytes) {\n"
+                          << "  emulated::body = call, emulated::argument = p;\n"
+                          << "  return emulated::run_cluster(block, 1, threads, bytes, block) ? 0 : 1;\n}\n";
+    const int status = std::system(("c++ -std=c++17 -O1 -w -fPIC -shared " + source + " -o " + object).c_str());
+    handle_ = status == 0 ? dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    std::filesystem::remove(source);
+    std::filesystem::remove(object);
+    if (!handle_) throw std::runtime_error("a kernel that does not compile");
+    run_ = reinterpret_cast<int (*)(void**, int, int, std::size_t)>(dlsym(handle_, "run"));
+  }
+  EmulatedPlainKernel(const EmulatedPlainKernel&) = delete;
+  EmulatedPlainKernel& operator=(const EmulatedPlainKernel&) = delete;
+  ~EmulatedPlainKernel() { dlclose(handle_); }
+
+  void launch(std::vector<void*> pointers) const {
+    for (int block = 0; block < kernel_.blocks; ++block) ASSERT_EQ(run_(pointers.data(), block, kernel_.threads, kernel_.shared), 0);
+  }
+
+ private:
+  PlainKernel kernel_;
+  void* handle_ = nullptr;
+  int (*run_)(void**, int, int, std::size_t) = nullptr;
+};
+
+class EmulatedCall final : public runtime::Call {
+ public:
+  EmulatedCall(const Convolution& d, const FewChannels& few) : few_(few), kernel_(few.kernel, 3 + (d.bias ? 1 : 0)) {
+    if (few.sum) sum_ = std::make_unique<EmulatedPlainKernel>(*few.sum, 2);
+  }
+  std::size_t scratch_bytes() const override { return few_.scratch; }
+  void run(std::span<void* const> buffers, void* scratch, int) const override {
+    std::vector<void*> pointers(buffers.begin(), buffers.end());
+    if (!sum_) return kernel_.launch(pointers);
+    kernel_.launch({pointers[0], pointers[1], scratch});
+    sum_->launch({scratch, pointers[2]});
+  }
+  std::string describe() const override { return few_.name; }
+
+ private:
+  FewChannels few_;
+  EmulatedPlainKernel kernel_;
+  std::unique_ptr<EmulatedPlainKernel> sum_;
+};
+
+struct Case {
+  int n, c, in, k, kernel, stride, low, high, dilation;
+};
+
+enum class Variants { First, All };
+
+void check(const Case& one, ConvolutionPass pass, Variants which) {
+  ConvolutionOptions o{.dtype = f32};
+  o.n = one.n, o.c = one.c, o.k = one.k;
+  for (int axis = 0; axis < 2; ++axis) {
+    o.in.push_back(one.in + axis), o.kernel.push_back(one.kernel), o.stride.push_back(one.stride), o.dilation.push_back(one.dilation);
+    o.low.push_back(one.low), o.high.push_back(one.high);
+  }
+  o.input = o.output = o.weight = test::Memory::ChannelsLast;
+  o.arithmetic = runtime::Arithmetic::TF32;
+  if (pass == ConvolutionPass::Forward) o.bias = true, o.activation = Activation::Relu;
+  const Convolution d = test::describe(o, pass);
+  const auto variants = few_channels_kernels(d);
+  ASSERT_FALSE(variants.empty());
+  std::vector<std::unique_ptr<runtime::Call>> calls;
+  for (std::size_t i = 0; i < (which == Variants::All ? variants.size() : 1); ++i)
+    calls.push_back(std::make_unique<EmulatedCall>(d, variants[i]));
+  test::expect_convolution(runtime::cpu(), d, calls, 1);
+}
+
+TEST(FewChannels, EveryVariantMatchesTheNaiveLoops) {
+  const Case cases[] = {{2, 1, 7, 12, 3, 1, 1, 1, 1}, {1, 8, 5, 4, 3, 2, 1, 0, 1}, {3, 4, 5, 8, 3, 1, 2, 2, 2}};
+  for (const Case& one : cases) {
+    for (const auto pass : test::kPasses) check(one, pass, Variants::First);
+  }
+  for (const auto pass : test::kPasses) check({2, 12, 6, 24, 6, 2, 2, 2, 1}, pass, Variants::All);
+}
+
+TEST(FewChannels, OtherConvolutionsAreLeftToTheLibraries) {
+  ConvolutionOptions o{.dtype = f32};
+  o.n = 1, o.c = 4, o.k = 8, o.in = {5, 5}, o.kernel = {3, 3}, o.stride = {1, 1}, o.dilation = {1, 1}, o.low = {1, 1}, o.high = {1, 1};
+  o.input = o.output = test::Memory::ChannelsLast;
+  EXPECT_TRUE(few_channels_kernels(test::describe(o, ConvolutionPass::Forward)).empty()) << "f32 that may not be rounded";
+  o.arithmetic = runtime::Arithmetic::TF32;
+  EXPECT_TRUE(few_channels_kernels(test::describe(o, ConvolutionPass::Forward)).empty()) << "a row-major weight";
+}
+
+}  // namespace
+}  // namespace tegula::gpu
