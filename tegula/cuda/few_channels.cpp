@@ -268,7 +268,8 @@ extern "C" __global__ void __launch_bounds__(256) add_parts(const float* partial
   __syncthreads();
   if (warp > 0 || at >= COUNT) return;
   for (int other = 1; other < 8; ++other) sum += share[other][lane];
-  result[at] = sum;
+  const int k = at / DEPTH, tap = at % DEPTH / C, c = at % C;
+  result[@RESULT@] = sum;
 }
 )";
 
@@ -291,7 +292,9 @@ struct Sizes {
 bool suits(const Convolution& d) {
   if (d.dtype != f32 || d.arithmetic != runtime::Arithmetic::TF32 || d.groups != 1 || d.addend || d.input.shape.rank() != 4) return false;
   for (const Layout* layout : {&d.input, &d.weight, &d.output}) {
-    if (!lies_ordered(*layout, ChannelOrder::Last) || numel(layout->shape) == 0 || numel(layout->shape) >= 1 << 28) return false;
+    const bool any_order = layout == &d.weight && d.pass == ConvolutionPass::BackwardWeight && lies_ordered(d.weight, ChannelOrder::First);
+    if ((!any_order && !lies_ordered(*layout, ChannelOrder::Last)) || numel(layout->shape) == 0 || numel(layout->shape) >= 1 << 28)
+      return false;
   }
   for (const Dims* low : {&d.pad_low, &d.pad_high}) {
     if ((*low)[0] < 0 || (*low)[1] < 0) return false;
@@ -414,7 +417,10 @@ std::vector<FewChannels> backward_weight_variants(const Convolution& d, const Si
     PlainSource sum(f32, {d.weight});
     sum.define("COUNT", s.k * depth);
     sum.define("PARTS", blocks * parts);
-    sum.add(kSum);
+    sum.define("DEPTH", depth);
+    sum.define("C", s.c);
+    const bool first = lies_ordered(d.weight, ChannelOrder::First);
+    sum.add(kSum, {{"RESULT", first ? "(k * C + c) * " + std::to_string(s.taps()) + " + tap" : "k * DEPTH + tap * C + c"}});
     std::string name = std::to_string(8 * columns) + " columns, images in " + std::to_string(blocks);
     if (std::any_of(all.begin(), all.end(), [&](const FewChannels& other) { return other.name == name; })) continue;
     all.push_back({std::move(name),

@@ -19,7 +19,7 @@ struct FewChannels {
 };
 
 /// The variants worth trying, the most likely first; none where the description is not of this kind: two spatial axes, one group,
-/// channels-last throughout, tf32 allowed.
+/// channels-last throughout (a weight's gradient may be row-major), tf32 allowed.
 std::vector<FewChannels> few_channels_kernels(const runtime::Convolution& description);
 
 }  // namespace tegula::gpu

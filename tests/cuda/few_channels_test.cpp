@@ -103,7 +103,7 @@ struct Case {
   int n, c, in, k, kernel, stride, low, high, dilation;
 };
 
-enum class Variants { First, All };
+enum class Variants { First, All, RowMajorWeight };
 
 void check(const Case& one, ConvolutionPass pass, Variants which) {
   ConvolutionOptions o{.dtype = f32};
@@ -115,6 +115,7 @@ void check(const Case& one, ConvolutionPass pass, Variants which) {
   o.input = o.output = o.weight = test::Memory::ChannelsLast;
   o.arithmetic = runtime::Arithmetic::TF32;
   if (pass == ConvolutionPass::Forward) o.bias = true, o.activation = Activation::Relu;
+  if (which == Variants::RowMajorWeight) o.weight = test::Memory::ChannelsFirst;
   const Convolution d = test::describe(o, pass);
   const auto variants = few_channels_kernels(d);
   ASSERT_FALSE(variants.empty());
@@ -129,6 +130,7 @@ TEST(FewChannels, EveryVariantMatchesTheNaiveLoops) {
   for (const Case& one : cases) {
     for (const auto pass : test::kPasses) check(one, pass, Variants::First);
   }
+  check({3, 4, 5, 8, 3, 1, 1, 1, 1}, ConvolutionPass::BackwardWeight, Variants::RowMajorWeight);
   for (const auto pass : test::kPasses) check({2, 12, 6, 24, 6, 2, 2, 2, 1}, pass, Variants::All);
 }
 
