@@ -156,8 +156,7 @@ class ConvolutionCall : public runtime::Call {
     choose();
     const auto library = plan_ ? timed(1e30) : std::nullopt;
     if (best && (!library || best->microseconds < *library)) {
-      plan_ = nullptr;
-      after_.reset();
+      reset();
       use_few(own[best->index]);
     }
     tuning_file().store(section, key, few_ ? few_->name : kNoEngine, few_ ? best->microseconds : library.value_or(0));
@@ -218,17 +217,51 @@ class ConvolutionCall : public runtime::Call {
     return one.lock();
   }
 
+  bool has_epilogue() const { return d_.pass == ConvolutionPass::Forward && (d_.bias || d_.addend || d_.activation != Activation::None); }
+
   void choose() {
-    for (const DnnAttempt& attempt : dnn_attempts(d_)) {
-      const DnnProblem problem = dnn_problem(d_, attempt);
-      if (!find_plan(gpu::dnn(context_), problem, attempt)) continue;
-      attempt_ = attempt;
-      stage(problem);
-      const bool epilogue = d_.pass == ConvolutionPass::Forward && (d_.bias || d_.addend || d_.activation != Activation::None);
-      if (epilogue && !attempt.fused)
-        after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, d_.bias ? 1 : -1, d_.addend, d_.activation}));
-      return;
-    }
+    const auto attempts = dnn_attempts(d_);
+    if (attempts.empty()) return;
+    if (const std::int64_t channels = filled_channels(d_); channels == 0 || !choose_filled(attempts, channels)) set_up_first(attempts);
+  }
+
+  /// Images of three channels: filling them up costs a copy, and the engines for whole pieces may be worth it. True when they are.
+  bool choose_filled(const std::vector<DnnAttempt>& attempts, std::int64_t channels) {
+    const std::vector<DnnAttempt> filled{{ChannelOrder::Last, false, has_epilogue(), channels},
+                                         {ChannelOrder::Last, false, false, channels}};
+    const std::string section = context_.name + ", Tegula", key = key_of(d_, filled[0]);
+    const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt;
+    if (remembered == kNoEngine) return false;
+    if (remembered) return set_up_first(filled);
+    if (!tuning_enabled() || operations(d_) < kWorthMeasuring || is_recording(context_)) return false;
+    const auto plain = set_up_first(attempts) ? timed(1e30) : std::nullopt;
+    reset();
+    const auto time = set_up_first(filled) ? timed(1e30) : std::nullopt;
+    const bool better = time && (!plain || *time < *plain);
+    if (!better) reset();
+    tuning_file().store(section, key, better ? "filled" : kNoEngine, time.value_or(0));
+    return better;
+  }
+
+  void reset() {
+    plan_ = nullptr;
+    few_.reset();
+    after_.reset();
+    scratch_bytes_ = 0;
+  }
+
+  bool set_up_first(const std::vector<DnnAttempt>& attempts) {
+    return std::any_of(attempts.begin(), attempts.end(), [&](const DnnAttempt& attempt) { return set_up(attempt); });
+  }
+
+  bool set_up(const DnnAttempt& attempt) {
+    const DnnProblem problem = dnn_problem(d_, attempt);
+    if (!find_plan(gpu::dnn(context_), problem, attempt)) return false;
+    attempt_ = attempt;
+    stage(problem);
+    if (has_epilogue() && !attempt.fused)
+      after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, d_.bias ? 1 : -1, d_.addend, d_.activation}));
+    return true;
   }
 
   /// Which adds the bias and, unless something else is added before it, applies the activation.

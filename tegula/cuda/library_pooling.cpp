@@ -33,9 +33,12 @@ void check_pooling(const Pooling& d) {
 
 class PoolingCall : public runtime::Call {
  public:
-  PoolingCall(Context& context, const Pooling& d) : context_(context), d_(d), kernel_(context, pooling_kernel(d)) {
+  PoolingCall(Context& context, const Pooling& d) : context_(context), d_(d) {
     const auto pieces = piece_pooling(d);
-    if (!pieces) return;
+    if (!pieces) {
+      kernel_.emplace(context, pooling_kernel(d));
+      return;
+    }
     pieces_.emplace(context, pieces->kernel);
     if (pieces->gather) gather_.emplace(context, *pieces->gather);
     scratch_bytes_ = pieces->scratch;
@@ -47,10 +50,10 @@ class PoolingCall : public runtime::Call {
     if (pieces_ && in_pieces(buffers)) {
       pieces_->launch({buffers[0], gather_ ? scratch : buffers[1]});
       if (gather_) gather_->launch({scratch, buffers[1], buffers[2]});
-    } else if (buffers.size() == 3) {
-      kernel_.launch({buffers[0], buffers[1], buffers[2]});
     } else {
-      kernel_.launch({buffers[0], buffers[1]});
+      if (!kernel_) kernel_.emplace(context_, pooling_kernel(d_));  // for slices that begin anywhere
+      if (buffers.size() == 3) kernel_->launch({buffers[0], buffers[1], buffers[2]});
+      else kernel_->launch({buffers[0], buffers[1]});
     }
     context_.queued("pooling");
   }
@@ -66,7 +69,7 @@ class PoolingCall : public runtime::Call {
 
   Context& context_;
   Pooling d_;
-  LoadedKernel kernel_;
+  mutable std::optional<LoadedKernel> kernel_;
   std::optional<LoadedKernel> pieces_, gather_;
   std::size_t scratch_bytes_ = 0;
 };
