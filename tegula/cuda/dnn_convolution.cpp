@@ -13,6 +13,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/dnn_plan.h"
+#include "tegula/cuda/few_channels.h"
 #include "tegula/cuda/library.h"
 #include "tegula/cuda/library_kernels.h"
 #include "tegula/cuda/measure.h"
@@ -67,8 +68,8 @@ class ConvolutionCall : public runtime::Call {
     const Layout* layouts[] = {&d.input, &d.weight, &d.output};
     bool empty = false;
     for (const Layout* layout : layouts) empty = empty || numel(layout->shape) == 0;
-    if (!empty) choose();
-    if (!plan_) use_direct_kernel();
+    if (!empty) choose_fastest();
+    if (!plan_ && !few_) use_direct_kernel();
     if (d.bias && d.pass == ConvolutionPass::BackwardWeight) bias_gradient_.emplace(context, bias_gradient_kernel(d));
   }
 
@@ -88,9 +89,7 @@ class ConvolutionCall : public runtime::Call {
       case ConvolutionPass::BackwardData: pointers = {buffers[2], buffers[1], buffers[0]}; break;
       default: pointers = {buffers[0], buffers[2], buffers[1]}; break;
     }
-    if (direct_) run_direct(pointers, bias);
-    else run_plan(pointers, bias, addend, static_cast<char*>(scratch));
-    if (after_) run_epilogue(direct_ ? nullptr : bias, addend, pointers[2]);
+    execute(pointers, bias, addend, static_cast<char*>(scratch));
     if (bias_gradient_) bias_gradient_->launch({pointers[2], buffers[3]});
     context_.queued("convolution");
   }
@@ -106,13 +105,104 @@ class ConvolutionCall : public runtime::Call {
       }
       if (after_) text += ", epilogue as a kernel";
     } else {
-      text = "plain kernel";
+      text = few_ ? "kernel for few channels, " + few_->name : "plain kernel";
     }
     if (bias_gradient_) text += ", bias gradient as a kernel";
     return text + ": " + key_of(d_, attempt_);
   }
 
  private:
+  /// Our own kernel for few channels, loaded.
+  struct Few {
+    std::string name;
+    LoadedKernel kernel;
+    std::optional<LoadedKernel> sum;
+    Few(Context& context, const FewChannels& few) : name(few.name), kernel(context, few.kernel) {
+      if (few.sum) sum.emplace(context, *few.sum);
+    }
+  };
+
+  void use_few(const FewChannels& few) {
+    attempt_ = {ChannelOrder::Last, false, true};
+    operands_ = {Operand{d_.input, d_.input, {}, {}, 0}, Operand{d_.weight, d_.weight, {}, {}, 0},
+                 Operand{d_.output, d_.output, {}, {}, 0}};
+    few_.emplace(context_, few);
+    scratch_bytes_ = few.scratch;
+  }
+
+  /// Our kernels for few channels against cuDNN, whose library is not even opened where ours is known to be faster.
+  void choose_fastest() {
+    const auto own = few_channels_kernels(d_);
+    if (own.empty()) return choose();
+    const std::string section = context_.name + ", Tegula", key = key_of(d_, {ChannelOrder::Last, false, true});
+    const bool tuning = tuning_enabled();
+    if (const auto remembered = tuning ? tuning_file().find(section, key) : std::nullopt) {
+      if (remembered == kNoEngine) return choose();
+      const auto found = std::find_if(own.begin(), own.end(), [&](const FewChannels& few) { return few.name == *remembered; });
+      if (found != own.end()) return use_few(*found);
+    }
+    if (!tuning || operations(d_) < kWorthMeasuring || is_recording(context_)) return use_few(own[0]);
+    std::optional<Fastest> best;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      try {
+        use_few(own[i]);
+      } catch (const Error&) {
+        continue;  // more shared memory than this card has
+      }
+      const auto time = timed(best ? best->microseconds : 1e30);
+      if (time && (!best || *time < best->microseconds)) best = Fastest{i, *time};
+    }
+    few_.reset();
+    choose();
+    const auto library = plan_ ? timed(1e30) : std::nullopt;
+    if (best && (!library || best->microseconds < *library)) {
+      reset();
+      use_few(own[best->index]);
+    }
+    tuning_file().store(section, key, few_ ? few_->name : kNoEngine, few_ ? best->microseconds : library.value_or(0));
+  }
+
+  /// Microseconds of the call as it is set up now.
+  std::optional<double> timed(double bound) const {
+    try {
+      const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype, layout); };
+      const RotatingBuffers buffers(context_, {bytes(d_.input), bytes(d_.weight), bytes(d_.output),
+                                               size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0]), bytes(d_.output)});
+      const auto scratch = allocate(context_, std::max<std::size_t>(scratch_bytes_, 256));
+      const auto run = [&](int i) {
+        execute({buffers(i, 0), buffers(i, 1), buffers(i, 2)}, d_.bias ? buffers(i, 3) : nullptr, d_.addend ? buffers(i, 4) : nullptr,
+                static_cast<char*>(scratch->data()));
+      };
+      return measure(context_, run, bound);
+    } catch (const Error&) {
+      return std::nullopt;  // no memory to try it with
+    }
+  }
+
+  void execute(const std::array<void*, 3>& pointers, void* bias, void* addend, char* scratch) const {
+    if (few_) run_few(pointers, bias, scratch);
+    else if (direct_) run_direct(pointers, bias);
+    else run_plan(pointers, bias, addend, scratch);
+    if (after_) run_epilogue(direct_ ? nullptr : bias, addend, pointers[2]);
+  }
+
+  void run_few(const std::array<void*, 3>& pointers, void* bias, char* scratch) const {
+    std::array<void*, 3> at = pointers;
+    for (std::size_t i = 0; i < 3; ++i) {
+      at[i] = aligned(i, pointers[i]);
+      if (i != result_ && at[i] != pointers[i]) transfer(at[i], pointers[i], i);
+    }
+    switch (d_.pass) {
+      case ConvolutionPass::Forward:
+        if (bias) few_->kernel.launch({at[0], at[1], bias, at[2]});
+        else few_->kernel.launch({at[0], at[1], at[2]});
+        break;
+      case ConvolutionPass::BackwardData: few_->kernel.launch({at[2], at[1], at[0]}); break;
+      default: few_->kernel.launch({at[0], at[2], scratch}); few_->sum->launch({scratch, at[1]});
+    }
+    if (at[result_] != pointers[result_]) transfer(pointers[result_], at[result_], result_);
+  }
+
   /// What was chosen for one key: equal calls of a program share it.
   struct Chosen {
     DnnGraph graph;
@@ -127,17 +217,51 @@ class ConvolutionCall : public runtime::Call {
     return one.lock();
   }
 
+  bool has_epilogue() const { return d_.pass == ConvolutionPass::Forward && (d_.bias || d_.addend || d_.activation != Activation::None); }
+
   void choose() {
-    for (const DnnAttempt& attempt : dnn_attempts(d_)) {
-      const DnnProblem problem = dnn_problem(d_, attempt);
-      if (!find_plan(gpu::dnn(context_), problem, attempt)) continue;
-      attempt_ = attempt;
-      stage(problem);
-      const bool epilogue = d_.pass == ConvolutionPass::Forward && (d_.bias || d_.addend || d_.activation != Activation::None);
-      if (epilogue && !attempt.fused)
-        after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, d_.bias ? 1 : -1, d_.addend, d_.activation}));
-      return;
-    }
+    const auto attempts = dnn_attempts(d_);
+    if (attempts.empty()) return;
+    if (const std::int64_t channels = filled_channels(d_); channels == 0 || !choose_filled(attempts, channels)) set_up_first(attempts);
+  }
+
+  /// Images of three channels: filling them up costs a copy, and the engines for whole pieces may be worth it. True when they are.
+  bool choose_filled(const std::vector<DnnAttempt>& attempts, std::int64_t channels) {
+    const std::vector<DnnAttempt> filled{{ChannelOrder::Last, false, has_epilogue(), channels},
+                                         {ChannelOrder::Last, false, false, channels}};
+    const std::string section = context_.name + ", Tegula", key = key_of(d_, filled[0]);
+    const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt;
+    if (remembered == kNoEngine) return false;
+    if (remembered) return set_up_first(filled);
+    if (!tuning_enabled() || operations(d_) < kWorthMeasuring || is_recording(context_)) return false;
+    const auto plain = set_up_first(attempts) ? timed(1e30) : std::nullopt;
+    reset();
+    const auto time = set_up_first(filled) ? timed(1e30) : std::nullopt;
+    const bool better = time && (!plain || *time < *plain);
+    if (!better) reset();
+    tuning_file().store(section, key, better ? "filled" : kNoEngine, time.value_or(0));
+    return better;
+  }
+
+  void reset() {
+    plan_ = nullptr;
+    few_.reset();
+    after_.reset();
+    scratch_bytes_ = 0;
+  }
+
+  bool set_up_first(const std::vector<DnnAttempt>& attempts) {
+    return std::any_of(attempts.begin(), attempts.end(), [&](const DnnAttempt& attempt) { return set_up(attempt); });
+  }
+
+  bool set_up(const DnnAttempt& attempt) {
+    const DnnProblem problem = dnn_problem(d_, attempt);
+    if (!find_plan(gpu::dnn(context_), problem, attempt)) return false;
+    attempt_ = attempt;
+    stage(problem);
+    if (has_epilogue() && !attempt.fused)
+      after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, d_.bias ? 1 : -1, d_.addend, d_.activation}));
+    return true;
   }
 
   /// Which adds the bias and, unless something else is added before it, applies the activation.
@@ -312,6 +436,7 @@ class ConvolutionCall : public runtime::Call {
   DnnAttempt attempt_;
   std::size_t result_ = 2;  // which of (input, weight, output)
   std::shared_ptr<const Chosen> plan_;
+  std::optional<Few> few_;
   std::array<Operand, 3> operands_;
   std::size_t scratch_bytes_ = 0;
   std::optional<LoadedKernel> direct_, after_, bias_gradient_;

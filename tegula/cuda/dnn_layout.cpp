@@ -77,10 +77,18 @@ DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
       p.post[i] = p.pre[i];  // the same outputs, and more engines take it
     }
   }
+  Shape weight = p.described_weight.shape;
+  if (attempt.channels > 0) input[1] = weight[1] = attempt.channels;
   p.input = ordered(input, attempt.order);
-  p.weight = ordered(p.described_weight.shape, attempt.order);
+  p.weight = ordered(weight, attempt.order);
   p.output = ordered(p.described_output.shape, attempt.order);
   return p;
+}
+
+std::int64_t filled_channels(const Convolution& d) {
+  const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype));
+  const bool suits = is_half(d.dtype) && d.groups == 1 && d.pass != ConvolutionPass::BackwardData && d.input.shape[1] < piece;
+  return suits && lies_ordered(d.output, ChannelOrder::Last) ? piece : 0;
 }
 
 std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
@@ -126,6 +134,7 @@ std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
   if (d.groups != 1) key += " groups " + std::to_string(d.groups);
   if (attempt.order == ChannelOrder::Last) key += ", channels last";
   if (attempt.padded) key += ", padded";
+  if (attempt.channels > 0) key += ", " + std::to_string(attempt.channels) + " channels";
   if (attempt.fused)
     key += std::string(d.bias ? ", bias" : "") + (d.addend ? ", addend" : "") + (d.activation == runtime::Activation::Relu ? ", relu" : "");
   return key;

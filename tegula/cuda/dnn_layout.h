@@ -15,6 +15,7 @@ struct DnnAttempt {
   ChannelOrder order = ChannelOrder::First;
   bool padded = false;  // the input is padded (or cropped) by a copy of ours instead of by cuDNN
   bool fused = false;   // bias, addend and activation belong to the call
+  std::int64_t channels = 0;  // the input's channels are filled up with zeros to so many; 0: as they are
 };
 
 /// What cuDNN sees. Where a layout differs from the described one, a copy lies between.
@@ -30,6 +31,9 @@ DnnProblem dnn_problem(const runtime::Convolution& description, const DnnAttempt
 
 /// The ways worth trying, the one with the least copying first.
 std::vector<DnnAttempt> dnn_attempts(const runtime::Convolution& description);
+
+/// To how many channels an image should be filled up for the engines that read 16 bytes at a time; 0 where that is no use.
+std::int64_t filled_channels(const runtime::Convolution& description);
 
 /// Whether tensor cores do the products.
 bool uses_tensor_cores(const runtime::Convolution& description);

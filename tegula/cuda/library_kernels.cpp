@@ -1,6 +1,7 @@
 #include "tegula/cuda/library_kernels.h"
 
 #include <array>
+#include <future>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -14,9 +15,15 @@
 namespace tegula::gpu {
 namespace {
 
+/// A kernel of the process: compiled in the background, loaded where it is first queued.
+struct Module {
+  std::shared_future<std::vector<char>> binary;
+  CUfunction function = nullptr;
+};
+
 struct Modules {
   std::mutex mutex;
-  std::map<std::pair<int, std::string>, CUfunction> functions;  // by (device, source)
+  std::map<std::pair<int, std::string>, Module> all;  // by (device, source)
 };
 
 Modules& modules() {
@@ -24,34 +31,45 @@ Modules& modules() {
   return *instance;
 }
 
+void request(const Context& context, const PlainKernel& kernel) {
+  Modules& m = modules();
+  const std::scoped_lock lock(m.mutex);
+  Module& module = m.all[{context.index, kernel.source}];
+  if (module.binary.valid()) return;
+  module.binary = std::async(std::launch::async, [source = kernel.source, architecture = context.architecture] {
+                    return compile_cubin(source, architecture);
+                  }).share();
+}
+
 CUfunction load(const Context& context, const PlainKernel& kernel) {
   Modules& m = modules();
   const std::scoped_lock lock(m.mutex);
-  CUfunction& function = m.functions[{context.index, kernel.source}];
-  if (function) return function;
-  const std::vector<char> binary = compile_cubin(kernel.source, context.architecture);
+  Module& module = m.all[{context.index, kernel.source}];
+  if (module.function) return module.function;
+  const std::vector<char>& binary = module.binary.get();
   context.enter();
-  CUmodule module = nullptr;  // lives as long as the process
-  check(cuModuleLoadData(&module, binary.data()), kernel.name);
+  CUmodule handle = nullptr;  // lives as long as the process
+  check(cuModuleLoadData(&handle, binary.data()), kernel.name);
   CUfunction found = nullptr;
-  check(cuModuleGetFunction(&found, module, kernel.name.c_str()), kernel.name);
-  return function = found;
+  check(cuModuleGetFunction(&found, handle, kernel.name.c_str()), kernel.name);
+  constexpr std::size_t kWithoutAsking = 48 << 10;
+  if (kernel.shared > kWithoutAsking)
+    check(cuFuncSetAttribute(found, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(kernel.shared)), kernel.name);
+  return module.function = found;
 }
 
 }  // namespace
 
-LoadedKernel::LoadedKernel(Context& context, const PlainKernel& kernel)
-    : context_(&context),
-      threads_(static_cast<unsigned>(kernel.threads)) {
+LoadedKernel::LoadedKernel(Context& context, const PlainKernel& kernel) : context_(&context), kernel_(kernel) {
   if (kernel.blocks > std::numeric_limits<std::int32_t>::max()) {
     throw Error({.op = kernel.name, .got = std::to_string(kernel.blocks) + " blocks", .expected = "less than 2^31"});
   }
-  blocks_ = static_cast<unsigned>(kernel.blocks);
-  if (blocks_ > 0) function_ = load(context, kernel);
+  if (kernel.blocks > 0) request(context, kernel);
 }
 
 void LoadedKernel::launch(std::initializer_list<void*> pointers) const {
-  if (blocks_ == 0) return;
+  if (kernel_.blocks == 0) return;
+  if (!function_) function_ = load(*context_, kernel_);
   std::array<void*, 8> values{}, addresses{};
   std::size_t count = 0;
   for (void* pointer : pointers) {
@@ -59,7 +77,9 @@ void LoadedKernel::launch(std::initializer_list<void*> pointers) const {
     addresses[count] = &values[count];
     ++count;
   }
-  check(cuLaunchKernel(function_, blocks_, 1, 1, threads_, 1, 1, 0, context_->stream, addresses.data(), nullptr), "launch");
+  check(cuLaunchKernel(function_, static_cast<unsigned>(kernel_.blocks), 1, 1, static_cast<unsigned>(kernel_.threads), 1, 1,
+                       static_cast<unsigned>(kernel_.shared), context_->stream, addresses.data(), nullptr),
+        "launch");
 }
 
 std::size_t extent_bytes(DType dtype, const Layout& layout) {

@@ -1,5 +1,5 @@
 #pragma once
-// Plain kernels (plain_kernels.h) on the card: compiled once per process for each source, and queued.
+// Plain kernels (plain_kernels.h) on the card: compiled once per process for each source, side by side, and queued.
 
 #include <initializer_list>
 
@@ -10,15 +10,16 @@ namespace tegula::gpu {
 
 class LoadedKernel {
  public:
-  /// Throws Error when the kernel cannot be compiled. Not while work is being recorded.
+  /// Begins to compile it in the background.
   LoadedKernel(Context& context, const PlainKernel& kernel);
-  /// Queues it behind what is on context.stream. Nothing happens where the result has no elements.
+  /// Queues it behind what is on context.stream; the first time waits for the compiler (so not while work is being recorded) and throws Error
+  /// when it failed. Nothing happens where the result has no elements.
   void launch(std::initializer_list<void*> pointers) const;
 
  private:
   Context* context_;
-  CUfunction function_ = nullptr;
-  unsigned blocks_ = 0, threads_ = 0;
+  PlainKernel kernel_;
+  mutable CUfunction function_ = nullptr;  // calls of a card run one after another
 };
 
 /// Rounded up to what scratch parts are aligned to.

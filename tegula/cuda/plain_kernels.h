@@ -18,6 +18,7 @@ struct PlainKernel {
   std::string source;
   std::int64_t blocks = 0;
   int threads = 256;     // of a block
+  std::size_t shared = 0;  // bytes of shared memory beside what the source declares
 };
 
 /// (input) -> output; backward: (input, output gradient) or (output gradient) -> input gradient. No atomics: the same bits every time.

@@ -82,8 +82,9 @@ class ConvolutionOp final : public LibraryOp {
   std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
     if (!device.prefers_channels_last(describe(Layout::dense(inputs[0]), Layout::dense(inputs[1]), Layout::dense(output), dtype))) return 0;
     constexpr std::uint32_t kFirst = 1, kSecond = 2, kOutput = 1u << 31;
-    if (!device.prefers_weights_channels_last()) return pass_ == ConvolutionPass::BackwardWeight ? kFirst | kSecond : kFirst | kOutput;
-    return kFirst | kSecond | kOutput;
+    // A weight's gradient is row-major like the Variable that it changes: the optimiser then walks all of them alike.
+    if (pass_ == ConvolutionPass::BackwardWeight) return kFirst | kSecond;
+    return device.prefers_weights_channels_last() ? kFirst | kSecond | kOutput : kFirst | kOutput;
   }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
     const Shape& weight = pass_ == ConvolutionPass::BackwardWeight ? output : inputs[1];

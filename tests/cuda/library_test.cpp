@@ -313,6 +313,21 @@ TEST_P(GpuConvolution, LayersOfRealNetworksMatch) {
   }
 }
 
+TEST_P(GpuConvolution, ChannelsLastThroughoutWithEveryEpilogueMatches) {
+  for (ConvolutionOptions o : {square(9, 1, 28, 12, 3, 1, 1, 1), square(5, 12, 28, 24, 6, 2, 2, 2), square(6, 24, 14, 32, 6, 2, 2, 2),
+                               square(2, 64, 7, 64, 3, 1, 1, 1), square(2, 64, 7, 256, 1, 1, 0, 0), square(3, 5, 9, 7, 3, 2, 1, 1)}) {
+    o.dtype = GetParam(), o.input = o.output = o.weight = Memory::ChannelsLast, o.arithmetic = Arithmetic::TF32;
+    expect_all_passes(o);
+    o.activation = Activation::Relu;
+    expect_all_passes(o);
+    if (GetParam() == f64) continue;
+    o.addend = true;
+    expect_all_passes(o);
+    o.bias = false, o.activation = Activation::None;
+    expect_all_passes(o);
+  }
+}
+
 TEST_P(GpuPooling, RandomWindowsAndLayoutsMatchTheNaiveLoops) {
   for (int round = 0; round < 60 && !HasFailure(); ++round) test::expect_pooling(cuda(), test::random_pooling(GetParam()), 1);
 }

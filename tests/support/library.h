@@ -122,8 +122,8 @@ struct ConvolutionOptions {
   std::int64_t n = 1, c = 1, k = 1, groups = 1;
   Dims in, kernel, stride, dilation, low, high;
   DType dtype = f32;
-  Memory input = Memory::ChannelsFirst, output = Memory::ChannelsFirst;
-  bool bias = false;
+  Memory input = Memory::ChannelsFirst, output = Memory::ChannelsFirst, weight = Memory::ChannelsFirst;
+  bool bias = false, addend = false;
   runtime::Activation activation = runtime::Activation::None;
   runtime::Arithmetic arithmetic = runtime::Arithmetic::Full;
 };

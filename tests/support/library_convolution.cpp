@@ -36,7 +36,7 @@ Convolution describe(const ConvolutionOptions& o, ConvolutionPass pass) {
   return {.pass = pass,
           .dtype = o.dtype,
           .input = activations(x, o.input),
-          .weight = Layout::dense(w),
+          .weight = activations(w, o.weight),
           .output = activations(y, o.output),
           .stride = o.stride,
           .dilation = o.dilation,
@@ -44,6 +44,7 @@ Convolution describe(const ConvolutionOptions& o, ConvolutionPass pass) {
           .pad_high = o.high,
           .groups = o.groups,
           .bias = pass == ConvolutionPass::BackwardData ? false : o.bias,
+          .addend = pass == ConvolutionPass::Forward && o.addend,
           .activation = pass == ConvolutionPass::Forward ? o.activation : Activation::None,
           .arithmetic = o.arithmetic};
 }
@@ -79,7 +80,7 @@ void for_each_product(const Convolution& d, F&& visit) {
 std::string text(const Convolution& d) {
   return to_string(d.input.shape) + to_string(d.input.strides) + " * " + to_string(d.weight.shape) + " -> " + to_string(d.output.strides) +
          " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " + to_string(d.pad_low) + to_string(d.pad_high) +
-         " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias);
+         " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias) + " addend " + std::to_string(d.addend);
 }
 
 /// The results in f64, in row-major order of the result's shape.
@@ -103,6 +104,7 @@ std::vector<double> reference(const Convolution& d, const Tensor& x, const Tenso
     y.for_each([&](const Dims& o) {
       double& value = result[at(o)];
       if (d.bias) value += bias({o[1]});
+      if (d.addend) value += y(o);
       if (d.activation == Activation::Relu) value = std::max(value, 0.0);
     });
   }
@@ -132,6 +134,7 @@ void expect_convolution(runtime::Device& device, const Convolution& d, const std
     else if (d.pass == ConvolutionPass::BackwardData) tensors = {&y, &w, &result};
     else tensors = {&x, &y, &result};
     if (d.bias) tensors.push_back(d.pass == ConvolutionPass::Forward ? &bias : &bias_gradient);
+    if (d.addend) tensors.push_back(&y);
     if (d.pass == ConvolutionPass::Forward) tensors.push_back(&result);
     const std::string what = call->describe() + ' ' + text(d) + " threads " + std::to_string(threads);
     ASSERT_TRUE(run_guarded(device, *call, tensors, threads)) << "wrote behind its scratch: " << what;
