@@ -9,7 +9,7 @@ namespace tegula::gpu {
 namespace {
 
 constexpr double kSmall = 1e9;            // operations
-constexpr int kThreads = 256, kGroup = 64;
+constexpr int kThreads = 256;
 constexpr int kChunk = 128;               // of the inner axis in shared memory at once
 constexpr std::int64_t kBlocks = 264;     // more parts than this keep no card busier
 
