@@ -105,6 +105,46 @@ void backward() {
   }
 }
 
+/// Sums over rows, and batch normalisation of channels-last activations while training.
+void columns() {
+  for (auto [rows, cols] :
+       {std::pair<std::int64_t, std::int64_t>{256 * 56 * 56, 64}, {256 * 14 * 14, 1024}, {256 * 7 * 7, 2048}, {64, 128}}) {
+    if (rows > 64) rows = scaled(rows);
+    for (const DType dtype : {bf16, f32}) {
+      Tensor x = cast(normal({rows, cols}), dtype);
+      eval(x);
+      auto total = jit([](Tensor x) { return sum(x, 0); });
+      const std::string at = std::string(tegula::name(dtype)) + "." + shape_text(rows, cols);
+      memory("column_sum." + at, static_cast<double>(x.numel()) * static_cast<double>(size_of(dtype)), [&] { total(x); });
+      if (rows == 64) continue;
+      auto mean_of = jit([](Tensor x) { return mean(x); });
+      memory("mean." + at, static_cast<double>(x.numel()) * static_cast<double>(size_of(dtype)), [&] { mean_of(x); });
+    }
+  }
+  for (auto [size, channels] : {std::pair<std::int64_t, std::int64_t>{56, 64}, {56, 256}, {14, 1024}, {7, 2048}}) {
+    const Shape shape{small ? 2 : 256, size, size, channels};  // (N, H, W, C) in memory
+    const std::string at = "." + std::to_string(size) + "x" + std::to_string(channels);
+    if (!wanted("batch_norm.forward" + at) && !wanted("batch_norm.both" + at)) continue;
+    Tensor x = cast(normal(shape), bf16), z = cast(normal(shape), bf16), w = normal({channels}), b = normal({channels});
+    eval(x, z, w, b);
+    const auto forward = [](Tensor x, Tensor z, Tensor w, Tensor b) {  // with the sum and activation that end a residual block
+      const Dims nchw{0, 3, 1, 2};
+      const auto result = batch_norm_training(permute(x, nchw), {.weight = w, .bias = b});
+      return std::vector<Tensor>{permute(relu(result.y + permute(z, nchw)), Dims{0, 2, 3, 1}), result.mean, result.variance};
+    };
+    const double elements = static_cast<double>(x.numel());
+    auto train = jit(forward);
+    memory("batch_norm.forward" + at, 8 * elements, [&] { train(x, z, w, b); });  // x twice, z, y
+    auto both = jit([&](Tensor x, Tensor z, Tensor w, Tensor b, Tensor dy) {
+      auto y = forward(x, z, w, b);
+      auto all = vjp({y[0]}, {dy}, {x, z, w, b});
+      all.insert(all.end(), y.begin(), y.end());
+      return all;
+    });
+    memory("batch_norm.both" + at, 22 * elements, [&] { both(x, z, w, b, z); });  // and x, y, dy -> dz; x, dz -> dx
+  }
+}
+
 void updates() {
   const std::int64_t rows = scaled(3072);
   std::vector<Variable> weights;
@@ -223,6 +263,7 @@ int main(int argc, char** argv) {
   }
   attempt("rowwise", rowwise);
   attempt("backward", backward);
+  attempt("columns", columns);
   attempt("updates", updates);
   attempt("products", products);
   attempt("resnet", resnet);

@@ -1,53 +1,16 @@
 #include "tegula/compile/fuse.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace tegula::compile {
 namespace {
 
+constexpr int kMostCarried = 4;  // sums over all rows in one program: they take registers
 constexpr std::int64_t kSmallDomain = 1 << 17;  // elements: half a megabyte, which one core walks again faster than two share it out
-constexpr std::int64_t kMark = 1'000'003;  // strides of a probe: powers of no consequence, all different
-
-Layout probe(const Shape& shape) {
-  Layout layout{shape, Dims::filled(shape.rank(), 0), 0};
-  for (int i = 0; i < shape.rank(); ++i) layout.strides[i] = kMark * (i + 1) * (i + 7);
-  return layout;
-}
-
-// An input looked at through its views: the base item, and for each axis of the view the axis of the base it runs over (-1: none).
-// `plain` is false when a view does more than insert, drop, permute or broadcast axes.
-struct Through {
-  int base;
-  bool plain = true;
-  std::vector<int> axes;
-};
-
-Through look_through(const Graph& graph, int item) {
-  std::vector<int> views;
-  Through out{item, true, {}};
-  while (graph[out.base].role() == Role::View) {
-    views.push_back(out.base);
-    if (graph[out.base].as<ViewOp>().waits()) out.plain = false;
-    out.base = graph[out.base].inputs[0];
-  }
-  const Layout marks = probe(graph[out.base].shape);
-  std::optional<Layout> layout = marks;
-  for (auto it = views.rbegin(); it != views.rend() && layout; ++it) layout = graph[*it].as<ViewOp>().apply(*layout);
-  if (!layout || layout->offset != 0) return {out.base, false, {}};
-  for (int i = 0; i < layout->shape.rank(); ++i) {
-    int axis = -1;
-    for (int j = 0; j < marks.shape.rank(); ++j) {
-      if (layout->shape[i] != 1 && layout->strides[i] == marks.strides[j] && layout->shape[i] == marks.shape[j]) axis = j;
-    }
-    if (axis < 0 && layout->shape[i] != 1 && layout->strides[i] != 0) out.plain = false;  // a slice, a flip, a part
-    out.axes.push_back(axis);
-  }
-  return out;
-}
-
 class Fuser {
  public:
-  Fuser(const Graph& graph, runtime::Device& device) : graph_(graph), tile_(device.tiles().elements) {}
+  Fuser(const Graph& graph, runtime::Device& device) : graph_(graph), tiles_(device.tiles()) {}
 
   Fusion run() {
     fusion_.places.resize(graph_.items.size());
@@ -63,7 +26,7 @@ class Fuser {
       }
     }
     merge_siblings();
-    finish();
+    mark_stored(graph_, fusion_);
     return std::move(fusion_);
   }
 
@@ -140,7 +103,7 @@ class Fuser {
     ancestors_.emplace_back();
     group_of_unit_.push_back(static_cast<int>(fusion_.groups.size()));
     unit_of_group_.push_back(unit);
-    fusion_.groups.push_back({{}, domain, {}, false});
+    fusion_.groups.push_back({{}, domain, {}, false, {}});
     (void)item;
     return unit;
   }
@@ -173,10 +136,10 @@ class Fuser {
       if (aligned && producer.space == Space::Full) {
         for (int i = 0; i < shape.rank(); ++i) aligned = aligned && (axes[static_cast<std::size_t>(i)] == i || shape[i] == 1);
       }
-      if (aligned && producer.space == Space::Reduced && !group.has_reduction) aligned = false;
+      if (producer.space == Space::Across || (producer.space == Space::Reduced && !group.has_reduction)) aligned = false;
       if (aligned) return {producer.group, Space::Full, identity(shape.rank())};
     }
-    if (producer.space == Space::Reduced) {
+    if (producer.space == Space::Reduced || producer.space == Space::Across) {
       int last = -1;
       std::int64_t covered = 1;
       for (int i = 0; i < shape.rank(); ++i) {
@@ -187,26 +150,48 @@ class Fuser {
         last = axis;
         covered *= shape[i];
       }
-      if (covered == numel(graph_[seen.base].shape)) return {producer.group, Space::Reduced, axes};
+      if (covered == numel(graph_[seen.base].shape)) return {producer.group, producer.space, axes};
     }
     return {};
   }
 
+  // The axis along which neighbours lie side by side in the group's largest operands and results.
+  int innermost_axis(const Group& group) const {
+    const auto smallest_stride = [&](const Layout& layout) {
+      int best = -1;
+      for (int i = 0; i < group.domain.rank(); ++i) {
+        if (group.domain[i] == 1) continue;
+        if (layout.strides[i] == 0) return -1;  // does not run over the whole domain
+        if (best < 0 || std::abs(layout.strides[i]) <= std::abs(layout.strides[best])) best = i;
+      }
+      return best;
+    };
+    for (int item : group.items) {
+      if (graph_[item].shape == group.domain && !graph_[item].order.empty()) return smallest_stride(layout_of(graph_[item]));
+      for (int input : graph_[item].inputs) {
+        if (graph_[input].shape != group.domain) continue;
+        const Access access = access_of(graph_, input);
+        const Role role = graph_[access.base].role();
+        if (role == Role::Scalar || role == Role::Index) continue;
+        if (const int axis = smallest_stride(access.layout); axis >= 0) return axis;
+      }
+    }
+    return group.domain.rank() - 1;
+  }
+
   // Full work after a reduction keeps the reduced extent in one program instance: only when there are enough instances, or little work.
+  // Rows are walked as memory is; an instance that reduces other axes takes strips of `columns`, and needs more company to be worth it.
   bool may_follow_reduction(const Group& group) const {
     const std::int64_t all = numel(group.domain);
     std::int64_t extent = 1;
     for (auto axis : group.reduced) extent *= group.domain[static_cast<int>(axis)];
     if (all <= kSmallDomain) return true;
     if (extent == 0 || extent > kLongestReduction) return false;
-    const int innermost = group.domain.rank() - 1;
-    std::int64_t instances = all / extent;
-    if (group.reduced.contains(innermost)) {
-      instances /= std::max<std::int64_t>(1, tile_ / extent);
-    } else {
-      instances /= std::max<std::int64_t>(1, std::min<std::int64_t>(group.domain[innermost], 256));
-    }
-    return instances >= kEnoughInstances;
+    const int innermost = innermost_axis(group);
+    const std::int64_t instances = all / extent;
+    if (group.reduced.contains(innermost)) return instances / std::max<std::int64_t>(1, tiles_.elements / extent) >= kEnoughInstances;
+    const std::int64_t strips = instances / std::clamp<std::int64_t>(group.domain[innermost], 1, strips_for(tiles_).columns);
+    return strips >= std::max(kEnoughInstances, tiles_.instances / 4);
   }
 
   bool after_reduction(int item, int group) const {
@@ -278,20 +263,73 @@ class Fuser {
     const Through seen = look_through(graph_, input);
     const Place& producer = fusion_.places[static_cast<std::size_t>(seen.base)];
     int unit = -1;
+    Space space = Space::Reduced;
     if (producer.group >= 0 && producer.space == Space::Full && seen.plain) {
       Group& group = fusion_.groups[static_cast<std::size_t>(producer.group)];
-      bool same = group.domain == shape && (!group.has_reduction || group.reduced == axes);
+      bool same = group.domain == shape;
+      if (same && group.has_reduction && !(group.reduced == axes)) {
+        same = may_carry(group, axes, 1);
+        space = Space::Across;
+      }
       for (int i = 0; i < shape.rank() && same; ++i) same = seen.axes[static_cast<std::size_t>(i)] == i || shape[i] == 1;
       const int candidate = unit_of_group_[static_cast<std::size_t>(producer.group)];
-      if (same && late_[static_cast<std::size_t>(seen.base)]) same = may_follow_reduction(group);
+      if (same && space == Space::Reduced && late_[static_cast<std::size_t>(seen.base)]) same = may_follow_reduction(group);
       if (same && acyclic(item, candidate)) unit = candidate;
     }
-    if (unit < 0) unit = new_group(item, shape);
+    if (unit < 0) {
+      unit = new_group(item, shape);
+      space = Space::Reduced;
+    }
     Group& group = fusion_.groups[static_cast<std::size_t>(group_of_unit_[static_cast<std::size_t>(unit)])];
     group.has_reduction = true;
-    group.reduced = axes;
+    (space == Space::Across ? group.across : group.reduced) = axes;
     late_[static_cast<std::size_t>(item)] = true;
-    join(item, unit, Space::Reduced, std::move(left));
+    join(item, unit, space, std::move(left));
+  }
+
+  // Whether the group's instances, which each hold whole rows, may carry along `count` more sums over all rows.
+  bool may_carry(const Group& group, const Dims& axes, int count) const {
+    if (!group.across.empty() && !(group.across == axes)) return false;
+    std::int64_t row = 1;
+    for (int i = 0; i < group.domain.rank(); ++i) {
+      if (group.domain[i] == 1) continue;
+      if (group.reduced.contains(i) == axes.contains(i)) return false;
+      if (group.reduced.contains(i)) row *= group.domain[i];
+    }
+    if (row > strips_for(tiles_).accumulated_row || !group.reduced.contains(innermost_axis(group))) return false;
+    for (int item : group.items) {
+      count += graph_[item].role() == Role::Reduce && fusion_.places[static_cast<std::size_t>(item)].space == Space::Across;
+    }
+    return count <= kMostCarried;
+  }
+
+  // Whether the reductions of `y` may become reductions across in `x`: nothing in either waits for them, and what follows them needs no more
+  // than them.
+  bool may_become_across(const Group& x, const Group& y, int number_of_x, int number_of_y) const {
+    if (!y.across.empty()) return false;
+    int count = 0;
+    const auto place = [&](int item) -> const Place& { return fusion_.places[static_cast<std::size_t>(look_through(graph_, item).base)]; };
+    for (int item : y.items) {
+      const bool reduction = graph_[item].role() == Role::Reduce, full = place(item).space == Space::Full;
+      if (full && late_[static_cast<std::size_t>(item)]) return false;
+      count += reduction;
+      for (int input : graph_[item].inputs) {
+        if (!full && place(input).group == number_of_x && !(reduction && place(input).space == Space::Full)) return false;
+      }
+    }
+    for (int item : x.items) {
+      for (int input : graph_[item].inputs) {
+        if (place(input).group == number_of_y && place(input).space != Space::Full) return false;
+      }
+    }
+    return may_carry(x, y.reduced, count);
+  }
+
+  // Of two groups that reduce different axes: the one whose reductions become those across in the other, or -1.
+  int carried_one(int a, int b) const {
+    const Group& x = fusion_.groups[static_cast<std::size_t>(a)];
+    const Group& y = fusion_.groups[static_cast<std::size_t>(b)];
+    return may_become_across(x, y, a, b) ? b : may_become_across(y, x, b, a) ? a : -1;
   }
 
   // ---- Merging.
@@ -299,7 +337,9 @@ class Fuser {
     const Group& x = fusion_.groups[static_cast<std::size_t>(a)];
     const Group& y = fusion_.groups[static_cast<std::size_t>(b)];
     if (x.items.empty() || y.items.empty() || !(x.domain == y.domain)) return false;
-    if (x.has_reduction && y.has_reduction && !(x.reduced == y.reduced)) return false;
+    const bool differ = x.has_reduction && y.has_reduction && !(x.reduced == y.reduced);
+    if (differ && carried_one(a, b) < 0) return false;
+    if (!x.across.empty() && !y.across.empty()) return false;
     const int u = unit_of_group_[static_cast<std::size_t>(a)], v = unit_of_group_[static_cast<std::size_t>(b)];
     for (int w = 0; w < static_cast<int>(ancestors_.size()); ++w) {  // a third unit between the two
       if (w == u || w == v) continue;
@@ -310,9 +350,7 @@ class Fuser {
     // Work of one that waits for a reduction in the other must be allowed to follow it.
     if ((x.has_reduction || y.has_reduction) &&
         (has(ancestors_[static_cast<std::size_t>(v)], u) || has(ancestors_[static_cast<std::size_t>(u)], v))) {
-      Group both = x;
-      if (!both.has_reduction) both.reduced = y.reduced;
-      both.has_reduction = true;
+      Group both = !x.has_reduction || (differ && carried_one(a, b) == a) ? y : x;
       if (!may_follow_reduction(both)) return false;
       if (crosses(a, b) || crosses(b, a)) return false;
     }
@@ -344,6 +382,15 @@ class Fuser {
     if (into == from || !mergeable(into, from) || crosses(from, into) || crosses(into, from)) return;
     Group& x = fusion_.groups[static_cast<std::size_t>(into)];
     Group& y = fusion_.groups[static_cast<std::size_t>(from)];
+    if (x.has_reduction && y.has_reduction && !(x.reduced == y.reduced)) {
+      Group& carried = carried_one(into, from) == into ? x : y;
+      for (int item : carried.items) {
+        Space& space = fusion_.places[static_cast<std::size_t>(item)].space;
+        if (space == Space::Reduced) space = Space::Across;
+      }
+      carried.across = carried.reduced;
+      carried.has_reduction = false;
+    }
     for (int item : y.items) {
       fusion_.places[static_cast<std::size_t>(item)].group = into;
       unit_of_[static_cast<std::size_t>(item)] = unit_of_group_[static_cast<std::size_t>(into)];
@@ -351,6 +398,7 @@ class Fuser {
     x.items.insert(x.items.end(), y.items.begin(), y.items.end());
     std::sort(x.items.begin(), x.items.end());
     if (y.has_reduction) x.reduced = y.reduced;
+    if (!y.across.empty()) x.across = y.across;
     x.has_reduction = x.has_reduction || y.has_reduction;
     y.items.clear();
     const int u = unit_of_group_[static_cast<std::size_t>(into)], v = unit_of_group_[static_cast<std::size_t>(from)];
@@ -402,59 +450,19 @@ class Fuser {
     return out;
   }
 
-  // Values that leave their group.
-  void finish() {
-    fusion_.stored.assign(graph_.items.size(), false);
-    const auto store = [&](int item) { fusion_.stored[static_cast<std::size_t>(look_through(graph_, item).base)] = true; };
-    for (int output : graph_.outputs) store(output);
-    for (const auto& update : graph_.updates) store(update.item);
-    for (int i = 0; i < graph_.size(); ++i) {
-      const Role role = graph_[i].role();
-      if (role == Role::Library || role == Role::Kernel) fusion_.stored[static_cast<std::size_t>(i)] = true;
-      if (role == Role::View || role == Role::Leaf) continue;
-      for (std::size_t k = 0; k < graph_[i].inputs.size(); ++k) {
-        if (role == Role::Library || role == Role::Kernel || operand_of(graph_, fusion_, i, k).kind == Operand::Kind::Memory)
-          store(graph_[i].inputs[k]);
-      }
-    }
-  }
-
   const Graph& graph_;
-  std::int64_t tile_;
+  runtime::TilePreference tiles_;
   Fusion fusion_;
   std::vector<Set> before_;
-  std::vector<Set> ancestors_;        // per unit
+  std::vector<Set> ancestors_;  // per unit
   std::vector<int> group_of_unit_;
   std::vector<int> unit_of_group_;
-  std::vector<int> unit_of_;          // per item; -1 for leaves, scalars and views
-  std::vector<bool> late_;            // items that depend on a reduction of their own group
+  std::vector<int> unit_of_;  // per item; -1 for leaves, scalars and views
+  std::vector<bool> late_;  // items that depend on a reduction of their own group
 };
 
 }  // namespace
 
 Fusion fuse(const Graph& graph, runtime::Device& device) { return Fuser(graph, device).run(); }
-
-Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
-  const int input = graph[item].inputs[k];
-  const Place& place = fusion.places[static_cast<std::size_t>(item)];
-  const Through seen = look_through(graph, input);
-  const Place& producer = fusion.places[static_cast<std::size_t>(seen.base)];
-  const Role role = graph[seen.base].role();
-  if (role == Role::Scalar) return {Operand::Kind::Scalar, seen.base, {}};
-  if (place.group >= 0 && producer.group == place.group && seen.plain) return {Operand::Kind::Inside, seen.base, {}};
-  Operand out{role == Role::Index ? Operand::Kind::Index : Operand::Kind::Memory, seen.base, {}};
-  if (place.group < 0) return out;
-  // The axes of the input run over the domain axes of the consumer; a reduction consumes the whole domain.
-  const Group& group = fusion.groups[static_cast<std::size_t>(place.group)];
-  const Layout layout = access_of(graph, input).layout;
-  out.pattern = {Dims::filled(group.domain.rank(), 1), Dims::filled(group.domain.rank(), 0), layout.offset};
-  for (int i = 0; i < layout.shape.rank(); ++i) {
-    const int axis = graph[item].role() == Role::Reduce ? i : place.axes[static_cast<std::size_t>(i)];
-    if (axis < 0) continue;
-    out.pattern.shape[axis] = layout.shape[i];
-    out.pattern.strides[axis] = layout.shape[i] == 1 ? 0 : layout.strides[i];
-  }
-  return out;
-}
 
 }  // namespace tegula::compile

@@ -3,7 +3,9 @@
 //
 // A group has one iteration domain (a shape) and at most one set of reduced axes. Its items are elementwise over the whole domain
 // (Full), reductions along those axes, or elementwise over what is left (Reduced). A value used only inside its group never reaches
-// memory: softmax, a normalisation, a loss with its gradient are one group each.
+// memory: softmax, a normalisation, a loss with its gradient are one group each. Beside those there may be reductions along all the other
+// axes and elementwise work on their results (Across), which nothing else of the group reads: the gradients of a normalisation's weight
+// and bias go with that of its input.
 //
 // Runs after materialize, because it asks where values lie; before lower, which only has to write down what is decided here.
 
@@ -13,7 +15,21 @@
 
 namespace tegula::compile {
 
-enum class Space : std::uint8_t { None, Full, Reduced };
+/// How matrices are cut whose rows are reduced, or meet one row of numbers.
+struct StripPreference {
+  std::int64_t columns = 256;           // of a tile whose rows are reduced …
+  std::int64_t least_columns = 256;     // … which may be narrowed down to this for the sake of more instances
+  std::int64_t repeated_elements = 0;   // of a tile of so many columns where vectors meet every row; 0: such work is cut like any other
+  std::int64_t accumulated_row = 8192;  // the longest row beside which sums over all rows are carried along …
+  std::int64_t accumulators = 64;       // … by this many instances, each of which walks over its share of the rows
+};
+/// A machine that wants small tiles for small problems runs hundreds of instances at a time, each with few registers for its tile.
+inline StripPreference strips_for(const runtime::TilePreference& tiles) {
+  if (tiles.small_elements == 0) return {};
+  return {.columns = 64, .least_columns = 16, .repeated_elements = 8192, .accumulated_row = 8192, .accumulators = tiles.instances / 2};
+}
+
+enum class Space : std::uint8_t { None, Full, Reduced, Across };
 
 /// How an item sits in its group: which domain axis each of its axes runs over (-1: none, the size is 1 or it is broadcast).
 struct Place {
@@ -27,6 +43,7 @@ struct Group {
   Shape domain;
   Dims reduced;            // sorted domain axes; empty without reductions
   bool has_reduction = false;
+  Dims across;             // sorted: the axes of the reductions whose space is Across, all that are not reduced; empty without such
 };
 
 struct Fusion {
@@ -36,6 +53,24 @@ struct Fusion {
 };
 
 Fusion fuse(const Graph& graph, runtime::Device& device);
+
+/// An input looked at through its views: the base item, and for each axis of the view the axis of the base it runs over (-1: none).
+/// `plain` is false when a view does more than insert, drop, permute or broadcast axes.
+struct Through {
+  int base;
+  bool plain = true;
+  std::vector<int> axes;
+};
+
+Through look_through(const Graph& graph, int item);
+
+/// Notes which values leave their group.
+void mark_stored(const Graph& graph, Fusion& fusion);
+/// Values between groups that are a little arithmetic on what lies in memory anyway are computed again by each group that reads them,
+/// instead of stored. Adds items to the graph.
+void recompute_cheap(Graph& graph, Fusion& fusion);
+/// Makes a group of its own of the reductions across, where one program cannot do both.
+void separate_across(const Graph& graph, Fusion& fusion, int group);
 
 /// What input `k` of `item` is for the lowering: a value of the same group, or memory, seen along the domain axes.
 struct Operand {

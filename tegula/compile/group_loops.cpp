@@ -1,6 +1,7 @@
 #include "tegula/compile/group_loops.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <numeric>
 
@@ -88,15 +89,52 @@ std::int64_t even_share(std::int64_t extent, std::int64_t most) {
   return most;
 }
 
-// A divisor of `extent` near `wanted`, or 1.
-std::int64_t divisor_near(std::int64_t extent, std::int64_t wanted) {
-  for (std::int64_t d = wanted; d <= std::min<std::int64_t>(extent, 8 * wanted); ++d) {
-    if (extent % d == 0) return d;
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// A strip of a matrix whose rows are reduced by one instance is narrowed while there are few instances and little work for each.
+constexpr std::int64_t kNarrowStrip = 1 << 16;  // elements
+
+std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& tiles) {
+  std::int64_t reduced = 1, kept = 1;
+  for (int i = 0; i < static_cast<int>(nest.loops.size()); ++i) {
+    if (i != nest.col) (nest.reduced(i) ? reduced : kept) *= nest.loops[static_cast<std::size_t>(i)].extent;
   }
-  for (std::int64_t d = std::min(extent, wanted); d > 1; --d) {
-    if (extent % d == 0) return d;
+  const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
+  std::int64_t columns = std::min({extent, tiles.elements, strips_for(tiles).columns});
+  if (reduced * strips_for(tiles).least_columns > kNarrowStrip) return columns;
+  while (columns / 2 >= strips_for(tiles).least_columns && kept * divide_up(extent, columns) < tiles.instances / 4)
+    columns = divide_up(columns, 2);
+  return columns;
+}
+
+// Whether something that is read stays the same from row to row: it is worth keeping for many of them.
+bool repeats_rows(const LoopNest& nest) {
+  for (int s = 0; s < nest.loads; ++s) {
+    const auto stride = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)]; };
+    if (nest.streams[static_cast<std::size_t>(s)].kind == Operand::Kind::Memory && stride(nest.row) == 0 && stride(nest.col) != 0)
+      return true;
   }
-  return 1;
+  return false;
+}
+
+// Scratch and streams for the parts of the reductions in `space`; a part is dense over the loops that are kept by them, in their order.
+void add_parts(Plan& plan, const Group& group, LoopNest& nest, Space space) {
+  const bool over_reduced = space == Space::Across;  // what is reduced across keeps the other reductions' loops
+  nest.part_elements = 1;
+  for (const Loop& loop : nest.loops) nest.part_elements *= loop.reduced == over_reduced ? loop.extent : 1;
+  for (int i : group.items) {
+    const Item& item = plan.graph[i];
+    if (item.role() != Role::Reduce || plan.fusion.places[static_cast<std::size_t>(i)].space != space) continue;
+    plan.scratch_bytes.push_back(static_cast<std::size_t>(nest.part_elements * nest.splits) * size_of(tile::compute_type(item.dtype)));
+    nest.part_of[i] = static_cast<int>(nest.streams.size());
+    nest.streams.push_back({Operand::Kind::Memory, i, {}, static_cast<int>(plan.scratch_bytes.size()) - 1});
+    std::int64_t stride = 1;
+    for (std::size_t l = nest.loops.size(); l-- > 0;) {
+      const bool kept = nest.loops[l].reduced == over_reduced;
+      nest.loops[l].strides.push_back(kept ? stride : 0);
+      if (kept) stride *= nest.loops[l].extent;
+    }
+  }
 }
 
 }  // namespace
@@ -152,14 +190,17 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     } else {
       nest.row = last_where(true, nest.col);
       if (nest.row < 0) nest.row = last_where(false, nest.col);
-      nest.cols = std::min(extent, has_reduction ? std::min<std::int64_t>(elements, 256) : elements);
+      nest.cols = has_reduction ? strip_columns(nest, tiles) : std::min(extent, elements);
       if (count == 1) nest.cols = elements;
     }
     nest.cols = std::max<std::int64_t>(1, nest.cols);
   }
+  if (!has_reduction && nest.row >= 0 && strips_for(tiles).repeated_elements > 0 && elements == tiles.elements && repeats_rows(nest)) {
+    nest.cols = std::min(nest.cols, strips_for(tiles).columns);
+    elements = strips_for(tiles).repeated_elements;
+  }
   if (nest.row >= 0) {
-    const std::int64_t fit = std::max<std::int64_t>(1, elements / nest.cols);
-    nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, fit);
+    nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max<std::int64_t>(1, elements / nest.cols));
   }
   nest.chunks = nest.instances = 1;
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);
@@ -167,45 +208,31 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
 
 bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
   if (nest.chunks < 8 || nest.instances >= tiles.instances || nest.instances == 0) return false;
-  std::size_t outer = 0;
-  while (!nest.loops[outer].reduced) ++outer;
-  const std::int64_t wanted = std::min(nest.chunks / 4, (2 * tiles.instances + nest.instances - 1) / nest.instances);
-  const std::int64_t splits = divisor_near(nest.loops[outer].extent, std::max<std::int64_t>(wanted, 2));
-  if (splits < 2) return false;
-  Loop kept = nest.loops[outer];
-  nest.loops[outer].extent /= splits;
-  kept.reduced = false;
-  kept.extent = splits;
-  for (auto& stride : kept.strides) stride *= nest.loops[outer].extent;
-  nest.loops.insert(nest.loops.begin(), kept);  // outermost: kept loops are numbered from the program id, inner ones first
-  for (int i : group.items) {
-    const Item& item = plan.graph[i];
-    if (item.role() != Role::Reduce) continue;
-    plan.scratch_bytes.push_back(static_cast<std::size_t>(numel(item.shape) * splits) * size_of(tile::compute_type(item.dtype)));
-    nest.part_of[i] = static_cast<int>(nest.streams.size());
-    nest.streams.push_back({Operand::Kind::Memory, i, {}, static_cast<int>(plan.scratch_bytes.size()) - 1});
-    // The parts of one split are dense over the kept loops, in their order.
-    std::int64_t stride = 1;
-    for (std::size_t l = nest.loops.size(); l-- > 1;) {
-      nest.loops[l].strides.push_back(nest.loops[l].reduced ? 0 : stride);
-      if (!nest.loops[l].reduced) stride *= nest.loops[l].extent;
-    }
-    nest.loops[0].strides.push_back(stride);
-  }
+  const std::int64_t wanted = std::max<std::int64_t>(2, std::min(nest.chunks / 4, divide_up(tiles.instances, nest.instances)));
+  nest.share = divide_up(nest.chunks, wanted);
+  nest.splits = divide_up(nest.chunks, nest.share);
+  add_parts(plan, group, nest, Space::Reduced);
   return true;
 }
 
-LoopNest combining_nest(const LoopNest& nest) {
+void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
+  nest.share = divide_up(nest.instances, strips_for(tiles).accumulators);
+  nest.splits = std::max<std::int64_t>(1, divide_up(nest.instances, std::max<std::int64_t>(1, nest.share)));
+  add_parts(plan, group, nest, Space::Across);
+}
+
+LoopNest combining_nest(const LoopNest& nest, const Group& group) {
+  const bool across = !group.across.empty();
   LoopNest out = nest;
+  out.splits = out.share = 1;
   out.loops.clear();
-  Loop split = nest.loops[0];
-  split.reduced = true;
-  for (std::size_t s = 0; s < split.strides.size(); ++s) {
-    if (nest.streams[s].scratch < 0) split.strides[s] = 0;
-  }
-  out.loops.push_back(std::move(split));
-  for (std::size_t l = 1; l < nest.loops.size(); ++l) {
-    if (!nest.loops[l].reduced) out.loops.push_back(nest.loops[l]);
+  Loop parts{nest.splits, true, std::vector<std::int64_t>(nest.streams.size())};
+  for (std::size_t s = 0; s < parts.strides.size(); ++s) parts.strides[s] = nest.streams[s].scratch >= 0 ? nest.part_elements : 0;
+  out.loops.push_back(std::move(parts));
+  for (const Loop& loop : nest.loops) {
+    if (loop.reduced != across) continue;
+    out.loops.push_back(loop);
+    out.loops.back().reduced = false;
   }
   return out;
 }

@@ -38,6 +38,11 @@ struct LoopNest {
   std::int64_t chunks = 1;     // tiles along the reduced loops
   std::int64_t instances = 1;  // tiles along the others
 
+  // Reductions whose parts are combined by a second program: so many instances share the chunks, or, where the parts are those of the
+  // reductions across, the tiles along the kept loops. Each takes `share` of them that follow each other.
+  std::int64_t splits = 1, share = 1;
+  std::int64_t part_elements = 0;  // of one instance's part of a reduction
+
   std::int64_t step(int loop) const { return loop == col ? cols : loop == row ? rows : 1; }
   std::int64_t count(int loop) const { return (loops[static_cast<std::size_t>(loop)].extent + step(loop) - 1) / step(loop); }
   bool reduced(int loop) const { return loop >= 0 && loops[static_cast<std::size_t>(loop)].reduced; }
@@ -45,15 +50,18 @@ struct LoopNest {
 
 LoopNest make_loop_nest(const Plan& plan, const Group& group);
 
-/// Sets col, row, cols, rows, chunks and instances. `fixed_flat`: one flat axis always gets the same tile, so that programs over tensors
-/// of different sizes are one program.
+/// Sets col, row, cols, rows, chunks and instances. One flat axis always gets the same tile, so that programs over tensors of different
+/// sizes are one program.
 void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles);
 
-/// Splits the outermost reduced loop in two, the outer of which is kept, so that there are enough instances for a long reduction. Adds a
-/// stream for the parts of every reduction (scratch in `plan`). False when it is not needed or the extent has no fitting divisor.
+/// Shares the chunks of a long reduction out to enough instances. Adds a stream for the parts of every reduction (scratch in `plan`). False
+/// when it is not needed.
 bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles);
 
-/// The nest that combines the parts: the kept loops of `nest` and the split one, now reduced.
-LoopNest combining_nest(const LoopNest& nest);
+/// The same for the reductions across: instances share the tiles along the kept loops.
+void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles);
+
+/// The nest that combines the parts: a reduced loop over them, and the loops that the reductions keep.
+LoopNest combining_nest(const LoopNest& nest, const Group& group);
 
 }  // namespace tegula::compile

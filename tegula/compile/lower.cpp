@@ -171,6 +171,10 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
 std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(item.shape)) * size_of(item.dtype); }
 
 void lower(Plan& plan, runtime::Device& device) {
+  for (std::size_t g = 0; g < plan.fusion.groups.size(); ++g) {
+    if (!plan.fusion.groups[g].across.empty() && !holds_whole_rows(plan, plan.fusion.groups[g], device))
+      separate_across(plan.graph, plan.fusion, static_cast<int>(g));
+  }
   for (const Unit& unit : Orderer(plan).run()) {
     if (unit.group >= 0) lower_group(plan, unit.group, device);
     else if (numel(plan.graph[unit.item].shape) == 0) continue;

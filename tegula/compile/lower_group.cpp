@@ -4,10 +4,10 @@
 // a reduction belong to a later stage: a second loop over the same elements (which are then in the cache), or straight code.
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "tegula/compile/group_loops.h"
+#include "tegula/compile/reduction_values.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula::compile {
@@ -16,30 +16,7 @@ namespace {
 using tile::Builder;
 using tile::Value;
 
-Value identity_value(Builder& b, tile::Reduction kind, DType dtype) {
-  const bool least = kind == tile::Reduction::Max, greatest = kind == tile::Reduction::Min;
-  if (is_float(dtype)) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    return b.constant(least ? -infinity : greatest ? infinity : kind == tile::Reduction::Prod ? 1.0 : 0.0, dtype);
-  }
-  std::int64_t value = kind == tile::Reduction::Prod || kind == tile::Reduction::All ? 1 : 0;
-  if (least || greatest) {
-    using Wide = std::numeric_limits<std::int64_t>;
-    using Narrow = std::numeric_limits<std::int32_t>;
-    if (dtype == DType::boolean) value = greatest;
-    else if (dtype == DType::i64) value = least ? Wide::min() : Wide::max();
-    else value = least ? Narrow::min() : Narrow::max();
-  }
-  return b.constant(value, dtype);
-}
-
-Value combine(tile::Reduction kind, Value a, Value b) {
-  using tile::Word;
-  constexpr Word words[] = {Word::Add, Word::Mul, Word::Min, Word::Max, Word::Or, Word::And};  // in the order of tile::Reduction
-  return tile::binary(words[static_cast<int>(kind)], a, b);
-}
-
-/// What of a split reduction a program does.
+/// What of split reductions a program does.
 enum class Portion : std::uint8_t { Whole, Parts, Combination };
 
 class Lowering {
@@ -61,15 +38,15 @@ class Lowering {
   Step run() {
     declare();
     place_instance();
-    for (int stage = 0; stage < stages_; ++stage) write_stage(stage);
+    if (portion_ == Portion::Parts && across()) {
+      walk_across();
+    } else {
+      for (int stage = 0; stage < stages_; ++stage) write_stage(stage);
+    }
     if (portion_ == Portion::Parts) {
       for (const auto& [item, stream] : nest_.part_of) store(stream, values_.at(item));
     } else {
-      std::vector<std::pair<int, Value>> results;
-      for (int i : items_) {
-        if (stored(i) && place(i).space == Space::Reduced) results.emplace_back(nest_.store_of.at(i), value(i));
-      }
-      for (const auto& [stream, y] : results) store(stream, y);
+      store_all(results(portion_ == Portion::Combination && across() ? Space::Across : Space::Reduced));
     }
     return finish();
   }
@@ -83,6 +60,17 @@ class Lowering {
   const Loop& loop(int l) const { return nest_.loops[static_cast<std::size_t>(l)]; }
   int loop_count() const { return static_cast<int>(nest_.loops.size()); }
   bool looped() const { return nest_.chunks != 1; }
+  bool across() const { return !group_.across.empty(); }
+  bool is_across(int i) const { return place(i).space == Space::Across; }
+  /// Its parts are what this program leaves, or what it begins with.
+  bool is_split(int i) const { return is_reduction(i) && is_across(i) == across(); }
+
+  /// Parts: all that comes before the parts. Combination: the rest.
+  bool belongs(int i) const {
+    if (portion_ == Portion::Whole || is_split(i)) return true;
+    const bool before = across() ? !is_across(i) : place(i).space == Space::Full;
+    return before == (portion_ == Portion::Parts);
+  }
 
   std::string program_name() const {
     std::string text;
@@ -96,8 +84,7 @@ class Lowering {
   // The level of a value is the number of reductions that must be finished before it can be computed.
   void levels() {
     for (int i : group_.items) {
-      const bool wanted = portion_ == Portion::Whole || is_reduction(i) || (place(i).space == Space::Full) == (portion_ == Portion::Parts);
-      if (!wanted) continue;
+      if (!belongs(i)) continue;
       items_.push_back(i);
       int level = 0;
       for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
@@ -106,10 +93,13 @@ class Lowering {
         level = std::max(level, level_.at(operand.base) + (is_reduction(operand.base) ? 1 : 0));
       }
       level_[i] = level;
-      if (is_reduction(i) || place(i).space == Space::Full) stages_ = std::max(stages_, level + 1);
+      if (is_row_reduction(i) || place(i).space == Space::Full) stages_ = std::max(stages_, level + 1);
     }
   }
-  bool reads_part(int i) const { return portion_ == Portion::Combination && is_reduction(i); }
+  bool reads_part(int i) const { return portion_ == Portion::Combination && is_split(i); }
+  bool leaves_part(int i) const { return portion_ == Portion::Parts && is_split(i); }
+  /// Is finished within a stage: every reduction but those whose sums are carried along.
+  bool is_row_reduction(int i) const { return is_reduction(i) && !(portion_ == Portion::Parts && is_across(i)); }
 
   // ---- Parameters.
   Value integer(std::int64_t value) { return builder_.constant(value, DType::i64); }
@@ -126,7 +116,7 @@ class Lowering {
         for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
           if (const auto s = nest_.stream_of.find({i, static_cast<int>(k)}); s != nest_.stream_of.end()) used.insert(s->second);
         }
-      if (portion_ == Portion::Parts && is_reduction(i)) used.insert(nest_.part_of.at(i));
+      if (leaves_part(i)) used.insert(nest_.part_of.at(i));
       else if (stored(i)) used.insert(nest_.store_of.at(i));
     }
     return used;
@@ -178,6 +168,11 @@ class Lowering {
       }
     }
     chunks_ = number(nest_.chunks, "chunks");
+    if (portion_ == Portion::Parts) {
+      instances_ = number(nest_.instances, "instances");
+      share_ = number(nest_.share, "share");
+      part_elements_ = number(nest_.part_elements, "part_elements");
+    }
     for (int l = 0; l < loop_count(); ++l) counts_.push_back(number(nest_.count(l), "tiles" + std::to_string(l)));
   }
 
@@ -199,7 +194,17 @@ class Lowering {
       else at = index;
     }
   }
-  void place_instance() { place_loops(builder_.program_id(0), false); }
+  void place_instance() {
+    const Value id = builder_.program_id(0);
+    begin_ = integer(0), end_ = chunks_;
+    if (portion_ != Portion::Parts) return place_loops(id, false);
+    // Neighbouring instances take neighbouring strips of the same rows.
+    const bool strips = !across() && nest_.instances != 1;
+    split_ = strips ? id / instances_ : id;
+    begin_ = split_ * share_;
+    end_ = tile::binary(tile::Word::Min, begin_ + share_, across() ? instances_ : chunks_);
+    if (!across()) place_loops(strips ? id % instances_ : integer(0), false);
+  }
 
   Value mask_of(int l) {
     if (l < 0 || loop(l).extent % nest_.step(l) == 0) return {};
@@ -217,6 +222,10 @@ class Lowering {
       if (loop(l).strides[static_cast<std::size_t>(s)] == 0) continue;
       Value part = at_[static_cast<std::size_t>(l)] * strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)];
       total = total.is_empty() ? part : total + part;
+    }
+    if (stream(s).scratch >= 0 && portion_ == Portion::Parts) {
+      const Value part = split_ * part_elements_;
+      total = total.is_empty() ? part : part + total;
     }
     return total;
   }
@@ -261,11 +270,15 @@ class Lowering {
   Value reduce_tile(int i) {
     const tile::Reduction kind = item(i).as<ReduceOp>().kind();
     Value x = tile::broadcast(operand(i, 0), {nest_.rows, nest_.cols});
-    const bool rows = nest_.reduced(nest_.row), cols = nest_.reduced(nest_.col);
+    const bool kept = is_across(i) && portion_ == Portion::Parts;  // the other reductions' loops
+    const bool rows = nest_.row >= 0 && nest_.reduced(nest_.row) != kept, cols = nest_.col >= 0 && nest_.reduced(nest_.col) != kept;
     if (Value inside = mask(rows, cols); !inside.is_empty()) x = tile::select(inside, x, identity_value(builder_, kind, x.dtype()));
     if (cols) x = tile::reduce(x, 1, kind);
     if (rows) x = tile::reduce(x, 0, kind);
     return x;
+  }
+  Value identity(int i, const Shape& shape) {
+    return tile::broadcast(identity_value(builder_, item(i).as<ReduceOp>().kind(), tile::compute_type(item(i).dtype)), shape);
   }
 
   void store(int s, Value y) {
@@ -279,19 +292,66 @@ class Lowering {
   }
 
   // All values before the first store: a result may take the place of an operand.
-  void store_full(int stage) {
-    std::vector<std::pair<int, Value>> results;
+  using Results = std::vector<std::pair<int, Value>>;
+  Results results(Space space, int stage = -1) {
+    Results out;
     for (int i : items_) {
-      if (stored(i) && place(i).space == Space::Full && level_.at(i) == stage) results.emplace_back(nest_.store_of.at(i), value(i));
+      if (stored(i) && place(i).space == space && (stage < 0 || level_.at(i) == stage)) out.emplace_back(nest_.store_of.at(i), value(i));
     }
-    for (const auto& [s, y] : results) store(s, y);
+    return out;
+  }
+  void store_all(const Results& results) {
+    for (const auto& [stream, y] : results) store(stream, y);
+  }
+  void store_full(int stage) { store_all(results(Space::Full, stage)); }
+
+  // What stays the same along all loops that are reduced, or along all others.
+  void read_once(bool reduced) {
+    for (int s : streams_used()) {
+      bool same = !written(s) && stream(s).kind == Operand::Kind::Memory;
+      for (int l = 0; l < loop_count(); ++l) same = same && (loop(l).reduced != reduced || !runs_over(s, l));
+      if (same) load(s);
+    }
+  }
+
+  // Every tile of rows of this instance's share, with the sums across carried along.
+  void walk_across() {
+    std::vector<int> sums;
+    std::vector<Value> initial;
+    for (const auto& [i, stream] : nest_.part_of) {
+      sums.push_back(i);
+      initial.push_back(identity(i, {1, nest_.cols}));
+    }
+    place_loops(integer(0), true);
+    read_once(false);
+    const auto outer_values = values_;
+    const auto outer_loads = loaded_;
+    const auto last = builder_.for_(begin_, end_, integer(1), initial, [&](Value step, std::span<const Value> carried) {
+      place_loops(step, false);
+      for (int stage = 0; stage < stages_; ++stage) {
+        for (int i : items_) {
+          if (is_row_reduction(i) && level_.at(i) == stage) values_[i] = reduce_tile(i);
+        }
+      }
+      std::vector<Value> next;
+      for (std::size_t k = 0; k < sums.size(); ++k) {
+        next.push_back(combine(item(sums[k]).as<ReduceOp>().kind(), carried[k], reduce_tile(sums[k])));
+      }
+      const Results full = results(Space::Full), reduced = results(Space::Reduced);
+      store_all(full);
+      store_all(reduced);
+      return next;
+    });
+    values_ = outer_values;
+    loaded_ = outer_loads;
+    for (std::size_t k = 0; k < sums.size(); ++k) values_[sums[k]] = last[k];
   }
 
   void write_stage(int stage) {
     std::vector<int> reductions;
     bool stores = false;
     for (int i : items_) {
-      if (is_reduction(i) && level_.at(i) == stage) reductions.push_back(i);
+      if (is_row_reduction(i) && level_.at(i) == stage) reductions.push_back(i);
       stores = stores || (stored(i) && place(i).space == Space::Full && level_.at(i) == stage);
     }
     if (reductions.empty() && !stores) return;
@@ -301,14 +361,13 @@ class Lowering {
       store_full(stage);
       return;
     }
+    if (stages_ == 1) read_once(true);
     const Shape left{nest_.reduced(nest_.row) ? 1 : nest_.rows, nest_.reduced(nest_.col) ? 1 : nest_.cols};
     std::vector<Value> initial;
-    for (int i : reductions) {
-      initial.push_back(tile::broadcast(identity_value(builder_, item(i).as<ReduceOp>().kind(), tile::compute_type(item(i).dtype)), left));
-    }
+    for (int i : reductions) initial.push_back(identity(i, left));
     const auto outer_values = values_;
     const auto outer_loads = loaded_;
-    const auto results = builder_.for_(integer(0), chunks_, integer(1), initial, [&](Value step, std::span<const Value> carried) {
+    const auto results = builder_.for_(begin_, end_, integer(1), initial, [&](Value step, std::span<const Value> carried) {
       place_loops(step, true);
       std::vector<Value> next;
       for (std::size_t r = 0; r < reductions.size(); ++r) {
@@ -328,7 +387,8 @@ class Lowering {
     step.name = builder_.program().name;
     step.program = builder_.finish();
     step.structure = tile::structure(step.program);
-    step.sets.push_back({arguments_, {nest_.instances, 1, 1}});
+    const std::int64_t instances = portion_ != Portion::Parts ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
+    step.sets.push_back({arguments_, {instances, 1, 1}});
     step.origin = item(group_.items.back()).origin;
     const double elements = static_cast<double>(numel(group_.domain));
     for (int s : streams_used()) {
@@ -346,7 +406,7 @@ class Lowering {
       step.operations += elements;
       if (item(i).role() == Role::Elementwise && item(i).as<ElementwiseOp>().has_check()) step.checks = true;
     }
-    if (portion_ == Portion::Whole) find_in_place(step);
+    if (portion_ == Portion::Whole || (portion_ == Portion::Parts && across())) find_in_place(step);
     return step;
   }
 
@@ -381,11 +441,18 @@ class Lowering {
   std::vector<Reference> arguments_;
   std::vector<Value> pointers_, extents_, counts_, offsets_, at_;
   std::vector<std::vector<Value>> strides_;  // [loop][stream]
-  Value chunks_;
+  Value chunks_, instances_, share_, part_elements_;
+  Value split_, begin_, end_;  // which share of the tiles is this instance's
   std::map<int, Value> values_, loaded_, constants_;
 };
 
 }  // namespace
+
+bool holds_whole_rows(const Plan& plan, const Group& group, runtime::Device& device) {
+  LoopNest nest = make_loop_nest(plan, group);
+  choose_tiles(nest, device.tiles());
+  return nest.chunks == 1 && nest.reduced(nest.col) && !nest.reduced(nest.row);
+}
 
 void lower_group(Plan& plan, int number, runtime::Device& device) {
   const Group& group = plan.fusion.groups[static_cast<std::size_t>(number)];
@@ -394,15 +461,21 @@ void lower_group(Plan& plan, int number, runtime::Device& device) {
   const auto lowering = [&](const LoopNest& nest, Portion portion) { return Lowering(plan, group, nest, portion, device.asynchronous()); };
   LoopNest nest = make_loop_nest(plan, group);
   choose_tiles(nest, tiles);
-  if (group.has_reduction && !lowering(nest, Portion::Whole).after_reduction() && split_reduction(plan, group, nest, tiles)) {
-    choose_tiles(nest, tiles);
-    plan.steps.push_back(lowering(nest, Portion::Parts).run());
-    LoopNest combination = combining_nest(nest);
-    choose_tiles(combination, tiles);
-    plan.steps.push_back(lowering(combination, Portion::Combination).run());
-  } else {
-    plan.steps.push_back(lowering(nest, Portion::Whole).run());
+  bool split = false;
+  if (!group.across.empty()) {
+    split_across(plan, group, nest, tiles);
+    split = true;
+  } else if (group.has_reduction && !lowering(nest, Portion::Whole).after_reduction()) {
+    split = split_reduction(plan, group, nest, tiles);
   }
+  if (!split) {
+    plan.steps.push_back(lowering(nest, Portion::Whole).run());
+    return;
+  }
+  plan.steps.push_back(lowering(nest, Portion::Parts).run());
+  LoopNest combination = combining_nest(nest, group);
+  choose_tiles(combination, tiles);
+  plan.steps.push_back(lowering(combination, Portion::Combination).run());
 }
 
 }  // namespace tegula::compile

@@ -28,6 +28,7 @@ void done(const Graph& graph, std::string_view pass) {
 std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, std::unique_ptr<Executable> once) {
   Plan plan;
   plan.fusion = fuse(graph, device);
+  recompute_cheap(graph, plan.fusion);
   plan.graph = std::move(graph);
   lower(plan, device);
   merge_launches(plan);

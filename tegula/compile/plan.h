@@ -67,6 +67,8 @@ struct Plan {
 /// Bytes of a stored item.
 std::size_t bytes_of(const Item& item);
 
+/// Whether each tile of the group's program holds whole rows of what is reduced: only then can sums across be carried along.
+bool holds_whole_rows(const Plan& plan, const Group& group, runtime::Device& device);
 /// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
 void lower_group(Plan& plan, int group, runtime::Device& device);
 /// All steps in an order that respects the data flow, checks before state.

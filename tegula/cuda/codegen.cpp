@@ -59,6 +59,7 @@ TileUse tile_use(const Analysis& a) {
       if (spread == Spread::Full || (spread == Spread::Column && (use.rows == 1 || use.vector == 1))) {
         use.vector = std::max(use.vector, a.contiguous(self.operands[0]));
       }
+      use.repeats_columns = use.repeats_columns || (word == Word::Load && spread == Spread::Column && use.rows > 1);
     }
     if (tile::has_result(word) && slices.spread_of(self.type.shape) == Spread::Flat && word != Word::Broadcast) use.leaves_the_grid = true;
     if (word == Word::Scan || word == Word::Sort || word == Word::ArgSort || word == Word::Dot || word == Word::Transpose ||
@@ -143,7 +144,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   out.name = kernel_name(program, specialisation, architecture);
   out.threads = grid.threads();
   out.cluster = grid.cluster;
-  out.shared_bytes = writer.scratch_bytes() + writer.part_bytes();
+  out.shared_bytes = writer.scratch_bytes() + writer.part_bytes() + writer.ring_bytes();
   if (out.shared_bytes > shared_limit(architecture)) {
     throw Error({.op = "cuda",
                  .got = "a tile of " + program.name + " that needs " + std::to_string(out.shared_bytes) + " bytes of shared memory",
@@ -169,6 +170,10 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   if (out.shared_bytes > 0) s += "  TEGULA_SHARED;\n";
   if (writer.part_bytes() > 0)
     s += "  constexpr int parts = " + std::to_string(writer.scratch_bytes()) + ";  // of reductions, in shared\n";
+  if (writer.ring_bytes() > 0) {
+    s += "  unsigned char* const ring = shared + " + std::to_string(writer.scratch_bytes() + writer.part_bytes()) +
+         ";  // what is fetched ahead\n";
+  }
   if (grid.cluster > 1) s += "  const int block = cluster_rank();\n";
   const std::string columns = std::to_string(grid.column_threads);
   s += "  const int tr = static_cast<int>(threadIdx.x) / " + columns + ", tc = " + (grid.cluster > 1 ? "block * " + columns + " + " : "") +

@@ -70,11 +70,17 @@ void Writer::combine_across(const std::string& op, const std::string& name, bool
     }
     begin_cluster();
     line("combine_columns<" + op + ", " + threads + std::to_string(grid_.cluster) + ", " + std::to_string(held) +
-         (repeats_ > 0 || one_at_a_time_ ? ", true>(" : ", false>(") + first + ", " + place + ");");
+         ((repeats_ > 0 && !apart_) || one_at_a_time_ ? ", true>(" : ", false>(") + first + ", " + place + ");");
+    if (warps + blocks > 0) {  // all threads have met
+      ++meetings_;
+      read_.clear();
+      written_.clear();
+      read_by_many_ = false;
+    }
   }
   if (rows && grid_.row_threads > 1) {
     const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
-    if (lines > 1) use_shared(static_cast<std::size_t>(lines * grid_.column_threads) * bytes);
+    if (lines > 1) use_shared(static_cast<std::size_t>(lines * grid_.column_threads * std::min<std::int64_t>(held, 8)) * bytes);
     line("combine_rows<" + op + ", " + threads + std::to_string(held) + ">(" + first + ", " + (lines > 1 ? "shared" : "nullptr") + ");");
   }
 }

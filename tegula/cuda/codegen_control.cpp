@@ -134,17 +134,47 @@ void Writer::loop(Id id) {
   }
   const Id induction = body.parameters[0];
   const std::string type = type_name(a_.type(induction)), i = variable(induction);
+  const Prefetch prefetch = plan_prefetch(body);
+  for (const auto& [load, place] : prefetch.places) order_memory(at(load).operands[0], false);  // what was written before has arrived
+  if (prefetch.stages > 0) open("");
+  for (const auto& [load, place] : prefetch.places) prefetched_[load] = &prefetch;
   // What an iteration touches is what the one before may have touched: once through is not enough to see that.
   const auto reads = read_, writes = written_;
   const std::string before = out_;
   const int names = names_;
   const std::size_t parts = part_bytes_;
   const std::string origin = origin_;
+  const auto packed = packed_;
+  const auto recipes = recipes_;
+  const bool straight = std::none_of(body.body.begin(), body.body.end(), [&](Id inner) { return !at(inner).regions.empty(); });
+  const bool outer_apart = apart_;
+  const int meetings = meetings_;
+  apart_ = false;
   for (int pass = 0; pass < 2; ++pass) {
+    apart_ = pass > 0 && straight && meetings_ - meetings > 1;
+    packed_ = packed, recipes_ = recipes;
     out_ = before, names_ = names, origin_ = origin, part_bytes_ = parts;
-    open("for (" + type + " " + i + " = " + a_.name(self.operands[0]) + "; " + i + " < " + a_.name(self.operands[1]) + "; " + i +
-         " += " + a_.name(self.operands[2]) + ")");
+    const std::string begin = a_.name(self.operands[0]), end = a_.name(self.operands[1]), step = a_.name(self.operands[2]);
+    const std::string ahead = std::to_string(prefetch.stages - 1);
+    if (prefetch.stages > 0) {
+      line("// Fetched " + ahead + " iterations ahead.");
+      line("int stage = 0;");
+      line("#pragma unroll 1");
+      open("for (int s = 0; s < " + ahead + "; ++s)");
+      line("const " + type + " later = " + begin + " + s * " + step + ";");
+      fetch(prefetch, body, "later", end, "s");
+      close();
+    }
+    open("for (" + type + " " + i + " = " + begin + "; " + i + " < " + end + "; " + i + " += " + step + ")");
+    if (prefetch.stages > 0) {
+      open("");
+      line("const " + type + " later = " + i + " + " + ahead + " * " + step + ";");
+      fetch(prefetch, body, "later", end, "(stage == 0 ? " + ahead + " : stage - 1)");
+      close();
+      line("wait_for_copies<" + ahead + ">();");
+    }
     region(body);
+    if (prefetch.stages > 0) line("stage = stage == " + ahead + " ? 0 : stage + 1;");
     // All that is carried on is read before any of it changes.
     for (std::size_t k = 0; k < count; ++k) {
       if (deferred[k]) continue;
@@ -168,6 +198,10 @@ void Writer::loop(Id id) {
         if (!pointers.empty()) pointers = {kEarlier};
     }
   }
+  apart_ = outer_apart;
+  packed_ = packed, recipes_ = recipes;
+  for (const auto& [load, place] : prefetch.places) prefetched_.erase(load);
+  if (prefetch.stages > 0) close();
   for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
   for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
   --repeats_;

@@ -114,6 +114,12 @@ void Writer::refresh(Id now) {
   }
 }
 
+std::string Writer::inside_text(const Access& access) const {
+  const std::string on = all_of(access.on);
+  const std::string limit = access.limits.empty() ? std::to_string(grid_.vector) : least_of(access.limits);
+  return on.empty() ? limit : on + " ? " + limit + " : 0";
+}
+
 void Writer::load(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1,
@@ -124,7 +130,8 @@ void Writer::load(Id id) {
   const Spread own = spread(id);
   const Shape& shape = self.type.shape;
   const std::string type = scalar_name(self.type.dtype), nothing = zero_of(self.type.dtype);
-  const auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
+  auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
+  if (const auto fetched = prefetched_.find(id); fetched != prefetched_.end()) access = fetched_access(*fetched->second, id);
   if (access) {
     const bool packed = stays_packed(id, other);
     if (packed) {
@@ -137,11 +144,9 @@ void Writer::load(Id id) {
     loops(own, shape, Step::Vectors, [&] {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       const std::string target = variable(id) + (own == Spread::Full ? "[r][c]" : "[c]");
-      const std::string on = all_of(access->on);
-      if (access->limits.empty() && on.empty())
+      if (access->limits.empty() && access->on.empty())
         return line("load_wide<" + wide + ", " + count + ">(" + access->pointer + ", " + target + ");");
-      std::string limit = access->limits.empty() ? count : least_of(access->limits);
-      if (!on.empty()) limit = on + " ? " + limit + " : 0";
+      const std::string limit = inside_text(*access);
       const std::string substitute = other >= 0 ? element(other, own) : nothing;
       line("load_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") + access->pointer + ", " + target + ", " +
            limit + ", " + substitute + ");");

@@ -21,6 +21,7 @@ class Writer {
   /// Bytes that are used again and again, then those that belong to one reduction each.
   std::size_t scratch_bytes() const { return (shared_bytes_ + 15) / 16 * 16; }
   std::size_t part_bytes() const { return part_bytes_; }
+  std::size_t ring_bytes() const { return ring_bytes_; }
 
  private:
   using Id = tile::Id;
@@ -100,9 +101,25 @@ class Writer {
   std::optional<Access> wide_access(Id pointer, Id mask, Spread spread);
   bool stays_packed(Id load, Id other) const;
   void refresh(Id now);
+  /// How many elements of the vector are there, as an expression; the whole vector where nothing limits it.
+  std::string inside_text(const Access& access) const;
   std::string pointer_text(const Form& form, Spread loops, const Shape& shape);
   void order_memory(Id pointer, bool writes);
   Id root_of(Id pointer) const;
+
+  // ---- codegen_prefetch.cpp
+  struct Prefetch {
+    int stages = 0;  // 0: nothing is fetched ahead
+    std::size_t stage_bytes = 0;
+    std::map<Id, std::size_t> places;  // load -> where its part of a stage begins
+  };
+  bool follows_counter(const tile::Region& body, Id id) const;
+  bool uses_counter(const tile::Region& body, Id id) const;
+  std::size_t fetched_bytes(const tile::Region& body, Id load);
+  Prefetch plan_prefetch(const tile::Region& body);
+  std::string ring_place(const Prefetch& plan, Id load, const std::string& stage) const;
+  void fetch(const Prefetch& plan, const tile::Region& body, const std::string& counter, const std::string& end, const std::string& stage);
+  Access fetched_access(const Prefetch& plan, Id load) const;
 
   // ---- codegen_across.cpp
   void reduce(Id id);
@@ -139,9 +156,12 @@ class Writer {
   bool one_at_a_time_;  // blocks walk over all instances, every place belongs to one of them
   std::string out_;
   int depth_ = 1;
-  std::size_t shared_bytes_ = 0, part_bytes_ = 0;
+  std::size_t shared_bytes_ = 0, part_bytes_ = 0, ring_bytes_ = 0;
   int repeats_ = 0;             // loops of the program that are open
+  int meetings_ = 0;            // reductions so far in which all threads wait for each other
+  bool apart_ = false;          // there are several in every iteration: one's places are free again when the others are done
   bool cluster_begun_ = false;
+  std::map<Id, const Prefetch*> prefetched_;  // loads of the loops that are open
   std::string origin_;
   struct Group {
     Spread spread;

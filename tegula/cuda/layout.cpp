@@ -54,8 +54,10 @@ ThreadGrid choose_threads(const TileUse& use) {
   grid.columns = use.columns;
   grid.reduces = use.reduces_columns;
   grid.vector = std::min(use.vector, power_of_two_from(use.columns));
+  const std::int64_t elements =
+      use.repeats_columns && !use.reduces_rows && !use.reduces_columns ? 2 * kElementsOfThread : kElementsOfThread;
   const bool small = use.rows * use.columns <= kElementsOfSmallTile;
-  const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, small ? 1 : kElementsOfThread * 4 / std::max(use.element_bytes, 4));
+  const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, small ? 1 : elements * 4 / std::max(use.element_bytes, 4));
   if (use.reduces_columns && use.columns * use.element_bytes > kBytesOfBlockRow && !use.leaves_the_grid) {
     grid.cluster = std::min(kMaxCluster, power_of_two_from(divide_up(use.columns * use.element_bytes, kBytesOfBlockRow)));
   }

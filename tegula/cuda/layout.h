@@ -46,6 +46,7 @@ struct TileUse {
   int vector = 1;  // the widest useful access, in elements
   bool reduces_columns = false;  // across a row
   bool reduces_rows = false;
+  bool repeats_columns = false;  // one row of numbers meets all rows: worth keeping for many
   bool leaves_the_grid = false;  // something goes through shared memory as a whole: no cluster
   int element_bytes = 4;  // of the widest numbers that are held
 };

@@ -163,6 +163,36 @@ __device__ inline void store_wide(T* to, const U* x, int inside) {
     }
   }
 }
+// ---- Copies from global to shared memory that the thread waits for later.
+#ifdef TEGULA_EMULATED
+template <int kBytes>
+__device__ inline void copy_async(void* to, const void* from, int bytes) {
+  for (int i = 0; i < kBytes; ++i) static_cast<unsigned char*>(to)[i] = i < bytes ? static_cast<const unsigned char*>(from)[i] : 0;
+}
+__device__ inline void close_copies() {}
+template <int kUnfinished> __device__ inline void wait_for_copies() {}
+#else
+template <int kBytes>
+__device__ inline void copy_async(void* to, const void* from, int bytes) {
+  const unsigned int place = static_cast<unsigned int>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(place), "l"(from), "r"(bytes) : "memory");
+  else asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" :: "r"(place), "l"(from), "n"(kBytes), "r"(bytes) : "memory");
+}
+__device__ inline void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// All but the last kUnfinished groups have arrived.
+template <int kUnfinished> __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_group %0;" :: "n"(kUnfinished) : "memory"); }
+#endif
+/// kCount neighbours, kWide at a time; only the first `inside` are there, the others become zero.
+template <int kWide, int kCount, class T>
+__device__ inline void copy_ahead(unsigned char* to, const T* from, int inside) {
+  constexpr int kBytes = kWide * sizeof(T) < 16 ? kWide * sizeof(T) : 16, kStep = kBytes / sizeof(T);
+#pragma unroll
+  for (int j = 0; j < kCount; j += kStep) {
+    const int left = inside - j;
+    copy_async<kBytes>(to + j * sizeof(T), from + j, static_cast<int>((left < 0 ? 0 : left < kStep ? left : kStep) * sizeof(T)));
+  }
+}
+
 /// A limit on a coordinate, small enough to count with 32 bits.
 __device__ inline int bounded(long long limit) { return limit < 0 ? 0 : limit > (1 << 30) ? (1 << 30) : static_cast<int>(limit); }
 

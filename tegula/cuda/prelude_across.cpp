@@ -136,17 +136,25 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
     for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
   }
   if constexpr (kLines > 1) {
+    // Eight values between two barriers.
+    constexpr int kAtOnce = kCount < 8 ? kCount : 8;
     T* parts = reinterpret_cast<T*>(shared);
     const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
+    for (int first = 0; first < kCount; first += kAtOnce) {
       __syncthreads();
-      if (row % kWarpRows == 0) parts[row / kWarpRows * kColumns + column] = x[i];
+      if (row % kWarpRows == 0) {
+#pragma unroll
+        for (int i = 0; i < kAtOnce && first + i < kCount; ++i) parts[(row / kWarpRows * kAtOnce + i) * kColumns + column] = x[first + i];
+      }
       __syncthreads();
-      T total = parts[column];
+#pragma unroll
+      for (int i = 0; i < kAtOnce && first + i < kCount; ++i) {
+        T total = parts[i * kColumns + column];
 #pragma unroll 8
-      for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[line * kColumns + column]);
-      x[i] = total;
+        for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[(line * kAtOnce + i) * kColumns + column]);
+        x[first + i] = total;
+      }
     }
   }
 }

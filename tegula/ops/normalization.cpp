@@ -5,7 +5,9 @@
 #include "tegula/graph/grad.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/compare.h"
 #include "tegula/ops/join.h"
+#include "tegula/ops/logic.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/ops/shape.h"
@@ -20,43 +22,86 @@ double count_over(const Shape& shape, const Dims& axes) {
   return n;
 }
 
-/// Over axes that stay with size 1.
-Tensor mean_over(const Tensor& x, const Dims& axes) { return sum(x, axes, Keep::Yes) * (1 / count_over(x.shape(), axes)); }
+/// Numbers that a normalisation and its gradient have in common: the same nodes, so that what both compute with them is computed once.
+struct Constants {
+  Dims axes;
+  Tensor share;  // 1 / how many values a mean is over
+  Tensor eps, zero;
 
-struct Moments {
-  Tensor centered, variance;  // x - mean, and the biased variance
-  Tensor mean;
+  Constants(const Tensor& x, const Dims& over, double epsilon, const std::source_location& where)
+      : axes(over),
+        share(graph::scalar(1 / count_over(x.shape(), over), x.dtype(), where)),
+        eps(graph::scalar(epsilon, x.dtype(), where)),
+        zero(graph::scalar(0, x.dtype(), where)) {}
+  /// Over axes that stay with size 1.
+  Tensor mean(const Tensor& x) const { return sum(x, axes, Keep::Yes) * share; }
 };
 
-Moments moments(const Tensor& x, const Dims& axes) {
-  const Tensor mean = mean_over(x, axes);
+struct Moments {
+  Tensor mean, variance;  // the biased one
+  Tensor centered;        // x - mean
+};
+
+/// For axes along which a program instance holds its values: exact, in two passes over them.
+Moments moments(const Tensor& x, const Constants& c) {
+  const Tensor mean = c.mean(x);
   const Tensor centered = x - mean;
-  return {centered, mean_over(centered * centered, axes), mean};
+  return {mean, c.mean(centered * centered), centered};
 }
 
-/// (x - mean) * rsqrt(variance + eps). The gradient is written with y: dx = r * (dy - mean(dy) - y * mean(dy*y)), whose two means are one pass;
-/// r stays a function of x, so that it differentiates again.
+/// For channels, whose values are spread over all of memory: one pass, sums of differences from the first value of each channel (Chan, Golub
+/// and LeVeque, "Algorithms for computing the sample variance", 1983). The variance loses digits only as that value lies many standard
+/// deviations off the mean.
+/// `origin` (1, C, 1, …) is that value.
+Moments channel_moments(const Tensor& x, const Tensor& origin, const Constants& c) {
+  const Tensor shifted = x - origin;
+  const Tensor offset = c.mean(shifted), variance = c.mean(shifted * shifted) - offset * offset;
+  const Tensor mean = origin + offset;
+  return {mean, where(variance < c.zero, c.zero, variance), x - mean};
+}
+
+/// (x - mean) * rsqrt(variance + eps). The gradient is dx = r * (dy - mean(dy) - y * mean(dy*y)) with y = r * (x - mean), whose two means are
+/// one pass; r stays a function of x, so that it differentiates again.
 Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
   if (x.numel() == 0) return x;
+  const Constants c(x, axes, eps, where);
   const auto forward = [=](const std::vector<Tensor>& in) {
-    const Moments m = moments(in[0], axes);
-    return m.centered * rsqrt(m.variance + eps);
+    const Moments m = moments(in[0], c);
+    return m.centered * rsqrt(m.variance + c.eps);
   };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor& y, const Tensor& dy) {
-    const Tensor r = rsqrt(moments(in[0], axes).variance + eps);
-    return std::vector<Tensor>{r * (dy - mean_over(dy, axes) - y * mean_over(dy * y, axes))};
+    const Tensor r = rsqrt(moments(in[0], c).variance + c.eps);
+    return std::vector<Tensor>{r * (dy - c.mean(dy) - y * c.mean(dy * y))};
   };
   return custom_function("standardize", forward, backward, {x}, where);
 }
 
 Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
   if (x.numel() == 0) return x;
-  const auto root = [=](const Tensor& t) { return rsqrt(mean_over(t * t, axes) + eps); };
+  const Constants c(x, axes, eps, where);
+  const auto root = [=](const Tensor& t) { return rsqrt(c.mean(t * t) + c.eps); };
   const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * root(in[0]); };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor& y, const Tensor& dy) {
-    return std::vector<Tensor>{root(in[0]) * (dy - y * mean_over(dy * y, axes))};
+    return std::vector<Tensor>{root(in[0]) * (dy - y * c.mean(dy * y))};
   };
   return custom_function("root_mean_square", forward, backward, {x}, where);
+}
+
+/// (x - mean) * rsqrt(variance + eps) * weight + bias over all axes but the channels; weight and bias (1, C, 1, …). The sums that the
+/// gradients of weight and bias are give the gradient of x as well.
+Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor& weight, const Tensor& bias, const Constants& c,
+                            const std::source_location& where) {
+  const auto forward = [=](const std::vector<Tensor>& in) {
+    const Moments m = channel_moments(in[0], origin, c);
+    return m.centered * rsqrt(m.variance + c.eps) * in[1] + in[2];
+  };
+  const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
+    const Moments m = channel_moments(in[0], origin, c);
+    const Tensor r = rsqrt(m.variance + c.eps), standard = m.centered * r;
+    const Tensor dbias = sum(dy, c.axes, Keep::Yes), dweight = sum(dy * standard, c.axes, Keep::Yes);
+    return std::vector<Tensor>{r * in[1] * (dy - dbias * c.share - standard * (dweight * c.share)), dweight, dbias};
+  };
+  return custom_function("standardize_channels", forward, backward, {x, weight, bias}, where);
 }
 
 /// `parameter` (weight, bias, …) in the dtype of the computation. Throws unless it has this shape.
@@ -111,9 +156,21 @@ BatchNormResult batch_norm_training(Arg arg, const NormOptions& options) {
   const Dims axes = all_but_channels(x.rank());
   const double n = count_over(x.shape(), axes);
   if (n < 2) ops::refuse("batch_norm", "shape " + to_string(x.shape()), "more than one value for each channel while training", arg.loc);
-  const Tensor y = affine_channels("batch_norm", standardize(x, axes, options.eps, arg.loc), options, arg.loc);
-  const Moments m = moments(graph::stop_gradient(x), axes);
+  const Constants constants(x, axes, options.eps, arg.loc);
   const Shape channels{x.shape()[1]};
+  const auto vector = [&](std::string_view what, const Tensor& given_vector, double otherwise) {
+    if (!given_vector.defined()) return graph::full(channels, otherwise, x.dtype(), arg.loc);
+    return parameter("batch_norm", what, given_vector, channels, x.dtype(), arg.loc);
+  };
+  Shape lying = Dims::filled(x.rank(), 1);
+  lying[1] = channels[0];
+  const Tensor weight = graph::reshape(vector("weight", options.weight, 1), lying),
+               bias = graph::reshape(vector("bias", options.bias, 0), lying);
+  std::vector<Slice> first(static_cast<std::size_t>(x.rank()), Slice{0, 1});
+  first[1] = Slice{};
+  const Tensor origin = graph::stop_gradient(ops::widen(slice(given, first)));
+  const Tensor y = standardize_channels(x, origin, weight, bias, constants, arg.loc);
+  const Moments m = channel_moments(graph::stop_gradient(x), origin, constants);
   return {ops::narrow(y, given.dtype()), graph::reshape(m.mean, channels), graph::reshape(m.variance, channels) * (n / (n - 1))};
 }
 

@@ -92,6 +92,72 @@ TEST(Fusion, BiasAndActivationGoIntoTheMatmul) {
   EXPECT_EQ(steps_of([](Tensor x, Tensor w, Tensor b) { return relu(matmul(x, w) + b); }, x, w, b), 1);
 }
 
+/// A normalisation with all of its gradients, and the same written out over f64.
+struct Normalised {
+  std::vector<double> dx, dweight, dbias;
+};
+Normalised layer_norm_backward(const std::vector<double>& x, const std::vector<double>& dy, const std::vector<double>& w, double eps) {
+  const std::size_t n = w.size();
+  Normalised out{std::vector<double>(x.size()), std::vector<double>(n), std::vector<double>(n)};
+  for (std::size_t row = 0; row < x.size(); row += n) {
+    double mean = 0, square = 0, g = 0, gy = 0;
+    for (std::size_t i = 0; i < n; ++i) mean += x[row + i] / static_cast<double>(n);
+    for (std::size_t i = 0; i < n; ++i) square += (x[row + i] - mean) * (x[row + i] - mean) / static_cast<double>(n);
+    const double r = 1 / std::sqrt(square + eps);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double y = (x[row + i] - mean) * r, d = dy[row + i] * w[i];
+      g += d / static_cast<double>(n), gy += d * y / static_cast<double>(n);
+      out.dweight[i] += dy[row + i] * y, out.dbias[i] += dy[row + i];
+    }
+    for (std::size_t i = 0; i < n; ++i) out.dx[row + i] = r * (dy[row + i] * w[i] - g - (x[row + i] - mean) * r * gy);
+  }
+  return out;
+}
+
+// The gradients of weight and bias go with that of the input: x and dy are read once. The second program adds up their parts.
+TEST(Fusion, ANormsGradientsAreOneProgramOverTheRows) {
+  for (const Shape& shape : {Shape{300, 96}, Shape{1, 5}, Shape{7, 33}, Shape{2000, 768}, Shape{3, 4100}, Shape{5, 40, 12}}) {
+    const std::int64_t n = shape[shape.rank() - 1];
+    Tensor x = normal(shape), dy = normal(shape), w = normal({n}), b = normal({n});
+    eval(x, dy, w, b);
+    auto backward =
+        jit([&](Tensor x, Tensor dy, Tensor w, Tensor b) { return vjp({layer_norm(x, {n}, {.weight = w, .bias = b})}, {dy}, {x, w, b}); });
+    const auto got = backward(x, dy, w, b);
+    EXPECT_LE(steps(backward.print_plan()), numel(shape) < 1024 ? 3 : 2) << to_string(shape) << "\n" << backward.print_plan();
+    const Normalised want = layer_norm_backward(x.to_host<double>(), dy.to_host<double>(), w.to_host<double>(), 1e-5);
+    const auto near = [&](const Tensor& tensor, const std::vector<double>& expected, double tolerance) {
+      const auto values = tensor.to_host<double>();
+      ASSERT_EQ(values.size(), expected.size());
+      for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], tolerance) << to_string(shape) << " " << i;
+    };
+    const double rows = static_cast<double>(numel(shape)) / static_cast<double>(n);
+    near(got[0], want.dx, 2e-4);
+    near(got[1], want.dweight, 1e-5 * std::sqrt(rows) + 1e-4);
+    near(got[2], want.dbias, 1e-5 * std::sqrt(rows) + 1e-4);
+  }
+}
+
+// Two sums over different axes of what is computed once; a vector that differs along a part of a row cannot be carried along.
+TEST(Fusion, SumsAlongAndAcrossRowsAreRight) {
+  Tensor x = normal({50, 6, 20}), part = normal({6, 1});
+  eval(x, part);
+  auto sums = jit([](Tensor x, Tensor part) {
+    Tensor y = x * part;
+    return std::vector<Tensor>{sum(y, {1, 2}), sum(y, {0}), y - sum(y, {1, 2}, Keep::Yes)};
+  });
+  const auto got = sums(x, part);
+  const auto values = x.to_host<double>(), parts = part.to_host<double>();
+  std::vector<double> along(50), across(120);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double y = values[i] * parts[i / 20 % 6];
+    along[i / 120] += y, across[i % 120] += y;
+  }
+  const auto a = got[0].to_host<double>(), b = got[1].to_host<double>(), c = got[2].to_host<double>();
+  for (std::size_t i = 0; i < along.size(); ++i) EXPECT_NEAR(a[i], along[i], 1e-4);
+  for (std::size_t i = 0; i < across.size(); ++i) EXPECT_NEAR(b[i], across[i], 1e-4);
+  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(c[i], values[i] * parts[i / 20 % 6] - along[i / 120], 1e-4);
+}
+
 // A reduction that has few results is split over many instances; the second program combines the parts.
 TEST(Fusion, ALongReductionIsSplit) {
   Tensor x = normal({1 << 20});

@@ -1,19 +1,20 @@
-// multiply_sum: tile 1 x 16384, 1 x 1024 threads, vectors of 4
-struct Arguments_k_multiply_sum_92da5e12a953824e {
+// multiply_sum: tile 1 x 4096, 1 x 256 threads, vectors of 4
+struct Arguments_k_multiply_sum_35b1f8729411bb62 {
   float* in0;
   float* part2;
   long long n0;
-  long long s0_0;
-  long long n1;
   double c0;
   long long p_chunks;
+  long long p_instances;
+  long long p_share;
+  long long part_elements;
   long long tiles0;
-  long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024) k_multiply_sum_92da5e12a953824e(const Arguments_k_multiply_sum_92da5e12a953824e a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_35b1f8729411bb62(const Arguments_k_multiply_sum_35b1f8729411bb62 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
-  const int tr = static_cast<int>(threadIdx.x) / 1024, tc = static_cast<int>(threadIdx.x) % 1024;
+  unsigned char* const ring = shared + 32;  // what is fetched ahead
+  const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -22,34 +23,79 @@ extern "C" __global__ void __launch_bounds__(1024) k_multiply_sum_92da5e12a95382
   float* const in0 = a.in0;
   float* const part2 = a.part2;
   const long long n0 = static_cast<long long>(a.n0);
-  const long long s0_0 = static_cast<long long>(a.s0_0);
-  const long long n1 = static_cast<long long>(a.n1);
   const float c0 = static_cast<float>(a.c0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long p_instances = static_cast<long long>(a.p_instances);
+  const long long p_share = static_cast<long long>(a.p_share);
+  const long long part_elements = static_cast<long long>(a.part_elements);
   const long long tiles0 = static_cast<long long>(a.tiles0);
-  const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v4 = id0;
-  float v14[4][4];
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const int col = (c * 1024 + tc) * 4;
-    load_wide<4, 4>((in0 + (v4 * s0_0) + col), v14[c]);
-  }
+  const long long v7 = id0;
+  const long long v8 = v7 * p_share;
+  const long long v9 = v8 + p_share;
+  const long long v10 = smaller(v9, p_chunks);
   // the user's line
-  float v16;
-  v16 = Sum<float>::nothing();
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 1024 + tc) * 4 + k;
-      v16 = Sum<float>::of(v16, (v14[c][k] * c0));
+  float v15;
+  v15 = 0.0f;
+  float a15;
+  a15 = Sum<float>::nothing();
+   {
+    // Fetched 2 iterations ahead.
+    int stage = 0;
+    #pragma unroll 1
+    for (int s = 0; s < 2; ++s) {
+      const long long later = v8 + s * 1ll;
+      if (later < v10) {
+        const long long v14 = later;
+        const long long v18 = v14 * 4096ll;
+        #pragma unroll
+        for (int c = 0; c < 4; ++c) {
+          const int col = (c * 256 + tc) * 4;
+          copy_ahead<4, 4>(ring + s * 16384 + 0 + (c * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + v18 + col), 4);
+        }
+      }
+      close_copies();
+    }
+    for (long long v14 = v8; v14 < v10; v14 += 1ll) {
+       {
+        const long long later = v14 + 2 * 1ll;
+        if (later < v10) {
+          const long long v14 = later;
+          const long long v18 = v14 * 4096ll;
+          #pragma unroll
+          for (int c = 0; c < 4; ++c) {
+            const int col = (c * 256 + tc) * 4;
+            copy_ahead<4, 4>(ring + (stage == 0 ? 2 : stage - 1) * 16384 + 0 + (c * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + v18 + col), 4);
+          }
+        }
+        close_copies();
+      }
+      wait_for_copies<2>();
+      const long long v18 = v14 * 4096ll;
+      float v22[4][4];
+      #pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        const int col = (c * 256 + tc) * 4;
+        load_wide<4, 4>(reinterpret_cast<const float*>(ring + stage * 16384 + 0 + (c * 256 + static_cast<int>(threadIdx.x)) * 16), v22[c]);
+      }
+      #pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const int col = (c * 256 + tc) * 4 + k;
+          a15 = Sum<float>::of(a15, (v22[c][k] * c0));
+        }
+      }
+      stage = stage == 2 ? 0 : stage + 1;
     }
   }
-  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v16, shared + parts);
-  if (threadIdx.x == 0) narrow(static_cast<float>(v16), *((part2 + v4)));
+  combine_columns<Sum<float>, 1, 256, 1, 1, false>(&a15, shared + parts);
+  v15 = Sum<float>::of(v15, a15);
+  const long long v27 = v7 * part_elements;
+  float* const v28 = part2 + v27;
+  const float v29 = v15;
+  if (threadIdx.x == 0) narrow(static_cast<float>(v29), *(v28));
 }
-// 1024 threads, cluster of 1, 128 bytes shared
+// 256 threads, cluster of 1, 49184 bytes shared
 
 // multiply_sum: tile 1 x 64, 1 x 32 threads, vectors of 4
 struct Arguments_k_multiply_sum_f0fd9ca60672e778 {

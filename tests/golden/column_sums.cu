@@ -1,21 +1,21 @@
-// sum: tile 16 x 256, 4 x 64 threads, vectors of 4
-struct Arguments_k_sum_b1a351cf8e99e5c8 {
+// sum: tile 64 x 64, 16 x 16 threads, vectors of 4
+struct Arguments_k_sum_8408c8f8e8903478 {
   float* in0;
   float* part2;
   long long n0;
   long long s0_0;
-  long long s2_0;
   long long n1;
-  long long s0_1;
-  long long n2;
   long long p_chunks;
+  long long p_instances;
+  long long p_share;
+  long long part_elements;
   long long tiles0;
   long long tiles1;
-  long long tiles2;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_b1a351cf8e99e5c8(const Arguments_k_sum_b1a351cf8e99e5c8 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_sum_8408c8f8e8903478(const Arguments_k_sum_8408c8f8e8903478 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
-  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
+  unsigned char* const ring = shared + 2048;  // what is fetched ahead
+  const int tr = static_cast<int>(threadIdx.x) / 16, tc = static_cast<int>(threadIdx.x) % 16;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -25,82 +25,124 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_b1a351cf8e99e5c8(const A
   float* const part2 = a.part2;
   const long long n0 = static_cast<long long>(a.n0);
   const long long s0_0 = static_cast<long long>(a.s0_0);
-  const long long s2_0 = static_cast<long long>(a.s2_0);
   const long long n1 = static_cast<long long>(a.n1);
-  const long long s0_1 = static_cast<long long>(a.s0_1);
-  const long long n2 = static_cast<long long>(a.n2);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long p_instances = static_cast<long long>(a.p_instances);
+  const long long p_share = static_cast<long long>(a.p_share);
+  const long long part_elements = static_cast<long long>(a.part_elements);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long tiles2 = static_cast<long long>(a.tiles2);
-  const long long v9 = id0;
-  const long long v10 = remainder_of(v9, tiles2);
-  const long long v11 = divided(v9, tiles2);
-  const long long v14 = v10 * 256ll;
-  float v21[1][4];
+  const long long v8 = id0;
+  const long long v9 = divided(v8, p_instances);
+  const long long v10 = v9 * p_share;
+  const long long v11 = v10 + p_share;
+  const long long v12 = smaller(v11, p_chunks);
+  const long long v13 = remainder_of(v8, p_instances);
+  const long long v16 = v13 * 64ll;
+  float v23[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      v21[c][k] = 0.0f;
+      const int col = (c * 16 + tc) * 4 + k;
+      v23[c][k] = 0.0f;
     }
   }
-  float a21[1][4];
+  float a23[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      a21[c][k] = Sum<float>::nothing();
+      const int col = (c * 16 + tc) * 4 + k;
+      a23[c][k] = Sum<float>::nothing();
     }
   }
-  for (long long v20 = 0ll; v20 < p_chunks; v20 += 1ll) {
-    const long long v24 = v20 * 16ll;
-    const long long v27 = v11 * s0_0;
-    float v34[4][1][4];
-    #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const int row = r * 4 + tr;
-      #pragma unroll
-      for (int c = 0; c < 1; ++c) {
-        const int col = (c * 64 + tc) * 4;
-        load_wide<4, 4>((in0 + ((v27 + (v24 * s0_1)) + v14) + row * s0_1 + col), v34[r][c]);
-      }
-    }
-    #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const int row = r * 4 + tr;
-      #pragma unroll
-      for (int c = 0; c < 1; ++c) {
+   {
+    // Fetched 2 iterations ahead.
+    int stage = 0;
+    #pragma unroll 1
+    for (int s = 0; s < 2; ++s) {
+      const long long later = v10 + s * 1ll;
+      if (later < v12) {
+        const long long v22 = later;
+        const long long v24 = v22 * 64ll;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          const int col = (c * 64 + tc) * 4 + k;
-          a21[c][k] = Sum<float>::of(a21[c][k], v34[r][c][k]);
+        for (int r = 0; r < 4; ++r) {
+          const int row = r * 16 + tr;
+          #pragma unroll
+          for (int c = 0; c < 1; ++c) {
+            const int col = (c * 16 + tc) * 4;
+            copy_ahead<4, 4>(ring + s * 16384 + 0 + ((r * 1 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + ((v24 * s0_0) + v16) + row * s0_0 + col), 4);
+          }
         }
       }
+      close_copies();
+    }
+    for (long long v22 = v10; v22 < v12; v22 += 1ll) {
+       {
+        const long long later = v22 + 2 * 1ll;
+        if (later < v12) {
+          const long long v22 = later;
+          const long long v24 = v22 * 64ll;
+          #pragma unroll
+          for (int r = 0; r < 4; ++r) {
+            const int row = r * 16 + tr;
+            #pragma unroll
+            for (int c = 0; c < 1; ++c) {
+              const int col = (c * 16 + tc) * 4;
+              copy_ahead<4, 4>(ring + (stage == 0 ? 2 : stage - 1) * 16384 + 0 + ((r * 1 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + ((v24 * s0_0) + v16) + row * s0_0 + col), 4);
+            }
+          }
+        }
+        close_copies();
+      }
+      wait_for_copies<2>();
+      const long long v24 = v22 * 64ll;
+      float v32[4][1][4];
+      #pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        const int row = r * 16 + tr;
+        #pragma unroll
+        for (int c = 0; c < 1; ++c) {
+          const int col = (c * 16 + tc) * 4;
+          load_wide<4, 4>(reinterpret_cast<const float*>(ring + stage * 16384 + 0 + ((r * 1 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v32[r][c]);
+        }
+      }
+      #pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        const int row = r * 16 + tr;
+        #pragma unroll
+        for (int c = 0; c < 1; ++c) {
+          #pragma unroll
+          for (int k = 0; k < 4; ++k) {
+            const int col = (c * 16 + tc) * 4 + k;
+            a23[c][k] = Sum<float>::of(a23[c][k], v32[r][c][k]);
+          }
+        }
+      }
+      stage = stage == 2 ? 0 : stage + 1;
     }
   }
-  combine_rows<Sum<float>, 4, 64, 4>(&a21[0][0], shared);
+  combine_rows<Sum<float>, 16, 16, 4>(&a23[0][0], shared);
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      v21[c][k] = Sum<float>::of(v21[c][k], a21[c][k]);
+      const int col = (c * 16 + tc) * 4 + k;
+      v23[c][k] = Sum<float>::of(v23[c][k], a23[c][k]);
     }
   }
-  const long long v38 = v11 * s2_0;
+  const long long v36 = v9 * part_elements;
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
-    const int col = (c * 64 + tc) * 4;
-    if (tr == 0) store_wide<4, 4>((part2 + (v38 + v14) + col), v21[c]);
+    const int col = (c * 16 + tc) * 4;
+    if (tr == 0) store_wide<4, 4>((part2 + (v36 + v16) + col), v23[c]);
   }
 }
-// 256 threads, cluster of 1, 1024 bytes shared
+// 256 threads, cluster of 1, 51200 bytes shared
 
-// sum: tile 16 x 256, 4 x 64 threads, vectors of 4
-struct Arguments_k_sum_7061cdea9f28b676 {
+// sum: tile 64 x 16, 16 x 4 threads, vectors of 4
+struct Arguments_k_sum_5065877d5044e91c {
   float* out1;
   float* part2;
   long long n0;
@@ -110,9 +152,9 @@ struct Arguments_k_sum_7061cdea9f28b676 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_7061cdea9f28b676(const Arguments_k_sum_7061cdea9f28b676 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_sum_5065877d5044e91c(const Arguments_k_sum_5065877d5044e91c a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
-  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
+  const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -126,65 +168,45 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_7061cdea9f28b676(const A
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v6 = id0;
-  const long long v9 = v6 * 256ll;
-  float v16[1][4];
+  const long long v3 = id0;
+  const long long v6 = v3 * 16ll;
+  float v16[4][1][4];
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const int row = r * 16 + tr;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int col = (c * 4 + tc) * 4;
+      load_wide<4, 4>((part2 + v6 + row * s2_0 + col), v16[r][c]);
+    }
+  }
+  float v17[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      v16[c][k] = 0.0f;
+      const int col = (c * 4 + tc) * 4 + k;
+      v17[c][k] = Sum<float>::nothing();
     }
   }
-  float a16[1][4];
   #pragma unroll
-  for (int c = 0; c < 1; ++c) {
+  for (int r = 0; r < 4; ++r) {
+    const int row = r * 16 + tr;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      a16[c][k] = Sum<float>::nothing();
-    }
-  }
-  for (long long v15 = 0ll; v15 < p_chunks; v15 += 1ll) {
-    const long long v19 = v15 * 16ll;
-    float v27[4][1][4];
-    #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const int row = r * 4 + tr;
+    for (int c = 0; c < 1; ++c) {
       #pragma unroll
-      for (int c = 0; c < 1; ++c) {
-        const int col = (c * 64 + tc) * 4;
-        load_wide<4, 4>((part2 + ((v19 * s2_0) + v9) + row * s2_0 + col), v27[r][c]);
-      }
-    }
-    #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const int row = r * 4 + tr;
-      #pragma unroll
-      for (int c = 0; c < 1; ++c) {
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          const int col = (c * 64 + tc) * 4 + k;
-          a16[c][k] = Sum<float>::of(a16[c][k], v27[r][c][k]);
-        }
+      for (int k = 0; k < 4; ++k) {
+        const int col = (c * 4 + tc) * 4 + k;
+        v17[c][k] = Sum<float>::of(v17[c][k], v16[r][c][k]);
       }
     }
   }
-  combine_rows<Sum<float>, 4, 64, 4>(&a16[0][0], shared);
+  combine_rows<Sum<float>, 16, 4, 4>(&v17[0][0], shared);
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      v16[c][k] = Sum<float>::of(v16[c][k], a16[c][k]);
-    }
-  }
-  #pragma unroll
-  for (int c = 0; c < 1; ++c) {
-    const int col = (c * 64 + tc) * 4;
-    if (tr == 0) store_wide<4, 4>((out1 + v9 + col), v16[c]);
+    const int col = (c * 4 + tc) * 4;
+    if (tr == 0) store_wide<4, 4>((out1 + v6 + col), v17[c]);
   }
 }
-// 256 threads, cluster of 1, 1024 bytes shared
+// 64 threads, cluster of 1, 128 bytes shared
 

@@ -123,7 +123,6 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_s
     const int col = (c * 8192 + tc) * 4;
     store_wide<4, 4>((out2 + (v6 * s2_0) + col), v21[c]);
   }
-  cluster_barrier();
   if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v22), *((out3 + v6)));
 }
 // 1024 threads, cluster of 8, 160 bytes shared

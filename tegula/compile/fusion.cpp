@@ -1,0 +1,103 @@
+// What the passes ask about a fusion, and what they do to it once it is made.
+
+#include <algorithm>
+
+#include "tegula/compile/fuse.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::int64_t kMark = 1'000'003;  // strides of a probe: powers of no consequence, all different
+
+Layout probe(const Shape& shape) {
+  Layout layout{shape, Dims::filled(shape.rank(), 0), 0};
+  for (int i = 0; i < shape.rank(); ++i) layout.strides[i] = kMark * (i + 1) * (i + 7);
+  return layout;
+}
+
+}  // namespace
+
+Through look_through(const Graph& graph, int item) {
+  std::vector<int> views;
+  Through out{item, true, {}};
+  while (graph[out.base].role() == Role::View) {
+    views.push_back(out.base);
+    if (graph[out.base].as<ViewOp>().waits()) out.plain = false;
+    out.base = graph[out.base].inputs[0];
+  }
+  const Layout marks = probe(graph[out.base].shape);
+  std::optional<Layout> layout = marks;
+  for (auto it = views.rbegin(); it != views.rend() && layout; ++it) layout = graph[*it].as<ViewOp>().apply(*layout);
+  if (!layout || layout->offset != 0) return {out.base, false, {}};
+  for (int i = 0; i < layout->shape.rank(); ++i) {
+    int axis = -1;
+    for (int j = 0; j < marks.shape.rank(); ++j) {
+      if (layout->shape[i] != 1 && layout->strides[i] == marks.strides[j] && layout->shape[i] == marks.shape[j]) axis = j;
+    }
+    if (axis < 0 && layout->shape[i] != 1 && layout->strides[i] != 0) out.plain = false;  // a slice, a flip, a part
+    out.axes.push_back(axis);
+  }
+  return out;
+}
+
+Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
+  const int input = graph[item].inputs[k];
+  const Place& place = fusion.places[static_cast<std::size_t>(item)];
+  const Through seen = look_through(graph, input);
+  const Place& producer = fusion.places[static_cast<std::size_t>(seen.base)];
+  const Role role = graph[seen.base].role();
+  if (role == Role::Scalar) return {Operand::Kind::Scalar, seen.base, {}};
+  if (place.group >= 0 && producer.group == place.group && seen.plain) return {Operand::Kind::Inside, seen.base, {}};
+  Operand out{role == Role::Index ? Operand::Kind::Index : Operand::Kind::Memory, seen.base, {}};
+  if (place.group < 0) return out;
+  // The axes of the input run over the domain axes of the consumer; a reduction consumes the whole domain.
+  const Group& group = fusion.groups[static_cast<std::size_t>(place.group)];
+  const Layout layout = access_of(graph, input).layout;
+  out.pattern = {Dims::filled(group.domain.rank(), 1), Dims::filled(group.domain.rank(), 0), layout.offset};
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    const int axis = graph[item].role() == Role::Reduce ? i : place.axes[static_cast<std::size_t>(i)];
+    if (axis < 0) continue;
+    out.pattern.shape[axis] = layout.shape[i];
+    out.pattern.strides[axis] = layout.shape[i] == 1 ? 0 : layout.strides[i];
+  }
+  return out;
+}
+
+void mark_stored(const Graph& graph, Fusion& fusion) {
+  fusion.stored.assign(graph.items.size(), false);
+  const auto store = [&](int item) { fusion.stored[static_cast<std::size_t>(look_through(graph, item).base)] = true; };
+  for (int output : graph.outputs) store(output);
+  for (const auto& update : graph.updates) store(update.item);
+  for (int i = 0; i < graph.size(); ++i) {
+    const Role role = graph[i].role();
+    if (role == Role::Library || role == Role::Kernel) fusion.stored[static_cast<std::size_t>(i)] = true;
+    if (role == Role::View || role == Role::Leaf) continue;
+    for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) {
+      if (role == Role::Library || role == Role::Kernel || operand_of(graph, fusion, i, k).kind == Operand::Kind::Memory)
+        store(graph[i].inputs[k]);
+    }
+  }
+}
+
+void separate_across(const Graph& graph, Fusion& fusion, int number) {
+  const int own = static_cast<int>(fusion.groups.size());
+  Group& group = fusion.groups[static_cast<std::size_t>(number)];
+  Group apart{{}, group.domain, group.across, true, {}};
+  group.across = {};
+  std::vector<int> left;
+  for (int item : group.items) {
+    Place& place = fusion.places[static_cast<std::size_t>(item)];
+    if (place.space != Space::Across) {
+      left.push_back(item);
+      continue;
+    }
+    place.group = own;
+    place.space = Space::Reduced;
+    apart.items.push_back(item);
+  }
+  group.items = std::move(left);
+  fusion.groups.push_back(std::move(apart));
+  mark_stored(graph, fusion);
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <map>
+
+#include "tegula/compile/fuse.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::size_t kMostItems = 6;  // of arithmetic that costs less than a trip to memory
+
+class Recomputer {
+ public:
+  Recomputer(Graph& graph, Fusion& fusion) : graph_(graph), fusion_(fusion) {}
+
+  void run() {
+    kept_.assign(graph_.items.size(), false);
+    for (int output : graph_.outputs) kept_[index(look_through(graph_, output).base)] = true;
+    for (const auto& update : graph_.updates) kept_[index(look_through(graph_, update.item).base)] = true;
+    readers_.resize(graph_.items.size());
+    for (int i = 0; i < graph_.size(); ++i) {
+      for (int input : graph_[i].inputs) readers_[index(input)].push_back(i);
+    }
+    for (int i = graph_.size() - 1; i >= 0; --i) consider(i);
+    if (copies_.empty()) return;
+    for (const auto& [key, copy] : copies_) in_order(fusion_.groups[index(key.first)]);
+    mark_stored(graph_, fusion_);
+  }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  const Place& place(int i) const { return fusion_.places[index(i)]; }
+
+  /// Whether another group computes the item as it consumes it: over the same domain, element by element.
+  bool takes(int reader, int item) const {
+    const Place& at = place(reader);
+    if (at.group < 0 || at.group == place(item).group) return false;
+    const bool full = at.space == Space::Full || graph_[reader].role() == Role::Reduce;
+    return full && fusion_.groups[index(at.group)].domain == graph_[item].shape;
+  }
+
+  /// The items, inputs first, that `item` is made of out of memory; false when that is too much.
+  bool expression(int item, std::vector<int>& items, std::vector<int>& large) const {
+    if (std::find(items.begin(), items.end(), item) != items.end()) return true;
+    const Item& self = graph_[item];
+    if (self.role() != Role::Elementwise || self.op->numerics() != Numerics::Either || self.as<ElementwiseOp>().has_check()) return false;
+    for (int input : self.inputs) {
+      const int base = look_through(graph_, input).base;
+      const Role role = graph_[base].role();
+      if (role == Role::Scalar || role == Role::Index) continue;
+      const bool inside = place(base).group == place(item).group && place(base).space == Space::Full && !fusion_.stored[index(base)];
+      if (inside) {
+        if (base != input || !expression(base, items, large)) return false;
+      } else if (2 * numel(graph_[base].shape) > numel(self.shape) && std::find(large.begin(), large.end(), base) == large.end()) {
+        large.push_back(base);
+      }
+    }
+    items.push_back(item);
+    return items.size() <= kMostItems && large.size() <= 1;
+  }
+
+  void consider(int item) {
+    if (place(item).space != Space::Full || !fusion_.stored[index(item)] || kept_[index(item)]) return;
+    std::vector<int> others;
+    for (int reader : readers_[index(item)]) {
+      if (graph_[reader].role() == Role::View) return;
+      if (place(reader).group == place(item).group && place(item).group >= 0) continue;
+      if (!takes(reader, item)) return;
+      others.push_back(reader);
+    }
+    std::vector<int> items, large;
+    if (others.empty() || !expression(item, items, large)) return;
+    if (!large.empty() && size_of(graph_[large[0]].dtype) > 2 * size_of(graph_[item].dtype)) return;
+    std::sort(others.begin(), others.end());
+    others.erase(std::unique(others.begin(), others.end()), others.end());
+    for (int reader : others) {
+      const int copy = copy_into(place(reader).group, items);
+      for (int& input : graph_[reader].inputs) {
+        if (input == item) input = copy;
+      }
+      readers_[index(copy)].push_back(reader);
+    }
+    std::erase_if(readers_[index(item)], [&](int reader) { return std::binary_search(others.begin(), others.end(), reader); });
+    if (readers_[index(item)].empty()) std::erase(fusion_.groups[index(place(item).group)].items, item);
+  }
+
+  /// Copies of the items in the group, each once; the last one's number.
+  int copy_into(int group, const std::vector<int>& items) {
+    int last = -1;
+    for (int item : items) {
+      const auto [entry, is_new] = copies_.try_emplace({group, item}, graph_.size());
+      last = entry->second;
+      if (!is_new) continue;
+      Item copy = graph_[item];
+      copy.node = -1;
+      for (int& input : copy.inputs) {
+        if (const auto found = copies_.find({group, input}); found != copies_.end()) input = found->second;
+      }
+      Place at = place(item);
+      at.group = group;
+      fusion_.places.push_back(std::move(at));
+      fusion_.stored.push_back(false);
+      kept_.push_back(false);
+      readers_.emplace_back();
+      for (int input : copy.inputs) readers_[index(input)].push_back(graph_.size());
+      fusion_.groups[index(group)].items.push_back(graph_.size());
+      graph_.items.push_back(std::move(copy));
+    }
+    return last;
+  }
+
+  /// Copies have numbers behind those of their readers: inputs first again.
+  void in_order(Group& group) const {
+    std::vector<int> sorted;
+    const auto add = [&](auto&& self, int item) -> void {
+      if (std::find(group.items.begin(), group.items.end(), item) == group.items.end()) return;
+      if (std::find(sorted.begin(), sorted.end(), item) != sorted.end()) return;
+      for (int input : graph_[item].inputs) self(self, look_through(graph_, input).base);
+      sorted.push_back(item);
+    };
+    for (int item : group.items) add(add, item);
+    group.items = std::move(sorted);
+  }
+
+  Graph& graph_;
+  Fusion& fusion_;
+  std::vector<bool> kept_;                     // leaves the graph
+  std::vector<std::vector<int>> readers_;
+  std::map<std::pair<int, int>, int> copies_;  // (group, item) -> its copy there
+};
+
+}  // namespace
+
+void recompute_cheap(Graph& graph, Fusion& fusion) { Recomputer(graph, fusion).run(); }
+
+}  // namespace tegula::compile
