@@ -28,6 +28,8 @@ struct ThreadGrid {
   int row_threads = 1, column_threads = 1;
   int cluster = 1;  // blocks that share the columns of one tile
   int row_steps = 1, column_steps = 1;  // how often a thread comes back
+  bool staged = false;  // the row lies in shared memory, see staging.h; nothing is held in registers
+  int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
   bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs
 
   int threads() const { return row_threads * column_threads; }
@@ -40,6 +42,8 @@ struct ThreadGrid {
   std::int64_t held(const Shape& shape) const;
 };
 
+constexpr int kMostBlocksOfRow = 8;  // what every card with clusters can run as one
+
 /// What the choice depends on.
 struct TileUse {
   std::int64_t rows = 1, columns = 1;
@@ -49,6 +53,8 @@ struct TileUse {
   bool repeats_columns = false;  // one row of numbers meets all rows: worth keeping for many
   bool leaves_the_grid = false;  // something goes through shared memory as a whole: no cluster
   int element_bytes = 4;  // of the widest numbers that are held
+  int staged_bytes = 0;  // of one column of what would be staged; 0: nothing can be
+  bool computes = false;  // functions of many instructions
 };
 
 /// Throws nothing; a cluster larger than 1 needs sm_90.

@@ -12,7 +12,7 @@ struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_90df905
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_90df905a8e9416fc(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_90df905a8e9416fc a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_90df905a8e9416fc(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_90df905a8e9416fc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -61,18 +61,9 @@ extern "C" __global__ void __launch_bounds__(64) k_max_subtract_exp_sum_log_equa
       v22[c][k] = expf(v21);
     }
   }
+  const long long v25 = widen(*((in1 + v7)));
   float v23;
   v23 = Sum<float>::nothing();
-  #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      if (col < 1000) v23 = Sum<float>::of(v23, v22[c][k]);
-    }
-  }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v23, shared + parts + 16);
-  const long long v25 = widen(*((in1 + v7)));
   float v29;
   v29 = Sum<float>::nothing();
   #pragma unroll
@@ -80,10 +71,16 @@ extern "C" __global__ void __launch_bounds__(64) k_max_subtract_exp_sum_log_equa
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      if (col < 1000) v29 = Sum<float>::of(v29, ((v25 == static_cast<long long>(col)) ? (v18[c][k] - v19) : c0));
+      if (col < 1000) v23 = Sum<float>::of(v23, v22[c][k]);
+      if (col < 1000) v29 = Sum<float>::of(v29, ((col == place_of(v25)) ? (v18[c][k] - v19) : c0));
     }
   }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v29, shared + parts + 32);
+  float together23[2];
+  together23[0] = v23;
+  together23[1] = v29;
+  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together23, shared + parts + 16);
+  v23 = together23[0];
+  v29 = together23[1];
   const float v30 = logf(v23);
   const float v31 = v30 - v29;
   const long long v33 = widen(*((in3 + v7)));
@@ -94,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(64) k_max_subtract_exp_sum_log_equa
   __syncthreads();
   if (threadIdx.x == 0) narrow(static_cast<float>(v31), *((out4 + v7)));
 }
-// 64 threads, cluster of 1, 48 bytes shared
+// 64 threads, cluster of 1, 32 bytes shared
 
 // sum_divide: tile 1 x 256, 1 x 64 threads, vectors of 4
 struct Arguments_k_sum_divide_158ae0425b75274e {

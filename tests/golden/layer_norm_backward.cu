@@ -19,7 +19,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb25
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -66,18 +66,9 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multipl
   combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v24, shared + parts);
   // the user's line
   const float v25 = v24 * c0;
+  const float v30 = v24 * c4;
   float v29;
   v29 = Sum<float>::nothing();
-  #pragma unroll
-  for (int c = 0; c < 3; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      v29 = Sum<float>::of(v29, ((v23[c][k] - v25) * (v23[c][k] - v25)));
-    }
-  }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v29, shared + parts + 16);
-  const float v30 = v24 * c4;
   float v34;
   v34 = Sum<float>::nothing();
   #pragma unroll
@@ -85,10 +76,16 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multipl
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
+      v29 = Sum<float>::of(v29, ((v23[c][k] - v25) * (v23[c][k] - v25)));
       v34 = Sum<float>::of(v34, ((v23[c][k] - v30) * (v23[c][k] - v30)));
     }
   }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v34, shared + parts + 32);
+  float together29[2];
+  together29[0] = v29;
+  together29[1] = v34;
+  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together29, shared + parts + 16);
+  v29 = together29[0];
+  v34 = together29[1];
   const float v35 = v29 * c1;
   const float v36 = v35 + c2;
   const float v37 = rsqrtf(v36);
@@ -104,17 +101,11 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multipl
       v43[c][k] = v42 * v39;
     }
   }
+  const float v46 = v34 * c5;
+  const float v47 = v46 + c6;
+  const float v48 = rsqrtf(v47);
   float v44;
   v44 = Sum<float>::nothing();
-  #pragma unroll
-  for (int c = 0; c < 3; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 64 + tc) * 4 + k;
-      v44 = Sum<float>::of(v44, v43[c][k]);
-    }
-  }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v44, shared + parts + 48);
   float v45;
   v45 = Sum<float>::nothing();
   #pragma unroll
@@ -122,13 +113,16 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multipl
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
+      v44 = Sum<float>::of(v44, v43[c][k]);
       v45 = Sum<float>::of(v45, (c3 * (2.0f * ((v23[c][k] - v25) * v37))));
     }
   }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v45, shared + parts + 64);
-  const float v46 = v34 * c5;
-  const float v47 = v46 + c6;
-  const float v48 = rsqrtf(v47);
+  float together44[2];
+  together44[0] = v44;
+  together44[1] = v45;
+  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together44, shared + parts + 32);
+  v44 = together44[0];
+  v45 = together44[1];
   const float v49 = v45 * c8;
   const float v52 = v44 * c7;
   float v57[3][4];
@@ -149,5 +143,5 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multipl
     store_wide<4, 4>((out1 + (v13 * s1_0) + col), v57[c]);
   }
 }
-// 64 threads, cluster of 1, 80 bytes shared
+// 64 threads, cluster of 1, 48 bytes shared
 

@@ -65,7 +65,7 @@ struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_subtract_exp_sum_0fdc000e5e5927d1(const Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024, 1) __cluster_dims__(8, 1, 1) k_subtract_exp_sum_0fdc000e5e5927d1(const Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int block = cluster_rank();
