@@ -205,9 +205,13 @@ void lower_late_updates(Plan& plan, runtime::Device& device) {
       step.kernel = runtime::compiled(device, step.program, step.structure);
       step.name = "keep";
       step.guarded = checks;
-      step.waits_for_all = true;
     }
     step.reads.push_back(item);
+    // Behind those who read the old value, which may be all that is left of the step.
+    const int leaf = plan.graph.updates[static_cast<std::size_t>(update)].leaf;
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      if (plan.graph[i].role() == Role::Leaf && plan.graph[i].slot == leaf) step.writes.push_back(i);
+    }
     step.bytes += 2.0 * static_cast<double>(bytes_of(value));
     step.sets.push_back(
         {{{Reference::Kind::Value, item, 0, 0}, {Reference::Kind::Update, update, 0, 0}, {Reference::Kind::Integer, -1, count, 0}},

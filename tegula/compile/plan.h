@@ -38,7 +38,6 @@ struct Step {
   double bytes = 0, operations = 0;          // what the step must move and do
   bool checks = false;                       // may fail: comes before any state is changed
   bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for
-  bool waits_for_all = false;                // comes behind all steps before it
   int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
   Origin origin;
   int threads = 1;
