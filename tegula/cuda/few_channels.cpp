@@ -18,6 +18,17 @@ using runtime::ConvolutionPass;
 constexpr const char* kProduct = R"(
 #ifndef TEGULA_EMULATED
 struct alignas(16) Four { float x, y, z, w; };
+#endif
+// Without a branch, so that many loads are under way at once: what is outside is read from the beginning and thrown away.
+__device__ __forceinline__ float one_where(bool inside, const float* from, int at) {
+  const float value = from[inside ? at : 0];
+  return inside ? value : 0.0f;
+}
+__device__ __forceinline__ Four four_where(bool inside, const float* from, int at) {
+  const Four value = *(const Four*)(from + (inside ? at : 0));
+  return Four{inside ? value.x : 0.0f, inside ? value.y : 0.0f, inside ? value.z : 0.0f, inside ? value.w : 0.0f};
+}
+#ifndef TEGULA_EMULATED
 __device__ __forceinline__ unsigned rounded(float x) {
   unsigned y;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
@@ -36,7 +47,7 @@ __device__ __forceinline__ void product(float (&d)[4], float a0, float a1, float
 constexpr const char* kDepthLoop = R"(
   float sum[ROWS][COLUMNS][4] = {};
   const int first = part * STEPS / SPLIT, last = (part + 1) * STEPS / SPLIT;
-#pragma unroll 2
+#pragma unroll @UNROLL@
   for (int step = first; step < last; ++step) {
     const int k = step * 16 + t * 4;
     Four a[2 * ROWS], b[COLUMNS];
@@ -104,12 +115,12 @@ constexpr const char* kForwardTerms = R"(
 #pragma unroll
     for (int i = 0; i < 2 * ROWS; ++i) {
       const bool inside = k < DEPTH && unsigned(top[i] + r) < IN_H && unsigned(left[i] + s) < IN_W;
-      a[i] = inside ? *(const Four*)(x + base[i] + offset) : Four{0, 0, 0, 0};
+      a[i] = four_where(inside, x, base[i] + offset);
     }
 #pragma unroll
     for (int j = 0; j < COLUMNS; ++j) {
       const int channel = 8 * j + g;
-      b[j] = k < DEPTH && channel < K ? *(const Four*)(w + channel * DEPTH + k) : Four{0, 0, 0, 0};
+      b[j] = four_where(k < DEPTH && channel < K, w, channel * DEPTH + k);
     }
 #else
     for (int e = 0; e < 4; ++e) {
@@ -118,12 +129,12 @@ constexpr const char* kForwardTerms = R"(
 #pragma unroll
       for (int i = 0; i < 2 * ROWS; ++i) {
         const bool inside = term < DEPTH && unsigned(top[i] + r) < IN_H && unsigned(left[i] + s) < IN_W;
-        (&a[i].x)[e] = inside ? x[base[i] + offset] : 0.0f;
+        (&a[i].x)[e] = one_where(inside, x, base[i] + offset);
       }
 #pragma unroll
       for (int j = 0; j < COLUMNS; ++j) {
         const int channel = 8 * j + g;
-        (&b[j].x)[e] = term < DEPTH && channel < K ? w[channel * DEPTH + term] : 0.0f;
+        (&b[j].x)[e] = one_where(term < DEPTH && channel < K, w, channel * DEPTH + term);
       }
     }
 #endif
@@ -177,15 +188,15 @@ constexpr const char* kBackwardDataTerms = R"(
 #pragma unroll
     for (int i = 0; i < 2 * ROWS; ++i) {
       const bool inside = real && unsigned(top[i] - u * DILATION_H) < OUT_H && unsigned(left[i] - v * DILATION_W) < OUT_W;
-      a[i] = inside ? *(const Four*)(dy + base[i] - offset) : Four{0, 0, 0, 0};
+      a[i] = four_where(inside, dy, base[i] - offset);
     }
 #pragma unroll
     for (int j = 0; j < COLUMNS; ++j) {
       const int channel = 8 * j + g;
       const bool some = real && channel < C;
-      const float* const at = w + ((k % K * KERNEL_H + r) * KERNEL_W + s) * C + channel;
+      const int at = ((k % K * KERNEL_H + r) * KERNEL_W + s) * C + channel;
 #pragma unroll
-      for (int e = 0; e < 4; ++e) (&b[j].x)[e] = some ? at[e * KERNEL_H * KERNEL_W * C] : 0.0f;
+      for (int e = 0; e < 4; ++e) (&b[j].x)[e] = one_where(some, w, at + e * KERNEL_H * KERNEL_W * C);
     }
 )";
 
@@ -206,11 +217,33 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) convolution(const float
   for (int i = threadIdx.x; i < SHARED_FLOATS; i += WARPS * 32) image[i] = 0;
   for (int n = blockIdx.x; n < BATCH; n += BLOCKS) {
     __syncthreads();
-    for (int i = threadIdx.x; i < IN_H * IN_W * C; i += WARPS * 32) {
+#if C % 4 == 0
+#pragma unroll 4
+    for (int i = threadIdx.x * 4; i < IN_H * IN_W * C; i += WARPS * 128) {
+      const Four value = *(const Four*)(x + n * (IN_H * IN_W * C) + i);
       const int h = i / (IN_W * C) + LOW_H, v = i / C % IN_W + LOW_W;
-      if (h < PADDED_H && v < PADDED_W) image[(h * PADDED_W + v) * PITCH_X + i % C] = x[n * (IN_H * IN_W * C) + i];
+      float* const to = image + (h * PADDED_W + v) * PITCH_X + i % C;
+      if (h < PADDED_H && v < PADDED_W) to[0] = value.x, to[1] = value.y, to[2] = value.z, to[3] = value.w;
     }
+#else
+#pragma unroll 4
+    for (int i = threadIdx.x; i < IN_H * IN_W * C; i += WARPS * 32) {
+      const float value = x[n * (IN_H * IN_W * C) + i];
+      const int h = i / (IN_W * C) + LOW_H, v = i / C % IN_W + LOW_W;
+      if (h < PADDED_H && v < PADDED_W) image[(h * PADDED_W + v) * PITCH_X + i % C] = value;
+    }
+#endif
+#if K % 4 == 0
+#pragma unroll 4
+    for (int i = threadIdx.x * 4; i < OUT_H * OUT_W * K; i += WARPS * 128) {
+      const Four value = *(const Four*)(dy + n * (OUT_H * OUT_W * K) + i);
+      float* const to = slope + i / K * PITCH_Y + i % K;
+      to[0] = value.x, to[1] = value.y, to[2] = value.z, to[3] = value.w;
+    }
+#else
+#pragma unroll 4
     for (int i = threadIdx.x; i < OUT_H * OUT_W * K; i += WARPS * 32) slope[i / K * PITCH_Y + i % K] = dy[n * (OUT_H * OUT_W * K) + i];
+#endif
     __syncthreads();
     for (int step = part; step < STEPS; step += PARTS) {
       int place[4];
@@ -254,20 +287,19 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) convolution(const float
 }
 )";
 
-/// Eight warps share the parts of 32 results.
+/// A block's threads share the parts of RESULTS neighbours.
 constexpr const char* kSum = R"(
+#define SHARES (256 / RESULTS)
 extern "C" __global__ void __launch_bounds__(256) add_parts(const float* partial, float* result) {
-  __shared__ float share[8][32];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, at = blockIdx.x * 32 + lane;
+  __shared__ float share[SHARES][RESULTS];
+  const int lane = threadIdx.x % RESULTS, first = threadIdx.x / RESULTS, at = blockIdx.x * RESULTS + lane;
   float sum = 0;
-  if (at < COUNT) {
-#pragma unroll 4
-    for (int part = warp; part < PARTS; part += 8) sum += partial[part * COUNT + at];
-  }
-  share[warp][lane] = sum;
+#pragma unroll 8
+  for (int part = first; part < PARTS; part += SHARES) sum += partial[part * COUNT + (at < COUNT ? at : 0)];
+  share[first][lane] = sum;
   __syncthreads();
-  if (warp > 0 || at >= COUNT) return;
-  for (int other = 1; other < 8; ++other) sum += share[other][lane];
+  if (first > 0 || at >= COUNT) return;
+  for (int other = 1; other < SHARES; ++other) sum += share[other][lane];
   const int k = at / DEPTH, tap = at % DEPTH / C, c = at % C;
   result[@RESULT@] = sum;
 }
@@ -334,17 +366,19 @@ FewChannels over_depth(const Convolution& d, const Sizes& s, std::int64_t depth,
   PlainSource source = source_of(d, s);
   source.define("ROWS", rows);
   source.define("COLUMNS", divide_up(channels, 8));
+  const std::int64_t warps = std::max(split, kWarps);
   source.define("SPLIT", split);
-  source.define("WARPS", kWarps);
+  source.define("WARPS", warps);
+  const char* const unroll = rows * divide_up(channels, 8) > 4 ? "2" : "4";
   source.define("DEPTH", depth);
   source.define("STEPS", divide_up(depth, 16));
   source.define("TAPS_W", divide_up(s.kernel[1], d.stride[1]));
   activation_function(source, d.activation);
   std::string loop = kDepthLoop;
   loop.replace(loop.find("@TERMS@"), 7, terms);
-  source.add(text, {{"LOOP", loop}, {"BIAS", d.bias ? ", const float* bias" : ""}});
+  source.add(text, {{"LOOP", loop}, {"UNROLL", unroll}, {"BIAS", d.bias ? ", const float* bias" : ""}});
   const std::string name = std::to_string(16 * rows) + " pixels, depth in " + std::to_string(split);
-  return {name, {"convolution", source.text(), divide_up(tiles(rows), kWarps / split), 32 * kWarps, 0}, {}, 0};
+  return {name, {"convolution", source.text(), divide_up(tiles(rows), warps / split), static_cast<int>(32 * warps), 0}, {}, 0};
 }
 
 std::vector<FewChannels> over_depth_variants(const Convolution& d, const Sizes& s) {
@@ -369,7 +403,7 @@ std::vector<FewChannels> over_depth_variants(const Convolution& d, const Sizes& 
     }
     return count;
   };
-  constexpr std::array<std::array<std::int64_t, 2>, 5> kVariants{{{2, 1}, {1, 2}, {1, 4}, {1, 1}, {2, 2}}};
+  constexpr std::array<std::array<std::int64_t, 2>, 6> kVariants{{{2, 1}, {1, 2}, {1, 4}, {1, 1}, {2, 2}, {1, 8}}};
   for (const auto& [rows, split] : kVariants) {
     if (rows * divide_up(channels, 8) > 12 || (split > 1 && split * 2 > divide_up(depth, 16))) continue;
     all.push_back(over_depth(d, s, depth, channels, rows, split, forward ? kForward : kBackwardData,
@@ -416,7 +450,9 @@ std::vector<FewChannels> backward_weight_variants(const Convolution& d, const Si
     source.add(kBackwardWeight);
     PlainSource sum(f32, {d.weight});
     sum.define("COUNT", s.k * depth);
+    const std::int64_t results = s.k * depth < 4096 ? 8 : 32;
     sum.define("PARTS", blocks * parts);
+    sum.define("RESULTS", results);
     sum.define("DEPTH", depth);
     sum.define("C", s.c);
     const bool first = lies_ordered(d.weight, ChannelOrder::First);
@@ -425,7 +461,7 @@ std::vector<FewChannels> backward_weight_variants(const Convolution& d, const Si
     if (std::any_of(all.begin(), all.end(), [&](const FewChannels& other) { return other.name == name; })) continue;
     all.push_back({std::move(name),
                    {"convolution", source.text(), blocks, static_cast<int>(32 * groups * parts), static_cast<std::size_t>(4 * floats)},
-                   PlainKernel{"add_parts", sum.text(), divide_up(s.k * depth, 32), 256, 0},
+                   PlainKernel{"add_parts", sum.text(), divide_up(s.k * depth, results), 256, 0},
                    static_cast<std::size_t>(4 * s.k * depth * blocks * parts)});
   }
   return all;
