@@ -52,6 +52,7 @@ TileUse tile_use(const Analysis& a) {
   for (const Instruction& self : a.program().instructions) {
     const Word word = self.word;
     if (word == Word::For || word == Word::If) continue;
+    use.computes = use.computes || (word >= Word::Exp && word <= Word::Digamma) || word == Word::Pow || word == Word::Atan2;
     if (word == Word::Load || word == Word::Store) {
       const tile::Type& pointer = a.type(self.operands[0]);
       const Spread spread = slices.spread_of(pointer.shape);
@@ -127,7 +128,12 @@ Specialisation specialise(const Program& program, std::span<const runtime::Argum
 
 Generated generate(const Program& program, const Specialisation& specialisation, int architecture) {
   const Analysis analysis(program, specialisation);
-  const ThreadGrid grid = choose_threads(tile_use(analysis));
+  TileUse use = tile_use(analysis);
+  Staging staging = find_staging(analysis, use.vector);
+  if (!staging.possible || !use.reduces_columns || use.leaves_the_grid) staging = {};
+  use.staged_bytes = staging.bytes;
+  const ThreadGrid grid = choose_threads(use);
+  if (!grid.staged) staging.staged.clear();
   if (grid.cluster > 1 && architecture < 90) {
     throw Error({.op = "cuda",
                  .got = "rows of " + std::to_string(grid.columns) + " elements in one tile of " + program.name,
@@ -136,13 +142,14 @@ Generated generate(const Program& program, const Specialisation& specialisation,
                  .advice = "reduce in chunks: TilePreference::longest_row"});
   }
   const bool ordered = ordered_sums(program);
-  Writer writer(analysis, grid, ordered);
+  Writer writer(analysis, grid, staging, ordered);
   const std::string body = writer.body();
   Generated out;
   out.name = kernel_name(program, specialisation, architecture);
   out.threads = grid.threads();
   out.cluster = grid.cluster;
-  out.shared_bytes = writer.scratch_bytes() + writer.part_bytes();
+  const std::size_t row_place = (writer.scratch_bytes() + writer.part_bytes() + 127) / 128 * 128;
+  out.shared_bytes = writer.staged_bytes() > 0 ? row_place + writer.staged_bytes() : writer.scratch_bytes() + writer.part_bytes();
   if (out.shared_bytes > shared_limit(architecture)) {
     throw Error({.op = "cuda",
                  .got = "a tile of " + program.name + " that needs " + std::to_string(out.shared_bytes) + " bytes of shared memory",
@@ -160,13 +167,15 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   s += "};\n";
   if (specialisation.many_sets)
     s += "struct Set_" + out.name + " {\n  long long first_instance;\n  long long grid[3];\n  Arguments_" + out.name + " a;\n};\n";
-  s += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(out.threads) + ") " +
+  s += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(out.threads) +
+       (grid.resident > 0 ? ", " + std::to_string(grid.resident) : "") + ") " +
        (out.cluster > 1 ? "__cluster_dims__(" + std::to_string(out.cluster) + ", 1, 1) " : "") + out.name;
   s += specialisation.many_sets ? "(const Set_" + out.name + "* sets, int count, Failure* failure) {\n"
                                 : "(const Arguments_" + out.name + " a, long long g0, long long g1, long long g2, Failure* failure) {\n";
   if (out.shared_bytes > 0) s += "  TEGULA_SHARED;\n";
   if (writer.part_bytes() > 0)
     s += "  constexpr int parts = " + std::to_string(writer.scratch_bytes()) + ";  // of reductions, in shared\n";
+  if (writer.staged_bytes() > 0) s += "  constexpr int held = " + std::to_string(row_place) + ";  // of rows\n";
   if (grid.cluster > 1) s += "  const int block = cluster_rank();\n";
   const std::string columns = std::to_string(grid.column_threads);
   s += "  const int tr = static_cast<int>(threadIdx.x) / " + columns + ", tc = " + (grid.cluster > 1 ? "block * " + columns + " + " : "") +

@@ -3,6 +3,7 @@
 #include "tegula/cuda/codegen_writer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tegula::gpu {
 
@@ -40,16 +41,20 @@ Writer::Crossing Writer::crossing(Id id) const {
   return self.attribute == 1 ? Crossing::Columns : Crossing::Rows;
 }
 
-/// Adds what the thread holds of the operand to registers `name`.
-void Writer::accumulate(Id id, const std::string& name, Spread into) {
-  const tile::Instruction& self = at(id);
-  const Id from = self.operands[0];
-  const Spread own = spread(from);
-  const Shape& shape = a_.type(from).shape;
-  const std::string op = reduction_name(self.kind) + "<" + scalar_name(self.type.dtype) + ">";
-  loops(own, shape, Step::Elements, [&] {
-    const std::string on = inside(own, shape), target = name + place(into);
-    line((on.empty() ? "" : "if (" + on + ") ") + target + " = " + op + "::of(" + target + ", " + element(from, own) + ");");
+/// Adds what the thread holds of the operands to registers of these names, in one loop.
+void Writer::accumulate(const std::vector<std::pair<Id, std::string>>& reductions, Spread into) {
+  const Id first = at(reductions.front().first).operands[0];
+  const Spread own = spread(first);
+  const Shape& shape = a_.type(first).shape;
+  std::vector<Id> taken;
+  for (const auto& [id, name] : reductions) taken.push_back(at(id).operands[0]);
+  loops(own, shape, Step::Elements, taken, [&] {
+    for (const auto& [id, name] : reductions) {
+      const std::string op = reduction_name(at(id).kind) + "<" + scalar_name(at(id).type.dtype) + ">";
+      const std::string on = inside(own, shape), target = name + place(into);
+      line((on.empty() ? "" : "if (" + on + ") ") + target + " = " + op + "::of(" + target + ", " + element(at(id).operands[0], own) +
+           ");");
+    }
   });
 }
 
@@ -57,7 +62,10 @@ void Writer::combine_across(const std::string& op, const std::string& name, bool
   const std::int64_t held = own == Spread::Uniform ? 1
                             : own == Spread::Row   ? grid_.row_steps
                                                    : std::int64_t{grid_.column_steps} * grid_.vector;
-  const std::string first = own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]";
+  combine(op, own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]", held, columns, rows, bytes);
+}
+
+void Writer::combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes) {
   const std::string threads = std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", ";
   if (columns && grid_.columns_across() > 1) {
     const std::size_t warps = grid_.column_threads > 32 ? static_cast<std::size_t>(grid_.column_threads / 32) : 0,
@@ -79,18 +87,65 @@ void Writer::combine_across(const std::string& op, const std::string& name, bool
   }
 }
 
+/// Waits for others over the same tile, so that they share a loop and the way across the threads.
 void Writer::reduce(Id id) {
-  const tile::Instruction& self = at(id);
-  need(self.operands[0]);
-  comment_origin(id);
-  if (spread(self.operands[0]) == Spread::Flat) return reduce_shared(id);
-  const Spread own = spread(id);
-  const std::string name = variable(id), op = reduction_name(self.kind) + "<" + scalar_name(self.type.dtype) + ">";
-  declare(id);
-  loops(own, self.type.shape, Step::Elements, [&] { line(name + place(own) + " = " + op + "::nothing();"); });
-  accumulate(id, name, own);
-  combine_across(op, name, crossing(id) == Crossing::Columns, crossing(id) == Crossing::Rows, own, bytes_of(self.type));
-  refresh(id);
+  const Id from = at(id).operands[0];
+  need(from);
+  if (spread(from) == Spread::Flat) {
+    comment_origin(id);
+    return reduce_shared(id);
+  }
+  if (!reductions_.empty()) {
+    const Id other = reductions_.front();
+    if (spread(other) != spread(id) || a_.type(at(other).operands[0]).shape != a_.type(from).shape || crossing(other) != crossing(id))
+      flush_reductions();
+  }
+  reductions_.push_back(id);
+}
+
+void Writer::flush_reductions() {
+  if (reductions_.empty()) return;
+  const std::vector<Id> ids = std::exchange(reductions_, {});
+  const Spread own = spread(ids.front());
+  const bool columns = crossing(ids.front()) == Crossing::Columns, rows = crossing(ids.front()) == Crossing::Rows;
+  const auto op_of = [&](Id id) { return reduction_name(at(id).kind) + "<" + scalar_name(at(id).type.dtype) + ">"; };
+  std::vector<std::pair<Id, std::string>> names;
+  for (const Id id : ids) {
+    comment_origin(id);
+    declare(id);
+    loops(own, at(id).type.shape, Step::Elements, {}, [&] { line(variable(id) + place(own) + " = " + op_of(id) + "::nothing();"); });
+    names.emplace_back(id, variable(id));
+  }
+  accumulate(names, own);
+  std::set<Id> done;
+  for (const Id id : ids) {
+    if (done.contains(id)) continue;
+    std::vector<Id> alike;
+    for (const Id other : ids)
+      if (op_of(other) == op_of(id) && (own != Spread::Column || other == id)) alike.push_back(other);
+    done.insert(alike.begin(), alike.end());
+    if (alike.size() == 1) {
+      combine_across(op_of(id), variable(id), columns, rows, own, bytes_of(at(id).type));
+      continue;
+    }
+    // Side by side in one array.
+    const std::int64_t each = own == Spread::Uniform ? 1 : grid_.row_steps, all = each * static_cast<std::int64_t>(alike.size());
+    const std::string name = "together" + std::to_string(id), step = own == Spread::Uniform ? "" : " + r";
+    line(type_name(at(id).type) + " " + name + "[" + std::to_string(all) + "];");
+    const auto copy = [&](bool back) {
+      loops(own, at(id).type.shape, Step::Elements, {}, [&] {
+        for (std::size_t i = 0; i < alike.size(); ++i) {
+          const std::string there = name + "[" + std::to_string(static_cast<std::int64_t>(i) * each) + step + "]",
+                            here = variable(alike[i]) + place(own);
+          line(back ? here + " = " + there + ";" : there + " = " + here + ";");
+        }
+      });
+    };
+    copy(false);
+    combine(op_of(id), name, all, columns, rows, bytes_of(at(id).type));
+    copy(true);
+  }
+  refresh(ids.back());
 }
 
 void Writer::arg_reduce(Id id) {

@@ -27,7 +27,7 @@ void Writer::instruction(Id id) {
     if (id != deferred.chain.front()) return;
     need(self.operands[0]);
     comment_origin(id);
-    accumulate(id, "a" + std::to_string(deferred.parameter), spread(deferred.parameter));
+    accumulate({{id, "a" + std::to_string(deferred.parameter)}}, spread(deferred.parameter));
     return;
   }
   switch (self.word) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "tegula/core/error.h"
 
@@ -92,7 +93,7 @@ std::optional<Writer::Access> Writer::wide_access(Id pointer, Id mask, Spread ow
       }
     }
   }
-  if (!grid_.columns_fit()) {
+  if (!grid_.columns_fit() && !grid_.staged) {
     access.limits.push_back(std::to_string(grid_.columns) + " - col");
     access.whole = access.whole && grid_.columns % access.wide == 0;
   }
@@ -114,6 +115,43 @@ void Writer::refresh(Id now) {
   }
 }
 
+/// Sends every vector of the thread on its way into shared memory.
+void Writer::stage(Id id) {
+  const Id pointer = at(id).operands[0];
+  const std::string wide = "Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + ">",
+                    name = "row" + std::to_string(id);
+  line(wide + "* const " + name + " = reinterpret_cast<" + wide + "*>(shared + held" +
+       (staged_bytes_ > 0 ? " + " + std::to_string(staged_bytes_) : "") + ") + threadIdx.x;");
+  const std::int64_t places = grid_.cluster == 1 ? grid_.columns : std::int64_t{grid_.column_steps} * grid_.threads() * grid_.vector;
+  staged_bytes_ += (static_cast<std::size_t>(places) * size_of(a_.type(pointer).dtype) + 127) / 128 * 128;
+  loops(Spread::Column, at(id).type.shape, Step::Vectors, {}, [&] {
+    line("copy_async(" + pointer_text(a_.affine(pointer), Spread::Column, at(id).type.shape) + ", " + name + "[c * " +
+         std::to_string(grid_.threads()) + "]);");
+  });
+  awaits_staged_ = true;
+}
+
+/// A thread reads only what it has copied itself.
+void Writer::await_staged() {
+  if (!std::exchange(awaits_staged_, false)) return;
+  line("await_copies();");
+}
+
+/// A vector that the innermost loops take the elements of.
+void Writer::read_vector(Id id) {
+  const Id pointer = at(id).operands[0];
+  const std::string wide = "Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + ">",
+                    name = "x" + std::to_string(id);
+  if (staging_.staged.contains(id)) {
+    return line("const " + wide + " " + name + " = row" + std::to_string(id) + "[c * " + std::to_string(grid_.threads()) + "];");
+  }
+  line(wide + " " + name + ";");
+  const bool part = !grid_.staged && !grid_.columns_fit();
+  line("load_wide<" + std::to_string(std::min(a_.contiguous(pointer), grid_.vector)) + ", " + std::to_string(grid_.vector) +
+       (part ? ", true>(" : ">(") + pointer_text(a_.affine(pointer), Spread::Column, at(id).type.shape) + ", " + name +
+       (part ? ", " + std::to_string(grid_.columns) + " - col, 0.0f" : "") + ");");
+}
+
 void Writer::load(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1,
@@ -122,6 +160,8 @@ void Writer::load(Id id) {
   order_memory(pointer, false);
   comment_origin(id);
   const Spread own = spread(id);
+  if (staging_.direct.contains(id)) return;  // its pass reads it
+  if (staging_.staged.contains(id)) return stage(id);
   const Shape& shape = self.type.shape;
   const std::string type = scalar_name(self.type.dtype), nothing = zero_of(self.type.dtype);
   const auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
@@ -160,6 +200,7 @@ void Writer::load(Id id) {
 void Writer::store(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0], value = a_.resolve(self.operands[1]), mask = self.operands.size() > 2 ? self.operands[2] : -1;
+  flush_reductions();  // which may still read what is written over
   for (const Id operand : self.operands) need(operand);
   order_memory(pointer, true);
   comment_origin(id);
@@ -173,8 +214,8 @@ void Writer::store(Id id) {
   const std::string type = scalar_name(tile::compute_type(a_.type(pointer).dtype));
   if (const auto access = wide_access(pointer, mask, own)) {
     const bool in_place = at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) &&
-                          spread(value) == own && !packed_.contains(value) && !recipes_.contains(value);
-    loops(own, shape, Step::Vectors, [&] {
+                          spread(value) == own && !packed_.contains(value) && !recipes_.contains(value) && !at_hand(value);
+    loops(own, shape, Step::Vectors, {value}, [&] {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       std::string source = variable(value) + (own == Spread::Full ? "[r][c]" : "[c]");
       if (!in_place) {

@@ -32,10 +32,26 @@ void Writer::comment_origin(Id id) {
   line("// " + origin);
 }
 
-void Writer::open_loops(Spread spread, const Shape& shape, Step step) {
-  const auto loop = [&](const char* name, std::int64_t count) {
-    line("#pragma unroll");
-    open("for (int " + std::string(name) + " = 0; " + name + " < " + std::to_string(count) + "; ++" + name + ")");
+std::set<tile::Id> Writer::vectors_of(const std::vector<Id>& values) const {
+  std::set<Id> loads;
+  for (const Id value : values) {
+    for (const Id source : sources_of(value)) {
+      if (at_hand(source)) loads.insert(source);
+      if (const auto known = recipes_.find(source); known != recipes_.end()) {
+        for (const Id held : known->second.held)
+          if (at_hand(held)) loads.insert(held);
+      }
+    }
+  }
+  return loads;
+}
+
+void Writer::open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values) {
+  int& braces = nests_.emplace_back(0);
+  const auto open_one = [&](const std::string& text) { open(text), ++braces; };
+  const auto loop = [&](const char* name, std::int64_t count, const char* unroll = "#pragma unroll") {
+    line(unroll);
+    open_one("for (int " + std::string(name) + " = 0; " + name + " < " + std::to_string(count) + "; ++" + name + ")");
   };
   if (spread == Spread::Uniform) return;
   if (spread == Spread::Flat) {
@@ -48,9 +64,21 @@ void Writer::open_loops(Spread spread, const Shape& shape, Step step) {
     line("const int row = " + (grid_.row_threads == 1 ? "r" : "r * " + std::to_string(grid_.row_threads) + " + tr") + ";");
   }
   if (spread == Spread::Row) return;
-  loop("c", grid_.column_steps);
+  const std::set<Id> vectors = vectors_of(values);
+  const bool staged = grid_.staged && spread == Spread::Column;
+  if (staged && !vectors.empty()) await_staged();
+  loop("c", grid_.column_steps, staged ? "#pragma unroll 2" : "#pragma unroll");
   std::string col = grid_.columns_across() == 1 ? "c" : "(c * " + std::to_string(grid_.columns_across()) + " + tc)";
   if (grid_.vector > 1) col += " * " + std::to_string(grid_.vector);
+  if (staged || !vectors.empty()) {
+    line("const int col = " + col + ";");
+    if (staged && !grid_.columns_fit()) open_one("if (col < " + std::to_string(grid_.columns) + ")");
+    for (const Id load : vectors) read_vector(load);
+    if (step == Step::Vectors) return;
+    line("const int first = col;");
+    loop("k", grid_.vector);
+    return line("const int col = first + k;");
+  }
   if (step == Step::Elements) {
     loop("k", grid_.vector);
     if (grid_.vector > 1) col += " + k";
@@ -58,10 +86,9 @@ void Writer::open_loops(Spread spread, const Shape& shape, Step step) {
   line("const int col = " + col + ";");
 }
 
-void Writer::close_loops(Spread spread, Step step) {
-  int count = spread == Spread::Uniform ? 0 : spread == Spread::Full ? 2 : 1;
-  if (step == Step::Elements && (spread == Spread::Full || spread == Spread::Column)) ++count;
-  while (count-- > 0) close();
+void Writer::close_loops() {
+  for (int braces = nests_.back(); braces > 0; --braces) close();
+  nests_.pop_back();
 }
 
 void Writer::declare(Id id) {
@@ -89,6 +116,7 @@ std::vector<tile::Id> Writer::sources_of(Id id) const {
 
 void Writer::need(Id id) {
   for (const Id source : sources_of(id)) {
+    if (std::find(reductions_.begin(), reductions_.end(), source) != reductions_.end()) flush_reductions();
     for (const Group& group : groups_) {
       if (std::find(group.ids.begin(), group.ids.end(), source) == group.ids.end()) continue;
       flush(group.spread, group.count);
@@ -125,31 +153,39 @@ void Writer::group(Id id) {
   groups_.push_back({own, count, {id}});
 }
 
+/// Whether one store is all that takes the value: then it is written once wherever it is written.
+bool Writer::only_stored(Id id) const {
+  const auto& users = a_.users(id);
+  if (users.size() != 1 || users[0] < 0) return false;
+  return at(users[0]).word == Word::Store || (tile::has_result(at(users[0]).word) && renames(users[0]) && only_stored(users[0]));
+}
+
 /// Arithmetic that costs less than the registers that keep its result until a later loop.
 std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const {
   constexpr int kMostWords = 4;
   if (!grid_.reduces || (own != Spread::Full && own != Spread::Column)) return {};
-  switch (at(id).word) {
-    case Word::Neg:
-    case Word::Abs:
-    case Word::Not:
-    case Word::Add:
-    case Word::Sub:
-    case Word::Mul:
-    case Word::Min:
-    case Word::Max:
-    case Word::And:
-    case Word::Or:
-    case Word::Eq:
-    case Word::Ne:
-    case Word::Lt:
-    case Word::Le:
-    case Word::Gt:
-    case Word::Ge:
-    case Word::Select:
-    case Word::Fma: break;
-    default: return {};
-  }
+  const bool always = grid_.staged && own == Spread::Column;  // there are no registers for it
+  if (!always) switch (at(id).word) {
+      case Word::Neg:
+      case Word::Abs:
+      case Word::Not:
+      case Word::Add:
+      case Word::Sub:
+      case Word::Mul:
+      case Word::Min:
+      case Word::Max:
+      case Word::And:
+      case Word::Or:
+      case Word::Eq:
+      case Word::Ne:
+      case Word::Lt:
+      case Word::Le:
+      case Word::Gt:
+      case Word::Ge:
+      case Word::Select:
+      case Word::Fma: break;
+      default: return {};
+    }
   Recipe recipe{1, {}};
   for (const Id operand : at(id).operands) {
     for (const Id source : sources_of(operand)) {
@@ -166,6 +202,7 @@ std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::s
   }
   std::size_t bytes = 0;
   for (const Id held : recipe.held) bytes += packed_.contains(held) ? packed_.at(held) : size_of(a_.type(held).dtype);
+  if (always || only_stored(id)) return recipe;
   const bool less = recipe.held.size() <= 1 || bytes <= std::max<std::size_t>(4, size_of(a_.type(id).dtype));
   return less && recipe.words <= kMostWords ? std::optional(recipe) : std::nullopt;
 }
@@ -184,6 +221,7 @@ bool Writer::needed_after(Id id, Id now) const {
 }
 
 void Writer::flush() {
+  flush_reductions();
   while (!groups_.empty()) flush(groups_.front().spread, groups_.front().count);
 }
 
@@ -220,7 +258,11 @@ void Writer::flush(Spread own, std::int64_t count) {
   for (const Id id : kept) take(take, id);
   if (kept.empty()) return;
   const Shape& shape = a_.type(group.ids.front()).shape;
-  loops(own, shape, Step::Elements, [&] {
+  std::vector<Id> taken;
+  for (const Id id : group.ids) {
+    if (inner.contains(id) || kept.contains(id)) taken.insert(taken.end(), at(id).operands.begin(), at(id).operands.end());
+  }
+  loops(own, shape, Step::Elements, taken, [&] {
     for (const Id id : group.ids) {
       const bool local = inner.contains(id);
       if (!local && !kept.contains(id)) continue;

@@ -41,6 +41,12 @@ std::string type_name(const tile::Type& type) { return type.pointer ? stored_nam
 
 bool Writer::renames(Id id) const {
   const tile::Instruction& self = at(id);
+  // What is only stored is rounded by that.
+  if (self.word == Word::Narrow && !self.type.shape.empty()) {
+    return std::all_of(a_.users(id).begin(), a_.users(id).end(), [&](Id user) {
+      return user >= 0 && at(user).word == Word::Store && static_cast<std::int64_t>(a_.type(at(user).operands[0]).dtype) == self.attribute;
+    });
+  }
   if (self.word < Word::Broadcast || self.word > Word::Transpose) return false;
   const Id from = self.operands[0];
   const Spread source = spread(from), target = spread(id);
@@ -118,7 +124,7 @@ std::string Writer::linear(Spread loops, const Shape& shape) const {
 
 std::string Writer::inside(Spread loops, const Shape& shape) const {
   const std::string rows = grid_.rows_fit() ? "" : "row < " + std::to_string(grid_.rows);
-  const std::string columns = grid_.columns_fit() ? "" : "col < " + std::to_string(grid_.columns);
+  const std::string columns = grid_.columns_fit() || grid_.staged ? "" : "col < " + std::to_string(grid_.columns);
   switch (loops) {
     case Spread::Uniform: return "";
     case Spread::Row: return rows;
@@ -188,6 +194,7 @@ std::string Writer::element(Id id, Spread loops) {
   if (form.kind == Form::Kind::Box) return box_element(form, loops, self.type.shape);
   if (renames(id)) return element(self.operands[0], loops);
   if (local_.contains(id)) return a_.name(id);
+  if (at_hand(id)) return "widen(x" + std::to_string(id) + ".x[k])";
   if (recipes_.contains(id)) return "(" + word_text(id, loops) + ")";
   if (packed_.contains(id)) return "widen(" + a_.name(id) + (spread(id) == Spread::Full ? "[r][c]" : "[c]") + ".x[k])";
   return a_.name(id) + place(spread(id));

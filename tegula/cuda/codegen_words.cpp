@@ -2,6 +2,8 @@
 
 #include "tegula/cuda/codegen_writer.h"
 
+#include <algorithm>
+
 #include "tegula/core/error.h"
 
 namespace tegula::gpu {
@@ -90,6 +92,21 @@ const char* operator_of(Word word) {
 
 }  // namespace
 
+Writer::Digits Writer::stored_digits() const {
+  Digits digits = Digits::Brief;
+  bool any = false;
+  for (const tile::Instruction& self : a_.program().instructions) {
+    if (self.word == Word::AtomicAdd) return Digits::All;
+    if (self.word != Word::Store) continue;
+    const tile::Type& type = a_.type(self.operands[0]);
+    const Spread spread = grid_.spread_of(type.shape);
+    if (spread == Spread::Uniform || spread == Spread::Row || !is_float(type.dtype)) continue;  // one for a row
+    any = true;
+    digits = std::max(digits, type.dtype == DType::bf16 ? Digits::Brief : type.dtype == DType::f16 ? Digits::Half : Digits::All);
+  }
+  return any ? digits : Digits::All;
+}
+
 std::string Writer::word_text(Id id, Spread loops) {
   const tile::Instruction& self = at(id);
   const tile::Type& first = a_.type(self.operands[0]);
@@ -123,6 +140,12 @@ std::string Writer::word_text(Id id, Spread loops) {
   // One reciprocal for a row (or for all) instead of a division for each element: the compiler takes it out of the loops.
   if (self.word == Word::Div && first.dtype == DType::f32 && repeated(self.operands[1], loops)) {
     return x(0) + " * reciprocal(" + x(1) + ") * reach(" + x(1) + ")";
+  }
+  if (first.dtype == DType::f32 && stores_ != Digits::All) {
+    if (self.word == Word::Exp) return call("quick_exp");
+    if (self.word == Word::Sigmoid) return call("quick_sigmoid");
+    if (self.word == Word::Tanh && stores_ == Digits::Brief) return call("quick_tanh");
+    if (self.word == Word::Erf && stores_ == Digits::Brief) return call("quick_erf");
   }
   const bool float_only = self.word == Word::Rem;
   if (const char* function = math_function(self.word); function != nullptr && (real || !float_only)) {

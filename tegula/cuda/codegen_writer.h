@@ -9,18 +9,25 @@
 
 #include "tegula/cuda/analysis.h"
 #include "tegula/cuda/layout.h"
+#include "tegula/cuda/staging.h"
 
 namespace tegula::gpu {
 
 class Writer {
  public:
-  Writer(const Analysis& analysis, const ThreadGrid& grid, bool one_at_a_time) : a_(analysis), grid_(grid), one_at_a_time_(one_at_a_time) {}
+  Writer(const Analysis& analysis, const ThreadGrid& grid, const Staging& staging, bool one_at_a_time)
+      : a_(analysis),
+        grid_(grid),
+        staging_(staging),
+        one_at_a_time_(one_at_a_time),
+        stores_(stored_digits()) {}
 
   /// The statements of the program's body, and the shared memory they use.
   std::string body();
   /// Bytes that are used again and again, then those that belong to one reduction each.
   std::size_t scratch_bytes() const { return (shared_bytes_ + 15) / 16 * 16; }
   std::size_t part_bytes() const { return part_bytes_; }
+  std::size_t staged_bytes() const { return staged_bytes_; }
 
  private:
   using Id = tile::Id;
@@ -54,6 +61,9 @@ class Writer {
   bool repeated(Id id, Spread loops) const;
 
   // ---- codegen_words.cpp: one element from its operands.
+  /// What is left of a tile's floats where they are stored: 8 bits, 11, or all of them. Decides how exact a word has to be.
+  enum class Digits : std::uint8_t { Brief, Half, All };
+  Digits stored_digits() const;
   std::string word_text(Id id, Spread loops);
 
   // ---- codegen_text.cpp: lines, loops, groups of words that share a loop.
@@ -63,10 +73,17 @@ class Writer {
   void comment_origin(Id id);
   /// Loops over what a thread holds; `body` writes the innermost lines. `vectors`: once for every vector, with k = 0.
   enum class Step : std::uint8_t { Elements, Vectors };
+  /// `values`: whose elements the body takes.
   template <class F>
-  void loops(Spread spread, const Shape& shape, Step step, F&& body);
-  void open_loops(Spread spread, const Shape& shape, Step step);
-  void close_loops(Spread spread, Step step);
+  void loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values, F&& body);
+  template <class F>
+  void loops(Spread spread, const Shape& shape, Step step, F&& body) {
+    loops(spread, shape, step, {}, body);
+  }
+  void open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values);
+  /// The loads that the text of these values takes a vector of.
+  std::set<Id> vectors_of(const std::vector<Id>& values) const;
+  void close_loops();
   void declare(Id id);
   void group(Id id);
   void flush();
@@ -81,6 +98,7 @@ class Writer {
     std::set<Id> held;
   };
   std::optional<Recipe> recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const;
+  bool only_stored(Id id) const;
   bool needed_after(Id id, Id now) const;
 
   // ---- codegen_memory.cpp
@@ -100,6 +118,10 @@ class Writer {
   std::optional<Access> wide_access(Id pointer, Id mask, Spread spread);
   bool stays_packed(Id load, Id other) const;
   void refresh(Id now);
+  void stage(Id load);
+  void read_vector(Id load);
+  bool at_hand(Id load) const { return staging_.staged.contains(load) || staging_.direct.contains(load); }
+  void await_staged();
   std::string pointer_text(const Form& form, Spread loops, const Shape& shape);
   void order_memory(Id pointer, bool writes);
   Id root_of(Id pointer) const;
@@ -108,7 +130,9 @@ class Writer {
   void reduce(Id id);
   void arg_reduce(Id id);
   void reduce_shared(Id id);
-  void accumulate(Id reduce, const std::string& name, Spread into);
+  void flush_reductions();
+  void accumulate(const std::vector<std::pair<Id, std::string>>& reductions, Spread into);
+  void combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes);
   void combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes);
   enum class Crossing : std::uint8_t { None, Columns, Rows };
   Crossing crossing(Id reduce) const;  // for tiles that are not flat
@@ -136,10 +160,15 @@ class Writer {
 
   const Analysis& a_;
   const ThreadGrid& grid_;
+  const Staging& staging_;
   bool one_at_a_time_;  // blocks walk over all instances, every place belongs to one of them
+  Digits stores_;
   std::string out_;
   int depth_ = 1;
-  std::size_t shared_bytes_ = 0, part_bytes_ = 0;
+  std::size_t shared_bytes_ = 0, part_bytes_ = 0, staged_bytes_ = 0;
+  bool awaits_staged_ = false;  // copies are on their way
+  std::vector<Id> reductions_;  // that wait for each other
+  std::vector<int> nests_;      // how many braces each open nest of loops has
   int repeats_ = 0;             // loops of the program that are open
   bool cluster_begun_ = false;
   std::string origin_;
@@ -166,10 +195,10 @@ std::string scalar_name(DType dtype);
 std::string reduction_name(tile::Reduction kind);  // of the prelude's struct: Sum, Prod, …
 
 template <class F>
-void Writer::loops(Spread spread, const Shape& shape, Step step, F&& body) {
-  open_loops(spread, shape, step);
+void Writer::loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values, F&& body) {
+  open_loops(spread, shape, step, values);
   body();
-  close_loops(spread, step);
+  close_loops();
 }
 
 }  // namespace tegula::gpu

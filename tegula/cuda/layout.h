@@ -28,6 +28,8 @@ struct ThreadGrid {
   int row_threads = 1, column_threads = 1;
   int cluster = 1;  // blocks that share the columns of one tile
   int row_steps = 1, column_steps = 1;  // how often a thread comes back
+  bool staged = false;  // the row lies in shared memory, see staging.h; nothing is held in registers
+  int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
   bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs
 
   int threads() const { return row_threads * column_threads; }
@@ -48,6 +50,8 @@ struct TileUse {
   bool reduces_rows = false;
   bool leaves_the_grid = false;  // something goes through shared memory as a whole: no cluster
   int element_bytes = 4;  // of the widest numbers that are held
+  int staged_bytes = 0;  // of one column of what would be staged; 0: nothing can be
+  bool computes = false;  // functions of many instructions
 };
 
 /// Throws nothing; a cluster larger than 1 needs sm_90.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kTypes = R"cuda(
 #ifndef TEGULA_EMULATED
-#define TEGULA_SHARED extern __shared__ __align__(16) unsigned char shared[]
+#define TEGULA_SHARED extern __shared__ __align__(128) unsigned char shared[]
 #endif
 
 struct Failure { long long id; long long value; };
@@ -124,6 +124,25 @@ __device__ inline void load_wide(const T* from, U* x, int inside, U other) {
       for (int i = j; i < j + kWide; ++i) x[i] = !kWhole && i < inside ? static_cast<U>(widen(from[i])) : other;
     }
   }
+}
+/// Into shared memory, without waiting; both ends are aligned to 16 bytes.
+template <class T, int kCount>
+__device__ inline void copy_async(const T* from, Wide<T, kCount>& to) {
+#ifndef TEGULA_EMULATED
+  const unsigned int there = static_cast<unsigned int>(__cvta_generic_to_shared(&to));
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof to / 16); ++i) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(there + 16 * i), "l"(reinterpret_cast<const char*>(from) + 16 * i) : "memory");
+  }
+#else
+  for (int i = 0; i < kCount; ++i) to.x[i] = from[i];
+#endif
+}
+/// Until what this thread sent has arrived.
+__device__ inline void await_copies() {
+#ifndef TEGULA_EMULATED
+  asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+#endif
 }
 template <int kWide, class T, class U>
 __device__ inline void narrow_wide(const U* x, Wide<T, kWide>& wide) {

@@ -51,6 +51,32 @@ __device__ inline long long same_bits(double x, long long) { return __double_as_
 __device__ inline double same_bits(long long x, double) { return __longlong_as_double(x); }
 template <class T> __device__ inline T same_bits(T x, T) { return x; }
 
+// For results that are stored as halves. ex2.approx is good to 2^-22; the product before it costs |x| * 2^-24 more.
+#ifndef TEGULA_EMULATED
+__device__ inline float quick_exp2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+__device__ inline float quick_reciprocal(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+#else
+__device__ inline float quick_exp2(float x) { return exp2f(x); }
+__device__ inline float quick_reciprocal(float x) { return 1.0f / x; }
+#endif
+__device__ inline float quick_exp(float x) { return quick_exp2(x * 1.44269504f); }
+__device__ inline float quick_sigmoid(float x) { return quick_reciprocal(1.0f + quick_exp2(x * -1.44269504f)); }
+__device__ inline float quick_tanh(float x) {
+  const float t = fabsf(x), e = quick_exp2(t * -2.88539008f);
+  return t < 0.01f ? x : copysignf((1.0f - e) * quick_reciprocal(1.0f + e), x);
+}
+// 1 - 2^q(|x|), where q approximates log2(erfc) such that the result is right to 7e-7; near 0 the first two terms of the series.
+__device__ inline float quick_erf(float x) {
+  const float t = fabsf(x);
+  float q = -0.00294411207f;
+  q = fmaf(q, t, 0.0295898941f);
+  q = fmaf(q, t, -0.148665474f);
+  q = fmaf(q, t, -0.918509425f);
+  q = fmaf(q, t, -1.627889f);
+  const float y = copysignf(1.0f - quick_exp2(q * t), x);
+  return t < 0.06f ? x * fmaf(x * x, -0.376126389f, 1.12837917f) : y;
+}
+
 // Neither overflows nor loses the digits of a small result.
 __device__ inline float sigmoid(float x) { const float e = expf(-fabsf(x)), y = 1.0f / (1.0f + e); return x >= 0 ? y : x < 0 ? e * y : x; }
 __device__ inline double sigmoid(double x) { const double e = exp(-fabs(x)); return x >= 0 ? 1 / (1 + e) : x < 0 ? e / (1 + e) : x; }

@@ -83,6 +83,45 @@ Program column_sums(std::int64_t rows, std::int64_t columns) {
   return b.finish();
 }
 
+/// A row times its softmax to base 2 and a weight, and the row's sum of squares: three passes and a load that one of them needs.
+Program weighted_softmax(std::int64_t columns, DType dtype) {
+  Builder b("weighted_softmax");
+  const Value in = b.pointer("in0", dtype, false), weight = b.pointer("in1", dtype, false), out = b.pointer("out2", dtype, true),
+              squares = b.pointer("out3", f32, true), pitch = b.scalar("s0_0", i64);
+  const Value row = b.program_id(0), column = b.arange(0, columns);
+  const Value x = b.load(in + (row * pitch + column)), shifted = x - broadcast(reduce(x, 0, Reduction::Max), x.shape());
+  const Value e = unary(Word::Exp2, shifted), sum = reduce(e, 0, Reduction::Sum), square = reduce(x * x, 0, Reduction::Sum);
+  const Value y = x * (e / broadcast(sum, e.shape())) * b.load(weight + column);
+  b.store(out + (row * pitch + column), narrow(y, dtype));
+  b.store(squares + row, reshape(square, {}));
+  return b.finish();
+}
+
+TEST(Codegen, LongRowsLieInSharedMemory) {
+  struct Row {
+    std::int64_t columns;
+    DType dtype;
+    int cluster;
+  };
+  for (const Row& row : {Row{20000, bf16, 1}, {65536, f16, 2}, {10008, f32, 1}}) {
+    const Program program = weighted_softmax(row.columns, row.dtype);
+    const Generated code = generate(program, {{4, 4, 4, 4, 3}, false}, 90);
+    EXPECT_EQ(code.cluster, row.cluster);
+    EXPECT_GE(code.shared_bytes, static_cast<std::size_t>(row.columns / row.cluster) * size_of(row.dtype));
+    EXPECT_NE(code.source.find("copy_async"), std::string::npos);
+    const auto count = static_cast<std::size_t>(2 * row.columns), once = static_cast<std::size_t>(row.columns);
+    EXPECT_TRUE(emulation_agrees(
+        program,
+        {TestArgument::filled(row.dtype, count, whole), TestArgument::filled(row.dtype, once, wave), TestArgument::empty(row.dtype, count),
+         TestArgument::empty(f32, 2), TestArgument::scalar(static_cast<double>(row.columns))},
+        {.grids = {{2, 1, 1}}}))
+        << row.columns;
+  }
+  // What is masked, or not aligned, stays in registers.
+  EXPECT_EQ(generate(softmax({1, 20000}, bf16), {{4, 4, 0, 3}, false}, 90).source.find("copy_async"), std::string::npos);
+  EXPECT_EQ(generate(weighted_softmax(20000, bf16), {{1, 4, 4, 4, 3}, false}, 90).source.find("copy_async"), std::string::npos);
+}
+
 TEST(Codegen, ColumnSumsMeetOnceAfterTheLoop) {
   const Program program = column_sums(16, 256);
   const std::string source = generate(program, {{4, 4, 4, 4, 4}, false}, 90).source;

@@ -69,6 +69,9 @@ std::vector<Work> works() {
   return {
       {"softmax", [] { eval(softmax(leaf({256, 1024}))); }},
       {"softmax_long_rows", [] { eval(softmax(leaf({2, 262144}))); }},
+      {"softmax_bf16", [] { eval(softmax(leaf({64, 8192}, bf16))); }},
+      {"layer_norm_bf16_staged",
+       [] { eval(layer_norm(leaf({64, 65536}, bf16), {65536}, {.weight = leaf({65536}, bf16), .bias = leaf({65536}, bf16)})); }},
       {"gelu_bf16", [] { eval(gelu(leaf({1024, 1024}, bf16))); }},
       {"layer_norm", [] { eval(layer_norm(leaf({256, 768}), {768})); }},
       {"layer_norm_backward",

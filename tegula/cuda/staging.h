@@ -1,0 +1,26 @@
+#pragma once
+// Long rows in shared memory.
+//
+// A row that is too long for the registers of a block is copied into shared memory, asynchronously and as it is stored: every thread copies
+// the vectors that the layout gives it and reads them back for each pass over the row, so no barrier is needed. Nothing else of the row's
+// length is kept: what lies between a load and a reduction or a store is computed again in each pass. That leaves the registers to
+// threads, so that several rows are in flight on one multiprocessor.
+
+#include <set>
+
+#include "tegula/cuda/analysis.h"
+#include "tegula/cuda/layout.h"
+
+namespace tegula::gpu {
+
+struct Staging {
+  bool possible = false;
+  std::set<tile::Id> staged;  // loads that lie in shared memory
+  std::set<tile::Id> direct;  // loads that one pass alone needs: it reads them itself
+  int bytes = 0;  // of the staged elements in one column
+};
+
+/// What could be done for a program whose largest tile is one row; `vector`: elements in one access.
+Staging find_staging(const Analysis& analysis, int vector);
+
+}  // namespace tegula::gpu
