@@ -130,7 +130,9 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   const Analysis analysis(program, specialisation);
   TileUse use = tile_use(analysis);
   Staging staging = find_staging(analysis, use.vector);
-  if (!staging.possible || !use.reduces_columns || use.leaves_the_grid) staging = {};
+  const std::int64_t sharing = architecture >= 90 && architecture < 120 ? kMostBlocksOfRow : 1;
+  const bool room = static_cast<std::size_t>(use.columns * staging.bytes / sharing) + 4096 <= shared_limit(architecture);
+  if (!staging.possible || !use.reduces_columns || use.leaves_the_grid || !room) staging = {};
   use.staged_bytes = staging.bytes;
   const ThreadGrid grid = choose_threads(use);
   if (!grid.staged) staging.staged.clear();

@@ -67,7 +67,7 @@ void Writer::open_loops(Spread spread, const Shape& shape, Step step, const std:
   const std::set<Id> vectors = vectors_of(values);
   const bool staged = grid_.staged && spread == Spread::Column;
   if (staged && !vectors.empty()) await_staged();
-  loop("c", grid_.column_steps, staged ? "#pragma unroll 2" : "#pragma unroll");
+  loop("c", grid_.column_steps, !staged ? "#pragma unroll" : grid_.resident > 1 ? "#pragma unroll 2" : "#pragma unroll 4");
   std::string col = grid_.columns_across() == 1 ? "c" : "(c * " + std::to_string(grid_.columns_across()) + " + tc)";
   if (grid_.vector > 1) col += " * " + std::to_string(grid_.vector);
   if (staged || !vectors.empty()) {

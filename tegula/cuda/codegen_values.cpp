@@ -73,6 +73,15 @@ bool Writer::repeated(Id id, Spread loops) const {
   return (own == Spread::Uniform && (loops == Spread::Column || loops == Spread::Full)) || (own == Spread::Row && loops == Spread::Full);
 }
 
+bool Writer::counts_columns(Id id, Spread loops) const {
+  const Form& form = a_.form(id);
+  if (form.kind != Form::Kind::Affine || form.root >= 0 || form.rest >= 0 || !form.base.is(0)) return false;
+  if (loops != Spread::Full && loops != Spread::Column) return false;
+  for (std::size_t i = 0; i + 1 < form.stride.size(); ++i)
+    if (!form.stride[i].is(0)) return false;
+  return form.stride.back().is(1) && grid_.spread_of(a_.type(id).shape) != Spread::Row;
+}
+
 std::string Writer::place(Spread spread) {
   switch (spread) {
     case Spread::Uniform: return "";

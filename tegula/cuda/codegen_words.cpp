@@ -141,6 +141,12 @@ std::string Writer::word_text(Id id, Spread loops) {
   if (self.word == Word::Div && first.dtype == DType::f32 && repeated(self.operands[1], loops)) {
     return x(0) + " * reciprocal(" + x(1) + ") * reach(" + x(1) + ")";
   }
+  if ((self.word == Word::Eq || self.word == Word::Ne) && !first.pointer && first.dtype == DType::i64) {
+    for (const std::size_t i : {0u, 1u}) {  // a coordinate and a value for the row: in 32 bits
+      if (!counts_columns(self.operands[i], loops) || !repeated(self.operands[1 - i], loops)) continue;
+      return "col " + std::string(operator_of(self.word)) + " place_of(" + x(1 - i) + ")";
+    }
+  }
   if (first.dtype == DType::f32 && stores_ != Digits::All) {
     if (self.word == Word::Exp) return call("quick_exp");
     if (self.word == Word::Sigmoid) return call("quick_sigmoid");

@@ -59,6 +59,8 @@ class Writer {
 
   /// Whether a tile is the same along what loops over `loops` walk fastest: a value for each row, or one for all.
   bool repeated(Id id, Spread loops) const;
+  /// Whether the elements are the numbers of the columns.
+  bool counts_columns(Id id, Spread loops) const;
 
   // ---- codegen_words.cpp: one element from its operands.
   /// What is left of a tile's floats where they are stored: 8 bits, 11, or all of them. Decides how exact a word has to be.

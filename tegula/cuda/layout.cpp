@@ -14,8 +14,8 @@ constexpr std::int64_t kBytesOfBlockRow = 32768 * 4;
 // while others compute (measured on an H200: 48 KiB reach 0.83 of the copy bandwidth, 64 KiB 0.93).
 constexpr std::int64_t kBytesOfThread = 64, kResidentThreads = 1024;
 constexpr std::int64_t kBytesInRegisters = 32 * 1024;                            // longer rows are staged
-constexpr std::int64_t kStagedBytesOfBlock = 112 * 1024, kSharedBytes = 224 * 1024, kThreadsOfProcessor = 2048;
-constexpr int kMaxThreads = 1024, kWarp = 32, kMaxCluster = 8;
+constexpr std::int64_t kStagedBytesOfBlock = 208 * 1024, kSharedBytes = 224 * 1024, kThreadsOfProcessor = 2048;
+constexpr int kMaxThreads = 1024, kWarp = 32;
 
 int power_of_two_from(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)))); }
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -36,12 +36,9 @@ ThreadGrid staged_row(const TileUse& use) {
   grid.columns = use.columns;
   grid.vector = use.vector;
   grid.reduces = grid.staged = true;
-  const std::int64_t bytes = use.columns * use.staged_bytes;
-  grid.cluster = std::min(kMaxCluster, power_of_two_from(divide_up(bytes, kStagedBytesOfBlock)));
-  const std::int64_t vectors = divide_up(use.columns / use.vector, grid.cluster);
-  grid.resident = static_cast<int>(std::clamp<std::int64_t>(kSharedBytes / divide_up(bytes, grid.cluster), 1, 4));
-  const std::int64_t most = std::min<std::int64_t>(kMaxThreads, kThreadsOfProcessor / grid.resident / kWarp * kWarp);
-  grid.column_threads = static_cast<int>(std::min(most, divide_up(vectors, kWarp) * kWarp));
+  const std::int64_t bytes = use.columns * use.staged_bytes, vectors = use.columns / use.vector;
+  grid.resident = static_cast<int>(std::min<std::int64_t>(kThreadsOfProcessor / kMaxThreads, kSharedBytes / bytes));
+  grid.column_threads = static_cast<int>(std::min<std::int64_t>(kMaxThreads, divide_up(vectors, kWarp) * kWarp));
   grid.column_steps = static_cast<int>(divide_up(vectors, grid.column_threads));
   return grid;
 }
@@ -70,7 +67,8 @@ std::int64_t ThreadGrid::held(const Shape& shape) const {
 }
 
 ThreadGrid choose_threads(const TileUse& use) {
-  if (use.staged_bytes > 0 && use.columns * use.staged_bytes > kBytesInRegisters) return staged_row(use);
+  const std::int64_t row_bytes = use.columns * use.staged_bytes;
+  if (row_bytes > kBytesInRegisters && row_bytes <= kStagedBytesOfBlock) return staged_row(use);
   ThreadGrid grid;
   grid.rows = use.rows;
   grid.columns = use.columns;
@@ -83,10 +81,11 @@ ThreadGrid choose_threads(const TileUse& use) {
     held = 4 * grid.vector;  // the longer a thread works, the less its start counts
   const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, held);
   if (use.reduces_columns && use.columns * use.element_bytes > kBytesOfBlockRow && !use.leaves_the_grid) {
-    grid.cluster = std::min(kMaxCluster, power_of_two_from(divide_up(use.columns * use.element_bytes, kBytesOfBlockRow)));
+    grid.cluster = std::min(kMostBlocksOfRow, power_of_two_from(divide_up(use.columns * use.element_bytes, kBytesOfBlockRow)));
+    if (row_bytes > 0) grid.cluster = std::min(kMostBlocksOfRow, power_of_two_from(divide_up(row_bytes, kBytesInRegisters)));
   }
   const std::int64_t vectors = divide_up(divide_up(use.columns, grid.vector), grid.cluster);
-  const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(use.rows * use.columns, per_thread), kWarp, kMaxThreads);
+  const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(use.rows * use.columns, per_thread * grid.cluster), kWarp, kMaxThreads);
   std::int64_t across = std::min(wanted, vectors);
   if (use.reduces_columns && use.rows >= 4 && use.columns <= kElementsOfWarpRow) across = std::min<std::int64_t>(across, kWarp);
   grid.column_threads = across <= kWarp ? power_of_two_from(across) : kWarp * warps_for(vectors, divide_up(across, kWarp));

@@ -42,6 +42,8 @@ struct ThreadGrid {
   std::int64_t held(const Shape& shape) const;
 };
 
+constexpr int kMostBlocksOfRow = 8;  // what every card with clusters can run as one
+
 /// What the choice depends on.
 struct TileUse {
   std::int64_t rows = 1, columns = 1;

@@ -45,6 +45,9 @@ __device__ inline int shifted_left(int a, int b) { return static_cast<int>(stati
 __device__ inline long long shifted_left(long long a, long long b) { return static_cast<long long>(static_cast<unsigned long long>(a) << (b & 63)); }
 __device__ inline int upper_half(int a, int b) { return static_cast<int>(__umulhi(static_cast<unsigned int>(a), static_cast<unsigned int>(b))); }
 
+/// An index as a coordinate of a tile; -1 where it cannot be one.
+__device__ inline int place_of(long long x) { return (x >> 31) == 0 ? static_cast<int>(x) : -1; }
+
 __device__ inline int same_bits(float x, int) { return __float_as_int(x); }
 __device__ inline float same_bits(int x, float) { return __int_as_float(x); }
 __device__ inline long long same_bits(double x, long long) { return __double_as_longlong(x); }

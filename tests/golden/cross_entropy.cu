@@ -1,5 +1,5 @@
-// max_subtract_exp_sum_log_equal_where_sum_subtract_etc: tile 4 x 1000, 4 x 32 threads, vectors of 4
-struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_636adc903a6dd503 {
+// max_subtract_exp_sum_log_equal_where_sum_subtract_etc: tile 1 x 1000, 1 x 64 threads, vectors of 4
+struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_90df905a8e9416fc {
   float* in0;
   long long* in1;
   long long* in3;
@@ -12,8 +12,10 @@ struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_636adc9
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_636adc903a6dd503(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_636adc903a6dd503 a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_90df905a8e9416fc(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_90df905a8e9416fc a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
+  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -31,128 +33,67 @@ extern "C" __global__ void __launch_bounds__(128) k_max_subtract_exp_sum_log_equ
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   const long long v7 = id0;
-  const long long v10 = v7 * 4ll;
-  float v21[1][8][4];
+  float v18[4][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    load_wide<4, 4, true>((in0 + (v7 * s0_0) + col), v18[c], 1000 - col, 0.0f);
+  }
+  float v19;
+  v19 = Max<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
     #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      load_wide<4, 4, true>((in0 + (v10 * s0_0) + row * s0_0 + col), v21[r][c], 1000 - col, 0.0f);
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      if (col < 1000) v19 = Max<float>::of(v19, v18[c][k]);
     }
   }
-  float v22[1];
+  combine_columns<Max<float>, 1, 64, 1, 1, false>(&v19, shared + parts);
+  float v22[4][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v22[r] = Max<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 4; ++c) {
     #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (col < 1000) v22[r] = Max<float>::of(v22[r], v21[r][c][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      // the user's line
+      const float v21 = v18[c][k] - v19;
+      v22[c][k] = expf(v21);
     }
   }
-  combine_columns<Max<float>, 4, 32, 1, 1, false>(v22, nullptr);
-  float v25[1][8][4];
+  const long long v25 = widen(*((in1 + v7)));
+  float v23;
+  v23 = Sum<float>::nothing();
+  float v29;
+  v29 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 4; ++c) {
     #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        // the user's line
-        const float v24 = v21[r][c][k] - v22[r];
-        v25[r][c][k] = expf(v24);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      if (col < 1000) v23 = Sum<float>::of(v23, v22[c][k]);
+      if (col < 1000) v29 = Sum<float>::of(v29, ((col == place_of(v25)) ? (v18[c][k] - v19) : c0));
     }
   }
-  long long v28[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v28[r] = widen(*((in1 + v10 + row)));
-  }
-  float v26[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v26[r] = Sum<float>::nothing();
-  }
-  float v32[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v32[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    #pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        if (col < 1000) v26[r] = Sum<float>::of(v26[r], v25[r][c][k]);
-        if (col < 1000) v32[r] = Sum<float>::of(v32[r], ((v28[r] == static_cast<long long>(col)) ? (v21[r][c][k] - v22[r]) : c0));
-      }
-    }
-  }
-  float together26[2];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    together26[0 + r] = v26[r];
-    together26[1 + r] = v32[r];
-  }
-  combine_columns<Sum<float>, 4, 32, 1, 2, false>(together26, nullptr);
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v26[r] = together26[0 + r];
-    v32[r] = together26[1 + r];
-  }
-  long long v36[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v36[r] = widen(*((in3 + v10 + row)));
-  }
-  float v34[1];
-  bool v39[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    const float v33 = logf(v26[r]);
-    v34[r] = v33 - v32[r];
-    const bool v37 = v36[r] >= 0ll;
-    const bool v38 = v36[r] < 1000ll;
-    v39[r] = v37 && v38;
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    if (tc == 0 && !v39[r]) report(failure, 272, v36[r]);
-  }
+  float together23[2];
+  together23[0] = v23;
+  together23[1] = v29;
+  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together23, shared + parts + 16);
+  v23 = together23[0];
+  v29 = together23[1];
+  const float v30 = logf(v23);
+  const float v31 = v30 - v29;
+  const long long v33 = widen(*((in3 + v7)));
+  const bool v34 = v33 >= 0ll;
+  const bool v35 = v33 < 1000ll;
+  const bool v36 = v34 && v35;
+  if (threadIdx.x == 0 && !v36) report(failure, 272, v33);
   __syncthreads();
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    if (tc == 0) narrow(static_cast<float>(v34[r]), *((out4 + v10 + row)));
-  }
+  if (threadIdx.x == 0) narrow(static_cast<float>(v31), *((out4 + v7)));
 }
-// 128 threads, cluster of 1, 0 bytes shared
+// 64 threads, cluster of 1, 32 bytes shared
 
-// sum_divide: tile 1 x 256, 1 x 32 threads, vectors of 4
+// sum_divide: tile 1 x 256, 1 x 64 threads, vectors of 4
 struct Arguments_k_sum_divide_158ae0425b75274e {
   float* in0;
   float* out1;
@@ -161,8 +102,10 @@ struct Arguments_k_sum_divide_158ae0425b75274e {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(32) k_sum_divide_158ae0425b75274e(const Arguments_k_sum_divide_158ae0425b75274e a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+extern "C" __global__ void __launch_bounds__(64) k_sum_divide_158ae0425b75274e(const Arguments_k_sum_divide_158ae0425b75274e a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
+  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -174,27 +117,27 @@ extern "C" __global__ void __launch_bounds__(32) k_sum_divide_158ae0425b75274e(c
   const float c1 = static_cast<float>(a.c1);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
-  float v6[2][4];
+  float v6[1][4];
   #pragma unroll
-  for (int c = 0; c < 2; ++c) {
-    const int col = (c * 32 + tc) * 4;
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 64 + tc) * 4;
     load_wide<4, 4>((in0 + col), v6[c]);
   }
   float v7;
   v7 = Sum<float>::nothing();
   #pragma unroll
-  for (int c = 0; c < 2; ++c) {
+  for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 32 + tc) * 4 + k;
+      const int col = (c * 64 + tc) * 4 + k;
       v7 = Sum<float>::of(v7, v6[c][k]);
     }
   }
-  combine_columns<Sum<float>, 1, 32, 1, 1, false>(&v7, nullptr);
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v7, shared + parts);
   // the user's line
   const float v8 = v7 / c1;
   const float v9 = v8;
   if (threadIdx.x == 0) narrow(static_cast<float>(v9), *(out1));
 }
-// 32 threads, cluster of 1, 0 bytes shared
+// 64 threads, cluster of 1, 16 bytes shared
 

@@ -13,7 +13,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64) k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_f3fdf701f6f8c06c a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

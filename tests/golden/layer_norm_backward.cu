@@ -1,5 +1,5 @@
-// sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 768, 4 x 32 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_929543a235b74828 {
+// sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f {
   float* in0;
   float* out1;
   long long n0;
@@ -19,8 +19,10 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_929543a235b74
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_sum_multiply_subtract_multiply_sum_multiply_etc_929543a235b74828(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_929543a235b74828 a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_0396d30e2eb2572f a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
+  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -45,192 +47,101 @@ extern "C" __global__ void __launch_bounds__(128) k_sum_multiply_subtract_multip
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   const long long v13 = id0;
-  const long long v16 = v13 * 4ll;
-  float v26[1][6][4];
+  float v23[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    load_wide<4, 4>((in0 + (v13 * s0_0) + col), v23[c]);
+  }
+  float v24;
+  v24 = Sum<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      load_wide<4, 4>((in0 + (v16 * s0_0) + row * s0_0 + col), v26[r][c]);
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v24 = Sum<float>::of(v24, v23[c][k]);
     }
   }
-  float v27[1];
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v24, shared + parts);
+  // the user's line
+  const float v25 = v24 * c0;
+  const float v30 = v24 * c4;
+  float v29;
+  v29 = Sum<float>::nothing();
+  float v34;
+  v34 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v27[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v27[r] = Sum<float>::of(v27[r], v26[r][c][k]);
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v29 = Sum<float>::of(v29, ((v23[c][k] - v25) * (v23[c][k] - v25)));
+      v34 = Sum<float>::of(v34, ((v23[c][k] - v30) * (v23[c][k] - v30)));
     }
   }
-  combine_columns<Sum<float>, 4, 32, 1, 1, false>(v27, nullptr);
-  float v28[1];
+  float together29[2];
+  together29[0] = v29;
+  together29[1] = v34;
+  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together29, shared + parts + 16);
+  v29 = together29[0];
+  v34 = together29[1];
+  const float v35 = v29 * c1;
+  const float v36 = v35 + c2;
+  const float v37 = rsqrtf(v36);
+  float v43[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    // the user's line
-    v28[r] = v27[r] * c0;
-  }
-  float v33[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v33[r] = v27[r] * c4;
-  }
-  float v32[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v32[r] = Sum<float>::nothing();
-  }
-  float v37[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v37[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v32[r] = Sum<float>::of(v32[r], ((v26[r][c][k] - v28[r]) * (v26[r][c][k] - v28[r])));
-        v37[r] = Sum<float>::of(v37[r], ((v26[r][c][k] - v33[r]) * (v26[r][c][k] - v33[r])));
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      const float v39 = (v23[c][k] - v25) * v37;
+      const float v41 = 2.0f * v39;
+      const float v42 = c3 * v41;
+      v43[c][k] = v42 * v39;
     }
   }
-  float together32[2];
+  const float v46 = v34 * c5;
+  const float v47 = v46 + c6;
+  const float v48 = rsqrtf(v47);
+  float v44;
+  v44 = Sum<float>::nothing();
+  float v45;
+  v45 = Sum<float>::nothing();
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    together32[0 + r] = v32[r];
-    together32[1 + r] = v37[r];
-  }
-  combine_columns<Sum<float>, 4, 32, 1, 2, false>(together32, nullptr);
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v32[r] = together32[0 + r];
-    v37[r] = together32[1 + r];
-  }
-  float v40[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    const float v38 = v32[r] * c1;
-    const float v39 = v38 + c2;
-    v40[r] = rsqrtf(v39);
-  }
-  float v46[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        const float v42 = (v26[r][c][k] - v28[r]) * v40[r];
-        const float v44 = 2.0f * v42;
-        const float v45 = c3 * v44;
-        v46[r][c][k] = v45 * v42;
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v44 = Sum<float>::of(v44, v43[c][k]);
+      v45 = Sum<float>::of(v45, (c3 * (2.0f * ((v23[c][k] - v25) * v37))));
     }
   }
-  float v47[1];
+  float together44[2];
+  together44[0] = v44;
+  together44[1] = v45;
+  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together44, shared + parts + 32);
+  v44 = together44[0];
+  v45 = together44[1];
+  const float v49 = v45 * c8;
+  const float v52 = v44 * c7;
+  float v57[3][4];
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v47[r] = Sum<float>::nothing();
-  }
-  float v48[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v48[r] = Sum<float>::nothing();
-  }
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
+  for (int c = 0; c < 3; ++c) {
     #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        v47[r] = Sum<float>::of(v47[r], v46[r][c][k]);
-        v48[r] = Sum<float>::of(v48[r], (c3 * (2.0f * ((v26[r][c][k] - v28[r]) * v40[r]))));
-      }
-    }
-  }
-  float together47[2];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    together47[0 + r] = v47[r];
-    together47[1 + r] = v48[r];
-  }
-  combine_columns<Sum<float>, 4, 32, 1, 2, false>(together47, nullptr);
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v47[r] = together47[0 + r];
-    v48[r] = together47[1 + r];
-  }
-  float v51[1];
-  float v52[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    const float v49 = v37[r] * c5;
-    const float v50 = v49 + c6;
-    v51[r] = rsqrtf(v50);
-    v52[r] = v48[r] * c8;
-  }
-  float v55[1];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    v55[r] = v47[r] * c7;
-  }
-  float v60[1][6][4];
-  #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int col = (c * 32 + tc) * 4 + k;
-        const float v54 = (c3 * (2.0f * ((v26[r][c][k] - v28[r]) * v40[r]))) - v52[r];
-        const float v57 = ((v26[r][c][k] - v28[r]) * v40[r]) * v55[r];
-        const float v58 = v54 - v57;
-        v60[r][c][k] = v51[r] * v58;
-      }
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      const float v51 = (c3 * (2.0f * ((v23[c][k] - v25) * v37))) - v49;
+      const float v54 = ((v23[c][k] - v25) * v37) * v52;
+      const float v55 = v51 - v54;
+      v57[c][k] = v48 * v55;
     }
   }
   #pragma unroll
-  for (int r = 0; r < 1; ++r) {
-    const int row = r * 4 + tr;
-    #pragma unroll
-    for (int c = 0; c < 6; ++c) {
-      const int col = (c * 32 + tc) * 4;
-      store_wide<4, 4>((out1 + (v16 * s1_0) + row * s1_0 + col), v60[r][c]);
-    }
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 64 + tc) * 4;
+    store_wide<4, 4>((out1 + (v13 * s1_0) + col), v57[c]);
   }
 }
-// 128 threads, cluster of 1, 0 bytes shared
+// 64 threads, cluster of 1, 48 bytes shared
 

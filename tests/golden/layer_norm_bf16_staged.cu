@@ -1,4 +1,4 @@
-// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 65536, 1 x 672 threads in each of 2 blocks, vectors of 8
+// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 65536, 1 x 1024 threads, vectors of 8
 struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface21e632741 {
   BFloat16* in0;
   BFloat16* in1;
@@ -15,14 +15,13 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface2
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(672, 3) __cluster_dims__(2, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface21e632741(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface21e632741 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface21e632741(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface21e632741 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 256;  // of rows
-  const int block = cluster_rank();
-  const int tr = static_cast<int>(threadIdx.x) / 672, tc = block * 672 + static_cast<int>(threadIdx.x) % 672;
+  const int tr = static_cast<int>(threadIdx.x) / 1024, tc = static_cast<int>(threadIdx.x) % 1024;
   (void)tr, (void)tc, (void)failure;
-  const long long instance = blockIdx.x / 2;
+  const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
@@ -40,76 +39,66 @@ extern "C" __global__ void __launch_bounds__(672, 3) __cluster_dims__(2, 1, 1) k
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  cluster_arrive();
   const long long v9 = id0;
   Wide<BFloat16, 8>* const row19 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
-  #pragma unroll 2
-  for (int c = 0; c < 7; ++c) {
-    const int col = (c * 1344 + tc) * 8;
-    if (col < 65536) {
-      copy_async((in0 + (v9 * s0_0) + col), row19[c * 672]);
-    }
+  #pragma unroll 4
+  for (int c = 0; c < 8; ++c) {
+    const int col = (c * 1024 + tc) * 8;
+    copy_async((in0 + (v9 * s0_0) + col), row19[c * 1024]);
   }
   // the user's line
   float v20;
   v20 = Sum<float>::nothing();
   await_copies();
-  #pragma unroll 2
-  for (int c = 0; c < 7; ++c) {
-    const int col = (c * 1344 + tc) * 8;
-    if (col < 65536) {
-      const Wide<BFloat16, 8> x19 = row19[c * 672];
-      const int first = col;
-      #pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const int col = first + k;
-        v20 = Sum<float>::of(v20, widen(x19.x[k]));
-      }
+  #pragma unroll 4
+  for (int c = 0; c < 8; ++c) {
+    const int col = (c * 1024 + tc) * 8;
+    const Wide<BFloat16, 8> x19 = row19[c * 1024];
+    const int first = col;
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const int col = first + k;
+      v20 = Sum<float>::of(v20, widen(x19.x[k]));
     }
   }
-  cluster_wait();
-  combine_columns<Sum<float>, 1, 672, 2, 1, false>(&v20, shared + parts);
+  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v20, shared + parts);
   const float v21 = v20 * c0;
   float v25;
   v25 = Sum<float>::nothing();
-  #pragma unroll 2
-  for (int c = 0; c < 7; ++c) {
-    const int col = (c * 1344 + tc) * 8;
-    if (col < 65536) {
-      const Wide<BFloat16, 8> x19 = row19[c * 672];
-      const int first = col;
-      #pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const int col = first + k;
-        v25 = Sum<float>::of(v25, ((widen(x19.x[k]) - v21) * (widen(x19.x[k]) - v21)));
-      }
+  #pragma unroll 4
+  for (int c = 0; c < 8; ++c) {
+    const int col = (c * 1024 + tc) * 8;
+    const Wide<BFloat16, 8> x19 = row19[c * 1024];
+    const int first = col;
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const int col = first + k;
+      v25 = Sum<float>::of(v25, ((widen(x19.x[k]) - v21) * (widen(x19.x[k]) - v21)));
     }
   }
-  combine_columns<Sum<float>, 1, 672, 2, 1, false>(&v25, shared + parts + 96);
+  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v25, shared + parts + 128);
   const float v26 = v25 * c1;
   const float v27 = v26 + c2;
   const float v28 = rsqrtf(v27);
-  #pragma unroll 2
-  for (int c = 0; c < 7; ++c) {
-    const int col = (c * 1344 + tc) * 8;
-    if (col < 65536) {
-      const Wide<BFloat16, 8> x19 = row19[c * 672];
-      Wide<BFloat16, 8> x32;
-      load_wide<8, 8>((in1 + col), x32);
-      Wide<BFloat16, 8> x35;
-      load_wide<8, 8>((in2 + col), x35);
-      float x[8];
-      #pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const int first = col;
-         {
-          const int col = first + k;
-          x[k] = ((((widen(x19.x[k]) - v21) * v28) * widen(x32.x[k])) + widen(x35.x[k]));
-        }
+  #pragma unroll 4
+  for (int c = 0; c < 8; ++c) {
+    const int col = (c * 1024 + tc) * 8;
+    const Wide<BFloat16, 8> x19 = row19[c * 1024];
+    Wide<BFloat16, 8> x32;
+    load_wide<8, 8>((in1 + col), x32);
+    Wide<BFloat16, 8> x35;
+    load_wide<8, 8>((in2 + col), x35);
+    float x[8];
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const int first = col;
+       {
+        const int col = first + k;
+        x[k] = ((((widen(x19.x[k]) - v21) * v28) * widen(x32.x[k])) + widen(x35.x[k]));
       }
-      store_wide<8, 8>((out3 + (v9 * s3_0) + col), x);
     }
+    store_wide<8, 8>((out3 + (v9 * s3_0) + col), x);
   }
 }
-// 672 threads, cluster of 2, 75520 bytes shared
+// 1024 threads, cluster of 1, 131328 bytes shared
 

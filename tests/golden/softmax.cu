@@ -10,7 +10,7 @@ struct Arguments_k_max_subtract_exp_sum_divide_4cbcb30e104d5e89 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64) k_max_subtract_exp_sum_divide_4cbcb30e104d5e89(const Arguments_k_max_subtract_exp_sum_divide_4cbcb30e104d5e89 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_divide_4cbcb30e104d5e89(const Arguments_k_max_subtract_exp_sum_divide_4cbcb30e104d5e89 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

@@ -68,7 +68,6 @@ struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
 extern "C" __global__ void __launch_bounds__(1024, 1) __cluster_dims__(8, 1, 1) k_subtract_exp_sum_0fdc000e5e5927d1(const Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
-  constexpr int held = 256;  // of rows
   const int block = cluster_rank();
   const int tr = static_cast<int>(threadIdx.x) / 1024, tc = block * 1024 + static_cast<int>(threadIdx.x) % 1024;
   (void)tr, (void)tc, (void)failure;
@@ -89,49 +88,45 @@ extern "C" __global__ void __launch_bounds__(1024, 1) __cluster_dims__(8, 1, 1) 
   const long long tiles1 = static_cast<long long>(a.tiles1);
   cluster_arrive();
   const long long v6 = id0;
-  Wide<float, 4>* const row16 = reinterpret_cast<Wide<float, 4>*>(shared + held) + threadIdx.x;
-  #pragma unroll 2
+  float v16[8][4];
+  #pragma unroll
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 8192 + tc) * 4;
-    copy_async((in0 + (v6 * s0_0) + col), row16[c * 1024]);
+    load_wide<4, 4>((in0 + (v6 * s0_0) + col), v16[c]);
   }
   const float v18 = widen(*((in1 + v6)));
-  // the user's line
-  float v22;
-  v22 = Sum<float>::nothing();
-  await_copies();
-  #pragma unroll 2
+  float v21[8][4];
+  #pragma unroll
   for (int c = 0; c < 8; ++c) {
-    const int col = (c * 8192 + tc) * 4;
-    const Wide<float, 4> x16 = row16[c * 1024];
-    const int first = col;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = first + k;
-      v22 = Sum<float>::of(v22, (expf((widen(x16.x[k]) - v18))));
+      const int col = (c * 8192 + tc) * 4 + k;
+      // the user's line
+      const float v20 = v16[c][k] - v18;
+      v21[c][k] = expf(v20);
+    }
+  }
+  float v22;
+  v22 = Sum<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 8192 + tc) * 4 + k;
+      v22 = Sum<float>::of(v22, v21[c][k]);
     }
   }
   cluster_wait();
   combine_columns<Sum<float>, 1, 1024, 8, 1, false>(&v22, shared + parts);
-  #pragma unroll 2
+  #pragma unroll
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 8192 + tc) * 4;
-    const Wide<float, 4> x16 = row16[c * 1024];
-    float x[4];
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int first = col;
-       {
-        const int col = first + k;
-        x[k] = (expf((widen(x16.x[k]) - v18)));
-      }
-    }
-    store_wide<4, 4>((out2 + (v6 * s2_0) + col), x);
+    store_wide<4, 4>((out2 + (v6 * s2_0) + col), v21[c]);
   }
   cluster_barrier();
   if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v22), *((out3 + v6)));
 }
-// 1024 threads, cluster of 8, 131328 bytes shared
+// 1024 threads, cluster of 8, 160 bytes shared
 
 // divide: tile 1 x 512, 1 x 128 threads, vectors of 4
 struct Arguments_k_divide_1437c66d6b8b142b {
