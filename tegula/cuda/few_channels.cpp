@@ -376,7 +376,7 @@ FewChannels over_depth(const Convolution& d, const Sizes& s, std::int64_t depth,
   activation_function(source, d.activation);
   std::string loop = kDepthLoop;
   loop.replace(loop.find("@TERMS@"), 7, terms);
-  source.add(text, {{"LOOP", loop}, {"BIAS", d.bias ? ", const float* bias" : ""}});
+  source.add(text, {{"LOOP", loop}, {"UNROLL", unroll}, {"BIAS", d.bias ? ", const float* bias" : ""}});
   const std::string name = std::to_string(16 * rows) + " pixels, depth in " + std::to_string(split);
   return {name, {"convolution", source.text(), divide_up(tiles(rows), warps / split), static_cast<int>(32 * warps), 0}, {}, 0};
 }
