@@ -19,7 +19,7 @@ namespace tegula::app {
 namespace {
 
 const std::vector<std::string> kStages{"graph",       "simplify", "precision", "epilogue", "layout",
-                                       "materialize", "plan",     "tile",      "kernel",   "all"};
+                                       "materialize", "plan",     "memory",    "tile",     "kernel", "assembly", "figures", "all"};
 
 struct GraphChoice {
   ModelChoice model;
