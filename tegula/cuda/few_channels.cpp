@@ -47,7 +47,7 @@ __device__ __forceinline__ void product(float (&d)[4], float a0, float a1, float
 constexpr const char* kDepthLoop = R"(
   float sum[ROWS][COLUMNS][4] = {};
   const int first = part * STEPS / SPLIT, last = (part + 1) * STEPS / SPLIT;
-#pragma unroll UNROLL
+#pragma unroll @UNROLL@
   for (int step = first; step < last; ++step) {
     const int k = step * 16 + t * 4;
     Four a[2 * ROWS], b[COLUMNS];
@@ -369,7 +369,7 @@ FewChannels over_depth(const Convolution& d, const Sizes& s, std::int64_t depth,
   const std::int64_t warps = std::max(split, kWarps);
   source.define("SPLIT", split);
   source.define("WARPS", warps);
-  source.define("UNROLL", rows * divide_up(channels, 8) > 4 ? 2 : 4);
+  const char* const unroll = rows * divide_up(channels, 8) > 4 ? "2" : "4";
   source.define("DEPTH", depth);
   source.define("STEPS", divide_up(depth, 16));
   source.define("TAPS_W", divide_up(s.kernel[1], d.stride[1]));
