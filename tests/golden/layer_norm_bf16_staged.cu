@@ -1,5 +1,5 @@
 // cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 65536, 1 x 1024 threads, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface21e632741 {
+struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_4f48fe13f38c678c {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -10,12 +10,11 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface2
   long long n1;
   double c0;
   double c1;
-  double c2;
   long long p_chunks;
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface21e632741(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_93dface21e632741 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_4f48fe13f38c678c(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_4f48fe13f38c678c a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 256;  // of rows
@@ -35,69 +34,68 @@ extern "C" __global__ void __launch_bounds__(1024, 1) k_cast_sum_multiply_subtra
   const long long n1 = static_cast<long long>(a.n1);
   const float c0 = static_cast<float>(a.c0);
   const float c1 = static_cast<float>(a.c1);
-  const float c2 = static_cast<float>(a.c2);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v9 = id0;
-  Wide<BFloat16, 8>* const row19 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
+  const long long v8 = id0;
+  Wide<BFloat16, 8>* const row18 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
   #pragma unroll 4
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 1024 + tc) * 8;
-    copy_async((in0 + (v9 * s0_0) + col), row19[c * 1024]);
+    copy_async((in0 + (v8 * s0_0) + col), row18[c * 1024]);
   }
   // the user's line
-  float v20;
-  v20 = Sum<float>::nothing();
+  float v19;
+  v19 = Sum<float>::nothing();
   await_copies();
   #pragma unroll 4
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 1024 + tc) * 8;
-    const Wide<BFloat16, 8> x19 = row19[c * 1024];
+    const Wide<BFloat16, 8> x18 = row18[c * 1024];
     const int first = col;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const int col = first + k;
-      v20 = Sum<float>::of(v20, widen(x19.x[k]));
+      v19 = Sum<float>::of(v19, widen(x18.x[k]));
     }
   }
-  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v20, shared + parts);
-  const float v21 = v20 * c0;
-  float v25;
-  v25 = Sum<float>::nothing();
+  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v19, shared + parts);
+  const float v20 = v19 * c0;
+  float v24;
+  v24 = Sum<float>::nothing();
   #pragma unroll 4
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 1024 + tc) * 8;
-    const Wide<BFloat16, 8> x19 = row19[c * 1024];
+    const Wide<BFloat16, 8> x18 = row18[c * 1024];
     const int first = col;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const int col = first + k;
-      v25 = Sum<float>::of(v25, ((widen(x19.x[k]) - v21) * (widen(x19.x[k]) - v21)));
+      v24 = Sum<float>::of(v24, ((widen(x18.x[k]) - v20) * (widen(x18.x[k]) - v20)));
     }
   }
-  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v25, shared + parts + 128);
-  const float v26 = v25 * c1;
-  const float v27 = v26 + c2;
-  const float v28 = rsqrtf(v27);
+  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v24, shared + parts + 128);
+  const float v25 = v24 * c0;
+  const float v26 = v25 + c1;
+  const float v27 = rsqrtf(v26);
   #pragma unroll 4
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 1024 + tc) * 8;
-    const Wide<BFloat16, 8> x19 = row19[c * 1024];
-    Wide<BFloat16, 8> x32;
-    load_wide<8, 8>((in1 + col), x32);
-    Wide<BFloat16, 8> x35;
-    load_wide<8, 8>((in2 + col), x35);
+    const Wide<BFloat16, 8> x18 = row18[c * 1024];
+    Wide<BFloat16, 8> x31;
+    load_wide<8, 8>((in1 + col), x31);
+    Wide<BFloat16, 8> x34;
+    load_wide<8, 8>((in2 + col), x34);
     float x[8];
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const int first = col;
        {
         const int col = first + k;
-        x[k] = ((((widen(x19.x[k]) - v21) * v28) * widen(x32.x[k])) + widen(x35.x[k]));
+        x[k] = ((((widen(x18.x[k]) - v20) * v27) * widen(x31.x[k])) + widen(x34.x[k]));
       }
     }
-    store_wide<8, 8>((out3 + (v9 * s3_0) + col), x);
+    store_wide<8, 8>((out3 + (v8 * s3_0) + col), x);
   }
 }
 // 1024 threads, cluster of 1, 131328 bytes shared
