@@ -122,10 +122,12 @@ void updates() {
 
   if (wanted("embedding.backward")) {
     const std::int64_t vocabulary = scaled(50304), tokens = scaled(65536);
-    Tensor e = cast(normal({vocabulary, 768}), bf16), i = randint(0, vocabulary, {tokens}), dy = cast(normal({tokens, 768}), bf16);
-    eval(e, i, dy);
+    Tensor e = cast(normal({vocabulary, 768}), bf16), i = randint(0, vocabulary, {tokens}), same = zeros({tokens}, i64),
+           dy = cast(normal({tokens, 768}), bf16);
+    eval(e, i, same, dy);
     auto back = jit([](Tensor e, Tensor i, Tensor dy) { return vjp({embedding(i, e)}, {dy}, {e})[0]; });
     bench::report("embedding.backward.65536x768", timed([&] { back(e, i, dy); }) * 1e3, "ms");
+    bench::report("embedding.backward.one_token", timed([&] { back(e, same, dy); }) * 1e3, "ms");
   }
 }
 

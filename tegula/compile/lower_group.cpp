@@ -252,6 +252,7 @@ class Lowering {
     for (std::size_t k = 0; k < item(i).inputs.size(); ++k) x.push_back(operand(i, k));
     builder_.set_location(item(i).origin.where);
     builder_.set_check_scope(i);
+    if (item(i).as<ElementwiseOp>().has_check()) builder_.set_check_masks(mask_of(nest_.row), mask_of(nest_.col));
     Value y = item(i).as<ElementwiseOp>().emit(builder_, x, item(i).dtype);
     if (is_integer(item(i).dtype) && tile::compute_type(item(i).dtype) != item(i).dtype) y = tile::narrow(y, item(i).dtype);
     return values_[i] = y;

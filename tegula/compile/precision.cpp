@@ -133,7 +133,9 @@ class Caster {
   }
 
   void finish_call(Item& item) {
-    for (int& input : item.inputs) input = as(input, item.dtype);
+    for (int& input : item.inputs) {
+      if (is_float(out_[input].dtype)) input = as(input, item.dtype);  // an index stays what it is
+    }
     const bool product = item.op->numerics() == Numerics::TensorCore;
     if (product && item.dtype == f32 && item.precision == Precision::tf32) {
       item.epilogue.arithmetic = static_cast<std::uint8_t>(runtime::Arithmetic::TF32);

@@ -38,6 +38,7 @@ class CpuDevice final : public runtime::Device {
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return make_matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return make_pooling(description); }
+  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return make_scatter_sum(description); }
   bool prefers_channels_last(const runtime::Convolution& description) const override {
     return convolution_prefers_channels_last(description);
   }

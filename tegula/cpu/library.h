@@ -1,5 +1,5 @@
 #pragma once
-// The CPU's library calls: matmul, convolution and pooling as runtime/device.h describes them.
+// The CPU's library calls: matmul, convolution, pooling and sums by index as runtime/device.h describes them.
 
 #include <memory>
 
@@ -7,10 +7,11 @@
 
 namespace tegula::host {
 
-/// Each throws Error for a dtype that is not a float type and for layouts that break the rules of device.h.
+/// Each throws Error for a dtype that it does not know (matmul, convolution and pooling: what is not a float) and for layouts that break the rules of device.h.
 std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description);
+std::unique_ptr<runtime::Call> make_scatter_sum(const runtime::ScatterSum& description);
 
 /// Whether the activations of this convolution should lie (N, spatial…, C).
 bool convolution_prefers_channels_last(const runtime::Convolution& description);

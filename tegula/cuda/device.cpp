@@ -167,6 +167,9 @@ class CudaDevice final : public runtime::Device {
     return ordered(make_convolution, description);
   }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return ordered(make_pooling, description); }
+  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override {
+    return ordered(make_scatter_sum, description);
+  }
   bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
   bool fuses_addend(DType dtype) const override { return is_half(dtype); }
   bool prefers_weights_channels_last() const override { return true; }

@@ -1,5 +1,5 @@
 #pragma once
-// The library calls of the GPU: cuBLASLt and cuDNN. Each chooses its algorithm by measuring once per shape (tuning.h).
+// The library calls of the GPU: cuBLASLt and cuDNN, which choose an algorithm by measuring once per shape (tuning.h), and plain kernels.
 
 #include <memory>
 
@@ -11,6 +11,7 @@ namespace tegula::gpu {
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
+std::unique_ptr<runtime::Call> make_scatter_sum(Context& context, const runtime::ScatterSum& description);
 /// Whether cuBLASLt and cuDNN have the activation as an epilogue. The others are run as a kernel behind the call.
 bool fuses_activation(DType dtype, runtime::Activation activation);
 bool convolution_prefers_channels_last(const Context& context, const runtime::Convolution& description);

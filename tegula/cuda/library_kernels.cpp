@@ -15,10 +15,10 @@
 namespace tegula::gpu {
 namespace {
 
-/// A kernel of the process: compiled in the background, loaded where it is first queued.
+/// A translation unit: compiled in the background, loaded where the first of its kernels is queued. Lives as long as the process.
 struct Module {
   std::shared_future<std::vector<char>> binary;
-  CUfunction function = nullptr;
+  CUmodule handle = nullptr;
 };
 
 struct Modules {
@@ -45,17 +45,15 @@ CUfunction load(const Context& context, const PlainKernel& kernel) {
   Modules& m = modules();
   const std::scoped_lock lock(m.mutex);
   Module& module = m.all[{context.index, kernel.source}];
-  if (module.function) return module.function;
   const std::vector<char>& binary = module.binary.get();
   context.enter();
-  CUmodule handle = nullptr;  // lives as long as the process
-  check(cuModuleLoadData(&handle, binary.data()), kernel.name);
+  if (!module.handle) check(cuModuleLoadData(&module.handle, binary.data()), kernel.name);
   CUfunction found = nullptr;
-  check(cuModuleGetFunction(&found, handle, kernel.name.c_str()), kernel.name);
+  check(cuModuleGetFunction(&found, module.handle, kernel.name.c_str()), kernel.name);
   constexpr std::size_t kWithoutAsking = 48 << 10;
   if (kernel.shared > kWithoutAsking)
     check(cuFuncSetAttribute(found, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(kernel.shared)), kernel.name);
-  return module.function = found;
+  return found;
 }
 
 }  // namespace

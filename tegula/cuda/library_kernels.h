@@ -22,9 +22,6 @@ class LoadedKernel {
   mutable CUfunction function_ = nullptr;  // calls of a card run one after another
 };
 
-/// Rounded up to what scratch parts are aligned to.
-constexpr std::size_t align_scratch(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 /// Bytes from the first to the last element.
 std::size_t extent_bytes(DType dtype, const Layout& layout);
 

@@ -5,6 +5,7 @@
 // Sizes and strides are written into the source as constants: the compiler turns divisions by them into multiplications, and the reader
 // sees the loop that runs. Threads follow the result in memory, so stores are contiguous.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -12,7 +13,7 @@
 
 namespace tegula::gpu {
 
-/// A translation unit with one kernel.
+/// A kernel and the translation unit it is in.
 struct PlainKernel {
   std::string name;      // of the extern "C" function
   std::string source;
@@ -20,6 +21,9 @@ struct PlainKernel {
   int threads = 256;     // of a block
   std::size_t shared = 0;  // bytes of shared memory beside what the source declares
 };
+
+/// Rounded up to what scratch parts are aligned to.
+constexpr std::size_t align_scratch(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// (input) -> output; backward: (input, output gradient) or (output gradient) -> input gradient. No atomics: the same bits every time.
 PlainKernel pooling_kernel(const runtime::Pooling& description);

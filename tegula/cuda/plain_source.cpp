@@ -6,27 +6,34 @@
 namespace tegula::gpu {
 namespace {
 
-/// Stored halves are words: no header of the toolkit is needed.
+std::string plain_type(const std::string& element, const std::string& sum) {
+  return "typedef " + element + " Element;\ntypedef " + sum +
+         " Sum;\n"
+         "__device__ inline Sum load(const Element* p) { return static_cast<Sum>(*p); }\n"
+         "__device__ inline void store(Element* p, Sum value) { *p = static_cast<Element>(value); }\n";
+}
+
+/// Stored halves are words: no header of the toolkit is needed. Sums of integers wrap around.
 std::string element_type(DType dtype) {
   switch (dtype) {
-    case DType::f64:
-    case DType::f32: {
-      const std::string type = dtype == DType::f64 ? "double" : "float";
-      return "typedef " + type + " Element;\ntypedef " + type +
-             " Sum;\n"
-             "__device__ inline Sum load(const Element* p) { return *p; }\n"
-             "__device__ inline void store(Element* p, Sum value) { *p = value; }\n";
-    }
+    case DType::f64: return plain_type("double", "double");
+    case DType::f32: return plain_type("float", "float");
+    case DType::i64: return plain_type("long long", "unsigned long long");
+    case DType::i32: return plain_type("int", "unsigned");
+    case DType::i16: return plain_type("short", "unsigned");
+    case DType::i8: return plain_type("signed char", "unsigned");
+    case DType::u8:
+    case DType::boolean: return plain_type("unsigned char", "unsigned");
     case DType::f16:
       return "typedef unsigned short Element;\ntypedef float Sum;\n"
              "__device__ inline Sum load(const Element* p) { Sum value; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(*p)); return "
              "value; }\n"
              "__device__ inline void store(Element* p, Sum value) { asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(*p) : \"f\"(value)); }\n";
-    default:
-      return "typedef unsigned short Element;\ntypedef float Sum;\n"
-             "__device__ inline Sum load(const Element* p) { return __uint_as_float(static_cast<unsigned>(*p) << 16); }\n"
-             "__device__ inline void store(Element* p, Sum value) { asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(*p) : \"f\"(value)); }\n";
+    case DType::bf16: break;
   }
+  return "typedef unsigned short Element;\ntypedef float Sum;\n"
+         "__device__ inline Sum load(const Element* p) { return __uint_as_float(static_cast<unsigned>(*p) << 16); }\n"
+         "__device__ inline void store(Element* p, Sum value) { asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(*p) : \"f\"(value)); }\n";
 }
 
 using runtime::Activation;

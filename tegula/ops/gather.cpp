@@ -1,13 +1,15 @@
-// The two kernels behind indexing, adjoint to each other: gather_along reads where the index says, scatter_sum adds there. A third one
-// overwrites. All see their tensors as (outer, axis, inner).
+// What is behind indexing: gather_along reads where the index says, its adjoint scatter_sum adds there, scatter_last overwrites. All see
+// their tensors as (outer, axis, inner).
 
 #include <algorithm>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/index.h"
 #include "tegula/ops/nodes.h"
 #include "tegula/ops/row_kernel.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula {
 namespace {
@@ -120,51 +122,67 @@ class GatherOp final : public IndexedOp {
   }
 };
 
-/// Inputs (index, source).
-class ScatterSumOp final : public IndexedOp {
+/// The index counted from 0, checked.
+class PlaceOp final : public ElementwiseOp {
  public:
-  using IndexedOp::IndexedOp;
+  PlaceOp(int axis, std::int64_t length) : axis_(axis), length_(length) {}
   std::string_view name() const override { return "scatter_add"; }
+  bool has_check() const override { return true; }
   void attributes(Words& words) const override {
-    IndexedOp::attributes(words);
+    words.push_back(static_cast<std::uint64_t>(axis_));
     words.push_back(static_cast<std::uint64_t>(length_));
   }
+  Value emit(tile::Builder& builder, std::span<const Value> x, DType) const override {
+    const Value given = tile::cast(x[0], i64), length = builder.constant(length_, i64);
+    const Value place = tile::select(given < 0, given + length, given);
+    builder.check(place >= 0 && place < length, given, 0);
+    return place;
+  }
+  double reference(std::span<const double> x) const override { return x[0] < 0 ? x[0] + static_cast<double>(length_) : x[0]; }
+  std::string check_message(std::int64_t, std::int64_t value) const override { return out_of_range(value, length_, axis_); }
+
+ private:
+  int axis_;
+  std::int64_t length_;
+};
+
+/// Inputs (rows, source): the source as (outer, count, width), the same rows for each outer.
+class ScatterSumOp final : public LibraryOp {
+ public:
+  using Form = runtime::ScatterSum;
+  explicit ScatterSumOp(const Form& form) : form_(form) {}
+  std::string_view name() const override { return "scatter_add"; }
+  std::string details() const override { return std::to_string(form_.count) + " into " + std::to_string(form_.length); }
+  Numerics numerics() const override { return Numerics::Full; }
+  void attributes(Words& words) const override {
+    for (const std::int64_t size : {form_.outer, form_.count, form_.length, form_.width}) words.push_back(static_cast<std::uint64_t>(size));
+  }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
-    return {Tensor(), ops::gather_along(dy, axis_, Tensor(y.inputs()[0]), form_, y.origin().where)};
+    const auto& where = y.origin().where;
+    const Tensor lines = graph::reshape(dy, {form_.outer, form_.length, form_.width}, where);
+    return {Tensor(),
+            graph::reshape(ops::gather_along(lines, 1, Tensor(y.inputs()[0]), IndexForm::Shared, where), y.input(1).shape(), where)};
+  }
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout>, const Layout&, DType dtype,
+                                         Epilogue) const override {
+    Form form = form_;
+    form.dtype = dtype;
+    return device.scatter_sum(form);
+  }
+  bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
+  bool accepts_activation(std::uint8_t) const override { return false; }
+  double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[1])); }
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {
+    std::fill(y.begin(), y.end(), 0.0);
+    for (std::int64_t i = 0; i < form_.outer * form_.count * form_.width; ++i) {
+      const std::int64_t line = i / form_.width, outer = line / form_.count;
+      const auto row = static_cast<std::int64_t>(x[0][static_cast<std::size_t>(line % form_.count)]);
+      y[static_cast<std::size_t>((outer * form_.length + row) * form_.width + i % form_.width)] += x[1][static_cast<std::size_t>(i)];
+    }
   }
 
-  // Halves are added up in f32, in scratch memory, and rounded once.
-  void lower(KernelContext& context) const override {
-    const auto& out = context.output();
-    const Extents e = Extents::of(out.shape, context.input(1).shape, axis_);
-    const bool half = is_half(out.dtype);
-    const int sums = half ? context.scratch(numel(out.shape) * static_cast<std::int64_t>(size_of(f32))) : -1;
-    const auto target = [&](RowKernel& kernel) { return half ? kernel.scratch(sums, f32, true) : kernel.output(); };
-    {
-      RowKernel kernel(context, "fill", 1, numel(out.shape));
-      const Value y = target(kernel);
-      kernel.builder().store(y + kernel.column(), kernel.builder().constant(0.0, tile::compute_type(out.dtype)), kernel.mask());
-      kernel.launch();
-    }
-    {
-      RowKernel kernel(context, "scatter_add", tile_domain_rows(e), tile_domain_columns(e));
-      const Value index = kernel.input(0), source = kernel.input(1), y = target(kernel);
-      const Places places = find(kernel, e, index, form_);
-      kernel.builder().atomic_add(y + places.full, kernel.builder().load(source + places.named, kernel.mask()), places.mask);
-      kernel.launch();
-    }
-    if (half) {
-      RowKernel kernel(context, "round", 1, numel(out.shape));
-      const Value from = kernel.scratch(sums, f32, false), y = kernel.output();
-      kernel.builder().store(y + kernel.column(), kernel.builder().load(from + kernel.column(), kernel.mask()), kernel.mask());
-      kernel.launch();
-    }
-  }
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
-                 const Shape& shape) const override {
-    std::fill(y.begin(), y.end(), 0.0);
-    for_each_named(Extents::of(shape, shapes[1], axis_), form_, x[0], [&](std::size_t named, std::size_t full) { y[full] += x[1][named]; });
-  }
+ private:
+  Form form_;  // the dtype is the node's
 };
 
 /// Inputs (x, index, source), along the last axis: an instance owns its rows and walks along them, so that the last of equal indices stays.
@@ -214,7 +232,16 @@ Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, Ind
                         const std::source_location& where) {
   Shape shape = source.shape();
   shape[axis] = length;
-  return make_node(Ref<const Op>(new ScatterSumOp(axis, form, length)), {index, source}, shape, source.dtype(), where);
+  const Extents e = Extents::of(shape, source.shape(), axis);
+  Tensor rows = make_node(Ref<const Op>(new PlaceOp(axis, length)), {index}, index.shape(), i64, where);
+  runtime::ScatterSum sums{.outer = e.outer, .count = e.count, .length = length, .width = e.inner};
+  if (form == IndexForm::Full) {  // each element is a line of its own
+    sums = {.outer = 1, .count = e.outer * e.count * e.inner, .length = e.outer * length * e.inner, .width = 1};
+    Layout first = Layout::dense(shape);  // where the elements would go if all were named 0
+    first.shape[axis] = e.count, first.strides[axis] = 0;
+    rows = graph::reshape(rows * e.inner + graph::index(first, where), {sums.count}, where);
+  }
+  return make_node(Ref<const Op>(new ScatterSumOp(sums)), {rows, source}, shape, source.dtype(), where);
 }
 
 Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where) {

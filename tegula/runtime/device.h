@@ -33,13 +33,15 @@ struct ArgumentSet {
 struct Failure {
   std::int64_t id = -1;
   std::int64_t value = 0;
+  Failure* report = nullptr;  // gets the same, for a host that cannot read this one
 };
 
 struct LaunchOptions {
   int threads = 1;              // CPU: how many threads share the program instances
   bool streaming = false;       // CPU: stores bypass the caches (outputs larger than the last-level cache)
-  Failure* failure = nullptr;   // where a failed Assert is reported; needed when the program has one. On an asynchronous device it lies
-                                // in shared memory (Device::allocate_shared) and is meaningful after synchronize()
+  Failure* failure = nullptr;  // where a failed Assert is reported; needed when the program has one. On an asynchronous device it is the
+      // device's own memory; its `report`, in shared memory, is meaningful after synchronize()
+  std::span<const Failure> guards;  // in the device's memory: the launch does nothing when one of them has failed before it
 };
 
 /// A tile program made ready for a device. Immutable to its users; launches may come from several threads.
@@ -56,6 +58,7 @@ class Kernel {
 struct PlannedLaunch {
   const Kernel* kernel = nullptr;
   std::span<const ArgumentSet> sets;
+  bool guarded = false;  // LaunchOptions::guards will not be empty
 };
 
 /// A piece of work to be recorded, and the earlier pieces it must wait for (numbers in the same list).
@@ -85,7 +88,7 @@ enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, S
 struct Matmul {
   DType dtype = DType::f32;
   Layout a, b, c;
-  bool bias = false;       // (N), dense
+  bool bias = false;  // (N), dense
   Activation activation = Activation::None;
   Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Matmul&) const = default;
@@ -102,8 +105,8 @@ struct Convolution {
   Layout input, weight, output;
   Dims stride, dilation, pad_low, pad_high;
   std::int64_t groups = 1;
-  bool bias = false;       // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
-  bool addend = false;     // Forward: a tensor that lies as the output does is added, before the activation (Device::fuses_addend)
+  bool bias = false;  // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
+  bool addend = false;  // Forward: a tensor that lies as the output does is added, before the activation (Device::fuses_addend)
   Activation activation = Activation::None;  // Forward only: None or Relu
   Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Convolution&) const = default;
@@ -126,6 +129,15 @@ struct Pooling {
   bool operator==(const Pooling&) const = default;
 };
 
+/// sums[o, r, :] = Σ of source[o, k, :] over all k with index[k] == r, added in the order of k: halves in f32, rounded once; integers wrap
+/// around. Rows that nobody names are zero, an index outside of [0, length) is left out. index i64 (count), source (outer, count, width),
+/// sums (outer, length, width), all dense. The same bits at every run.
+struct ScatterSum {
+  DType dtype = DType::f32;  // any but boolean
+  std::int64_t outer = 1, count = 0, length = 0, width = 1;
+  bool operator==(const ScatterSum&) const = default;
+};
+
 /// A prepared library call. Thread-safe as long as each caller brings its own scratch.
 class Call {
  public:
@@ -134,6 +146,7 @@ class Call {
   virtual std::size_t scratch_bytes() const { return 0; }
   /// buffers: Matmul (a, b[, bias], c). Convolution Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight,
   /// input gradient); BackwardWeight (input, output gradient, weight gradient[, bias gradient]). Pooling as said there, result last.
+  /// ScatterSum (index, source, sums).
   virtual void run(std::span<void* const> buffers, void* scratch, int threads) const = 0;
   /// "brgemm:avx512_core 64x128x784", for printed plans.
   virtual std::string describe() const = 0;
@@ -192,6 +205,7 @@ class Device {
   virtual std::unique_ptr<Call> matmul(const Matmul& description) = 0;
   virtual std::unique_ptr<Call> convolution(const Convolution& description) = 0;
   virtual std::unique_ptr<Call> pooling(const Pooling& description) = 0;
+  virtual std::unique_ptr<Call> scatter_sum(const ScatterSum& description) = 0;
   /// Whether products of this dtype apply the activation before the result is stored. Where not, it is left to the tile programs behind it.
   virtual bool fuses(DType /*dtype*/, Activation /*activation*/) const { return true; }
   /// Whether a product of so few results with so many terms each is faster as a sum of products in a tile program, which fuses with what

@@ -41,7 +41,7 @@ Device& device_of(int number);
 
 /// What libtegula_cuda.so gives: one function, `extern "C" const CudaLibrary* tegula_cuda_library(int abi)`; null when it was built for
 /// another abi.
-inline constexpr int kCudaAbi = 1;
+inline constexpr int kCudaAbi = 2;
 struct CudaLibrary {
   /// The number of usable devices; when 0, `why` says what is missing.
   int (*count)(std::string& why);

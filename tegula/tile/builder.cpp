@@ -201,6 +201,8 @@ void Builder::check(Value condition, Value value, std::int64_t id) {
   const auto shape = tegula::broadcast(condition.shape(), value.shape());
   if (!shape) fail(*this, "assert", to_string(condition.type()) + ", " + to_string(value.type()), "shapes that broadcast");
   if (!value.shape().empty()) value = broadcast(value, *shape);
+  if (shape->rank() == 2 && (*shape)[0] > 1 && !check_rows_.is_empty()) condition = condition || !check_rows_;
+  if (shape->rank() == 2 && (*shape)[1] > 1 && !check_columns_.is_empty()) condition = condition || !check_columns_;
   emit(Word::Assert, {}, {broadcast(condition, *shape).id(), value.id()}, check_scope_ * kCheckIds + id);
 }
 

@@ -59,6 +59,8 @@ class Builder {
   /// Checks emitted from now on report scope * kCheckIds + id, so that several ops of one program can be told apart.
   static constexpr std::int64_t kCheckIds = 16;
   void set_check_scope(std::int64_t scope) { check_scope_ = scope; }
+  /// What lies outside of these, (R, 1) and (1, C) or empty, is not checked from now on: nobody asked for it.
+  void set_check_masks(Value rows, Value columns) { check_rows_ = rows, check_columns_ = columns; }
 
   /// Calls body(induction variable, carried) once, to trace it; body returns the next carried values, of the types of the initial
   /// ones. The results are the last ones. begin, end and step (> 0) are integer scalars.
@@ -98,6 +100,7 @@ class Builder {
   std::vector<KnownValues> known_{1};  // by hash; one for the program's body and one for each open region
   std::source_location where_{};
   std::int64_t check_scope_ = 0;
+  Value check_rows_, check_columns_;
 };
 
 // Elementwise. All operands of one dtype (numbers adapt); tiles broadcast.

@@ -25,6 +25,7 @@ using test::ConvolutionOptions;
 using test::matrix;
 using test::MatrixOrder;
 using test::Memory;
+using test::pick;
 using test::square;
 using test::Tensor;
 
@@ -39,11 +40,13 @@ class OnGpu : public testing::TestWithParam<DType> {
 class GpuMatmul : public OnGpu {};
 class GpuConvolution : public OnGpu {};
 class GpuPooling : public OnGpu {};
+class GpuScatterSum : public OnGpu {};
 const auto kFloats = testing::Values(f64, f32, f16, bf16);
 std::string dtype_name(const testing::TestParamInfo<DType>& info) { return std::string(name(info.param)); }
 INSTANTIATE_TEST_SUITE_P(Floats, GpuMatmul, kFloats, dtype_name);
 INSTANTIATE_TEST_SUITE_P(Floats, GpuConvolution, kFloats, dtype_name);
 INSTANTIATE_TEST_SUITE_P(Floats, GpuPooling, kFloats, dtype_name);
+INSTANTIATE_TEST_SUITE_P(Numbers, GpuScatterSum, testing::Values(f64, f32, f16, bf16, i64, i32, i16, i8, u8), dtype_name);
 
 Arithmetic some_arithmetic(int round) { return round % 2 ? Arithmetic::TF32 : Arithmetic::Full; }
 
@@ -338,6 +341,19 @@ TEST_P(GpuPooling, NanCountsAsMaximumAndTheFirstOfEqualsIsTaken) {
     d.kind = PoolingKind::Max;
     test::expect_pooling(cuda(), d, 1, round % 3 * 0.1 + 0.001);
   }
+}
+
+TEST_P(GpuScatterSum, RowsOfAllLengthsMatchTheNaiveLoops) {
+  const auto check = [&](runtime::ScatterSum d, test::Named named) {
+    d.dtype = GetParam();
+    test::expect_scatter_sum(cuda(), *cuda().scatter_sum(d), d, test::random_rows(named, d.count, d.length), 1);
+  };
+  for (int round = 0; round < 20 && !HasFailure(); ++round) {
+    check({.outer = pick(1, 3), .count = pick(0, 3000), .length = pick(1, 900), .width = pick(1, 20)}, static_cast<test::Named>(round % 3));
+  }
+  check({.outer = 1, .count = 5000, .length = 70000, .width = 8}, test::Named::Anything);
+  check({.outer = 1, .count = 60000, .length = 50304, .width = 16}, test::Named::OneRow);
+  check({.outer = 2, .count = 300000, .length = 300000, .width = 1}, test::Named::EachOnce);
 }
 
 TEST_P(GpuLibrary, WhatIsNotAFloatIsRefused) {

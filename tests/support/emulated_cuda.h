@@ -19,6 +19,7 @@
 #define __global__
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
+#define __shared__ static  // one block runs at a time where this is used
 #define TEGULA_SHARED unsigned char* const shared = emulated::current->block->shared.data()
 
 namespace emulated {
@@ -168,6 +169,16 @@ template <class T>
 T __shfl_xor_sync(unsigned, T value, int distance) {
   return emulated::exchange(value, distance);
 }
+inline void __syncwarp() { emulated::wait(emulated::kWarp); }
+template <class T>
+unsigned __match_any_sync(unsigned, T value) {
+  unsigned equal = 0;
+  for (unsigned distance = 0; distance < 32; ++distance) {
+    if (emulated::exchange(value, static_cast<int>(distance)) == value) equal |= 1u << ((threadIdx.x % 32) ^ distance);
+  }
+  return equal;
+}
+inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline int cluster_rank() { return static_cast<int>(emulated::current->block - emulated::blocks->data()); }
 inline void cluster_barrier() { emulated::wait(emulated::kCluster); }
 inline void cluster_arrive() {}
@@ -193,6 +204,7 @@ inline int __float_as_int(float x) {
   std::memcpy(&y, &x, 4);
   return y;
 }
+inline float __uint_as_float(unsigned x) { return __int_as_float(static_cast<int>(x)); }
 inline double __longlong_as_double(long long x) {
   double y;
   std::memcpy(&y, &x, 8);

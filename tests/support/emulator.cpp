@@ -15,7 +15,7 @@ namespace tegula::gpu {
 namespace {
 
 using Run = int (*)(const void* arguments, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster,
-                    int threads, std::size_t shared, void* failure, unsigned order);
+                    int threads, std::size_t shared, void* failure, const void* guards, int guard_count, unsigned order);
 
 std::filesystem::path folder() {
   static const std::filesystem::path path = [] {
@@ -34,15 +34,20 @@ std::filesystem::path folder() {
 std::string shell_word(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
 
 /// The entry that the shared object of a source has.
-std::string entry(const Generated& code, bool many) {
-  std::string s = "struct Call { const void* a; const void* sets; const std::int64_t* grid; int count; Failure* failure; };\n";
+std::string entry(const Generated& code, const Specialisation& specialisation) {
+  std::string s =
+      "struct Call { const void* a; const void* sets; const std::int64_t* grid; int count; Failure* failure; const Failure* guards; int "
+      "guard_count; };\n";
+  const std::string guards = specialisation.guarded ? ", c.guards, c.guard_count);\n" : ");\n";
   s += "static void call(void* p) {\n  const Call& c = *static_cast<const Call*>(p);\n";
-  if (many) s += "  " + code.name + "(static_cast<const Set_" + code.name + "*>(c.sets), c.count, c.failure);\n";
-  else s += "  " + code.name + "(*static_cast<const Arguments_" + code.name + "*>(c.a), c.grid[0], c.grid[1], c.grid[2], c.failure);\n";
+  if (specialisation.many_sets) s += "  " + code.name + "(static_cast<const Set_" + code.name + "*>(c.sets), c.count, c.failure" + guards;
+  else
+    s += "  " + code.name + "(*static_cast<const Arguments_" + code.name + "*>(c.a), c.grid[0], c.grid[1], c.grid[2], c.failure" + guards;
   s += "}\nextern \"C\" int run(const void* a, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int "
        "threads, std::size_t shared,\n"
-       "                   void* failure, unsigned order) {\n"
-       "  Call c{a, sets, grid, count, static_cast<Failure*>(failure)};\n  emulated::body = call, emulated::argument = &c;\n"
+       "                   void* failure, const void* guards, int guard_count, unsigned order) {\n"
+       "  Call c{a, sets, grid, count, static_cast<Failure*>(failure), static_cast<const Failure*>(guards), guard_count};\n  "
+       "emulated::body = call, emulated::argument = &c;\n"
        "  emulated::grid_size.x = static_cast<unsigned>(blocks);\n"
        "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, "
        "shared, order)) return 1;\n"
@@ -52,8 +57,11 @@ std::string entry(const Generated& code, bool many) {
 
 int sources = 0;
 
-/// What the unit defines as `run`.
+/// What the unit defines as `run`; compiled once per process.
 Run compile(const std::string& includes, const std::string& source_text) {
+  static std::map<std::string, Run> known;
+  Run& run = known[source_text];
+  if (run) return run;
   const std::filesystem::path base = folder() / ("k" + std::to_string(sources++));
   const std::filesystem::path source = base.string() + ".cpp", object = base.string() + ".so", log = base.string() + ".log";
   std::ofstream(source) << includes << source_text;
@@ -66,15 +74,12 @@ Run compile(const std::string& includes, const std::string& source_text) {
   }
   void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw Error({.op = "emulator", .got = dlerror()});
-  return reinterpret_cast<Run>(dlsym(handle, "run"));
+  return run = reinterpret_cast<Run>(dlsym(handle, "run"));
 }
 
 std::string include(const std::string& file) { return std::string("#include \"") + TEGULA_SOURCE_DIR + "/tests/support/" + file + "\"\n"; }
 
-Run compile(const Generated& code, bool many) {
-  static std::map<std::string, Run> known;
-  Run& run = known[code.source];
-  if (run) return run;
+Run compile(const Generated& code, const Specialisation& specialisation) {
   static const std::filesystem::path prefix = [] {  // the part that is the same for all, compiled once
     const std::filesystem::path header = folder() / "prefix.h";
     std::ofstream(header) << include("emulated_cuda.h") << prelude() << include("emulated_types.h");
@@ -83,7 +88,7 @@ Run compile(const Generated& code, bool many) {
     if (std::system(command.c_str()) != 0) throw Error({.op = "emulator", .got = "a prelude that does not compile: " + command});
     return header;
   }();
-  return run = compile("#include \"prefix.h\"\n", code.source + entry(code, many));
+  return compile("#include \"prefix.h\"\n", code.source + entry(code, specialisation));
 }
 
 [[noreturn]] void stuck(const std::string& kernel) {
@@ -100,6 +105,7 @@ class EmulatedKernel final : public runtime::Kernel {
   void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& launch_options) const override {
     Specialisation specialisation = specialise(program_, sets);
     if (!options_.aligned) std::fill(specialisation.facts.begin(), specialisation.facts.end(), std::uint8_t{0});
+    specialisation.guarded = !launch_options.guards.empty();
     const Generated code = generate(program_, specialisation, options_.architecture);
     long long instances = 0;
     std::vector<std::byte> memory;
@@ -122,9 +128,10 @@ class EmulatedKernel final : public runtime::Kernel {
     runtime::Failure local;
     void* failure = launch_options.failure ? launch_options.failure : &local;
     static unsigned order = 0;
-    const Run run = compile(code, specialisation.many_sets);
+    const Run run = compile(code, specialisation);
     if (run(memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()),
-            instances * code.cluster, code.cluster, code.threads, code.shared_bytes, failure, order++) != 0) {
+            instances * code.cluster, code.cluster, code.threads, code.shared_bytes, failure, launch_options.guards.data(),
+            static_cast<int>(launch_options.guards.size()), order++) != 0) {
       stuck(code.name);
     }
   }
@@ -156,6 +163,7 @@ class CpuWithKernels final : public runtime::Device {
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return cpu_.pooling(description); }
+  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return cpu_.scatter_sum(description); }
   bool prefers_channels_last(const runtime::Convolution& description) const override { return cpu_.prefers_channels_last(description); }
   int max_threads() const override { return 1; }
 
@@ -175,13 +183,16 @@ void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int clu
       kernel.name + "(" + call +
       "); }\n"
       "extern \"C\" int run(const void* a, const void*, const std::int64_t*, int, long long blocks, int cluster, int threads, std::size_t "
-      "shared, void*, unsigned order) {\n"
+      "shared, void*, const void*, int, unsigned order) {\n"
       "  emulated::body = call, emulated::argument = const_cast<void*>(a);\n  emulated::grid_size.x = static_cast<unsigned>(blocks);\n"
       "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, shared, "
       "order)) return 1;\n"
       "  return 0;\n}\n";
+  static unsigned order = 0;
   const Run run = compile(include("emulated_cuda.h"), kernel.source + entry);
-  if (run(pointers.data(), nullptr, nullptr, 0, kernel.blocks, cluster, kernel.threads, shared_bytes, nullptr, 0) != 0) stuck(kernel.name);
+  const int stopped =
+      run(pointers.data(), nullptr, nullptr, 0, kernel.blocks, cluster, kernel.threads, shared_bytes, nullptr, nullptr, 0, order++);
+  if (stopped != 0) stuck(kernel.name);
 }
 
 std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options) {

@@ -24,7 +24,8 @@ std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, c
 /// The CPU with emulated kernels in place of its own; calls are the CPU's.
 runtime::Device& emulated_device();
 
-/// Runs a plain kernel of f32 over these arrays; shared memory as much as it says.
+/// Runs a plain kernel over these arrays, with so much dynamic shared memory. Not for f16 and bf16, whose conversions are instructions of
+/// the GPU.
 void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int cluster, std::size_t shared_bytes);
 
 /// The CPU with other kernels and an H200's tiles; calls and memory are the CPU's.

@@ -261,7 +261,7 @@ class Instance {
       return out;
     }
     for (std::size_t i = 0; i < a.size(); ++i) {  // Assert
-      if (!a[i].integer && failure_->id < 0) *failure_ = {self.attribute, pick(b, i).integer};
+      if (!a[i].integer && failure_->id < 0) failure_->id = self.attribute, failure_->value = pick(b, i).integer;
     }
     return {};
   }

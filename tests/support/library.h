@@ -49,8 +49,9 @@ class Tensor {
   bool untouched_outside() const {
     std::vector<bool> inside(static_cast<std::size_t>(extent_), false);
     for_each([&](const Dims& index) { inside[static_cast<std::size_t>(at(index))] = true; });
+    const double canary = visit(dtype_, [](auto zero) { return as_double(from_double<decltype(zero)>(kCanary)); });
     for (std::int64_t i = -kGuard; i < extent_ + kGuard; ++i) {
-      if ((i < 0 || i >= extent_ || !inside[static_cast<std::size_t>(i)]) && load(i) != kCanary) return false;
+      if ((i < 0 || i >= extent_ || !inside[static_cast<std::size_t>(i)]) && load(i) != canary) return false;
     }
     return true;
   }
@@ -67,7 +68,7 @@ class Tensor {
 
  private:
   static constexpr std::int64_t kGuard = 64;
-  static constexpr double kCanary = 1232;  // exact in every dtype
+  static constexpr double kCanary = 1232;  // exact in every float dtype
   std::int64_t at(const Dims& index) const {
     std::int64_t offset = 0;
     for (int i = 0; i < index.rank(); ++i) offset += index[i] * layout_.strides[i];
@@ -143,5 +144,12 @@ constexpr runtime::ConvolutionPass kPasses[] = {runtime::ConvolutionPass::Forwar
 runtime::Pooling random_pooling(DType dtype);
 /// With a share of NaN the other values are small integers: many ties.
 void expect_pooling(runtime::Device& device, const runtime::Pooling& description, int threads, double nan_share = 0);
+
+// Sums by index
+enum class Named { Anything /* some of it outside */, OneRow, FewRows, EachOnce };
+std::vector<std::int64_t> random_rows(Named named, std::int64_t count, std::int64_t length);
+/// `call` on random values must give the sums, and the same bits again.
+void expect_scatter_sum(runtime::Device& device, const runtime::Call& call, const runtime::ScatterSum& description,
+                        const std::vector<std::int64_t>& rows, int threads);
 
 }  // namespace tegula::test

@@ -96,6 +96,7 @@ class QueuedDevice final : public runtime::Device {
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override { return wrap(runtime::cpu().matmul(d)); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& d) override { return wrap(runtime::cpu().convolution(d)); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& d) override { return wrap(runtime::cpu().pooling(d)); }
+  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& d) override { return wrap(runtime::cpu().scatter_sum(d)); }
   bool prefers_channels_last(const runtime::Convolution& d) const override { return runtime::cpu().prefers_channels_last(d); }
   int max_threads() const override { return 1; }
 
@@ -142,6 +143,7 @@ class QueuedDevice final : public runtime::Device {
         grids.push_back(set.grid);
       }
       device_.submit([kernel = kernel_, arguments = std::move(arguments), grids = std::move(grids), options] {
+        if (std::any_of(options.guards.begin(), options.guards.end(), [](const runtime::Failure& guard) { return guard.id >= 0; })) return;
         std::vector<runtime::ArgumentSet> copies;
         for (std::size_t i = 0; i < grids.size(); ++i) copies.push_back({arguments[i].data(), grids[i]});
         kernel->launch(copies, options);
