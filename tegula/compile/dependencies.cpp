@@ -67,7 +67,8 @@ std::vector<std::vector<int>> dependencies(const Plan& plan) {
     std::vector<int> direct;
     for (std::size_t e = s; e-- > 0;) {
       const Touched &mine = touched[s], &its = touched[e];
-      if (before[e] || !(meet(its.writes, mine.reads) || meet(its.writes, mine.writes) || meet(its.reads, mine.writes))) continue;
+      const bool must = plan.steps[s].waits_for_all || (plan.steps[s].guarded && plan.steps[e].checks);
+      if (before[e] || !(must || meet(its.writes, mine.reads) || meet(its.writes, mine.writes) || meet(its.reads, mine.writes))) continue;
       direct.push_back(static_cast<int>(e));
       before[e] = true;
       for (std::size_t i = 0; i < e; ++i) {

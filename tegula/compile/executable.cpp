@@ -20,10 +20,22 @@ Executable::Executable(Plan plan, runtime::Device& device, std::unique_ptr<Execu
 
 void Executable::prepare_queue() {
   if (!plan_.graph.constants.empty()) constants_ = device_.allocate(plan_.graph.constants.size() * 8);
-  if (std::none_of(plan_.steps.begin(), plan_.steps.end(), [](const Step& step) { return step.checks; })) return;
-  failure_buffer_ = device_.allocate_shared(plan_.steps.size() * sizeof(runtime::Failure));
-  failures_ = static_cast<runtime::Failure*>(failure_buffer_->data());
-  std::fill_n(failures_, plan_.steps.size(), runtime::Failure{});
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    if (plan_.steps[s].checks) checks_.push_back(static_cast<int>(s));
+  }
+  if (checks_.empty()) return;
+  const std::size_t bytes = checks_.size() * sizeof(runtime::Failure);
+  failures_ = device_.allocate(bytes);
+  report_buffer_ = device_.allocate_shared(bytes);
+  reports_ = static_cast<runtime::Failure*>(report_buffer_->data());
+  forget_failures();
+}
+
+void Executable::forget_failures() {
+  std::vector<runtime::Failure> none(checks_.size());
+  std::copy(none.begin(), none.end(), reports_);
+  for (std::size_t c = 0; c < none.size(); ++c) none[c].report = reports_ + c;
+  device_.copy_in(failures_->data(), none.data(), none.size() * sizeof none[0]);
 }
 
 void Executable::prepare_kept() {
@@ -76,6 +88,7 @@ void Executable::prepare() {
         switch (reference.kind) {
           case Reference::Kind::Integer: next->integer = reference.integer; break;
           case Reference::Kind::Real: next->real = reference.real; break;
+          case Reference::Kind::Update: patches_.push_back({next, reference}); break;
           case Reference::Kind::Constant:
             if (constants_) next->pointer = static_cast<std::byte*>(constants_->data()) + 8 * reference.index;
             else patches_.push_back({next, reference});
@@ -106,6 +119,7 @@ void* Executable::fixed_address(const Reference& reference) const {
 }
 
 void* Executable::address(const Reference& reference, const Bindings& bindings) const {
+  if (reference.kind == Reference::Kind::Update) return bindings.updates[static_cast<std::size_t>(reference.index)];
   const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
   const auto index = static_cast<std::size_t>(storage.index);
   void* base = nullptr;
@@ -209,7 +223,7 @@ void Executable::queue(const Bindings& bindings) {
   if (!prepared_launches_) {
     std::vector<runtime::PlannedLaunch> launches;
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-      if (!plan_.steps[s].call) launches.push_back({plan_.steps[s].kernel.get(), prepared_[s].sets});
+      if (!plan_.steps[s].call) launches.push_back({plan_.steps[s].kernel.get(), prepared_[s].sets, !options_of(s).guards.empty()});
     }
     device_.prepare(launches);
     prepared_launches_ = true;
@@ -217,47 +231,33 @@ void Executable::queue(const Bindings& bindings) {
   issue();
 }
 
+runtime::LaunchOptions Executable::options_of(std::size_t s) const {
+  const Step& step = plan_.steps[s];
+  runtime::LaunchOptions options{.threads = step.threads, .streaming = step.streaming};
+  if (checks_.empty()) return options;
+  auto* failures = static_cast<runtime::Failure*>(failures_->data());
+  if (step.checks) options.failure = failures + (std::lower_bound(checks_.begin(), checks_.end(), static_cast<int>(s)) - checks_.begin());
+  if (step.guarded) options.guards = {failures, checks_.size()};
+  return options;
+}
+
 // Queues a step at the addresses patched in last.
 void Executable::issue(std::size_t s) {
   const Step& step = plan_.steps[s];
   const Prepared& prepared = prepared_[s];
   if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
-  else
-    step.kernel->launch(prepared.sets,
-                        {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? failures_ + s : nullptr});
+  else step.kernel->launch(prepared.sets, options_of(s));
 }
 
 void Executable::issue() {
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) issue(s);
-  issue_late_updates();
 }
 
 std::unique_ptr<runtime::Recording> Executable::record() {
   std::vector<runtime::RecordedStep> steps;
   std::vector<std::vector<int>> after = dependencies(plan_);
-  std::vector<int> all;
-  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-    steps.push_back({[this, s] { issue(s); }, std::move(after[s])});
-    all.push_back(static_cast<int>(s));
-  }
-  if (!plan_.late_updates.empty()) steps.push_back({[this] { issue_late_updates(); }, std::move(all)});
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) steps.push_back({[this, s] { issue(s); }, std::move(after[s])});
   return device_.record(steps);
-}
-
-void Executable::issue_late_updates() {
-  for (const auto& [update, item] : plan_.late_updates) {
-    const Bindings last = bindings_of_last_run();
-    const Reference from{Reference::Kind::Value, item, 0, 0};
-    void* source = address(from, last);
-    device_.copy(last.updates[static_cast<std::size_t>(update)], source ? source : fixed_address(from), bytes_of(plan_.graph[item]));
-  }
-}
-
-// The addresses of bound_, seen as leaves, outputs and updates.
-Executable::Bindings Executable::bindings_of_last_run() const {
-  const std::span<void* const> all(bound_);
-  const std::size_t leaves = plan_.graph.leaves.size(), outputs = plan_.graph.outputs.size();
-  return {.leaves = all.first(leaves), .constants = {}, .outputs = all.subspan(leaves, outputs), .updates = all.subspan(leaves + outputs)};
 }
 
 void Executable::confirm_now(std::span<const Node* const> nodes) {
@@ -266,13 +266,12 @@ void Executable::confirm_now(std::span<const Node* const> nodes) {
 }
 
 void Executable::confirm(std::span<const Node* const> nodes) {
-  if (!failures_) return;
-  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-    if (!plan_.steps[s].checks || failures_[s].id < 0) continue;
+  for (std::size_t c = 0; c < checks_.size(); ++c) {
+    if (reports_[c].id < 0) continue;
     device_.synchronize();
-    const runtime::Failure failure = failures_[s];
-    std::fill_n(failures_, plan_.steps.size(), runtime::Failure{});
-    throw_check(plan_.steps[s], failure, {.nodes = nodes});
+    const runtime::Failure failure = reports_[c];
+    forget_failures();
+    throw_check(plan_.steps[static_cast<std::size_t>(checks_[c])], failure, {.nodes = nodes});
   }
 }
 

@@ -31,14 +31,14 @@ class Executable {
     std::span<const std::uint64_t> versions = {};
   };
   /// Throws Error when a check failed (an index out of range); no update has been written then. On an asynchronous device a failed check
-  /// is reported by the next run, or by confirm().
+  /// is reported by a later run, or by confirm(), and until then no run writes updates.
   void run(const Bindings& bindings);
   /// Throws Error when a check of work that has been waited for failed.
   void confirm(std::span<const Node* const> nodes = {});
   /// Waits for the last run and throws Error when one of its checks failed; `nodes` as in Bindings.
   void confirm_now(std::span<const Node* const> nodes);
   /// True when some step has a check.
-  bool checks() const { return failures_; }
+  bool checks() const { return !checks_.empty(); }
   /// True once runs are replays of a recording.
   bool recorded() const { return static_cast<bool>(recording_); }
 
@@ -70,14 +70,14 @@ class Executable {
   void prepare_queue();
   void prepare_kept();
   void refresh(const Bindings& bindings);
+  void forget_failures();
+  runtime::LaunchOptions options_of(std::size_t step) const;
   void patch(const Bindings& bindings);
   void walk(const Bindings& bindings);
   void queue(const Bindings& bindings);
   void issue(std::size_t step);
   void issue();
-  void issue_late_updates();
   std::unique_ptr<runtime::Recording> record();
-  Bindings bindings_of_last_run() const;
   void upload_constants();
   void* fixed_address(const Reference& reference) const;
   void* address(const Reference& reference, const Bindings& bindings) const;
@@ -105,8 +105,10 @@ class Executable {
 
   // Asynchronous devices.
   Ref<Buffer> constants_;  // 8 bytes for each number, on the device
-  Ref<Buffer> failure_buffer_;  // one Failure per step, in shared memory; null without checks
-  runtime::Failure* failures_ = nullptr;
+  std::vector<int> checks_;  // the steps that have some
+  Ref<Buffer> failures_;  // one Failure for each of them, on the device; null without checks
+  Ref<Buffer> report_buffer_;
+  runtime::Failure* reports_ = nullptr;  // the same in shared memory
   std::vector<void*> bound_;  // the addresses of the last run
   std::unique_ptr<runtime::Recording> recording_;
   bool prepared_launches_ = false, recordable_ = true;

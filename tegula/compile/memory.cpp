@@ -4,6 +4,8 @@
 #include <map>
 
 #include "tegula/compile/plan.h"
+#include "tegula/runtime/kernel_cache.h"
+#include "tegula/tile/builder.h"
 
 namespace tegula::compile {
 namespace {
@@ -21,7 +23,7 @@ struct Block {
 
 class Planner {
  public:
-  Planner(Plan& plan, bool side_by_side) : plan_(plan), graph_(plan.graph), side_by_side_(side_by_side) {
+  Planner(Plan& plan, bool asynchronous) : plan_(plan), graph_(plan.graph), asynchronous_(asynchronous) {
     const auto count = graph_.items.size();
     written_.assign(count, -1);
     last_read_.assign(count, -1);
@@ -43,6 +45,7 @@ class Planner {
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) storage(graph_.outputs[o]) = {Storage::Kind::Output, static_cast<int>(o), 0};
     for (std::size_t u = 0; u < graph_.updates.size(); ++u) place_update(static_cast<int>(u));
     place_arena();
+    if (asynchronous_ && last_check_ >= 0) guard_updates();
   }
 
  private:
@@ -66,7 +69,8 @@ class Planner {
     return reads == 1 && alike;
   }
 
-  // A Variable is written where it lives, unless its old value is still needed or a check could still fail.
+  // A Variable is written where it lives, unless its old value is still needed or a check could still fail. Where failures are not waited
+  // for, the step that writes it must see to that itself (guarded), which a library call cannot.
   void place_update(int u) {
     const auto& update = graph_.updates[static_cast<std::size_t>(u)];
     int leaf = -1;
@@ -74,9 +78,18 @@ class Planner {
       if (graph_[i].role() == Role::Leaf && graph_[i].slot == update.leaf) leaf = i;
     }
     const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
-    const bool after_checks = written_[static_cast<std::size_t>(update.item)] > last_check_;
+    const int step = written_[static_cast<std::size_t>(update.item)];
+    const bool call = step >= 0 && plan_.steps[static_cast<std::size_t>(step)].call;
+    const bool after_checks = step > last_check_ && !(asynchronous_ && last_check_ >= 0 && call);
     if (dense && after_checks && (leaf < 0 || may_replace(update.item, leaf))) storage(update.item) = {Storage::Kind::Update, u, 0};
     else plan_.late_updates.emplace_back(u, update.item);
+  }
+
+  void guard_updates() {
+    for (Step& step : plan_.steps) {
+      step.guarded =
+          std::any_of(step.writes.begin(), step.writes.end(), [&](int item) { return storage(item).kind == Storage::Kind::Update; });
+    }
   }
 
   void place_arena() {
@@ -127,7 +140,7 @@ class Planner {
   bool keep_apart(const std::vector<Block>& blocks) {
     std::size_t total = 0;
     for (const Block& block : blocks) total += block.bytes;
-    return side_by_side_ && total <= kSmallArena;
+    return asynchronous_ && total <= kSmallArena;
   }
 
   // Largest first, each at the lowest offset where it meets no block alive at the same time.
@@ -162,15 +175,46 @@ class Planner {
 
   Plan& plan_;
   const Graph& graph_;
-  bool side_by_side_;
-  std::vector<int> written_;    // step that first writes an item
+  bool asynchronous_;
+  std::vector<int> written_;  // step that first writes an item
   std::vector<int> last_read_;  // last step that reads or writes it
   int last_check_ = -1;
-  std::map<int, bool> taken_;   // items whose place another took
+  std::map<int, bool> taken_;  // items whose place another took
 };
 
 }  // namespace
 
 void plan_memory(Plan& plan, runtime::Device& device) { Planner(plan, device.asynchronous()).run(); }
+
+void lower_late_updates(Plan& plan, runtime::Device& device) {
+  if (!device.asynchronous()) return;
+  const bool checks = std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.checks; });
+  std::map<DType, Step> copies;
+  for (const auto& [update, item] : plan.late_updates) {
+    const Item& value = plan.graph[item];
+    const std::int64_t count = numel(value.shape), elements = device.tiles().elements;
+    if (count == 0) continue;
+    Step& step = copies[value.dtype];
+    if (step.sets.empty()) {
+      tile::Builder b("keep");
+      const tile::Value from = b.pointer("from", value.dtype, false), to = b.pointer("to", value.dtype, true), end = b.scalar("count", i64);
+      const tile::Value at = b.program_id(0) * elements + b.arange(0, elements);
+      b.store(to + at, b.load(from + at, at < end), at < end);
+      step.program = b.finish();
+      step.structure = tile::structure(step.program);
+      step.kernel = runtime::compiled(device, step.program, step.structure);
+      step.name = "keep";
+      step.guarded = checks;
+      step.waits_for_all = true;
+    }
+    step.reads.push_back(item);
+    step.bytes += 2.0 * static_cast<double>(bytes_of(value));
+    step.sets.push_back(
+        {{{Reference::Kind::Value, item, 0, 0}, {Reference::Kind::Update, update, 0, 0}, {Reference::Kind::Integer, -1, count, 0}},
+         {(count + elements - 1) / elements, 1, 1}});
+  }
+  for (auto& [dtype, step] : copies) plan.steps.push_back(std::move(step));
+  plan.late_updates.clear();
+}
 
 }  // namespace tegula::compile

@@ -34,6 +34,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
   compile_kernels(plan, device);
   assign_threads(plan, device);
   plan_memory(plan, device);
+  lower_late_updates(plan, device);
   show("plan", [&] { return to_string(plan); });
   show("tile", [&] {
     std::string text;

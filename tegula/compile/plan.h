@@ -10,8 +10,8 @@ namespace tegula::compile {
 
 /// What one argument of a launch or call refers to.
 struct Reference {
-  enum class Kind : std::uint8_t { Value /* a stored item or leaf */, Scratch, Constant, Integer, Real } kind = Kind::Value;
-  int index = -1;            // item, scratch buffer or constant
+  enum class Kind : std::uint8_t { Value /* a stored item or leaf */, Scratch, Constant, Integer, Real, Update } kind = Kind::Value;
+  int index = -1;            // item, scratch buffer, constant or updated Variable
   std::int64_t integer = 0;  // Integer; for Value the offset in bytes
   double real = 0;
 };
@@ -37,6 +37,8 @@ struct Step {
   std::vector<std::pair<int, int>> in_place; // (written item, read item) that may share memory: read only where and before it is written
   double bytes = 0, operations = 0;          // what the step must move and do
   bool checks = false;                       // may fail: comes before any state is changed
+  bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for
+  bool waits_for_all = false;                // comes behind all steps before it
   int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
   Origin origin;
   int threads = 1;
@@ -71,7 +73,7 @@ void lower_group(Plan& plan, int group, runtime::Device& device);
 void lower(Plan& plan, runtime::Device& device);
 void compile_kernels(Plan& plan, runtime::Device& device);
 /// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
-/// what it overwrites. Without those that others on the list wait for anyway. After plan_memory.
+/// what it overwrites; steps that change state for all checks. Without those that others on the list wait for anyway. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
 /// Launches of equal programs that do not depend on each other become one.
 void merge_launches(Plan& plan);
@@ -79,6 +81,8 @@ void merge_launches(Plan& plan);
 void assign_threads(Plan& plan, runtime::Device& device);
 /// Arena offsets with reuse, in-place results, Variables written where they live.
 void plan_memory(Plan& plan, runtime::Device& device);
+/// For asynchronous devices: late updates as steps of their own, guarded like everything else that writes Variables. After plan_memory.
+void lower_late_updates(Plan& plan, runtime::Device& device);
 
 std::string to_string(const Plan& plan);
 

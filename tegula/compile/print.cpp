@@ -45,7 +45,7 @@ std::string to_string(const Plan& plan) {
     text += " ->";
     for (int item : step.writes) text += " " + place(plan, item);
     text += "  (" + bytes_text(step.bytes) + (step.threads > 1 ? ", " + std::to_string(step.threads) + " threads" : "") +
-            (step.streaming ? ", streaming" : "") + (step.checks ? ", checks" : "") + ")";
+            (step.streaming ? ", streaming" : "") + (step.checks ? ", checks" : "") + (step.guarded ? ", guarded" : "") + ")";
     if (const std::string where = tegula::to_string(step.origin.where); !where.empty()) text += "  // " + where;
     text += "\n";
   }

@@ -32,6 +32,7 @@ std::string kernel_name(const Program& program, const Specialisation& specialisa
   std::vector<std::uint64_t> words = tile::structure(program);
   for (const std::uint8_t fact : specialisation.facts) words.push_back(fact);
   words.push_back(specialisation.many_sets);
+  if (specialisation.guarded) words.push_back(1);
   words.push_back(static_cast<std::uint64_t>(architecture));
   char digits[24];
   std::snprintf(digits, sizeof digits, "_%016llx", static_cast<unsigned long long>(hash(words)));
@@ -172,8 +173,9 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   s += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(out.threads) +
        (grid.resident > 0 ? ", " + std::to_string(grid.resident) : "") + ") " +
        (out.cluster > 1 ? "__cluster_dims__(" + std::to_string(out.cluster) + ", 1, 1) " : "") + out.name;
-  s += specialisation.many_sets ? "(const Set_" + out.name + "* sets, int count, Failure* failure) {\n"
-                                : "(const Arguments_" + out.name + " a, long long g0, long long g1, long long g2, Failure* failure) {\n";
+  s += specialisation.many_sets ? "(const Set_" + out.name + "* sets, int count, Failure* failure"
+                                : "(const Arguments_" + out.name + " a, long long g0, long long g1, long long g2, Failure* failure";
+  s += specialisation.guarded ? ", const Failure* guards, int guard_count) {\n  if (any_failed(guards, guard_count)) return;\n" : ") {\n";
   if (out.shared_bytes > 0) s += "  TEGULA_SHARED;\n";
   if (writer.part_bytes() > 0)
     s += "  constexpr int parts = " + std::to_string(writer.scratch_bytes()) + ";  // of reductions, in shared\n";

@@ -8,10 +8,11 @@
 // How a kernel gets its arguments (the launcher in kernel.cpp relies on this):
 //   one argument set:  extern "C" __global__ void NAME(const Arguments a, long long g0, long long g1, long long g2, Failure* failure)
 //   many sets:         extern "C" __global__ void NAME(const Set* sets, int count, Failure* failure)
+//   guarded:           … Failure* failure, const Failure* guards, int guard_count)
 // with 8 bytes for each parameter of the program, in order (runtime::Argument: pointers, long long for integers and booleans, double
 // for floats):
 //   struct Arguments { … };   struct Set { long long first_instance; long long grid[3]; Arguments a; };
-//   struct Failure { long long id; long long value; };
+//   struct Failure { long long id; long long value; Failure* report; };
 // The grid of blocks is one-dimensional: instances of all sets one after another, times the blocks of a cluster. A failed Assert stores
 // (id, value) where failure->id is still -1.
 
@@ -30,6 +31,7 @@ struct Specialisation {
   /// 2^4). Floats and booleans: 0.
   std::vector<std::uint8_t> facts;
   bool many_sets = false;
+  bool guarded = false;  // does nothing when one of LaunchOptions::guards has failed
   bool operator==(const Specialisation&) const = default;
   auto operator<=>(const Specialisation&) const = default;
 };

@@ -119,8 +119,9 @@ void CodeCache::load(const std::vector<const Generated*>& missing) {
   }
 }
 
-Specialisation Kernel::variant_for(std::span<const ArgumentSet> sets) const {
+Specialisation Kernel::variant_for(std::span<const ArgumentSet> sets, bool guarded) const {
   Specialisation variant = specialise(program_, sets);
+  variant.guarded = guarded;
   variant.many_sets = sets.size() > 1 || program_.parameters.size() * sizeof(Argument) > kMaxParameterBytes;
   return variant;
 }
@@ -139,19 +140,21 @@ const Function* Kernel::remember(const Specialisation& variant, const Function* 
 void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOptions& options) const {
   const std::vector<ArgumentSet> work = nonempty(sets);
   if (work.empty()) return;
-  const Specialisation variant = variant_for(work);
+  const Specialisation variant = variant_for(work, !options.guards.empty());
   const Function* function = find(variant);
   if (!function) function = remember(variant, code_.compile({generate_variant(variant)}).front());
 
   const std::scoped_lock lock(context_.order);
   context_.enter();
   runtime::Failure* failure = options.failure;
+  const runtime::Failure* guards = options.guards.data();
+  int guard_count = static_cast<int>(options.guards.size());
   if (!variant.many_sets) {
     const ArgumentSet& set = work.front();
     std::array<std::int64_t, 3> grid = set.grid;
     Argument none{.integer = 0};  // an empty struct still has a byte
     auto* arguments = program_.parameters.empty() ? &none : const_cast<Argument*>(set.arguments);
-    std::array<void*, 5> parameters{arguments, &grid[0], &grid[1], &grid[2], &failure};
+    std::array<void*, 7> parameters{arguments, &grid[0], &grid[1], &grid[2], &failure, &guards, &guard_count};
     start(context_, *function, instances_of(set), parameters.data());
     return;
   }
@@ -167,7 +170,7 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
     context_.staging->copy_in(device_pointer(on_device), bytes.data(), bytes.size());
   }
   int count = static_cast<int>(work.size());
-  std::array<void*, 3> parameters{&on_device, &count, &failure};
+  std::array<void*, 5> parameters{&on_device, &count, &failure, &guards, &guard_count};
   const std::int64_t instances = table[table.size() - 4 - program_.parameters.size()] + instances_of(work.back());
   start(context_, *function, instances, parameters.data());
 }
@@ -191,7 +194,7 @@ void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) 
     const auto& kernel = static_cast<const Kernel&>(*launch.kernel);  // the kernels of a device are made by it
     const std::vector<ArgumentSet> work = nonempty(launch.sets);
     if (work.empty()) continue;
-    std::pair<const Kernel*, Specialisation> want{&kernel, kernel.variant_for(work)};
+    std::pair<const Kernel*, Specialisation> want{&kernel, kernel.variant_for(work, launch.guarded)};
     if (kernel.find(want.second) || std::ranges::find(wanted, want) != wanted.end()) continue;
     sources.push_back(kernel.generate_variant(want.second));
     wanted.push_back(std::move(want));

@@ -44,7 +44,7 @@ class Kernel final : public runtime::Kernel {
 
  private:
   friend void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
-  Specialisation variant_for(std::span<const runtime::ArgumentSet> sets) const;
+  Specialisation variant_for(std::span<const runtime::ArgumentSet> sets, bool guarded) const;
   const Function* find(const Specialisation& variant) const;
   Generated generate_variant(const Specialisation& variant) const { return generate(program_, variant, context_.architecture); }
   const Function* remember(const Specialisation& variant, const Function* function) const;

@@ -12,7 +12,7 @@ constexpr std::string_view kTypes = R"cuda(
 #define TEGULA_SHARED extern __shared__ __align__(128) unsigned char shared[]
 #endif
 
-struct Failure { long long id; long long value; };
+struct Failure { long long id; long long value; Failure* report; };
 
 // Stored types. Arithmetic happens in double, float, long long, int and bool.
 struct Float16 { unsigned short bits; };
@@ -185,9 +185,17 @@ __device__ inline void store_wide(T* to, const U* x, int inside) {
 /// A limit on a coordinate, small enough to count with 32 bits.
 __device__ inline int bounded(long long limit) { return limit < 0 ? 0 : limit > (1 << 30) ? (1 << 30) : static_cast<int>(limit); }
 
+__device__ inline bool any_failed(const Failure* guards, int count) {
+  bool failed = false;
+  for (int i = 0; i < count; ++i) failed |= guards[i].id >= 0;
+  return failed;
+}
+
 /// The first failure stays.
 __device__ inline void report(Failure* failure, long long id, long long value) {
-  if (atomicCAS(reinterpret_cast<unsigned long long*>(&failure->id), ~0ull, static_cast<unsigned long long>(id)) == ~0ull) failure->value = value;
+  if (atomicCAS(reinterpret_cast<unsigned long long*>(&failure->id), ~0ull, static_cast<unsigned long long>(id)) != ~0ull) return;
+  failure->value = value;
+  if (failure->report) failure->report->value = value, failure->report->id = id;
 }
 )cuda";
 

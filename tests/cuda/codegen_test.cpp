@@ -231,6 +231,31 @@ TEST(Codegen, AFailedAssertIsReported) {
   emulated_kernel(program)->launch({&set, 1}, {.failure = &failure});
   EXPECT_EQ(failure.id, 5);
   EXPECT_EQ(failure.value, 95);
+  EXPECT_EQ(failure.report, nullptr);
+
+  runtime::Failure report;
+  failure = {.report = &report};
+  emulated_kernel(program)->launch({&set, 1}, {.failure = &failure});
+  EXPECT_EQ(report.id, 5);
+  EXPECT_EQ(report.value, 95);
+}
+
+TEST(Codegen, AGuardedLaunchDoesNothingAfterAFailure) {
+  Builder b("guarded");
+  const Value out = b.pointer("out", i32, true), at = b.arange(0, 40);
+  b.store(out + at, cast(at, i32) + 1);
+  const auto kernel = emulated_kernel(b.finish());
+  std::vector<std::int32_t> values(40, -1);
+  const runtime::Argument argument{.pointer = values.data()};
+  const runtime::ArgumentSet sets[] = {{&argument, {1, 1, 1}}, {&argument, {1, 1, 1}}};
+  std::vector<runtime::Failure> guards(3);
+  guards[2].id = 0;
+  kernel->launch({sets, 1}, {.guards = guards});
+  kernel->launch({sets, 2}, {.guards = guards});
+  EXPECT_EQ(values, std::vector<std::int32_t>(40, -1));
+  guards[2].id = -1;
+  kernel->launch({sets, 1}, {.guards = guards});
+  EXPECT_EQ(values[39], 40);
 }
 
 }  // namespace

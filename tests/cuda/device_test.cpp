@@ -182,6 +182,31 @@ TEST_F(CudaKernel, FailedChecksAreReported) {
   }
 }
 
+TEST_F(CudaKernel, GuardedLaunchesDoNothingAfterAFailedCheck) {
+  const auto check = gpu->compile(checked_row_sum()), write = gpu->compile(saxpy());
+  const Ref<Buffer> out = gpu->allocate(4), failures = gpu->allocate(2 * sizeof(runtime::Failure));
+  const Ref<Buffer> shared = gpu->allocate_shared(sizeof(runtime::Failure));
+  auto& report = *static_cast<runtime::Failure*>(shared->data());
+  auto* const failure = static_cast<runtime::Failure*>(failures->data());
+  const Ref<Buffer> ones = put(std::vector<float>(768, 1)), y = put(std::vector<float>(768, 0));
+  for (const bool broken : {false, true}) {
+    report = {};
+    const std::array<runtime::Failure, 2> none{{{.report = &report}, {}}};
+    gpu->copy_in(failures->data(), none.data(), sizeof none);
+    std::vector<float> values(768, 1);
+    if (broken) values[5] = -1e6f;
+    const Ref<Buffer> x = put(values);
+    const std::array checked{at(x), at(out)};
+    const std::array written{at(ones), at(y), real(1), integer(768)};
+    const ArgumentSet one{checked.data(), {1, 1, 1}}, two{written.data(), {tiles_of(768), 1, 1}};
+    check->launch({&one, 1}, {.failure = failure});
+    write->launch({&two, 1}, {.guards = {failure, 2}});
+    gpu->synchronize();
+    EXPECT_EQ(report.id, broken ? 3 : -1);
+    EXPECT_EQ(get(*y), std::vector<float>(768, 1));  // by the first round
+  }
+}
+
 /// Everything after a wild write throws, nothing crashes, not even the end of the process.
 TEST(CudaLost, EveryCallThrows) {
   std::string why;

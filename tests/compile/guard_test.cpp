@@ -1,0 +1,85 @@
+// Failed checks on a device that queues its work: nobody waits for them, and yet no Variable changes.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tegula/compile/jit.h"
+#include "tegula/core/error.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/grad.h"
+#include "tegula/graph/variable.h"
+#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/embedding.h"
+#include "tegula/ops/loss.h"
+#include "tegula/ops/matmul.h"
+#include "tegula/ops/reduce.h"
+#include "tegula/runtime/registry.h"
+#include "tests/support/queued_device.h"
+
+namespace tegula {
+namespace {
+
+class OnQueue : public testing::Test {
+ protected:
+  OnQueue() : before_(default_device()) {
+    static auto* queued = new test::QueuedDevice;  // tensors of static objects outlive main
+    if (!before_.asynchronous()) set_default_device(*queued);
+  }
+  ~OnQueue() override { set_default_device(before_); }
+
+ private:
+  runtime::Device& before_;
+};
+
+Tensor label(std::int64_t value) { return tensor({value}); }
+
+TEST_F(OnQueue, AFailedCheckLeavesEveryVariableAlone) {
+  Variable w(tensor({1.f, 2.f, 3.f, 4.f}, {1, 4})), count(Tensor(0.f)), power(tensor({2.f, 0.f, 0.f, 2.f}, {2, 2})), late(Tensor(1.f));
+  auto step = jit([&](Tensor labels) {
+    count = count + 1;           // before the check
+    power = matmul(power, power.read() * 0.5f);  // by a library call
+    const Tensor loss = cross_entropy(w, labels);
+    w = w - grad(loss, w);       // in place, behind the check
+    late = late + sum(w);        // reads what another update writes
+    return loss;
+  });
+  const auto state = [&] {
+    std::vector<float> all = w.read().to_host();
+    for (const Variable* variable : {&count, &power, &late}) {
+      const auto values = variable->read().to_host();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  };
+  for (int good = 0; good < 3; ++good) {  // as separate launches, and from a recording
+    step(label(good)).item();
+    const std::vector<float> before = state();
+    EXPECT_EQ(before[4], static_cast<float>(good + 1));
+    EXPECT_THROW(step(label(4)).item(), Error);
+    EXPECT_EQ(state(), before);
+  }
+  EXPECT_NE(step.print_plan().find("guarded"), std::string::npos) << step.print_plan();
+}
+
+TEST_F(OnQueue, StepsQueuedBehindAFailureDoNothing) {
+  Variable table(tensor({1.f, 2.f, 3.f}, {3, 1})), count(Tensor(0.f));
+  auto step = jit([&](Tensor index) {
+    const Tensor loss = sum(embedding(index, table));
+    table = table - grad(loss, table);
+    count = count + 1;
+    return loss;
+  });
+  step(label(0)).item();
+  // The queue is not run before somebody asks for a value.
+  step(label(5));
+  step(label(1));
+  EXPECT_THROW(step(label(1)).item(), Error);
+  EXPECT_EQ(table.read().to_host(), (std::vector<float>{0, 2, 3}));
+  EXPECT_EQ(count.read().to_host(), (std::vector<float>{1}));
+  EXPECT_EQ(step(label(-1)).item(), 3);
+  EXPECT_EQ(table.read().to_host(), (std::vector<float>{0, 2, 2}));
+}
+
+}  // namespace
+}  // namespace tegula
