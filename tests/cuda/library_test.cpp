@@ -348,9 +348,10 @@ TEST_P(GpuScatterSum, RowsOfAllLengthsMatchTheNaiveLoops) {
     d.dtype = GetParam();
     test::expect_scatter_sum(cuda(), *cuda().scatter_sum(d), d, test::random_rows(named, d.count, d.length), 1);
   };
-  for (int round = 0; round < 20 && !HasFailure(); ++round) {
-    check({.outer = pick(1, 3), .count = pick(0, 3000), .length = pick(1, 900), .width = pick(1, 20)}, static_cast<test::Named>(round % 3));
+  for (int round = 0; round < 3; ++round) {  // each shape is compiled
+    check({.outer = pick(1, 3), .count = pick(0, 3000), .length = pick(1, 900), .width = pick(1, 20)}, static_cast<test::Named>(round));
   }
+  if (GetParam() != f32 && GetParam() != bf16) return;
   check({.outer = 1, .count = 5000, .length = 70000, .width = 8}, test::Named::Anything);
   check({.outer = 1, .count = 60000, .length = 50304, .width = 16}, test::Named::OneRow);
   check({.outer = 2, .count = 300000, .length = 300000, .width = 1}, test::Named::EachOnce);
