@@ -157,6 +157,7 @@ class CpuWithKernels final : public runtime::Device {
   void copy(void* to, const void* from, std::size_t bytes) override { cpu_.copy(to, from, bytes); }
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
+  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return results * terms <= 1 << 18; }
   runtime::TilePreference tiles() const override {
     return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528, .longest_sort = 4096, .small_elements = 512};
   }  // an H200's
