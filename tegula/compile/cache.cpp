@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMaxExecutables = 512;
 
 struct Cache {
-  std::mutex mutex;
+  std::recursive_mutex mutex;  // memory that runs out while something is compiled makes it forget
   std::map<Words, std::pair<std::shared_ptr<Executable>, std::uint64_t>> entries;  // with the time of last use
   std::uint64_t clock = 0;
   CacheCounters counters;
@@ -46,6 +46,11 @@ std::shared_ptr<Executable> cached(const Words& key, const std::function<std::un
   }
   c.entries[key] = {made, ++c.clock};
   return made;
+}
+
+bool forget_executables() {
+  std::scoped_lock lock(cache().mutex);
+  return std::erase_if(cache().entries, [](const auto& entry) { return entry.second.first.use_count() == 1; }) > 0;
 }
 
 }  // namespace tegula::compile

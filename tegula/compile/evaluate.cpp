@@ -91,7 +91,7 @@ void run(const std::vector<Ref<Node>>& roots, const std::source_location& where)
   for (const Node* leaf : reading.leaves) leaves.push_back(leaf->data());
   std::vector<Ref<Buffer>> buffers;
   for (const auto& root : roots) {
-    buffers.push_back(device.allocate(static_cast<std::size_t>(numel(root->shape())) * size_of(root->dtype())));
+    buffers.push_back(compile::allocate_like(*root, device));
     outputs.push_back(buffers.back()->data());
   }
   {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tegula/compile/memory_use.h"
+#include "tegula/compile/placement.h"
+#include "tegula/compile/show.h"
 #include "tegula/core/error.h"
 #include "tegula/tile/builder.h"
 
@@ -12,10 +15,12 @@ Executable::Executable(Plan plan, runtime::Device& device, std::unique_ptr<Execu
     : plan_(std::move(plan)),
       device_(device),
       once_(std::move(once)) {
-  arena_ = device_.allocate(plan_.arena_bytes);
+  const std::string purpose = device_.asynchronous() ? arena_purpose(plan_) : "";
+  arena_ = allocate(device_, plan_.arena_bytes, {purpose, {}});
   if (once_) prepare_kept();
   if (device_.asynchronous()) prepare_queue();
   prepare();
+  if (!device_.asynchronous()) show_kernels(plan_, launches());
 }
 
 void Executable::prepare_queue() {
@@ -41,7 +46,8 @@ void Executable::forget_failures() {
 void Executable::prepare_kept() {
   const Graph& graph = once_->plan().graph;
   for (int output : graph.outputs) {
-    kept_.push_back(device_.allocate(bytes_of(graph[output])));
+    const Item& item = graph[output];
+    kept_.push_back(allocate(device_, bytes_of(item), {item.op->name(), item.origin.where}));
     kept_addresses_.push_back(kept_.back()->data());
   }
   for (const Item& item : graph.items) {
@@ -221,12 +227,10 @@ void Executable::queue(const Bindings& bindings) {
     patch(bindings);
   }
   if (!prepared_launches_) {
-    std::vector<runtime::PlannedLaunch> launches;
-    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-      if (!plan_.steps[s].call) launches.push_back({plan_.steps[s].kernel.get(), prepared_[s].sets, !options_of(s).guards.empty()});
-    }
-    device_.prepare(launches);
+    const std::vector<runtime::PlannedLaunch> all = launches();
+    device_.prepare(all);
     prepared_launches_ = true;
+    show_kernels(plan_, all);
   }
   issue();
 }
@@ -239,6 +243,15 @@ runtime::LaunchOptions Executable::options_of(std::size_t s) const {
   if (step.checks) options.failure = failures + (std::lower_bound(checks_.begin(), checks_.end(), static_cast<int>(s)) - checks_.begin());
   if (step.guarded) options.guards = {failures, checks_.size()};
   return options;
+}
+
+// At the addresses patched in last.
+std::vector<runtime::PlannedLaunch> Executable::launches() const {
+  std::vector<runtime::PlannedLaunch> all;
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    if (!plan_.steps[s].call) all.push_back({plan_.steps[s].kernel.get(), prepared_[s].sets, !options_of(s).guards.empty()});
+  }
+  return all;
 }
 
 // Queues a step at the addresses patched in last.

@@ -43,6 +43,8 @@ class Executable {
   bool recorded() const { return static_cast<bool>(recording_); }
 
   const Plan& plan() const { return plan_; }
+  /// Of the steps that are no calls, with the arguments of the last run.
+  std::vector<runtime::PlannedLaunch> launches() const;
   /// What computes the kept values, null without any; how often it has run, and the bytes kept.
   const Executable* once() const { return once_.get(); }
   int refreshes() const { return refreshes_; }

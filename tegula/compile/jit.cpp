@@ -9,10 +9,13 @@
 
 #include "tegula/compile/cache.h"
 #include "tegula/compile/executable.h"
+#include "tegula/compile/memory_use.h"
 #include "tegula/compile/passes.h"
 #include "tegula/compile/placement.h"
+#include "tegula/compile/show.h"
 #include "tegula/compile/slots.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/structural.h"
@@ -148,8 +151,8 @@ void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) 
   const bool dense = node->layout().is_dense();
   const bool shared_node = written && node->use_count() > 1, shared_buffer = written && node->buffer()->use_count() > 1;
   if (dense && !shared_node && !shared_buffer) return;
-  const std::size_t bytes = static_cast<std::size_t>(numel(node->shape())) * size_of(node->dtype());
-  Ref<Buffer> copy = device.allocate(bytes);
+  Ref<Buffer> copy = allocate_like(*node, device);
+  const std::size_t bytes = copy->bytes();
   if (dense) device.copy(copy->data(), node->data(), bytes);
   else device.copy_in(copy->data(), cell->value().to_array().buffer->data(), bytes);
   if (!dense || shared_buffer || node->layout().offset != 0) {
@@ -323,8 +326,8 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
     }
   }
   for (std::size_t o = 0; o < r.outputs.size(); ++o) {
-    const std::size_t bytes = static_cast<std::size_t>(numel(r.outputs[o]->shape())) * size_of(r.outputs[o]->dtype());
-    entry.fresh[o] = device.asynchronous() ? entry.slots.result(o, bytes, device) : device.allocate(bytes);
+    const Node& like = *r.outputs[o];
+    entry.fresh[o] = device.asynchronous() ? entry.slots.result(o, like, device) : allocate_like(like, device);
     entry.outputs[o] = entry.fresh[o]->data();
   }
   for (std::size_t u = 0; u < r.updates.size(); ++u) {
@@ -398,8 +401,21 @@ std::string JitState::print_plan() const {
   if (!impl_->last) return "";
   const Executable& executable = *impl_->last->executable;
   if (!executable.once()) return to_string(executable.plan());
-  return "kept while the Variables stay (" + std::to_string((executable.kept_bytes() + 1023) / 1024) + " KiB):\n" +
-         to_string(executable.once()->plan()) + "every time:\n" + to_string(executable.plan());
+  return "kept while the Variables stay (" + bytes_text(executable.kept_bytes()) + "):\n" + to_string(executable.once()->plan()) +
+         "every time:\n" + to_string(executable.plan());
+}
+std::string JitState::print_memory() const {
+  if (!impl_->last) return "";
+  const Executable& executable = *impl_->last->executable;
+  const std::string kept =
+      executable.once() ? "kept while the Variables stay: " + bytes_text(executable.kept_bytes()) + "\n" : std::string();
+  return kept + memory_table(executable.plan());
+}
+std::string JitState::print_kernels() const {
+  if (!impl_->last) return "";
+  const Executable& executable = *impl_->last->executable;
+  const std::string figures = figures_table(executable.plan(), executable.launches());
+  return kernel_text(executable.plan(), executable.launches()) + figures;
 }
 std::string JitState::print_precision() const { return impl_->last ? precision_table(impl_->last->executable->plan().graph) : ""; }
 std::string JitState::print_graph() const { return impl_->last ? to_string(impl_->last->executable->plan().graph) : ""; }

@@ -26,6 +26,10 @@ class JitState {
   int refreshes() const;
   /// Text of the plan used last: steps, memory, threads.
   std::string print_plan() const;
+  /// What the plan used last holds in memory: the peak, the ops and lines whose results make it up, the course over its steps.
+  std::string print_memory() const;
+  /// What was compiled for the plan used last: CUDA C++ and what each launch takes on a GPU, the executor's steps on the CPU.
+  std::string print_kernels() const;
   /// The dtypes and arithmetic of each op of the graph used last: a table.
   std::string print_precision() const;
   /// Text of the flat graph used last.
@@ -88,6 +92,8 @@ class Jit {
   int refreshes() const { return state_->refreshes(); }
   std::string print_plan() const { return state_->print_plan(); }
   std::string print_graph() const { return state_->print_graph(); }
+  std::string print_memory() const { return state_->print_memory(); }
+  std::string print_kernels() const { return state_->print_kernels(); }
   std::string print_precision() const { return state_->print_precision(); }
 
  private:

@@ -1,24 +1,11 @@
 // The passes, in order.
 
-#include <cstdlib>
-#include <string_view>
-
 #include "tegula/compile/executable.h"
-#include "tegula/core/warning.h"
+#include "tegula/compile/memory_use.h"
+#include "tegula/compile/show.h"
 
 namespace tegula::compile {
 namespace {
-
-bool wants(std::string_view stage) {
-  const char* list = std::getenv("TEGULA_PRINT");
-  if (!list) return false;
-  const std::string text = "," + std::string(list) + ",";
-  return text == ",all," || text.find("," + std::string(stage) + ",") != std::string::npos;
-}
-
-void show(std::string_view stage, const auto& text_of) {
-  if (wants(stage)) warn("print." + std::string(stage), text_of());
-}
 
 void done(const Graph& graph, std::string_view pass) {
   verify(graph, pass);
@@ -43,11 +30,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
     }
     return text;
   });
-  show("kernel", [&] {
-    std::string text;
-    for (const Step& step : plan.steps) text += step.name + "\n" + (step.call ? step.call->describe() : step.kernel->listing()) + "\n";
-    return text;
-  });
+  show("memory", [&] { return memory_table(plan); });
   return std::make_unique<Executable>(std::move(plan), device, std::move(once));
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "tegula/compile/cache.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/runtime/registry.h"
 
@@ -23,12 +24,27 @@ Watched& watched() {
 
 }  // namespace
 
+Ref<Buffer> allocate(runtime::Device& device, std::size_t bytes, const runtime::Purpose& purpose) {
+  try {
+    return device.allocate_for(purpose, bytes);
+  } catch (const runtime::OutOfMemory&) {
+    if (!forget_executables()) throw;
+  }
+  return device.allocate_for(purpose, bytes);
+}
+
+std::size_t bytes_of(const Node& node) { return static_cast<std::size_t>(numel(node.shape())) * size_of(node.dtype()); }
+
+Ref<Buffer> allocate_like(const Node& node, runtime::Device& device) {
+  return allocate(device, bytes_of(node), {node.op().role() == Role::Leaf ? "tensor" : node.op().name(), node.origin().where});
+}
+
 bool move_to(Node& leaf, runtime::Device& device) {
   if (leaf.buffer()->device() == device.number()) return false;
   const HostArray contents = Tensor(Ref<Node>(&leaf)).to_array(leaf.origin().where);
   Ref<Buffer> buffer = contents.buffer;
   if (device.number() != 0) {
-    buffer = device.allocate(contents.bytes());
+    buffer = allocate_like(leaf, device);
     device.copy_in(buffer->data(), contents.buffer->data(), contents.bytes());
   }
   leaf.move_value(std::move(buffer), Layout::dense(leaf.shape()));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tegula/compile/passes.h"
+#include "tegula/compile/table.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
@@ -199,7 +200,7 @@ void assign_precision(Graph& graph) {
 }
 
 std::string precision_table(const Graph& graph) {
-  std::vector<std::pair<std::array<std::string, 4>, int>> rows{{{"op", "reads", "arithmetic", "result"}, 0}};
+  std::vector<std::pair<std::vector<std::string>, int>> rows;
   for (const Item& item : graph.items) {
     const Role role = item.role();
     if (role == Role::Leaf || role == Role::Scalar || role == Role::Index || role == Role::View || !is_float(item.dtype)) continue;
@@ -207,21 +208,17 @@ std::string precision_table(const Graph& graph) {
     for (int input : item.inputs) {
       if (graph[input].role() != Role::Scalar) reads += (reads.empty() ? "" : " ") + std::string(name(graph[input].dtype));
     }
-    const std::array<std::string, 4> row{std::string(item.op->name()), reads, arithmetic_of(item), std::string(name(item.dtype))};
+    std::vector<std::string> row{std::string(item.op->name()), reads, arithmetic_of(item), std::string(name(item.dtype))};
     const auto same = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == row; });
-    if (same == rows.end()) rows.emplace_back(row, 1);
+    if (same == rows.end()) rows.emplace_back(std::move(row), 1);
     else same->second++;
   }
-  std::array<std::size_t, 4> width{};
-  for (const auto& [row, count] : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+  Table table({"op", "reads", "arithmetic", "result", "items"});
+  for (auto& [row, count] : rows) {
+    row.push_back(std::to_string(count));
+    table.add(std::move(row));
   }
-  std::string text;
-  for (const auto& [row, count] : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) text += row[c] + std::string(width[c] - row[c].size() + 2, ' ');
-    text += (count == 0 ? "items" : std::to_string(count)) + "\n";
-  }
-  return text;
+  return table.text();
 }
 
 }  // namespace tegula::compile

@@ -1,9 +1,8 @@
 // Text of a plan: one step a line, what it reads and writes, how much it moves.
 
-#include <cstdio>
-
 #include "tegula/compile/plan.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 
 namespace tegula::compile {
 namespace {
@@ -20,18 +19,6 @@ std::string place(const Plan& plan, int item) {
   }
 }
 
-std::string bytes_text(double bytes) {
-  char text[32];
-  const char* units[] = {"B", "KiB", "MiB", "GiB"};
-  int unit = 0;
-  while (bytes >= 1024 && unit < 3) {
-    bytes /= 1024;
-    ++unit;
-  }
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-  return text;
-}
-
 }  // namespace
 
 std::string to_string(const Plan& plan) {
@@ -44,12 +31,13 @@ std::string to_string(const Plan& plan) {
     for (int item : step.reads) text += " " + place(plan, item);
     text += " ->";
     for (int item : step.writes) text += " " + place(plan, item);
-    text += "  (" + bytes_text(step.bytes) + (step.threads > 1 ? ", " + std::to_string(step.threads) + " threads" : "") +
-            (step.streaming ? ", streaming" : "") + (step.checks ? ", checks" : "") + (step.guarded ? ", guarded" : "") + ")";
+    text += "  (" + bytes_text(static_cast<std::size_t>(step.bytes)) +
+            (step.threads > 1 ? ", " + std::to_string(step.threads) + " threads" : "") + (step.streaming ? ", streaming" : "") +
+            (step.checks ? ", checks" : "") + (step.guarded ? ", guarded" : "") + ")";
     if (const std::string where = tegula::to_string(step.origin.where); !where.empty()) text += "  // " + where;
     text += "\n";
   }
-  text += "arena " + bytes_text(static_cast<double>(plan.arena_bytes));
+  text += "arena " + bytes_text(plan.arena_bytes);
   if (!plan.late_updates.empty()) text += ", " + std::to_string(plan.late_updates.size()) + " Variables copied at the end";
   return text + "\n";
 }

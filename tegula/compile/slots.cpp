@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tegula/compile/placement.h"
 #include "tegula/graph/tensor.h"
 
 namespace tegula::compile {
@@ -16,8 +17,8 @@ void* Slots::argument(std::size_t i, const Node& value, runtime::Device& device)
   Argument& slot = arguments_[i];
   const bool here = value.buffer()->device() == device.number();
   if (here && !slot.buffer && (!slot.address || slot.address == value.data())) return slot.address = value.data();
-  const std::size_t bytes = static_cast<std::size_t>(numel(value.shape())) * size_of(value.dtype());
-  if (!slot.buffer) slot.buffer = device.allocate(bytes);
+  const std::size_t bytes = bytes_of(value);
+  if (!slot.buffer) slot.buffer = allocate(device, bytes, {"argument", value.origin().where});
   slot.address = slot.buffer->data();
   if (here) {
     device.copy(slot.address, value.data(), bytes);
@@ -34,16 +35,16 @@ void* Slots::argument(std::size_t i, const Node& value, runtime::Device& device)
   return slot.address;
 }
 
-const Ref<Buffer>& Slots::result(std::size_t o, std::size_t bytes, runtime::Device& device) {
+const Ref<Buffer>& Slots::result(std::size_t o, const Node& like, runtime::Device& device) {
   if (o >= results_.size()) results_.resize(o + 1);
   Result& slot = results_[o];
   const bool held = slot.node && slot.node->buffer() == slot.buffer && slot.node->use_count() > 1;
   const int expected = 1 + (slot.node && slot.node->buffer() == slot.buffer ? 1 : 0);
   if (!slot.buffer || slot.buffer->use_count() > expected) {  // new, or views look at it: theirs from now on
-    slot.buffer = device.allocate(bytes);
+    slot.buffer = allocate_like(like, device);
   } else if (held) {
-    Ref<Buffer> copy = device.allocate(bytes);
-    device.copy(copy->data(), slot.buffer->data(), bytes);
+    Ref<Buffer> copy = allocate_like(like, device);
+    device.copy(copy->data(), slot.buffer->data(), copy->bytes());
     slot.node->move_value(std::move(copy), Layout::dense(slot.node->shape()));
   }
   slot.node = nullptr;

@@ -15,15 +15,15 @@ class Slots {
   /// others are copied into a buffer of their own (numbers only when they changed).
   void* argument(std::size_t i, const Node& value, runtime::Device& device);
 
-  /// The buffer for result `o`, the same as at the last call. Who still holds the last result keeps its contents: they move to another
+  /// The buffer for result `o`, a value like `like`, the same as at the last call. Who still holds the last result keeps its contents: they move to another
   /// buffer first.
-  const Ref<Buffer>& result(std::size_t o, std::size_t bytes, runtime::Device& device);
+  const Ref<Buffer>& result(std::size_t o, const Node& like, runtime::Device& device);
   /// Says which node got the buffer.
   void given(std::size_t o, Ref<Node> node) { results_[o].node = std::move(node); }
 
  private:
   struct Argument {
-    Ref<Buffer> buffer;             // null while the argument is used where it is
+    Ref<Buffer> buffer;  // null while the argument is used where it is
     void* address = nullptr;
     std::vector<std::byte> number;  // the last contents, when they are few bytes of the host
   };

@@ -115,6 +115,7 @@ class CudaDevice final : public runtime::Device {
   bool asynchronous() const override { return true; }
 
   Ref<Buffer> allocate(std::size_t bytes) override { return pool_.allocate(bytes); }
+  Ref<Buffer> allocate_for(const runtime::Purpose& purpose, std::size_t bytes) override { return pool_.allocate(bytes, purpose); }
   Ref<Buffer> allocate_shared(std::size_t bytes) override { return gpu::allocate_shared(context_, bytes); }
   PoolCounters memory() const override { return pool_.counters(); }
   void trim_memory() override { pool_.trim(); }

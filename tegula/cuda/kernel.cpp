@@ -137,12 +137,17 @@ const Function* Kernel::remember(const Specialisation& variant, const Function* 
   return variants_.emplace(variant, function).first->second;
 }
 
+/// Compiled now, unless it was before.
+const Function& Kernel::function_for(const Specialisation& variant) const {
+  const Function* function = find(variant);
+  return function ? *function : *remember(variant, code_.compile({generate_variant(variant)}).front());
+}
+
 void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOptions& options) const {
   const std::vector<ArgumentSet> work = nonempty(sets);
   if (work.empty()) return;
   const Specialisation variant = variant_for(work, !options.guards.empty());
-  const Function* function = find(variant);
-  if (!function) function = remember(variant, code_.compile({generate_variant(variant)}).front());
+  const Function& function = function_for(variant);
 
   const std::scoped_lock lock(context_.order);
   context_.enter();
@@ -155,7 +160,7 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
     Argument none{.integer = 0};  // an empty struct still has a byte
     auto* arguments = program_.parameters.empty() ? &none : const_cast<Argument*>(set.arguments);
     std::array<void*, 7> parameters{arguments, &grid[0], &grid[1], &grid[2], &failure, &guards, &guard_count};
-    start(context_, *function, instances_of(set), parameters.data());
+    start(context_, function, instances_of(set), parameters.data());
     return;
   }
   const std::vector<std::int64_t> table = table_of(work, program_.parameters.size());
@@ -172,7 +177,7 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
   int count = static_cast<int>(work.size());
   std::array<void*, 5> parameters{&on_device, &count, &failure, &guards, &guard_count};
   const std::int64_t instances = table[table.size() - 4 - program_.parameters.size()] + instances_of(work.back());
-  start(context_, *function, instances, parameters.data());
+  start(context_, function, instances, parameters.data());
 }
 
 std::string Kernel::listing() const {
@@ -184,6 +189,38 @@ std::string Kernel::listing() const {
   }
   // Nothing was launched: what would be compiled when nothing is known about the arguments.
   return generate_variant({.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}).source;
+}
+
+std::string Kernel::listing_of(const runtime::PlannedLaunch& launch) const {
+  const std::vector<ArgumentSet> work = nonempty(launch.sets);
+  return work.empty() ? "" : generate_variant(variant_for(work, launch.guarded)).source;
+}
+
+std::string Kernel::assembly(const runtime::PlannedLaunch& launch) const {
+  const std::string source = listing_of(launch);
+  return source.empty() ? "" : compile_ptx(prelude() + "\n" + source, context_.architecture);
+}
+
+std::optional<runtime::KernelFigures> Kernel::figures(const runtime::PlannedLaunch& launch) const {
+  const std::vector<ArgumentSet> work = nonempty(launch.sets);
+  if (work.empty()) return {};
+  const Function& function = function_for(variant_for(work, launch.guarded));
+  const Generated& code = function.generated;
+  context_.enter();
+  const auto attribute = [&](CUfunction_attribute which) {
+    int value = 0;
+    check(cuFuncGetAttribute(&value, which, function.handle), code.name);
+    return value;
+  };
+  runtime::KernelFigures figures{.threads = code.threads, .registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS)};
+  for (const ArgumentSet& set : work) figures.blocks += instances_of(set) * code.cluster;
+  figures.local_bytes = static_cast<std::size_t>(attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
+  figures.shared_bytes = code.shared_bytes + static_cast<std::size_t>(attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
+  check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&figures.resident_blocks, function.handle, code.threads, code.shared_bytes), code.name);
+  int threads = 0;
+  check(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, context_.device), code.name);
+  figures.occupancy = static_cast<double>(figures.resident_blocks * code.threads) / std::max(threads, 1);
+  return figures;
 }
 
 void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) {

@@ -41,11 +41,15 @@ class Kernel final : public runtime::Kernel {
   Kernel(Context& context, CodeCache& code, tile::Program program) : context_(context), code_(code), program_(std::move(program)) {}
   void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) const override;
   std::string listing() const override;
+  std::string listing_of(const runtime::PlannedLaunch& launch) const override;
+  std::string assembly(const runtime::PlannedLaunch& launch) const override;
+  std::optional<runtime::KernelFigures> figures(const runtime::PlannedLaunch& launch) const override;
 
  private:
   friend void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
   Specialisation variant_for(std::span<const runtime::ArgumentSet> sets, bool guarded) const;
   const Function* find(const Specialisation& variant) const;
+  const Function& function_for(const Specialisation& variant) const;
   Generated generate_variant(const Specialisation& variant) const { return generate(program_, variant, context_.architecture); }
   const Function* remember(const Specialisation& variant, const Function* function) const;
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/cuda/recording.h"
 
 namespace tegula::gpu {
@@ -21,11 +21,6 @@ constexpr std::size_t kMediumSegment = 20 * kMebi;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-std::shared_ptr<const std::string>& current_label() {
-  thread_local std::shared_ptr<const std::string> label;
-  return label;
-}
-
 void check_size(std::size_t bytes) {
   if (bytes <= (std::size_t{1} << 46)) return;
   throw Error({.op = "allocate",
@@ -35,16 +30,6 @@ void check_size(std::size_t bytes) {
 }
 
 }  // namespace
-
-std::string bytes_text(std::size_t bytes) {
-  constexpr std::array units{"bytes", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  auto value = static_cast<double>(bytes);
-  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text.data();
-}
 
 void copy_out(Context& context, void* to, CUdeviceptr from, std::size_t bytes) {
   if (bytes == 0) return;
@@ -56,10 +41,6 @@ void copy_out(Context& context, void* to, CUdeviceptr from, std::size_t bytes) {
   }
   context.synchronize("copying to the host");
 }
-
-AllocationLabel::AllocationLabel(std::string text)
-    : outer_(std::exchange(current_label(), std::make_shared<const std::string>(std::move(text)))) {}
-AllocationLabel::~AllocationLabel() { current_label() = std::move(outer_); }
 
 class DeviceBuffer final : public Buffer {
  public:
@@ -78,7 +59,7 @@ class DeviceBuffer final : public Buffer {
   Pool::Block* block_;
 };
 
-Ref<Buffer> Pool::allocate(std::size_t bytes) {
+Ref<Buffer> Pool::allocate(std::size_t bytes, const runtime::Purpose& purpose) {
   check_size(bytes);
   const std::size_t rounded = round_up(std::max<std::size_t>(bytes, 1), kGranularity);
   const bool large = rounded > kSmall;
@@ -87,10 +68,11 @@ Ref<Buffer> Pool::allocate(std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     block = take(rounded, large);
     if (!block) block = grow(rounded, large);
-    if (!block) out_of_memory(bytes);
+    if (!block) out_of_memory(bytes, purpose);
     split(block, rounded);
     block->free = false;
-    block->label = current_label();
+    block->what = purpose.what;
+    block->where = purpose.where;
     used_.insert(block);
     counters_.bytes_in_use += block->bytes;
     counters_.bytes_cached -= block->bytes;
@@ -150,7 +132,6 @@ void Pool::give_back(Block* block) {
   counters_.bytes_in_use -= block->bytes;
   counters_.bytes_cached += block->bytes;
   block->free = true;
-  block->label = nullptr;
   if (block->next && block->next->free) {
     free_[block->large].erase(block->next);
     join_next(block);
@@ -199,22 +180,26 @@ PoolCounters Pool::counters() const {
   return counters_;
 }
 
-void Pool::out_of_memory(std::size_t bytes) const {
+void Pool::out_of_memory(std::size_t bytes, const runtime::Purpose& purpose) const {
   std::vector<const Block*> largest(used_.begin(), used_.end());
   const auto count = std::min<std::ptrdiff_t>(5, static_cast<std::ptrdiff_t>(largest.size()));
   std::partial_sort(largest.begin(), largest.begin() + count, largest.end(), [](const Block* a, const Block* b) { return BySize()(b, a); });
   std::string list;
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     const Block& block = *largest[static_cast<std::size_t>(i)];
-    list += (i == 0 ? "; the largest tensors: " : ", ") + bytes_text(block.bytes) + (block.label ? " " + *block.label : "");
+    const std::string line = tegula::to_string(block.where);
+    list += "\n    " + bytes_text(block.bytes) + (block.what.empty() ? "" : "  " + block.what) + (line.empty() ? "" : "  " + line);
   }
   std::size_t available = 0;
   std::size_t total = context_.memory_bytes;
   cuMemGetInfo(&available, &total);  // only for the text
-  throw Error({.op = "allocate",
-               .got = "no memory on " + context_.device_name() + " for " + bytes_text(bytes) + ": " + bytes_text(counters_.bytes_in_use) +
-                      " in use by this program, " + bytes_text(available) + " free of " + bytes_text(total) + list,
-               .advice = "use a smaller batch, or release tensors that are no longer needed"});
+  throw runtime::OutOfMemory({.op = "allocate",
+                              .got = "no memory on " + context_.device_name() + " for " + bytes_text(bytes) +
+                                     (purpose.what.empty() ? "" : " (" + std::string(purpose.what) + ")") + ": " +
+                                     bytes_text(counters_.bytes_in_use) + " in use by this program, " + bytes_text(available) +
+                                     " free of " + bytes_text(total) + (list.empty() ? "" : "; the largest tensors:" + list),
+                              .advice = "use a smaller batch, or release tensors that are no longer needed",
+                              .where = purpose.where});
 }
 
 Ref<Buffer> allocate(Context& context, std::size_t bytes) { return context.pool->allocate(bytes); }

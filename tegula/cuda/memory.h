@@ -3,31 +3,16 @@
 
 #include <cuda.h>
 
-#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 
 #include "tegula/cuda/context.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula::gpu {
 
 inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
-
-/// "1.5 GiB"
-std::string bytes_text(std::size_t bytes);
-
-/// Buffers that this thread allocates while an object of this lives carry its text in reports of what fills the memory.
-class AllocationLabel {
- public:
-  explicit AllocationLabel(std::string text);
-  ~AllocationLabel();
-  AllocationLabel(const AllocationLabel&) = delete;
-  AllocationLabel& operator=(const AllocationLabel&) = delete;
-
- private:
-  std::shared_ptr<const std::string> outer_;
-};
 
 /// Device memory in segments from the driver, cut into blocks. A freed block joins its free neighbours and is handed out again at once:
 /// all work is in the order of one stream. Segments of 2 MiB for blocks up to 1 MiB, of 20 MiB up to 10 MiB, of their own size above.
@@ -35,8 +20,8 @@ class AllocationLabel {
 class Pool {
  public:
   explicit Pool(Context& context) : context_(context) {}
-  /// 512-byte aligned. Throws Error naming the largest blocks in use when there is no memory left, not even after trim().
-  Ref<Buffer> allocate(std::size_t bytes);
+  /// 512-byte aligned. Throws OutOfMemory naming the largest blocks in use when there is no memory left, not even after trim().
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {});
   /// Gives the segments nothing of which is in use back to the driver.
   void trim();
   PoolCounters counters() const;
@@ -50,7 +35,8 @@ class Pool {
     bool free = true;
     Block* previous = nullptr;  // neighbours within the segment, by address
     Block* next = nullptr;
-    std::shared_ptr<const std::string> label;
+    std::string what = {};  // runtime::Purpose
+    std::source_location where = {};
   };
   struct BySize {
     bool operator()(const Block* a, const Block* b) const { return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address; }
@@ -62,7 +48,7 @@ class Pool {
   void give_back(Block* block);
   void join_next(Block* block);
   void trim_locked();
-  [[noreturn]] void out_of_memory(std::size_t bytes) const;
+  [[noreturn]] void out_of_memory(std::size_t bytes, const runtime::Purpose& purpose) const;
 
   Context& context_;
   mutable std::mutex mutex_;

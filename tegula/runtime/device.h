@@ -4,11 +4,15 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <source_location>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tegula/core/buffer.h"
+#include "tegula/core/error.h"
 #include "tegula/tile/ir.h"
 #include "tegula/tile/preference.h"
 
@@ -44,6 +48,38 @@ struct LaunchOptions {
   std::span<const Failure> guards;  // in the device's memory: the launch does nothing when one of them has failed before it
 };
 
+/// What memory is for, as a report of a full memory says it.
+struct Purpose {
+  std::string_view what;        // "relu"; copied by who keeps it
+  std::source_location where{}; // the user's line
+};
+
+/// A device has no memory left, not even after giving back what it kept for reuse.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+class Kernel;
+
+/// A launch that is known before it happens.
+struct PlannedLaunch {
+  const Kernel* kernel = nullptr;
+  std::span<const ArgumentSet> sets;
+  bool guarded = false;  // LaunchOptions::guards will not be empty
+};
+
+/// What a launch takes of a GPU.
+struct KernelFigures {
+  std::int64_t blocks = 0;       // of the launch
+  int threads = 0;               // of a block
+  int registers = 0;             // of a thread
+  std::size_t local_bytes = 0;   // of a thread: what did not fit into registers (spills) and lies in memory
+  std::size_t shared_bytes = 0;  // of a block
+  int resident_blocks = 0;       // that fit on a multiprocessor at once
+  double occupancy = 0;          // their threads, as a share of those that a multiprocessor can hold
+};
+
 /// A tile program made ready for a device. Immutable to its users; launches may come from several threads.
 class Kernel {
  public:
@@ -52,13 +88,11 @@ class Kernel {
   virtual void launch(std::span<const ArgumentSet> sets, const LaunchOptions& options) const = 0;
   /// What was compiled, for people: bytecode on the CPU, CUDA C++ on the GPU.
   virtual std::string listing() const = 0;
-};
-
-/// A launch that is known before it happens.
-struct PlannedLaunch {
-  const Kernel* kernel = nullptr;
-  std::span<const ArgumentSet> sets;
-  bool guarded = false;  // LaunchOptions::guards will not be empty
+  /// The same for what this launch runs, where that depends on the arguments.
+  virtual std::string listing_of(const PlannedLaunch& /*launch*/) const { return listing(); }
+  /// What it was compiled to (PTX) and what it takes; nothing on the CPU.
+  virtual std::string assembly(const PlannedLaunch& /*launch*/) const { return ""; }
+  virtual std::optional<KernelFigures> figures(const PlannedLaunch& /*launch*/) const { return {}; }
 };
 
 /// A piece of work to be recorded, and the earlier pieces it must wait for (numbers in the same list).
@@ -169,6 +203,8 @@ class Device {
   virtual std::string name() const = 0;  // "cpu", "cuda:0"
   virtual int number() const = 0;  // Buffer::device()
   virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
+  /// The same; `purpose` is told when memory runs out. Throws OutOfMemory.
+  virtual Ref<Buffer> allocate_for(const Purpose& /*purpose*/, std::size_t bytes) { return allocate(bytes); }
   /// How often allocate had to ask the system (a steady state asks never), bytes in use and kept for reuse.
   virtual PoolCounters memory() const { return host_pool_counters(); }
   /// Gives all kept blocks back to the system.

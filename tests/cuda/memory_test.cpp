@@ -10,6 +10,7 @@
 #include "tegula/core/error.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
+#include "tegula/tegula.h"
 
 namespace tegula {
 namespace {
@@ -114,7 +115,7 @@ TEST_F(CudaMemory, OutOfMemoryNamesTheLargestAndLeavesEverythingUsable) {
     FAIL() << "32 TiB were given";
   } catch (const Error& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("allocate: got no memory on cuda:0 for 32.0 TiB")) << error.what();
-    EXPECT_NE(std::string(error.what()).find("the largest tensors: 24.0 MiB"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("the largest tensors:\n    24.0 MiB"), std::string::npos) << error.what();
   }
   EXPECT_THROW(gpu->allocate(std::size_t{1} << 60), Error);
   EXPECT_EQ(get(*put({4, 5})), (std::vector{4, 5}));
@@ -127,6 +128,62 @@ TEST_F(CudaMemory, CacheIsGivenUpBeforeMemoryRunsOut) {
   const std::uint64_t asked = gpu->memory().system_allocations;
   const Ref<Buffer> b = gpu->allocate(60 * kMebi);  // does not fit beside the cached 40
   EXPECT_EQ(gpu->memory().system_allocations, asked + 1);
+}
+
+/// The rest needs a GPU whose memory is soon full: the driver of the tests has 64 MiB and launches nothing.
+class CudaMemoryFull : public CudaMemory {
+ protected:
+  void SetUp() override {
+    CudaMemory::SetUp();
+    if (const char* driver = std::getenv("TEGULA_FAKE_DRIVER"); !gpu || !driver || std::string(driver) != "sm_90") {
+      GTEST_SKIP() << "not the driver with little memory";
+    }
+    gpu->trim_memory();
+    set_default_device(*gpu);
+  }
+  void TearDown() override { set_default_device(cpu()); }
+  static Tensor on_host(std::size_t mebi) { return from_array(HostArray::empty(f32, {static_cast<std::int64_t>(mebi * kMebi / 4)})); }
+};
+
+TEST_F(CudaMemoryFull, ErrorNamesTheOpAndTheLargestTensorsWithTheirLines) {
+  const Tensor a = on_host(25), b = on_host(25);
+  const int line = __LINE__ + 1;
+  const Tensor c = tanh(a) * b;
+  try {
+    eval(c);
+    FAIL() << "75 MiB in 64";
+  } catch (const runtime::OutOfMemory& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("no memory on cuda:0 for 25.0 MiB (multiply): "), std::string::npos) << text;
+    EXPECT_NE(text.find("memory_test.cpp:" + std::to_string(line)), std::string::npos) << text;
+    EXPECT_NE(text.find("\n    25.0 MiB  tensor  "), std::string::npos) << text;
+    EXPECT_NE(text.find("of 64.0 MiB"), std::string::npos) << text;
+  }
+}
+
+TEST_F(CudaMemoryFull, ErrorNamesWhatAPlanHoldsBetweenItsSteps) {
+  const Tensor x = reshape(on_host(16), {1024, 4096});
+  auto work = jit([](Tensor x) { return cumsum(sort(cumsum(x, 0), 1).values, 0) + cumsum(x, 1); });
+  const int line = __LINE__ - 1;
+  try {
+    work(x);
+    FAIL() << "more than 64 MiB in 64";
+  } catch (const runtime::OutOfMemory& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("(values between "), std::string::npos) << text;
+    EXPECT_NE(text.find("memory_test.cpp:" + std::to_string(line)), std::string::npos) << text;
+  }
+}
+
+TEST_F(CudaMemoryFull, ExecutablesKeptForLaterAreGivenUpFirst) {
+  {
+    const Tensor x = reshape(on_host(10), {1024, 2560});
+    EXPECT_THROW(eval(cumsum(cumsum(x, 0), 1)), Error);  // nothing can be launched, but what was compiled is kept, with its arena
+  }
+  EXPECT_GE(gpu->memory().bytes_in_use, 10 * kMebi);
+  const Tensor large = on_host(58);
+  EXPECT_THROW(eval(large + 1.0), runtime::OutOfMemory);  // the operand fits now, the result does not
+  EXPECT_EQ(large.device(), "cuda:0");
 }
 
 TEST_F(CudaMemory, SharedMemoryIsSeenByBoth) {

@@ -1,6 +1,7 @@
 # The CUDA side on a machine that has no GPU: test_cuda over the driver of tests/cuda/driver/.
 add_library(fake_cuda_driver SHARED cuda/driver/fake_driver.cpp)
 target_include_directories(fake_cuda_driver SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_include_directories(fake_cuda_driver PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(fake_cuda_driver PRIVATE tegula_settings)
 set(driver_dir "${PROJECT_BINARY_DIR}/tests/driver")
 set_target_properties(fake_cuda_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 LIBRARY_OUTPUT_DIRECTORY "${driver_dir}")
@@ -24,7 +25,8 @@ fake_driver_test(no_device none "Registry.*")
 fake_driver_test(architecture_too_old sm_70 "Registry.*")
 fake_driver_test(library_path_wrong sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=missing.so)
 fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=libcuda.so.1)
-fake_driver_test(memory sm_90 "Registry.*:CudaMemory.*:CudaLost.*")
+fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaLost.*")
+fake_driver_test(listing paper "CudaListing.*")
 
 # A copy of the program in a folder without the library.
 tegula_test(cuda.no_library LABEL unit TIMEOUT 120

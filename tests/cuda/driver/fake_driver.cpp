@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/cuda/driver/cubin_figures.h"
+
 namespace {
 
 struct Graph {
@@ -28,6 +31,7 @@ struct Machine {
   std::recursive_mutex mutex;
   std::map<CUdeviceptr, std::size_t> allocations;
   std::size_t in_use = 0;
+  std::map<std::string, CubinFigures> figures;  // of the kernels loaded
   Graph* capture = nullptr;
   bool invalid = false;
   CUresult lost = CUDA_SUCCESS;  // the error that every call gives from now on
@@ -110,6 +114,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUde
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = kind() == "sm_70" ? 7 : 9; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
     default: *value = 227 << 10; break;
   }
   return CUDA_SUCCESS;
@@ -180,8 +185,10 @@ CUresult CUDAAPI cuGetExportTable(const void** table, const CUuuid*) {
   static const std::size_t size = sizeof(size);
   return *table = &size, CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void*) {
+CUresult CUDAAPI cuModuleLoadData(CUmodule* module, const void* image) {
   if (!on_paper()) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  const std::scoped_lock lock(machine().mutex);
+  machine().figures.merge(cubin_figures(image));
   return *module = reinterpret_cast<CUmodule>(&machine()), CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
@@ -191,6 +198,20 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule, const char*
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction function) {
+  const std::scoped_lock lock(machine().mutex);
+  const CubinFigures& figures = machine().figures[reinterpret_cast<const char*>(function)];
+  *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS ? figures.registers : which == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? figures.local_bytes : 0;
+  return CUDA_SUCCESS;
+}
+/// As on an H100 or H200: 64 Ki registers, given to warps in portions of 256; 2048 threads, 32 blocks, 228 KiB of shared memory.
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads, std::size_t shared_bytes) {
+  int registers = 0;
+  cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
+  const int of_a_warp = std::max(1, (registers * 32 + 255) / 256 * 256), warps = (threads + 31) / 32;
+  *blocks = std::min({32, 2048 / threads, 65536 / of_a_warp / warps, static_cast<int>((std::size_t{228} << 10) / (shared_bytes + 1024))});
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* launch, CUfunction function, void**, void**) {
   return list(function, launch->gridDimX, launch->blockDimX, launch->numAttrs > 0 ? launch->attrs[0].value.clusterDim.x : 1,
