@@ -18,8 +18,8 @@
 namespace tegula::app {
 namespace {
 
-const std::vector<std::string> kStages{"graph",       "simplify", "precision", "epilogue", "layout",
-                                       "materialize", "plan",     "memory",    "tile",     "kernel", "assembly", "figures", "all"};
+const std::vector<std::string> kStages{"graph",  "simplify", "precision", "epilogue", "layout",  "materialize", "plan",
+                                       "memory", "tile",     "kernel",    "assembly", "figures", "all"};
 
 struct GraphChoice {
   ModelChoice model;

@@ -21,6 +21,8 @@
 #include "tegula/ops/scan.h"
 #include "tegula/ops/softmax.h"
 #include "tegula/ops/sort.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::app {
 namespace {
@@ -113,12 +115,15 @@ void run(const ShowChoice& choice) {
     };
     const Tensor y = build();
     // The compiler hands the text of each stage to the warning handler.
+    static bool shown = false;
     set_warning_handler([](const std::string& name, const std::string& text) {
+      shown = true;
       if (name.starts_with("print.")) std::printf("# %s\n%s\n", name.c_str() + 6, text.c_str());
       else std::fprintf(stderr, "tegula: %s: %s\n", name.c_str(), text.c_str());
     });
     ::setenv("TEGULA_PRINT", choice.part == "all" ? "plan,tile,kernel,assembly,figures" : choice.part.c_str(), 1);
     eval(y);
+    if (!shown) std::printf("The %s has no %s: it is what a GPU's compiler makes.\n", default_device().name().c_str(), choice.part.c_str());
   }
 }
 
@@ -137,9 +142,10 @@ void add_kernel(CLI::App& app) {
       ->type_name("NAME");
   command.add_option("--shape", choice->shape, "of x")->capture_default_str()->type_name("AxBxC");
   command.add_option("--dtype", choice->dtype, "of x: f64, f32, f16, bf16")->capture_default_str()->type_name("DTYPE");
-  command.add_option("--stage", choice->part,
-                     "what to print: the plan, its tile programs, the code they become (CUDA C++; a CPU's steps), its assembly (PTX), the "
-                     "figures of each launch (registers, spills, shared memory, occupancy), or all of these; memory: what the plan holds")
+  command
+      .add_option("--stage", choice->part,
+                  "what to print: the plan, its tile programs, the code they become (CUDA C++; a CPU's steps), its assembly (PTX), the "
+                  "figures of each launch (registers, spills, shared memory, occupancy), or all of these; memory: what the plan holds")
       ->check(CLI::IsMember({"plan", "tile", "kernel", "assembly", "figures", "memory", "all"}))
       ->capture_default_str();
   command.add_flag("--gradient", choice->gradient, "the gradient of its sum instead of the expression");

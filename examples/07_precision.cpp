@@ -36,7 +36,7 @@ static Run train_in(Precision precision, const data::Dataset& digits, double sca
   optim::Adam adam(parameters(net), {.lr = 2e-3});
   // In f16 gradients below 6e-8 are zero. So the loss is multiplied by a large number before it is differentiated, and the gradients are
   // divided by it afterwards. Where that overflows, the step is left out and the number halved, all on the device.
-  optim::LossScaler scaler({.scale = scale});
+  optim::LossScaler scaler({.scale = scale, .maximum = 1e9});
   auto step = jit([&](Tensor x, Tensor y) {
     Tensor loss = cross_entropy(net(x), y);
     if (precision == Precision::fp16) {

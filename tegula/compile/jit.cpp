@@ -15,6 +15,7 @@
 #include "tegula/compile/show.h"
 #include "tegula/compile/slots.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/structural.h"
@@ -400,8 +401,8 @@ std::string JitState::print_plan() const {
   if (!impl_->last) return "";
   const Executable& executable = *impl_->last->executable;
   if (!executable.once()) return to_string(executable.plan());
-  return "kept while the Variables stay (" + bytes_text(executable.kept_bytes()) + "):\n" +
-         to_string(executable.once()->plan()) + "every time:\n" + to_string(executable.plan());
+  return "kept while the Variables stay (" + bytes_text(executable.kept_bytes()) + "):\n" + to_string(executable.once()->plan()) +
+         "every time:\n" + to_string(executable.plan());
 }
 std::string JitState::print_memory() const {
   if (!impl_->last) return "";

@@ -5,6 +5,7 @@
 
 #include "tegula/compile/table.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 
 namespace tegula::compile {
 namespace {
@@ -51,9 +52,8 @@ std::vector<Stay> at_step(const std::vector<Stay>& stays, int s) {
   for (const Stay& stay : stays) {
     if (stay.first <= s && s <= stay.last) here.push_back(stay);
   }
-  std::stable_sort(here.begin(), here.end(), [](const Stay& a, const Stay& b) {
-    return a.offset != b.offset ? a.offset < b.offset : a.first > b.first;
-  });
+  std::stable_sort(here.begin(), here.end(),
+                   [](const Stay& a, const Stay& b) { return a.offset != b.offset ? a.offset < b.offset : a.first > b.first; });
   here.erase(std::unique(here.begin(), here.end(), [](const Stay& a, const Stay& b) { return a.offset == b.offset && a.held.bytes > 0; }),
              here.end());
   return here;
@@ -65,7 +65,8 @@ std::string name_of(const Plan& plan, const MemoryUse::Held& held) {
 }
 
 std::string line_of(const Plan& plan, const MemoryUse::Held& held) {
-  return tegula::to_string(held.item < 0 ? plan.steps[static_cast<std::size_t>(held.step)].origin.where : plan.graph[held.item].origin.where);
+  return tegula::to_string(held.item < 0 ? plan.steps[static_cast<std::size_t>(held.step)].origin.where
+                                         : plan.graph[held.item].origin.where);
 }
 
 std::string described(const Plan& plan, const MemoryUse::Held& held) {
@@ -121,11 +122,12 @@ std::string memory_table(const Plan& plan) {
 }
 
 std::string arena_purpose(const Plan& plan) {
-  const MemoryUse use = memory_use(plan);
+  std::vector<Stay> stays = stays_of(plan);
+  std::stable_sort(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) { return a.held.bytes > b.held.bytes; });
   std::string text = "values between " + std::to_string(plan.steps.size()) + " steps";
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, use.held.size()); ++i) {
-    const std::string line = line_of(plan, use.held[i]);
-    text += (i == 0 ? ", at the peak " : ", ") + bytes_text(use.held[i].bytes) + " " + name_of(plan, use.held[i]) +
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, stays.size()); ++i) {
+    const std::string line = line_of(plan, stays[i].held);
+    text += (i == 0 ? ", the largest " : ", ") + bytes_text(stays[i].held.bytes) + " " + name_of(plan, stays[i].held) +
             (line.empty() ? "" : " " + line);
   }
   return text;

@@ -25,7 +25,7 @@ MemoryUse memory_use(const Plan& plan);
 /// For people: the peak, which values make it up and which ops and lines they come from, and the course over the steps.
 std::string memory_table(const Plan& plan);
 
-/// What the arena is for, in a line: its largest values at the peak.
+/// What the arena is for, in a line: how many steps, its largest values.
 std::string arena_purpose(const Plan& plan);
 
 }  // namespace tegula::compile

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "tegula/compile/cache.h"
-#include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/runtime/registry.h"
 
@@ -28,7 +27,7 @@ Watched& watched() {
 Ref<Buffer> allocate(runtime::Device& device, std::size_t bytes, const runtime::Purpose& purpose) {
   try {
     return device.allocate_for(purpose, bytes);
-  } catch (const OutOfMemory&) {
+  } catch (const runtime::OutOfMemory&) {
     if (!forget_executables()) throw;
   }
   return device.allocate_for(purpose, bytes);

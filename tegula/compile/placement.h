@@ -11,7 +11,7 @@ namespace tegula::compile {
 bool move_to(Node& leaf, runtime::Device& device);
 
 /// Memory for `purpose`. Where there is none left, executables that are kept for graphs that may come again are given up first. Throws
-/// OutOfMemory.
+/// runtime::OutOfMemory.
 Ref<Buffer> allocate(runtime::Device& device, std::size_t bytes, const runtime::Purpose& purpose);
 /// For a value like this node's.
 Ref<Buffer> allocate_like(const Node& node, runtime::Device& device);

@@ -2,6 +2,7 @@
 
 #include "tegula/compile/plan.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 
 namespace tegula::compile {
 namespace {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "tegula/compile/table.h"
+#include "tegula/core/text.h"
 
 namespace tegula::compile {
 namespace {
@@ -12,8 +13,9 @@ std::string each_step(const Plan& plan, std::span<const runtime::PlannedLaunch> 
   std::string text;
   auto launch = launches.begin();
   for (const Step& step : plan.steps) {
-    const std::string part = step.call ? text_of_call(*step.call) : text_of_launch(*launch++);
-    if (!part.empty()) text += "// " + step.name + "\n" + part + (part.ends_with('\n') ? "\n" : "\n\n");
+    std::string part = step.call ? text_of_call(*step.call) : text_of_launch(*launch++);
+    part.erase(part.find_last_not_of('\n') + 1);
+    if (!part.empty()) text += "// " + step.name + "\n" + part + "\n\n";
   }
   return text;
 }

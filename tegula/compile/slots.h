@@ -23,7 +23,7 @@ class Slots {
 
  private:
   struct Argument {
-    Ref<Buffer> buffer;             // null while the argument is used where it is
+    Ref<Buffer> buffer;  // null while the argument is used where it is
     void* address = nullptr;
     std::vector<std::byte> number;  // the last contents, when they are few bytes of the host
   };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/cuda/recording.h"
 
 namespace tegula::gpu {
@@ -192,13 +193,13 @@ void Pool::out_of_memory(std::size_t bytes, const runtime::Purpose& purpose) con
   std::size_t available = 0;
   std::size_t total = context_.memory_bytes;
   cuMemGetInfo(&available, &total);  // only for the text
-  throw OutOfMemory({.op = "allocate",
-                     .got = "no memory on " + context_.device_name() + " for " + bytes_text(bytes) +
-                            (purpose.what.empty() ? "" : " (" + std::string(purpose.what) + ")") + ": " +
-                            bytes_text(counters_.bytes_in_use) + " in use by this program, " + bytes_text(available) + " free of " +
-                            bytes_text(total) + (list.empty() ? "" : "; the largest tensors:" + list),
-                     .advice = "use a smaller batch, or release tensors that are no longer needed",
-                     .where = purpose.where});
+  throw runtime::OutOfMemory({.op = "allocate",
+                              .got = "no memory on " + context_.device_name() + " for " + bytes_text(bytes) +
+                                     (purpose.what.empty() ? "" : " (" + std::string(purpose.what) + ")") + ": " +
+                                     bytes_text(counters_.bytes_in_use) + " in use by this program, " + bytes_text(available) +
+                                     " free of " + bytes_text(total) + (list.empty() ? "" : "; the largest tensors:" + list),
+                              .advice = "use a smaller batch, or release tensors that are no longer needed",
+                              .where = purpose.where});
 }
 
 Ref<Buffer> allocate(Context& context, std::size_t bytes) { return context.pool->allocate(bytes); }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tegula/core/buffer.h"
+#include "tegula/core/error.h"
 #include "tegula/tile/ir.h"
 #include "tegula/tile/preference.h"
 
@@ -51,6 +52,12 @@ struct LaunchOptions {
 struct Purpose {
   std::string_view what;        // "relu"; copied by who keeps it
   std::source_location where{}; // the user's line
+};
+
+/// A device has no memory left, not even after giving back what it kept for reuse.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
 };
 
 class Kernel;

@@ -107,6 +107,10 @@ TEST(App, ShowsKernelsAndDevices) {
   EXPECT_EQ(kernel.status, 0) << kernel.err;
   EXPECT_HAS(kernel.out, "reduce max axis 1");    // the tile program
   EXPECT_HAS(kernel.out, "store t6 bf16(");       // what the CPU made of it
+  EXPECT_HAS(tegula_cli({"kernel", "show", "softmax", "--shape", "64x96", "--stage", "figures", "--device", "cpu"}).out,
+             "The cpu has no figures");
+  const Ran memory = tegula_cli({"kernel", "show", "cumsum", "--shape", "64x96", "--stage", "memory", "--device", "cpu"});
+  EXPECT_HAS(memory.out, "24.0 KiB of arguments, Variables and captured tensors, 24.0 KiB of results");
   const Ran convolution = tegula_cli({"kernel", "show", "conv-tiled", "--shape", "2x16x8x8", "--gradient", "--stage", "plan"});
   EXPECT_EQ(convolution.status, 0) << convolution.err;
   EXPECT_HAS(convolution.out, "convolution_backward_data");

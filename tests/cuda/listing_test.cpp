@@ -17,7 +17,8 @@ class CudaListing : public ::testing::Test {
  protected:
   void SetUp() override {
     if (std::string why; cuda_count(&why) == 0) GTEST_SKIP() << why;
-    if (const char* driver = std::getenv("TEGULA_FAKE_DRIVER"); driver && std::string(driver) != "paper") GTEST_SKIP() << "launches nothing";
+    if (const char* driver = std::getenv("TEGULA_FAKE_DRIVER"); driver && std::string(driver) != "paper")
+      GTEST_SKIP() << "launches nothing";
     before_ = &default_device();
     set_default_device(cuda());
   }

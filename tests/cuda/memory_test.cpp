@@ -152,7 +152,7 @@ TEST_F(CudaMemoryFull, ErrorNamesTheOpAndTheLargestTensorsWithTheirLines) {
   try {
     eval(c);
     FAIL() << "75 MiB in 64";
-  } catch (const OutOfMemory& error) {
+  } catch (const runtime::OutOfMemory& error) {
     const std::string text = error.what();
     EXPECT_NE(text.find("no memory on cuda:0 for 25.0 MiB (multiply): "), std::string::npos) << text;
     EXPECT_NE(text.find("memory_test.cpp:" + std::to_string(line)), std::string::npos) << text;
@@ -168,7 +168,7 @@ TEST_F(CudaMemoryFull, ErrorNamesWhatAPlanHoldsBetweenItsSteps) {
   try {
     work(x);
     FAIL() << "more than 64 MiB in 64";
-  } catch (const OutOfMemory& error) {
+  } catch (const runtime::OutOfMemory& error) {
     const std::string text = error.what();
     EXPECT_NE(text.find("(values between "), std::string::npos) << text;
     EXPECT_NE(text.find("memory_test.cpp:" + std::to_string(line)), std::string::npos) << text;
@@ -182,7 +182,7 @@ TEST_F(CudaMemoryFull, ExecutablesKeptForLaterAreGivenUpFirst) {
   }
   EXPECT_GE(gpu->memory().bytes_in_use, 10 * kMebi);
   const Tensor large = on_host(58);
-  EXPECT_THROW(eval(large + 1.0), OutOfMemory);  // the operand fits now, the result does not
+  EXPECT_THROW(eval(large + 1.0), runtime::OutOfMemory);  // the operand fits now, the result does not
   EXPECT_EQ(large.device(), "cuda:0");
 }
 

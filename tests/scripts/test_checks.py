@@ -6,11 +6,28 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import check_docs
 import check_includes
+import check_kernels
 import readme_tables
 
 
 def complaints(path, *headers):
     return list(check_includes.check_file(pathlib.Path(path), [(1, '"', header) for header in headers]))
+
+
+class Kernels(unittest.TestCase):
+    PAGE = "a\n```cuda golden=softmax.cu\n// one: 4 threads\n```\nb\n```cuda golden=softmax.cu\n  float v3;\n  add(v3);\n```\n"
+
+    def test_blocks_are_found_by_file(self):
+        blocks = check_kernels.blocks_of(self.PAGE)
+        self.assertEqual([match[2] for match in blocks["softmax.cu"]], ["// one: 4 threads\n", "  float v3;\n  add(v3);\n"])
+
+    def test_a_kernel_with_other_numbers_goes_into_the_same_blocks(self):
+        kernel = "// one: 8 threads\n  load();\n  float v12;\n  add(v12);\n"
+        self.assertEqual(check_kernels.split(kernel, ["// one: 4 threads", "  float v3;"]),
+                         ["// one: 8 threads\n  load();\n", "  float v12;\n  add(v12);\n"])
+
+    def test_a_line_that_is_gone_is_said(self):
+        self.assertIsNone(check_kernels.split("// one\n  add();\n", ["// one", "  float v3;"]))
 
 
 class Includes(unittest.TestCase):

@@ -201,9 +201,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { ret
 CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction function) {
   const std::scoped_lock lock(machine().mutex);
   const CubinFigures& figures = machine().figures[reinterpret_cast<const char*>(function)];
-  *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS           ? figures.registers
-           : which == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? figures.local_bytes
-                                                         : 0;
+  *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS ? figures.registers : which == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? figures.local_bytes : 0;
   return CUDA_SUCCESS;
 }
 /// As on an H100 or H200: 64 Ki registers, given to warps in portions of 256; 2048 threads, 32 blocks, 228 KiB of shared memory.
@@ -222,6 +220,13 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* launch, CUfunction funct
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                                 unsigned shared, CUstream, void**, void**) {
   return list(function, grid, threads, 1, shared);
+}
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                                unsigned shared, CUstream, void**, void**) {
+  CUlaunchConfig launch{};
+  launch.gridDimX = blocks, launch.blockDimX = threads, launch.sharedMemBytes = shared;
+  return cuLaunchKernelEx(&launch, function, nullptr, nullptr);
 }
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
