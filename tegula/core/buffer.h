@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "tegula/core/ref.h"
 
@@ -43,8 +42,5 @@ PoolCounters host_pool_counters();
 
 /// Gives all kept blocks back to the system.
 void trim_host_pool();
-
-/// "1.5 GiB"
-std::string bytes_text(std::size_t bytes);
 
 }  // namespace tegula

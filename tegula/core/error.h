@@ -30,12 +30,6 @@ class Error : public std::runtime_error {
   Report report_;
 };
 
-/// A device has no memory left, not even after giving back what it kept for reuse.
-class OutOfMemory : public Error {
- public:
-  using Error::Error;
-};
-
 /// "main.cpp:12", or "" for a location that was never set.
 std::string to_string(const std::source_location& where);
 

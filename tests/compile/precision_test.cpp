@@ -13,6 +13,16 @@
 namespace tegula::compile {
 namespace {
 
+/// What the pass does with products; other devices write small ones as sums.
+class PrecisionPass : public testing::Test {
+ protected:
+  PrecisionPass() : before_(default_device()) { set_default_device(cpu()); }
+  ~PrecisionPass() override { set_default_device(before_); }
+
+ private:
+  Device& before_;
+};
+
 Graph flat(const std::vector<Tensor>& outputs) {
   std::vector<const Node*> roots;
   for (const Tensor& output : outputs) roots.push_back(output.node().get());
@@ -62,7 +72,7 @@ std::vector<Tensor> step(N& net, const Batch& batch, Precision precision) {
   return outputs;
 }
 
-TEST(Precision, ProductsAreHalfAndReductionsAndResultsStayF32) {
+TEST_F(PrecisionPass, ProductsAreHalfAndReductionsAndResultsStayF32) {
   manual_seed(1);
   Net net;
   const Batch batch;
@@ -83,7 +93,7 @@ TEST(Precision, ProductsAreHalfAndReductionsAndResultsStayF32) {
   }
 }
 
-TEST(Precision, NothingIsStoredInTwoDtypes) {
+TEST_F(PrecisionPass, NothingIsStoredInTwoDtypes) {
   manual_seed(1);
   Net net;
   const Batch batch;
@@ -97,7 +107,7 @@ TEST(Precision, NothingIsStoredInTwoDtypes) {
   EXPECT_EQ(casts, 1 + 3 + 3);
 }
 
-TEST(Precision, EpiloguesFoldAsInF32) {
+TEST_F(PrecisionPass, EpiloguesFoldAsInF32) {
   manual_seed(1);
   Net net;
   const Batch batch;
@@ -113,7 +123,7 @@ TEST(Precision, EpiloguesFoldAsInF32) {
   EXPECT_EQ(folded(Precision::bf16), folded(Precision::fp32));
 }
 
-TEST(Precision, Fp32ChangesNothingAndTf32OnlyTheArithmeticOfProducts) {
+TEST_F(PrecisionPass, Fp32ChangesNothingAndTf32OnlyTheArithmeticOfProducts) {
   manual_seed(1);
   Net net;
   const Batch batch;
@@ -129,7 +139,7 @@ TEST(Precision, Fp32ChangesNothingAndTf32OnlyTheArithmeticOfProducts) {
   for (int i = 0; i < tf32.size(); ++i) EXPECT_EQ(tf32[i].dtype, exact[i].dtype);
 }
 
-TEST(Precision, TheSecondTimeChangesNothing) {
+TEST_F(PrecisionPass, TheSecondTimeChangesNothing) {
   manual_seed(1);
   Net net;
   const Batch batch;
@@ -141,7 +151,7 @@ TEST(Precision, TheSecondTimeChangesNothing) {
   }
 }
 
-TEST(Precision, DtypesThatTheUserNamedStay) {
+TEST_F(PrecisionPass, DtypesThatTheUserNamedStay) {
   const Tensor x = normal({4, 8}), w = normal({8, 4});
   eval(x, w);
   const PrecisionScope scope(Precision::fp16);
@@ -160,7 +170,7 @@ TEST(Precision, DtypesThatTheUserNamedStay) {
   EXPECT_EQ(graph[graph.outputs[2]].dtype, bf16);
 }
 
-TEST(Precision, AScopeCoversTheOpsCalledInItAndTheirGradients) {
+TEST_F(PrecisionPass, AScopeCoversTheOpsCalledInItAndTheirGradients) {
   const Tensor x = normal({4, 8});
   const Variable first = normal({8, 8}), second = normal({8, 8});
   eval(x, first.read(), second.read());
@@ -187,7 +197,7 @@ TEST(Precision, AScopeCoversTheOpsCalledInItAndTheirGradients) {
   EXPECT_EQ(wide, 3);  // y second, and two gradients
 }
 
-TEST(Precision, AProductIsThatOfTheRoundedOperands) {
+TEST_F(PrecisionPass, AProductIsThatOfTheRoundedOperands) {
   manual_seed(2);
   const Tensor x = normal({37, 65}), w = normal({65, 33});
   for (const auto& [precision, half] : {std::pair{Precision::bf16, bf16}, std::pair{Precision::fp16, f16}}) {
@@ -198,7 +208,7 @@ TEST(Precision, AProductIsThatOfTheRoundedOperands) {
   }
 }
 
-TEST(Precision, GradientsAgreeWithThoseOfF32) {
+TEST_F(PrecisionPass, GradientsAgreeWithThoseOfF32) {
   manual_seed(3);
   SmoothNet net;
   const Batch batch;
@@ -222,7 +232,7 @@ TEST(Precision, GradientsAgreeWithThoseOfF32) {
   }
 }
 
-TEST(Precision, IsPartOfTheExecutable) {
+TEST_F(PrecisionPass, IsPartOfTheExecutable) {
   const Tensor x = normal({16, 16});
   auto f = jit([](Tensor a) { return matmul(a, a); });
   const std::vector<float> exact = f(x).to_host();
@@ -241,7 +251,7 @@ TEST(Precision, IsPartOfTheExecutable) {
   EXPECT_EQ(f.executables(), 2);
 }
 
-TEST(Precision, NamesAreThoseOfTheCommandLine) {
+TEST_F(PrecisionPass, NamesAreThoseOfTheCommandLine) {
   for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
     EXPECT_EQ(precision_of(name(precision)), precision);
   }
@@ -259,7 +269,7 @@ std::string row(const std::string& table, const std::string& op) {
   return text;
 }
 
-TEST(Precision, TheTableOfTheMnistCnn) {
+TEST_F(PrecisionPass, TheTableOfTheMnistCnn) {
   manual_seed(4);
   models::Model model = models::make("mnist-cnn");
   optim::Adam adam(parameters(model.net));

@@ -222,13 +222,6 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid, unsigned, un
   return list(function, grid, threads, 1, shared);
 }
 
-CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                                unsigned shared, CUstream, void**, void**) {
-  CUlaunchConfig launch{};
-  launch.gridDimX = blocks, launch.blockDimX = threads, launch.sharedMemBytes = shared;
-  return cuLaunchKernelEx(&launch, function, nullptr, nullptr);
-}
-
 CUresult CUDAAPI cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
   const std::scoped_lock lock(machine().mutex);
   machine().capture = new Graph;
