@@ -47,6 +47,14 @@ void run(const GraphChoice& choice) {
     adam.step(grad(loss, adam.parameters()));
     return loss;
   };
+  if (choice.dot && (choice.stage == "plan" || choice.stage == "tile")) {
+    const auto print = [&](auto compiled, const auto&... arguments) {
+      compiled(arguments...);
+      std::printf("%s", (choice.stage == "plan" ? compiled.plan_dot() : compiled.tile_dot()).c_str());
+    };
+    choice.step ? print(jit(step), x, y) : print(jit(forward), x);
+    return;
+  }
   if (choice.dot) {
     const DotOptions options{.parameters = state, .title = model.name};
     if (!choice.step) {
@@ -82,7 +90,8 @@ void add_graph(CLI::App& app) {
   command.add_flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
   command.add_option("--stage", choice->stage, "what to print")->check(CLI::IsMember(kStages))->capture_default_str();
   add_precision(command);
-  command.add_flag("--dot", choice->dot, "the graph before any pass, for Graphviz (with --step: loss and gradients)");
+  command.add_flag("--dot", choice->dot,
+                   "for Graphviz: the graph before any pass (with --step: loss and gradients), or with --stage plan or tile those");
   add_device_option(command);
   command.callback([choice] { run(*choice); });
 }

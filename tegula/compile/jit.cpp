@@ -404,6 +404,15 @@ std::string JitState::print_plan() const {
   return "kept while the Variables stay (" + bytes_text(executable.kept_bytes()) + "):\n" + to_string(executable.once()->plan()) +
          "every time:\n" + to_string(executable.plan());
 }
+std::string JitState::plan_dot() const { return impl_->last ? to_dot(impl_->last->executable->plan()) : ""; }
+std::string JitState::tile_dot() const {
+  if (!impl_->last) return "";
+  std::string text;
+  for (const Step& step : impl_->last->executable->plan().steps) {
+    if (!step.call) text += tile::to_dot(step.program);
+  }
+  return text;
+}
 std::string JitState::print_memory() const {
   if (!impl_->last) return "";
   const Executable& executable = *impl_->last->executable;

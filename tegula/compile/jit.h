@@ -26,6 +26,9 @@ class JitState {
   int refreshes() const;
   /// Text of the plan used last: steps, memory, threads.
   std::string print_plan() const;
+  /// The plan used last and its tile programs for Graphviz (dot -Tsvg).
+  std::string plan_dot() const;
+  std::string tile_dot() const;
   /// What the plan used last holds in memory: the peak, the ops and lines whose results make it up, the course over its steps.
   std::string print_memory() const;
   /// What was compiled for the plan used last: CUDA C++ and what each launch takes on a GPU, the executor's steps on the CPU.
@@ -91,6 +94,8 @@ class Jit {
   int executables() const { return state_->executables(); }
   int refreshes() const { return state_->refreshes(); }
   std::string print_plan() const { return state_->print_plan(); }
+  std::string plan_dot() const { return state_->plan_dot(); }
+  std::string tile_dot() const { return state_->tile_dot(); }
   std::string print_graph() const { return state_->print_graph(); }
   std::string print_memory() const { return state_->print_memory(); }
   std::string print_kernels() const { return state_->print_kernels(); }

@@ -86,5 +86,7 @@ void plan_memory(Plan& plan, runtime::Device& device);
 void lower_late_updates(Plan& plan, runtime::Device& device);
 
 std::string to_string(const Plan& plan);
+/// The same for Graphviz (dot -Tsvg), with the order in which steps wait for each other.
+std::string to_dot(const Plan& plan);
 
 }  // namespace tegula::compile

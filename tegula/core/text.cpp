@@ -15,4 +15,14 @@ std::string bytes_text(std::size_t bytes) {
   return text.data();
 }
 
+std::string dot_quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') out += "\\n";
+    else out += c;
+  }
+  return out + "\"";
+}
+
 }  // namespace tegula

@@ -1,12 +1,16 @@
 #pragma once
-// Numbers as people read them.
+// Numbers as people read them, and names as other programs do.
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace tegula {
 
 /// "1.5 GiB"
 std::string bytes_text(std::size_t bytes);
+
+/// In Graphviz' quotes; line ends become \n.
+std::string dot_quoted(std::string_view text);
 
 }  // namespace tegula

@@ -5,18 +5,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tegula/core/text.h"
+
 namespace tegula {
 namespace {
-
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else out += c;
-  }
-  return out + "\"";
-}
 
 /// "conv2d\n(64, 12, 28, 28) f32"
 std::string label(const Node& node, std::string_view name) {
@@ -70,7 +62,7 @@ std::string to_dot(std::span<const Tensor> outputs, const DotOptions& options) {
     const auto given = names.find(node);
     const bool leaf = node->has_value() || node->op().role() == Role::Leaf;
     const std::string name = given != names.end() ? given->second : leaf ? "input" : std::string(node->op().name());
-    boxes += "  n" + std::to_string(id) + " [label=" + quoted(label(*node, name)) + ", fillcolor=\"" +
+    boxes += "  n" + std::to_string(id) + " [label=" + dot_quoted(label(*node, name)) + ", fillcolor=\"" +
              (given != names.end() ? "#F5EFA8" : colour(*node)) + "\"];\n";
     if (leaf) continue;
     for (const auto& input : node->inputs()) {
@@ -79,7 +71,7 @@ std::string to_dot(std::span<const Tensor> outputs, const DotOptions& options) {
     }
   }
   std::string text = "digraph tegula {\n  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\", fontsize=10];\n";
-  if (!options.title.empty()) text += "  label=" + quoted(options.title) + ";\n";
+  if (!options.title.empty()) text += "  label=" + dot_quoted(options.title) + ";\n";
   return text + boxes + edges + "}\n";
 }
 

@@ -124,6 +124,8 @@ std::string to_string(const Program& program, Id id);
 
 /// Text of a program, one instruction a line, with the user's lines as comments.
 std::string to_string(const Program& program);
+/// The same for Graphviz (dot -Tsvg).
+std::string to_dot(const Program& program);
 
 /// Checks operands, types, shapes, dominance and region signatures; throws Error naming the instruction and the user's line.
 void verify(const Program& program);

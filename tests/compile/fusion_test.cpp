@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tegula/compile/jit.h"
@@ -213,6 +214,18 @@ TEST(Fusion, ViewsInsideAGroupKeepTheirMeaning) {
   for (int i = 0; i < 6; ++i) {
     for (int j = 0; j < 6; ++j) EXPECT_NEAR(sym[i * 6 + j], 2 * (c[i * 6 + j] + c[j * 6 + i]), 1e-5);
   }
+}
+
+TEST(Dot, PlansAndTileProgramsAreGraphs) {
+  auto f = jit([](Tensor x, Tensor w) { return softmax(matmul(x, w), 1); });
+  f(ones({4, 8}), ones({8, 3}));
+  const std::string plan = f.plan_dot(), programs = f.tile_dot();
+  EXPECT_TRUE(plan.starts_with("digraph plan {")) << plan;
+  EXPECT_NE(plan.find("s0 -> s1;"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("matmul"), std::string::npos) << plan;
+  EXPECT_NE(programs.find("store"), std::string::npos) << programs;
+  EXPECT_NE(programs.find(" -> "), std::string::npos) << programs;
+  EXPECT_EQ(std::ranges::count(programs, '{'), std::ranges::count(programs, '}'));
 }
 
 }  // namespace
