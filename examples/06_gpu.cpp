@@ -29,7 +29,7 @@ static std::vector<float> train_on(Device& device, const data::Dataset& digits) 
   manual_seed(1);  // random numbers are integer arithmetic (Philox): both machines draw the same weights
   Net net;
   optim::Adam adam(parameters(net), {.lr = 1e-3});
-  auto step = jit([&](Tensor x, Tensor y) {  // x: (256, 1, 28, 28) f32, y: (256,) i64
+  auto step = jit([&](Tensor x, Tensor y) {  // x: (128, 1, 28, 28) f32, y: (128,) i64
     Tensor loss = cross_entropy(net(x), y);
     adam.step(grad(loss, parameters(net)));
     return loss;
@@ -37,7 +37,7 @@ static std::vector<float> train_on(Device& device, const data::Dataset& digits) 
 
   // Arguments may come from anywhere: these lie in host memory, and each call copies them to where they are needed. The parameters are
   // state: they move to the device at the first step and stay there.
-  const data::Dataset batch = digits.first(256);
+  const data::Dataset batch = digits.first(128);
   const Tensor x = from_array(batch.inputs), y = from_array(batch.targets);
   std::vector<float> losses{step(x, y).item()};
   assert(Tensor(net.hidden.weight).device() == device.name());
@@ -53,7 +53,7 @@ static std::vector<float> train_on(Device& device, const data::Dataset& digits) 
   // On the GPU a call returns as soon as its work is queued; asking for a number (item, to_host, print) waits. So ask rarely: here after
   // the last step. And no step asks for memory: what it needs was planned when it was compiled.
   const auto asked = device.memory().system_allocations;
-  constexpr int kSteps = 50;
+  constexpr int kSteps = 20;
   const double start = seconds();
   for (int i = 0; i < kSteps; ++i) loss = step(x, y);
   const double queued = seconds();
@@ -66,7 +66,7 @@ static std::vector<float> train_on(Device& device, const data::Dataset& digits) 
 }
 
 int main() {
-  const data::Dataset digits = data::draw_digits(256, 1);
+  const data::Dataset digits = data::draw_digits(128, 1);
   const std::vector<float> on_cpu = train_on(cpu(), digits);
   assert(on_cpu.back() < 0.5f * on_cpu.front());
 

@@ -76,7 +76,7 @@ int main() {
   assert(std::isinf(halves[1]) && halves[2] == 0);
   assert((cast(cast(numbers * 65536, f16), f32) / 65536).to_host()[2] > 0);  // what scaling is for
 
-  const data::Dataset digits = data::draw_digits(1600, 1);
+  const data::Dataset digits = data::draw_digits(1280, 1);
   std::map<Precision, Run> runs;
   for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
     runs[precision] = train_in(precision, digits);
