@@ -189,9 +189,14 @@ class Lowering {
         rest = rest / counts_[static_cast<std::size_t>(l)];
       }
       Value& at = at_[static_cast<std::size_t>(l)];
-      if (l == nest_.col) at = tile::row(index * integer(nest_.cols) + builder_.arange(0, nest_.cols));
-      else if (l == nest_.row) at = tile::col(index * integer(nest_.rows) + builder_.arange(0, nest_.rows));
-      else at = index;
+      if (l != nest_.col && l != nest_.row) {
+        at = index;
+        continue;
+      }
+      // One after another: compilers differ in the order in which they evaluate operands, and so would the programs.
+      const std::int64_t extent = l == nest_.col ? nest_.cols : nest_.rows;
+      const Value within = builder_.arange(0, extent), step = integer(extent), first = index * step;
+      at = l == nest_.col ? tile::row(first + within) : tile::col(first + within);
     }
   }
   void place_instance() {
