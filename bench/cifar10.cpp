@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "bench/measure.h"
 #include "tegula/data/cifar.h"
 #include "tegula/models/airbench.h"
 #include "tegula/runtime/device.h"
@@ -141,8 +142,7 @@ int main(int argc, char** argv) {
     std::printf("usage: bench_cifar10 DIR [epochs [runs]]\n");
     return 2;
   }
-  const char* name = std::getenv("TEGULA_BENCH_DEVICE");
-  set_default_device(device(name ? name : "cuda"));
+  bench::choose_device();
   const PrecisionScope arithmetic(Precision::bf16);
   const std::int64_t epochs = argc > 2 ? std::atoll(argv[2]) : 8, runs = argc > 3 ? std::atoll(argv[3]) : 3;
   Race race(argv[1], epochs);

@@ -248,8 +248,7 @@ void resnet() {
 
 int main(int argc, char** argv) {
   count = argc, names = argv;
-  const char* name = std::getenv("TEGULA_BENCH_DEVICE");
-  set_default_device(device(name ? name : "cuda"));
+  bench::choose_device();
   small = default_device().number() == 0;
   const auto attempt = [](const char* what, auto work) {  // a failure is reported and the rest goes on
     try {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tegula/runtime/registry.h"
+
 namespace tegula::bench {
 
 /// Median wall time of f in seconds, over about `seconds` of calls (at least five).
@@ -25,6 +27,12 @@ inline double wall(const std::function<void()>& f, double seconds = 1.0, int war
   for (double& time : times) time = timed();
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
   return times[times.size() / 2];
+}
+
+/// Computes on $TEGULA_BENCH_DEVICE from now on, cuda when it is not set.
+inline void choose_device() {
+  const char* name = std::getenv("TEGULA_BENCH_DEVICE");
+  set_default_device(device(name ? name : "cuda"));
 }
 
 /// One case. `share` is of the ceiling named by `floor` ("sgemm", "copy"), 0 when there is none.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "bench/measure.h"
 #include "tegula/data/mnist.h"
 #include "tegula/models/mnist.h"
 #include "tegula/runtime/device.h"
@@ -29,8 +30,7 @@ int main(int argc, char** argv) {
     std::printf("usage: bench_mnist_race DIR [batch [epochs [rate [precision [runs]]]]]\n");
     return 2;
   }
-  const char* name = std::getenv("TEGULA_BENCH_DEVICE");
-  set_default_device(device(name ? name : "cuda"));
+  bench::choose_device();
   const std::int64_t batch = argc > 2 ? std::atoll(argv[2]) : 512;
   const double epochs = argc > 3 ? std::atof(argv[3]) : 2, rate = argc > 4 ? std::atof(argv[4]) : 4e-3;
   const PrecisionScope arithmetic(precision_of(argc > 5 ? argv[5] : "tf32").value_or(Precision::tf32));

@@ -190,7 +190,7 @@ class Fuser {
     const int innermost = innermost_axis(group);
     const std::int64_t instances = all / extent;
     if (group.reduced.contains(innermost)) return instances / std::max<std::int64_t>(1, tiles_.elements / extent) >= kEnoughInstances;
-    const std::int64_t strips = instances / std::clamp<std::int64_t>(group.domain[innermost], 1, strips_for(tiles_).columns);
+    const std::int64_t strips = instances / std::clamp<std::int64_t>(group.domain[innermost], 1, tiles_.strips.columns);
     return strips >= std::max(kEnoughInstances, tiles_.instances / 4);
   }
 
@@ -296,7 +296,7 @@ class Fuser {
       if (group.reduced.contains(i) == axes.contains(i)) return false;
       if (group.reduced.contains(i)) row *= group.domain[i];
     }
-    if (row > strips_for(tiles_).accumulated_row || !group.reduced.contains(innermost_axis(group))) return false;
+    if (row > tiles_.strips.accumulated_row || !group.reduced.contains(innermost_axis(group))) return false;
     for (int item : group.items) {
       count += graph_[item].role() == Role::Reduce && fusion_.places[static_cast<std::size_t>(item)].space == Space::Across;
     }

@@ -15,20 +15,6 @@
 
 namespace tegula::compile {
 
-/// How matrices are cut whose rows are reduced, or meet one row of numbers.
-struct StripPreference {
-  std::int64_t columns = 256;           // of a tile whose rows are reduced …
-  std::int64_t least_columns = 256;     // … which may be narrowed down to this for the sake of more instances
-  std::int64_t repeated_elements = 0;   // of a tile of so many columns where vectors meet every row; 0: such work is cut like any other
-  std::int64_t accumulated_row = 8192;  // the longest row beside which sums over all rows are carried along …
-  std::int64_t accumulators = 64;       // … by this many instances, each of which walks over its share of the rows
-};
-/// A machine that wants small tiles for small problems runs hundreds of instances at a time, each with few registers for its tile.
-inline StripPreference strips_for(const runtime::TilePreference& tiles) {
-  if (tiles.small_elements == 0) return {};
-  return {.columns = 64, .least_columns = 16, .repeated_elements = 8192, .accumulated_row = 8192, .accumulators = tiles.instances / 2};
-}
-
 enum class Space : std::uint8_t { None, Full, Reduced, Across };
 
 /// How an item sits in its group: which domain axis each of its axes runs over (-1: none, the size is 1 or it is broadcast).

@@ -100,9 +100,9 @@ std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& 
     if (i != nest.col) (nest.reduced(i) ? reduced : kept) *= nest.loops[static_cast<std::size_t>(i)].extent;
   }
   const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
-  std::int64_t columns = std::min({extent, tiles.elements, strips_for(tiles).columns});
-  if (reduced * strips_for(tiles).least_columns > kNarrowStrip) return columns;
-  while (columns / 2 >= strips_for(tiles).least_columns && kept * divide_up(extent, columns) < tiles.instances / 4)
+  std::int64_t columns = std::min({extent, tiles.elements, tiles.strips.columns});
+  if (reduced * tiles.strips.least_columns > kNarrowStrip) return columns;
+  while (columns / 2 >= tiles.strips.least_columns && kept * divide_up(extent, columns) < tiles.instances / 4)
     columns = divide_up(columns, 2);
   return columns;
 }
@@ -195,9 +195,9 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     }
     nest.cols = std::max<std::int64_t>(1, nest.cols);
   }
-  if (!has_reduction && nest.row >= 0 && strips_for(tiles).repeated_elements > 0 && elements == tiles.elements && repeats_rows(nest)) {
-    nest.cols = std::min(nest.cols, strips_for(tiles).columns);
-    elements = strips_for(tiles).repeated_elements;
+  if (!has_reduction && nest.row >= 0 && tiles.strips.repeated_elements > 0 && elements == tiles.elements && repeats_rows(nest)) {
+    nest.cols = std::min(nest.cols, tiles.strips.columns);
+    elements = tiles.strips.repeated_elements;
   }
   if (nest.row >= 0) {
     nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max<std::int64_t>(1, elements / nest.cols));
@@ -216,7 +216,7 @@ bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runti
 }
 
 void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
-  nest.share = divide_up(nest.instances, strips_for(tiles).accumulators);
+  nest.share = divide_up(nest.instances, tiles.strips.accumulators);
   nest.splits = std::max<std::int64_t>(1, divide_up(nest.instances, std::max<std::int64_t>(1, nest.share)));
   add_parts(plan, group, nest, Space::Across);
 }

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "tegula/compile/group_loops.h"
-#include "tegula/compile/reduction_values.h"
 #include "tegula/tile/builder.h"
+#include "tegula/tile/reduction.h"
 
 namespace tegula::compile {
 namespace {
@@ -277,13 +277,13 @@ class Lowering {
     Value x = tile::broadcast(operand(i, 0), {nest_.rows, nest_.cols});
     const bool kept = is_across(i) && portion_ == Portion::Parts;  // the other reductions' loops
     const bool rows = nest_.row >= 0 && nest_.reduced(nest_.row) != kept, cols = nest_.col >= 0 && nest_.reduced(nest_.col) != kept;
-    if (Value inside = mask(rows, cols); !inside.is_empty()) x = tile::select(inside, x, identity_value(builder_, kind, x.dtype()));
+    if (Value inside = mask(rows, cols); !inside.is_empty()) x = tile::select(inside, x, tile::identity_of(builder_, kind, x.dtype()));
     if (cols) x = tile::reduce(x, 1, kind);
     if (rows) x = tile::reduce(x, 0, kind);
     return x;
   }
   Value identity(int i, const Shape& shape) {
-    return tile::broadcast(identity_value(builder_, item(i).as<ReduceOp>().kind(), tile::compute_type(item(i).dtype)), shape);
+    return tile::broadcast(tile::identity_of(builder_, item(i).as<ReduceOp>().kind(), tile::compute_type(item(i).dtype)), shape);
   }
 
   void store(int s, Value y) {
@@ -340,7 +340,7 @@ class Lowering {
       }
       std::vector<Value> next;
       for (std::size_t k = 0; k < sums.size(); ++k) {
-        next.push_back(combine(item(sums[k]).as<ReduceOp>().kind(), carried[k], reduce_tile(sums[k])));
+        next.push_back(tile::combine(item(sums[k]).as<ReduceOp>().kind(), carried[k], reduce_tile(sums[k])));
       }
       const Results full = results(Space::Full), reduced = results(Space::Reduced);
       store_all(full);
@@ -376,7 +376,7 @@ class Lowering {
       place_loops(step, true);
       std::vector<Value> next;
       for (std::size_t r = 0; r < reductions.size(); ++r) {
-        next.push_back(combine(item(reductions[r]).as<ReduceOp>().kind(), carried[r], reduce_tile(reductions[r])));
+        next.push_back(tile::combine(item(reductions[r]).as<ReduceOp>().kind(), carried[r], reduce_tile(reductions[r])));
       }
       store_full(stage);
       return next;

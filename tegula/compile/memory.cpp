@@ -21,6 +21,14 @@ struct Block {
   std::size_t offset = 0;
 };
 
+/// The item that stands for a leaf; -1 where nothing reads it.
+int item_of_leaf(const Graph& graph, int slot) {
+  for (int i = 0; i < graph.size(); ++i) {
+    if (graph[i].role() == Role::Leaf && graph[i].slot == slot) return i;
+  }
+  return -1;
+}
+
 class Planner {
  public:
   Planner(Plan& plan, bool asynchronous) : plan_(plan), graph_(plan.graph), asynchronous_(asynchronous) {
@@ -73,10 +81,7 @@ class Planner {
   // for, the step that writes it must see to that itself (guarded), which a library call cannot.
   void place_update(int u) {
     const auto& update = graph_.updates[static_cast<std::size_t>(u)];
-    int leaf = -1;
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (graph_[i].role() == Role::Leaf && graph_[i].slot == update.leaf) leaf = i;
-    }
+    const int leaf = item_of_leaf(graph_, update.leaf);
     const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
     const int step = written_[static_cast<std::size_t>(update.item)];
     const bool call = step >= 0 && plan_.steps[static_cast<std::size_t>(step)].call;
@@ -208,10 +213,8 @@ void lower_late_updates(Plan& plan, runtime::Device& device) {
     }
     step.reads.push_back(item);
     // Behind those who read the old value, which may be all that is left of the step.
-    const int leaf = plan.graph.updates[static_cast<std::size_t>(update)].leaf;
-    for (int i = 0; i < plan.graph.size(); ++i) {
-      if (plan.graph[i].role() == Role::Leaf && plan.graph[i].slot == leaf) step.writes.push_back(i);
-    }
+    const int leaf = item_of_leaf(plan.graph, plan.graph.updates[static_cast<std::size_t>(update)].leaf);
+    if (leaf >= 0) step.writes.push_back(leaf);
     step.bytes += 2.0 * static_cast<double>(bytes_of(value));
     step.sets.push_back(
         {{{Reference::Kind::Value, item, 0, 0}, {Reference::Kind::Update, update, 0, 0}, {Reference::Kind::Integer, -1, count, 0}},

@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/kernel.h"
+#include "tegula/cuda/layout.h"
 #include "tegula/cuda/library.h"
 #include "tegula/cuda/memory.h"
 #include "tegula/cuda/properties.h"
@@ -152,16 +153,8 @@ class CudaDevice final : public runtime::Device {
   }
   void prepare(std::span<const runtime::PlannedLaunch> launches) override { gpu::prepare(code_, launches); }
 
-  /// Numbers that do not depend on the card: so many instances keep the largest of today's busy.
-  runtime::TilePreference tiles() const override {
-    const std::int64_t longest = 32768;
-    const std::int64_t cluster = context_.architecture >= 90 ? 8 : 1;  // blocks that can share one row
-    return {.elements = 4096, .longest_row = longest * cluster, .instances = 528, .longest_sort = 4096, .small_elements = 512};
-  }
-  /// A call costs a few microseconds whatever it does.
-  bool prefers_sums(std::int64_t results, std::int64_t terms) const override {
-    return results * terms <= (terms <= 128 ? 1 << 21 : 1 << 18);
-  }
+  runtime::TilePreference tiles() const override { return tiles_for(context_.architecture); }
+  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return ordered(make_matmul, description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override {

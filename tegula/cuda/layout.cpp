@@ -66,6 +66,20 @@ std::int64_t ThreadGrid::held(const Shape& shape) const {
   }
 }
 
+tile::TilePreference tiles_for(int architecture) {
+  const std::int64_t longest = 32768, instances = 528;
+  const std::int64_t cluster = architecture >= 90 ? 8 : 1;  // blocks that can share one row
+  return {
+      .elements = 4096,
+      .longest_row = longest * cluster,
+      .instances = instances,
+      .longest_sort = 4096,
+      .small_elements = 512,
+      .strips = {.columns = 64, .least_columns = 16, .repeated_elements = 8192, .accumulated_row = 8192, .accumulators = instances / 2}};
+}
+
+bool prefers_sums(std::int64_t results, std::int64_t terms) { return results * terms <= (terms <= 128 ? 1 << 21 : 1 << 18); }
+
 ThreadGrid choose_threads(const TileUse& use) {
   const std::int64_t row_bytes = use.columns * use.staged_bytes;
   if (row_bytes > kBytesInRegisters && row_bytes <= kStagedBytesOfBlock) return staged_row(use);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "tegula/core/shape.h"
+#include "tegula/tile/preference.h"
 
 namespace tegula::gpu {
 
@@ -56,6 +57,12 @@ struct TileUse {
   int staged_bytes = 0;  // of one column of what would be staged; 0: nothing can be
   bool computes = false;  // functions of many instructions
 };
+
+/// How programs are cut for a card of this architecture. Numbers that do not depend on the card: so many instances keep the largest of
+/// today's busy, each with few registers for its tile.
+tile::TilePreference tiles_for(int architecture);
+/// Whether a product of so few results is better a sum in a tile program: a library call costs a few microseconds whatever it does.
+bool prefers_sums(std::int64_t results, std::int64_t terms);
 
 /// Throws nothing; a cluster larger than 1 needs sm_90.
 ThreadGrid choose_threads(const TileUse& use);

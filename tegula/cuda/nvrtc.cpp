@@ -149,18 +149,6 @@ std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
 }
 
 // ---- The cache on disk: a line of magic and a checksum, then the cubin.
-std::optional<std::filesystem::path> cache_folder() {
-  const auto variable = [](const char* name) -> std::optional<std::filesystem::path> {
-    const char* value = std::getenv(name);
-    if (!value || !*value) return {};
-    return std::filesystem::path(value);
-  };
-  if (auto path = variable("TEGULA_CACHE_DIR")) return path;
-  if (auto path = variable("XDG_CACHE_HOME")) return *path / "tegula";
-  if (auto path = variable("HOME")) return *path / ".cache" / "tegula";
-  return {};
-}
-
 constexpr std::uint64_t kSeed = 0xcbf29ce484222325ull;
 std::string header_of(const std::string& image) { return "tegula cubin 1 " + hexadecimal(hash(image, kSeed), image.size()) + "\n"; }
 
@@ -199,6 +187,18 @@ void write_cached(const std::filesystem::path& path, const std::vector<char>& cu
 std::atomic<int> compiled = 0, from_disk = 0;
 
 }  // namespace
+
+std::optional<std::filesystem::path> cache_folder() {
+  const auto variable = [](const char* name) -> std::optional<std::filesystem::path> {
+    const char* value = std::getenv(name);
+    if (!value || !*value) return {};
+    return std::filesystem::path(value);
+  };
+  if (auto path = variable("TEGULA_CACHE_DIR")) return path;
+  if (auto path = variable("XDG_CACHE_HOME")) return *path / "tegula";
+  if (auto path = variable("HOME")) return *path / ".cache" / "tegula";
+  return {};
+}
 
 std::vector<char> compile_cubin(const std::string& source, int architecture) {
   const std::vector<std::string> options = options_for("sm_" + std::to_string(architecture));

@@ -2,15 +2,20 @@
 // CUDA C++ to machine code, by NVIDIA's run-time compiler. It is opened when it is first needed; no header of the toolkit is.
 
 #include <cstddef>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace tegula::gpu {
 
+/// $TEGULA_CACHE_DIR, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula: where compiled kernels and the tuning file lie. Nothing where none
+/// of these is set.
+std::optional<std::filesystem::path> cache_folder();
+
 /// The cubin of a unit for sm_<architecture>. Kept on disk under a hash of source, options, architecture and compiler version, in
-/// $TEGULA_CACHE_DIR, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula; a file that is damaged is compiled again, a folder that cannot
-/// be written is done without. Throws Error with the compiler's log. May be called from several threads.
+/// cache_folder(); a file that is damaged is compiled again, a folder that cannot be written is done without. Throws Error with the compiler's log. May be called from several threads.
 std::vector<char> compile_cubin(const std::string& source, int architecture);
 
 /// The same unit as PTX; not kept.
@@ -18,8 +23,8 @@ std::string compile_ptx(const std::string& source, int architecture);
 
 /// What the assembler says about one kernel.
 struct Figures {
-  int registers = 0;             // of a thread
-  std::size_t stack_bytes = 0;   // of a thread
+  int registers = 0;  // of a thread
+  std::size_t stack_bytes = 0;  // of a thread
   std::size_t spill_stores = 0, spill_loads = 0;  // bytes of a thread
   std::size_t shared_bytes = 0;  // static; what a launch asks for comes on top
 };

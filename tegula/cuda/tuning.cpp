@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "tegula/cuda/nvrtc.h"
+
 namespace tegula::gpu {
 namespace {
 
@@ -23,18 +25,10 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// The directory that the compiled kernels lie in too.
-std::filesystem::path cache_directory() {
-  if (const std::string own = environment("TEGULA_CACHE_DIR"); !own.empty()) return own;
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) return std::filesystem::path(cache) / "tegula";
-  if (const std::string home = environment("HOME"); !home.empty()) return std::filesystem::path(home) / ".cache" / "tegula";
-  return {};
-}
-
 std::string default_path() {
   if (const std::string own = environment("TEGULA_TUNING_FILE"); !own.empty()) return own;
-  const auto directory = cache_directory();
-  return directory.empty() ? std::string() : (directory / "tuning.json").string();
+  const auto folder = cache_folder();
+  return folder ? (*folder / "tuning.json").string() : std::string();
 }
 
 }  // namespace

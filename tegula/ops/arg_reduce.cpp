@@ -30,7 +30,7 @@ class ArgReduceOp final : public KernelOp {
     // Booleans are compared as numbers.
     const DType compute = context.input(0).dtype == boolean ? i32 : tile::compute_type(context.input(0).dtype);
     const Shape column{kernel.tile_rows(), 1};
-    const Value nothing = ops::identity_of(b, kind_, compute);
+    const Value nothing = tile::identity_of(b, kind_, compute);
     const Value before = b.constant(std::int64_t{-1}, i64);
     const auto found = kernel.for_each_tile(
         {tile::broadcast(nothing, column), tile::broadcast(before, column)}, [&](std::span<const Value> best) -> std::vector<Value> {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tegula/tile/kernel_context.h"
+#include "tegula/tile/reduction.h"
 
 namespace tegula::ops {
 
@@ -77,10 +78,6 @@ class RowKernel : public KernelLaunch {
   Columns mode_;
   Value columns_value_, row_, column_, first_column_, row_mask_, column_mask_;
 };
-
-/// What leaves the other operand of the reduction unchanged.
-tile::Value identity_of(tile::Builder& builder, tile::Reduction kind, DType dtype);
-tile::Value combine(tile::Reduction kind, tile::Value a, tile::Value b);
 
 /// out[i] = value, or source[i], for all elements of the output or a scratch buffer: the first launch of kernels that then change some.
 void launch_fill(KernelContext& context, double value);

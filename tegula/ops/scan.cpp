@@ -64,14 +64,14 @@ class ScanOp final : public KernelOp {
     ops::RowKernel kernel(context, std::string(name()), numel(shape) / columns, columns, ops::Columns::Looped);
     tile::Builder& b = kernel.builder();
     const Value x = kernel.input(0), y = kernel.output(), width = kernel.number(columns);
-    const Value nothing = ops::identity_of(b, kind_, tile::compute_type(context.output().dtype));
+    const Value nothing = tile::identity_of(b, kind_, tile::compute_type(context.output().dtype));
     kernel.for_each_tile({tile::broadcast(nothing, {kernel.tile_rows(), 1})}, [&](std::span<const Value> carried) -> std::vector<Value> {
       const Value at = kernel.row() * width + kernel.column();
       Value values = b.load(x + at, kernel.mask());
       if (!kernel.column_mask().is_empty()) values = tile::select(kernel.column_mask(), values, nothing);
       values = tile::broadcast(values, {kernel.tile_rows(), kernel.tile_columns()});
-      b.store(y + at, ops::combine(kind_, carried[0], tile::scan(values, 1, kind_)), kernel.mask());
-      return {ops::combine(kind_, carried[0], tile::reduce(values, 1, kind_))};
+      b.store(y + at, tile::combine(kind_, carried[0], tile::scan(values, 1, kind_)), kernel.mask());
+      return {tile::combine(kind_, carried[0], tile::reduce(values, 1, kind_))};
     });
     kernel.launch();
   }

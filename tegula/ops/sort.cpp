@@ -97,7 +97,7 @@ class ArgSortOp final : public KernelOp {
     Value values = plain(b.load(x + (begin + kernel.column()), mask));
     // What is outside is sorted last; of equals the ones inside, which come first, stay first.
     const tile::Reduction least = order_ == Order::Descending ? tile::Reduction::Max : tile::Reduction::Min;
-    Value last = ops::identity_of(b, least, values.dtype());
+    Value last = tile::identity_of(b, least, values.dtype());
     if (is_float(values.dtype()) && order_ == Order::Ascending) last = b.constant(std::nan(""), values.dtype());
     values = tile::select(inside, values, last);
     b.store(order + (begin + kernel.column()), first + tile::cast(tile::argsort(values, 1, order_ == Order::Descending), i64), mask);

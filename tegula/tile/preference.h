@@ -5,6 +5,15 @@
 
 namespace tegula::tile {
 
+/// How matrices are cut whose rows are reduced, or meet one row of numbers.
+struct StripPreference {
+  std::int64_t columns = 256;           // of a tile whose rows are reduced …
+  std::int64_t least_columns = 256;     // … which may be narrowed down to this for the sake of more instances
+  std::int64_t repeated_elements = 0;   // of a tile of so many columns where vectors meet every row; 0: such work is cut like any other
+  std::int64_t accumulated_row = 8192;  // the longest row beside which sums over all rows are carried along …
+  std::int64_t accumulators = 64;       // … by this many instances, each of which walks over its share of the rows
+};
+
 /// How the lowering should cut its tiles.
 struct TilePreference {
   std::int64_t elements = 2048;  // of a tile of 4-byte values
@@ -13,6 +22,7 @@ struct TilePreference {
   std::int64_t instances = 16;
   std::int64_t longest_sort = 0;  // lines up to this long are sorted in one tile, longer ones in pieces that are merged; 0: any
   std::int64_t small_elements = 0;  // of a tile where tiles of `elements` would leave most of the machine idle; 0: the same
+  StripPreference strips = {};
 
   /// For a program over `total` elements that are independent of each other.
   std::int64_t elements_for(std::int64_t total) const {

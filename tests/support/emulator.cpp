@@ -10,6 +10,7 @@
 #include <map>
 
 #include "tegula/core/error.h"
+#include "tegula/cuda/layout.h"
 
 namespace tegula::gpu {
 namespace {
@@ -157,10 +158,8 @@ class CpuWithKernels final : public runtime::Device {
   void copy(void* to, const void* from, std::size_t bytes) override { cpu_.copy(to, from, bytes); }
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
-  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return results * terms <= 1 << 18; }
-  runtime::TilePreference tiles() const override {
-    return {.elements = 4096, .longest_row = 8 * 32768, .instances = 528, .longest_sort = 4096, .small_elements = 512};
-  }  // an H200's
+  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
+  runtime::TilePreference tiles() const override { return tiles_for(90); }  // an H200's
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return cpu_.pooling(description); }
