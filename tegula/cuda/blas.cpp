@@ -122,6 +122,19 @@ std::optional<Algorithm> from_text(const std::string& text) {
   return algorithm;
 }
 
+bool is_measured(const BlasProduct& p) { return tuning_enabled() && p.operations() >= kWorthMeasuring; }
+
+/// Everything that the choice of an algorithm may depend on.
+std::string key_of(const runtime::Matmul& d, const BlasProduct& p, cublasLtEpilogue_t epilogue) {
+  const bool relu = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  std::string key = (relu ? "matmul, NaN kept, " : "matmul ") + std::string(name(d.dtype)) +
+                    (d.arithmetic == Arithmetic::TF32 ? " tf32" : "") + " epilogue " + std::to_string(static_cast<int>(epilogue)) + " " +
+                    std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + " batch " + std::to_string(p.batch);
+  for (const BlasMatrix* m : {&p.left, &p.right, &p.result})
+    key += std::string(m->transposed ? " t" : " n") + std::to_string(m->leading) + "/" + std::to_string(m->batch_stride);
+  return key;
+}
+
 /// Descriptors of one product with one epilogue.
 class LtProblem {
  public:
@@ -152,13 +165,13 @@ class LtProblem {
   }
 
   /// The library's guesses for addresses with this alignment, the best first. Sums of split products stay in the wide type.
-  std::vector<cublasLtMatmulHeuristicResult_t> candidates(std::uint32_t alignment) const {
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates(std::uint32_t alignment, std::size_t workspace) const {
     cublasLtMatmulPreference_t preference = nullptr;
     lt_.check(lt_.preference_create(&preference), what_);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
       lt_.preference_set(preference, attribute, &value, sizeof value);
     };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
     for (const auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                                  CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
@@ -170,7 +183,7 @@ class LtProblem {
                                                 kCandidates, results.data(), &count);
     lt_.preference_destroy(preference);
     results.resize(status == CUBLAS_STATUS_SUCCESS ? static_cast<std::size_t>(count) : 0);
-    std::erase_if(results, [](const auto& r) { return r.state != CUBLAS_STATUS_SUCCESS || r.workspaceSize > kWorkspace; });
+    std::erase_if(results, [&](const auto& r) { return r.state != CUBLAS_STATUS_SUCCESS || r.workspaceSize > workspace; });
     return results;
   }
 
@@ -217,12 +230,10 @@ class MatmulCall : public runtime::Call {
   MatmulCall(Context& context, const runtime::Matmul& d) : context_(context), d_(d), product_(blas_product(d)) {
     if (product_.empty()) return;
     if (product_.k > 0) prepare();
-    if (!aligned_) direct_.emplace(context, direct_matmul_kernel(d));
+    if (!aligned_ && !split_) direct_.emplace(context, direct_matmul_kernel(d));
   }
 
-  std::size_t scratch_bytes() const override {
-    return aligned_ ? std::max(aligned_->workspaceSize, unaligned_ ? unaligned_->workspaceSize : 0) : 0;
-  }
+  std::size_t scratch_bytes() const override { return aligned_ ? aligned_->workspaceSize : 0; }
 
   void run(std::span<void* const> buffers, void* scratch, int) const override {
     if (product_.empty()) return;
@@ -262,7 +273,7 @@ class MatmulCall : public runtime::Call {
   void prepare() {
     const BlasLt& lt = blas_lt(context_);
     if (const auto epilogue = epilogue_of(d_, product_)) choose(lt, *epilogue);
-    if (!aligned_ && (d_.bias || d_.activation != Activation::None)) {
+    if (!aligned_ && !split_ && (d_.bias || d_.activation != Activation::None)) {
       choose(lt, CUBLASLT_EPILOGUE_DEFAULT);
       if (aligned_) after_.emplace(context_, epilogue_kernel({d_.dtype, d_.c, d_.bias ? d_.c.shape.rank() - 1 : -1, false, d_.activation}));
     }
@@ -272,43 +283,48 @@ class MatmulCall : public runtime::Call {
     problem_ = std::make_unique<LtProblem>(lt, d_, product_, epilogue);
     problem_->is_f64(d_.dtype == f64);
     fused_bias_ = d_.bias && epilogue != CUBLASLT_EPILOGUE_DEFAULT;
-    const bool relu = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
-    const bool measured = tuning_enabled() && product_.operations() >= kWorthMeasuring;
-    const std::string key = key_of(epilogue);
+    relu_ = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    const bool measured = is_measured(product_), measures = measured && !is_recording(context_);
+    const std::string key = key_of(d_, product_, epilogue);
     if (measured) {
       if (const auto text = tuning_file().find(lt.section, key)) {
         if (*text == kNone) return;
         if (const auto own = SplitChoice::from(*text)) split_ = split(*own);
         if (const auto algorithm = from_text(*text)) aligned_ = problem_->checked(*algorithm);
+        if (split_ || aligned_) return;
       }
     }
+    auto candidates = problem_->candidates(kAlignment, kWorkspace);
+    if (measures && relu_) std::erase_if(candidates, [&](const Choice& choice) { return !keeps_nan(choice); });
+    aligned_ = first_usable(candidates, measures);
     if (!aligned_) {
-      auto candidates = problem_->candidates(kAlignment);
-      if (relu) std::erase_if(candidates, [&](const Choice& choice) { return !keeps_nan(choice); });
-      if (candidates.empty()) {
-        if (measured && relu && !is_recording(context_)) tuning_file().store(lt.section, key, kNone, 0);
-        return;
-      }
-      aligned_ = candidates[0];
-      if (measured && !split_ && !is_recording(context_)) {
-        auto best = try_all(candidates);
-        if (best) aligned_ = candidates[best->index];
-        std::string text = to_text(aligned_->algo);
-        if (const auto own = try_split()) {
-          if (!best || own->second < best->microseconds) {
-            split_ = split(own->first);
-            text = own->first.text();
-            best = Fastest{0, own->second};
-          }
-        }
-        if (best) tuning_file().store(lt.section, key, text, best->microseconds);
-      }
+      if (measures && relu_) tuning_file().store(lt.section, key, kNone, 0);
+      return;
     }
-    for (const Choice& choice : problem_->candidates(static_cast<std::uint32_t>(size_of(d_.dtype)))) {
-      if (relu && !keeps_nan(choice)) continue;
-      unaligned_ = choice;
-      break;
+    if (!measures) return;
+    const auto best = try_all(candidates);
+    const auto own = try_split();
+    if (own && (!best || own->second < best->microseconds)) {
+      aligned_.reset();
+      split_ = split(own->first);
+      tuning_file().store(lt.section, key, own->first.text(), own->second);
+    } else if (best) {
+      aligned_ = candidates[best->index];
+      tuning_file().store(lt.section, key, to_text(aligned_->algo), best->microseconds);
     }
+  }
+
+  std::optional<Choice> first_usable(const std::vector<Choice>& candidates, bool all_usable) const {
+    for (const Choice& choice : candidates) {
+      if (all_usable || !relu_ || keeps_nan(choice)) return choice;
+    }
+    return std::nullopt;
+  }
+
+  /// For operands at any address; found when the first of them comes, within the scratch that there is.
+  const std::optional<Choice>& unaligned() const {
+    if (!unaligned_) unaligned_ = first_usable(problem_->candidates(static_cast<std::uint32_t>(size_of(d_.dtype)), scratch_bytes()), false);
+    return unaligned_;
   }
 
   /// Some of cuBLASLt's kernels turn NaN into 0 in their ReLU and so hide a network that has diverged. Found out by trying.
@@ -388,7 +404,7 @@ class MatmulCall : public runtime::Call {
 
   void multiply(const void* a, const void* b, const void* bias, void* c, void* scratch) const {
     const bool aligned = is_aligned({a, b, c, fused_bias_ ? bias : nullptr});
-    if (!aligned && !unaligned_) {
+    if (!aligned && !unaligned()) {
       throw Error({.op = "matmul",
                    .got = "an operand that does not begin at a multiple of 16 bytes",
                    .expected = "one that does, for " + describe(),
@@ -396,17 +412,6 @@ class MatmulCall : public runtime::Call {
     }
     problem_->run(aligned ? *aligned_ : *unaligned_, product_.swapped ? b : a, product_.swapped ? a : b, fused_bias_ ? bias : nullptr, c,
                   scratch, context_.stream);
-  }
-
-  std::string key_of(cublasLtEpilogue_t epilogue) const {
-    const BlasProduct& p = product_;
-    const bool relu = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
-    std::string key = (relu ? "matmul, NaN kept, " : "matmul ") + std::string(name(d_.dtype)) +
-                      (d_.arithmetic == Arithmetic::TF32 ? " tf32" : "") + " epilogue " + std::to_string(static_cast<int>(epilogue)) + " " +
-                      std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + " batch " + std::to_string(p.batch);
-    for (const BlasMatrix* m : {&p.left, &p.right, &p.result})
-      key += std::string(m->transposed ? " t" : " n") + std::to_string(m->leading) + "/" + std::to_string(m->batch_stride);
-    return key;
   }
 
   std::string algorithm_number() const {
@@ -428,8 +433,9 @@ class MatmulCall : public runtime::Call {
   runtime::Matmul d_;
   BlasProduct product_;
   std::unique_ptr<LtProblem> problem_;
-  std::optional<Choice> aligned_, unaligned_;  // for operands at multiples of kAlignment, and for any
-  bool fused_bias_ = false;
+  std::optional<Choice> aligned_;  // for operands at multiples of kAlignment
+  mutable std::optional<Choice> unaligned_;  // for any; calls of a card run one after another
+  bool fused_bias_ = false, relu_ = false;
   std::optional<LoadedKernel> direct_, after_;
   std::optional<Split> split_;  // for aligned operands, instead of the library
 };
@@ -438,6 +444,15 @@ class MatmulCall : public runtime::Call {
 
 bool fuses_activation(DType dtype, Activation activation) {
   return dtype != f64 && (activation == Activation::Relu || activation == Activation::GeluTanh);
+}
+
+void request_matmul(Context& context, const runtime::Matmul& description) {
+  const BlasProduct product = blas_product(description);
+  if (product.empty() || product.k == 0 || !is_measured(product)) return;
+  const auto epilogue = epilogue_of(description, product);
+  if (!epilogue || tuning_file().find(blas_lt(context).section, key_of(description, product, *epilogue))) return;
+  for (const SplitChoice& choice : split_choices(description, product, context.architecture))
+    const LoadedKernel requested(context, split_product_kernel(description, product, choice));
 }
 
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description) {

@@ -1,6 +1,8 @@
 #include "tegula/cuda/device.h"
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -77,21 +79,35 @@ std::vector<CUdevice> usable_devices() {
       {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
 }
 
-/// A library call behind the doors that everything on the stream goes through.
+/// A library call behind the doors that everything on the stream goes through. It is made when it is first looked at, unless it is there.
 class OrderedCall final : public runtime::Call {
  public:
+  using Make = std::function<std::unique_ptr<runtime::Call>()>;
+  OrderedCall(Context& context, Make make) : context_(context), make_(std::move(make)) {}
   OrderedCall(Context& context, std::unique_ptr<runtime::Call> call) : context_(context), call_(std::move(call)) {}
-  std::size_t scratch_bytes() const override { return call_->scratch_bytes(); }
+  std::size_t scratch_bytes() const override {
+    const std::scoped_lock lock(context_.order);
+    return call().scratch_bytes();
+  }
   void run(std::span<void* const> buffers, void* scratch, int threads) const override {
     const std::scoped_lock lock(context_.order);
-    context_.enter();
-    call_->run(buffers, scratch, threads);
+    call().run(buffers, scratch, threads);
   }
-  std::string describe() const override { return call_->describe(); }
+  std::string describe() const override {
+    const std::scoped_lock lock(context_.order);
+    return call().describe();
+  }
 
  private:
+  const runtime::Call& call() const {
+    context_.enter();
+    if (!call_) call_ = make_();
+    return *call_;
+  }
+
   Context& context_;
-  std::unique_ptr<runtime::Call> call_;
+  Make make_;
+  mutable std::unique_ptr<runtime::Call> call_;
 };
 
 class CudaDevice final : public runtime::Device {
@@ -156,14 +172,14 @@ class CudaDevice final : public runtime::Device {
   runtime::TilePreference tiles() const override { return tiles_for(context_.architecture); }
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
 
-  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return ordered(make_matmul, description); }
+  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override {
+    return later(request_matmul, make_matmul, description);
+  }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override {
-    return ordered(make_convolution, description);
+    return later(request_convolution, make_convolution, description);
   }
-  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return ordered(make_pooling, description); }
-  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override {
-    return ordered(make_scatter_sum, description);
-  }
+  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return now(make_pooling, description); }
+  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return now(make_scatter_sum, description); }
   bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
   bool fuses_addend(DType dtype) const override { return is_half(dtype); }
   bool prefers_weights_channels_last() const override { return true; }
@@ -176,11 +192,19 @@ class CudaDevice final : public runtime::Device {
 
  private:
   template <class Description>
-  std::unique_ptr<runtime::Call> ordered(std::unique_ptr<runtime::Call> (*make)(Context&, const Description&),
-                                         const Description& description) {
+  std::unique_ptr<runtime::Call> now(std::unique_ptr<runtime::Call> (*make)(Context&, const Description&), const Description& description) {
     const std::scoped_lock lock(context_.order);
     context_.enter();
     return std::make_unique<OrderedCall>(context_, make(context_, description));
+  }
+  template <class Description>
+  std::unique_ptr<runtime::Call> later(void (*request)(Context&, const Description&),
+                                       std::unique_ptr<runtime::Call> (*make)(Context&, const Description&),
+                                       const Description& description) {
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    request(context_, description);
+    return std::make_unique<OrderedCall>(context_, [this, make, description] { return make(context_, description); });
   }
 
   Context context_;

@@ -41,6 +41,12 @@ double operations(const Convolution& d) {
          static_cast<double>(std::max<std::int64_t>(d.weight.shape[0], 1));
 }
 constexpr double kWorthMeasuring = 1e6;
+bool is_measured(const Convolution& d) { return tuning_enabled() && operations(d) >= kWorthMeasuring; }
+
+/// Of the choice between our own kernels.
+std::string own_section(const Context& context) { return context.name + ", Tegula"; }
+std::string own_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}); }
+
 constexpr double kLaunch = 1.5, kBytesPerMicrosecond = 3e6;  // of an epilogue by itself; only decides whether cuDNN's is worth having
 
 /// A tensor of the call: as it was described, and as cuDNN sees it.
@@ -134,14 +140,13 @@ class ConvolutionCall : public runtime::Call {
   void choose_fastest() {
     const auto own = few_channels_kernels(d_);
     if (own.empty()) return choose();
-    const std::string section = context_.name + ", Tegula", key = key_of(d_, {ChannelOrder::Last, false, true});
-    const bool tuning = tuning_enabled();
-    if (const auto remembered = tuning ? tuning_file().find(section, key) : std::nullopt) {
+    const std::string section = own_section(context_), key = own_key(d_);
+    if (const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt) {
       if (remembered == kNoEngine) return choose();
       const auto found = std::find_if(own.begin(), own.end(), [&](const FewChannels& few) { return few.name == *remembered; });
       if (found != own.end()) return use_few(*found);
     }
-    if (!tuning || operations(d_) < kWorthMeasuring || is_recording(context_)) return use_few(own[0]);
+    if (!is_measured(d_) || is_recording(context_)) return use_few(own[0]);
     std::optional<Fastest> best;
     for (std::size_t i = 0; i < own.size(); ++i) {
       try {
@@ -229,11 +234,11 @@ class ConvolutionCall : public runtime::Call {
   bool choose_filled(const std::vector<DnnAttempt>& attempts, std::int64_t channels) {
     const std::vector<DnnAttempt> filled{{ChannelOrder::Last, false, has_epilogue(), channels},
                                          {ChannelOrder::Last, false, false, channels}};
-    const std::string section = context_.name + ", Tegula", key = key_of(d_, filled[0]);
+    const std::string section = own_section(context_), key = key_of(d_, filled[0]);
     const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt;
     if (remembered == kNoEngine) return false;
     if (remembered) return set_up_first(filled);
-    if (!tuning_enabled() || operations(d_) < kWorthMeasuring || is_recording(context_)) return false;
+    if (!is_measured(d_) || is_recording(context_)) return false;
     const auto plain = set_up_first(attempts) ? timed(1e30) : std::nullopt;
     reset();
     const auto time = set_up_first(filled) ? timed(1e30) : std::nullopt;
@@ -301,7 +306,7 @@ class ConvolutionCall : public runtime::Call {
     if (remembered) {
       if (auto plan = graph->plan(*remembered, bound)) return take(std::move(*plan));
     }
-    const bool measures = tuning && operations(d_) >= kWorthMeasuring && !is_recording(context_);
+    const bool measures = is_measured(d_) && !is_recording(context_);
     auto plans = graph->plans(bound, measures ? kCandidates : 1);
     if (plans.empty()) {
       if (tuning) tuning_file().store(dnn.section, key, kNoEngine, 0);
@@ -446,8 +451,16 @@ class ConvolutionCall : public runtime::Call {
 
 }  // namespace
 
-std::unique_ptr<runtime::Call> make_convolution(Context& context, const Convolution& description) {
+void request_convolution(Context& context, const Convolution& description) {
   check_convolution(description);
+  if (!is_measured(description) || tuning_file().find(own_section(context), own_key(description))) return;
+  for (const FewChannels& few : few_channels_kernels(description)) {
+    const LoadedKernel requested(context, few.kernel);
+    if (few.sum) const LoadedKernel sum(context, *few.sum);
+  }
+}
+
+std::unique_ptr<runtime::Call> make_convolution(Context& context, const Convolution& description) {
   context.enter();
   return std::make_unique<ConvolutionCall>(context, description);
 }

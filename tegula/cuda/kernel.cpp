@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <set>
 #include <utility>
@@ -20,6 +21,9 @@ using runtime::ArgumentSet;
 
 /// What a kernel takes by value in its parameters; more goes through a table. The hardware's limit is 4 KiB on older drivers.
 constexpr std::size_t kMaxParameterBytes = 4000;
+
+/// Of generated source that is compiled in one go: the words before it take as long as a few thousand.
+constexpr std::size_t kUnitCharacters = 8000;
 
 std::int64_t instances_of(const ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; }
 
@@ -89,14 +93,41 @@ std::vector<const Function*> CodeCache::compile(std::vector<Generated> wanted) {
 }
 
 void CodeCache::load(const std::vector<const Generated*>& missing) {
-  std::string unit = prelude();
-  for (const Generated* generated : missing) unit += "\n" + generated->source;
-  const std::vector<char> cubin = compile_cubin(unit, context_.architecture);
+  // Units of a bounded size, compiled side by side. What lies in one depends on the list alone, so that the cache on disk knows it again.
+  struct Unit {
+    std::vector<const Generated*> kernels;
+    std::size_t size = 0;
+    std::future<std::vector<char>> cubin;
+  };
+  std::vector<Unit> units;
+  for (const Generated* generated : missing) {
+    if (units.empty() || units.back().size + generated->source.size() > kUnitCharacters) units.emplace_back();
+    units.back().kernels.push_back(generated);
+    units.back().size += generated->source.size();
+  }
+  for (Unit& unit : units) {
+    std::string source = prelude();
+    for (const Generated* generated : unit.kernels) source += "\n" + generated->source;
+    const auto compile = [source = std::move(source), architecture = context_.architecture] { return compile_cubin(source, architecture); };
+    unit.cubin = std::async(units.size() > 1 ? std::launch::async : std::launch::deferred, compile);
+  }
+  std::vector<Function> loaded;
+  for (Unit& unit : units) {
+    const std::vector<char> cubin = unit.cubin.get();
+    for (Function& function : load(cubin, unit.kernels)) loaded.push_back(std::move(function));
+  }
+  for (Function& function : loaded) {
+    std::string source = function.generated.source;
+    functions_.emplace(std::move(source), std::move(function));
+  }
+}
+
+std::vector<Function> CodeCache::load(const std::vector<char>& cubin, const std::vector<const Generated*>& kernels) const {
   context_.enter();
   CUmodule module = nullptr;
   check(cuModuleLoadData(&module, cubin.data()), "loading compiled kernels");
   std::vector<Function> loaded;
-  for (const Generated* generated : missing) {
+  for (const Generated* generated : kernels) {
     Function function{.generated = *generated};
     const std::string& name = generated->name;
     check(cuModuleGetFunction(&function.handle, module, name.c_str()), name);
@@ -113,10 +144,7 @@ void CodeCache::load(const std::vector<const Generated*>& missing) {
 #endif
     loaded.push_back(std::move(function));
   }
-  for (Function& function : loaded) {
-    std::string source = function.generated.source;
-    functions_.emplace(std::move(source), std::move(function));
-  }
+  return loaded;
 }
 
 Specialisation Kernel::variant_for(std::span<const ArgumentSet> sets, bool guarded) const {

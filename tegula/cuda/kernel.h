@@ -25,11 +25,12 @@ struct Function {
 class CodeCache {
  public:
   explicit CodeCache(Context& context) : context_(context) {}
-  /// The functions of `wanted`, in order; those not there yet are compiled together, as one unit.
+  /// The functions of `wanted`, in order; those not there yet are compiled together, in a few units side by side.
   std::vector<const Function*> compile(std::vector<Generated> wanted);
 
  private:
   void load(const std::vector<const Generated*>& missing);
+  std::vector<Function> load(const std::vector<char>& cubin, const std::vector<const Generated*>& kernels) const;
 
   Context& context_;
   std::mutex mutex_;
@@ -60,7 +61,7 @@ class Kernel final : public runtime::Kernel {
   mutable std::map<Specialisation, const Function*> variants_;
 };
 
-/// Compiles what these launches of gpu::Kernels need, as one unit.
+/// Compiles what these launches of gpu::Kernels need, together.
 void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
 
 }  // namespace tegula::gpu

@@ -8,6 +8,10 @@
 
 namespace tegula::gpu {
 
+/// Begins to compile the kernels that making the call may measure, so that those of several calls are compiled side by side.
+void request_matmul(Context& context, const runtime::Matmul& description);
+void request_convolution(Context& context, const runtime::Convolution& description);
+
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);

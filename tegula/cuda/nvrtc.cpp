@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +11,9 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <semaphore>
 #include <sstream>
+#include <thread>
 
 #include "tegula/core/error.h"
 
@@ -186,6 +189,18 @@ void write_cached(const std::filesystem::path& path, const std::vector<char>& cu
 
 std::atomic<int> compiled = 0, from_disk = 0;
 
+/// One of a limited number.
+class Turn {
+ public:
+  explicit Turn(std::counting_semaphore<>& free) : free_(free) { free_.acquire(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { free_.release(); }
+
+ private:
+  std::counting_semaphore<>& free_;
+};
+
 }  // namespace
 
 std::optional<std::filesystem::path> cache_folder() {
@@ -215,7 +230,12 @@ std::vector<char> compile_cubin(const std::string& source, int architecture) {
       return *std::move(cached);
     }
   }
-  std::vector<char> cubin = Unit(source, options).cubin();
+  std::vector<char> cubin;
+  {
+    static std::counting_semaphore<> processors(std::max(1u, std::thread::hardware_concurrency()));
+    const Turn turn(processors);
+    cubin = Unit(source, options).cubin();
+  }
   ++compiled;
   if (path) write_cached(*path, cubin);
   return cubin;

@@ -126,7 +126,7 @@ TEST_F(CudaKernel, ManySetsShareALaunch) {
   gpu->synchronize();
 }
 
-TEST_F(CudaKernel, PreparesThePlanAsOneUnit) {
+TEST_F(CudaKernel, PreparesAPlanTogether) {
   const auto a = gpu->compile(saxpy()), b = gpu->compile(checked_row_sum());
   const Ref<Buffer> x = put(counting(768)), y = put(counting(768));
   const std::array first{at(x), at(y), real(1), integer(768)};
