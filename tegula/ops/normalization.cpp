@@ -60,8 +60,9 @@ Moments channel_moments(const Tensor& x, const Tensor& origin, const Constants& 
   return {mean, where(variance < c.zero, c.zero, variance), x - mean};
 }
 
-/// (x - mean) * rsqrt(variance + eps). The gradient is dx = r * (dy - mean(dy) - y * mean(dy*y)) with y = r * (x - mean), whose two means are
-/// one pass; r stays a function of x, so that it differentiates again.
+/// (x - mean) * rsqrt(variance + eps). The gradient is dx = r * (dy - mean(dy) - y * mean(dy*y)) with y = r * (x - mean). r goes in front of
+/// the last mean: then what it is over does not wait for the variance, and both are one pass over the row. All of it is a function of x, so
+/// that it differentiates again.
 Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
   if (x.numel() == 0) return x;
   const Constants c(x, axes, eps, where);
@@ -69,9 +70,10 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::sou
     const Moments m = moments(in[0], c);
     return m.centered * rsqrt(m.variance + c.eps);
   };
-  const auto backward = [=](const std::vector<Tensor>& in, const Tensor& y, const Tensor& dy) {
-    const Tensor r = rsqrt(moments(in[0], c).variance + c.eps);
-    return std::vector<Tensor>{r * (dy - c.mean(dy) - y * c.mean(dy * y))};
+  const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
+    const Moments m = moments(in[0], c);
+    const Tensor r = rsqrt(m.variance + c.eps);
+    return std::vector<Tensor>{r * (dy - c.mean(dy) - m.centered * (r * (r * c.mean(dy * m.centered))))};
   };
   return custom_function("standardize", forward, backward, {x}, where);
 }
@@ -81,8 +83,9 @@ Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps,
   const Constants c(x, axes, eps, where);
   const auto root = [=](const Tensor& t) { return rsqrt(c.mean(t * t) + c.eps); };
   const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * root(in[0]); };
-  const auto backward = [=](const std::vector<Tensor>& in, const Tensor& y, const Tensor& dy) {
-    return std::vector<Tensor>{root(in[0]) * (dy - y * c.mean(dy * y))};
+  const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
+    const Tensor r = root(in[0]);
+    return std::vector<Tensor>{r * (dy - in[0] * (r * (r * c.mean(dy * in[0]))))};
   };
   return custom_function("root_mean_square", forward, backward, {x}, where);
 }

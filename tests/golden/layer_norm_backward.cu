@@ -1,5 +1,5 @@
 // sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_1958b9ad15d28b5f {
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_2b232eed3ed69468 {
   float* in0;
   float* out1;
   long long n0;
@@ -13,7 +13,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_1958b9ad15d28
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_1958b9ad15d28b5f(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_1958b9ad15d28b5f a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_2b232eed3ed69468(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_2b232eed3ed69468 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
       const float v28 = (v17[c][k] - v19) * v26;
       const float v30 = 2.0f * v28;
       const float v31 = c2 * v30;
-      v32[c][k] = v31 * v28;
+      v32[c][k] = v31 * (v17[c][k] - v19);
     }
   }
   float v33;
@@ -101,22 +101,24 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
   v34 = together33[1];
   const float v35 = v34 * c0;
   const float v38 = v33 * c0;
-  float v42[3][4];
+  const float v39 = v26 * v38;
+  const float v40 = v26 * v39;
+  float v44[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
       const float v37 = (c2 * (2.0f * ((v17[c][k] - v19) * v26))) - v35;
-      const float v40 = ((v17[c][k] - v19) * v26) * v38;
-      const float v41 = v37 - v40;
-      v42[c][k] = v26 * v41;
+      const float v42 = (v17[c][k] - v19) * v40;
+      const float v43 = v37 - v42;
+      v44[c][k] = v26 * v43;
     }
   }
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 64 + tc) * 4;
-    store_wide<4, 4>((out1 + (v7 * s1_0) + col), v42[c]);
+    store_wide<4, 4>((out1 + (v7 * s1_0) + col), v44[c]);
   }
 }
 // 64 threads, cluster of 1, 48 bytes shared
