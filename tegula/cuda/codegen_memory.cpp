@@ -226,14 +226,7 @@ void Writer::store(Id id) {
       if (!in_place) {
         source = "x";
         line(type + " x[" + count + "];");
-        line("#pragma unroll");
-        open("for (int k = 0; k < " + count + "; ++k)");
-        line("const int first = col;");
-        open("");
-        line("const int col = first + k;");
-        line("x[k] = " + element(value, own) + ";");
-        close();
-        close();
+        each_of_vector([&] { line("x[k] = " + element(value, own) + ";"); });
       }
       std::vector<std::string> conditions = access->on;
       conditions.push_back(acts(own));

@@ -46,24 +46,24 @@ std::set<tile::Id> Writer::vectors_of(const std::vector<Id>& values) const {
   return loads;
 }
 
-void Writer::open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values) {
+bool Writer::open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values) {
   int& braces = nests_.emplace_back(0);
   const auto open_one = [&](const std::string& text) { open(text), ++braces; };
   const auto loop = [&](const char* name, std::int64_t count, const char* unroll = "#pragma unroll") {
     line(unroll);
     open_one("for (int " + std::string(name) + " = 0; " + name + " < " + std::to_string(count) + "; ++" + name + ")");
   };
-  if (spread == Spread::Uniform) return;
+  if (spread == Spread::Uniform) return false;
   if (spread == Spread::Flat) {
     loop("c", grid_.held(shape));
     line("const int e = c * " + std::to_string(grid_.threads()) + " + static_cast<int>(threadIdx.x);");
-    return;
+    return false;
   }
   if (spread != Spread::Column) {
     loop("r", grid_.row_steps);
     line("const int row = " + (grid_.row_threads == 1 ? "r" : "r * " + std::to_string(grid_.row_threads) + " + tr") + ";");
   }
-  if (spread == Spread::Row) return;
+  if (spread == Spread::Row) return false;
   const std::set<Id> vectors = vectors_of(values);
   const bool staged = grid_.staged && spread == Spread::Column;
   if (staged && !vectors.empty()) await_staged();
@@ -74,16 +74,14 @@ void Writer::open_loops(Spread spread, const Shape& shape, Step step, const std:
     line("const int col = " + col + ";");
     if (staged && !grid_.columns_fit()) open_one("if (col < " + std::to_string(grid_.columns) + ")");
     for (const Id load : vectors) read_vector(load);
-    if (step == Step::Vectors) return;
-    line("const int first = col;");
-    loop("k", grid_.vector);
-    return line("const int col = first + k;");
+    return step == Step::Elements;
   }
   if (step == Step::Elements) {
     loop("k", grid_.vector);
     if (grid_.vector > 1) col += " + k";
   }
   line("const int col = " + col + ";");
+  return false;
 }
 
 void Writer::close_loops() {

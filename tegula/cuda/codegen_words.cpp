@@ -144,7 +144,10 @@ std::string Writer::word_text(Id id, Spread loops) {
   if ((self.word == Word::Eq || self.word == Word::Ne) && !first.pointer && first.dtype == DType::i64) {
     for (const std::size_t i : {0u, 1u}) {  // a coordinate and a value for the row: in 32 bits
       if (!counts_columns(self.operands[i], loops) || !repeated(self.operands[1 - i], loops)) continue;
-      return "col " + std::string(operator_of(self.word)) + " place_of(" + x(1 - i) + ")";
+      const std::string place = x(1 - i);
+      sought_.insert(place);
+      if (place == absent_) return self.word == Word::Eq ? "false" : "true";
+      return "col " + std::string(operator_of(self.word)) + " place_of(" + place + ")";
     }
   }
   if (first.dtype == DType::f32 && stores_ != Digits::All) {

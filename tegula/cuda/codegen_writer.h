@@ -83,7 +83,10 @@ class Writer {
   void loops(Spread spread, const Shape& shape, Step step, F&& body) {
     loops(spread, shape, step, {}, body);
   }
-  void open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values);
+  /// Whether the elements of the vector at `col` are still to be walked over.
+  bool open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values);
+  template <class F>
+  void each_of_vector(F&& body);
   /// The loads that the text of these values takes a vector of.
   std::set<Id> vectors_of(const std::vector<Id>& values) const;
   void close_loops();
@@ -203,6 +206,8 @@ class Writer {
   std::map<Id, Recipe> recipes_;
   std::map<Id, std::size_t> packed_;          // loaded tiles that stay as they are stored: bytes of an element
   std::set<Id> local_;                        // written in the innermost loop that is open, as a scalar
+  std::set<std::string> sought_;              // places of the row that columns have been compared with
+  std::string absent_;                        // the one among them that no column of the vector at hand equals
   std::vector<std::map<std::string, std::string>> limits_{1};  // expression -> name, by scope
   int names_ = 0;
   std::map<Id, const Deferred*> deferred_;
@@ -218,9 +223,38 @@ std::string reduction_name(tile::Reduction kind);  // of the prelude's struct: S
 
 template <class F>
 void Writer::loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values, F&& body) {
-  open_loops(spread, shape, step, values);
-  body();
+  if (open_loops(spread, shape, step, values)) each_of_vector(body);
+  else body();
   close_loops();
+}
+
+/// Once for every element of a vector. A place that the row names (a label) lies in one vector of many: the others are spared the comparison.
+template <class F>
+void Writer::each_of_vector(F&& body) {
+  line("const int first = col;");
+  const auto walk = [&] {
+    line("#pragma unroll");
+    open("for (int k = 0; k < " + std::to_string(grid_.vector) + "; ++k)");
+    line("const int col = first + k;");
+    body();
+    close();
+  };
+  const std::size_t begin = out_.size();
+  const std::string origin = origin_;
+  sought_.clear();
+  walk();
+  if (sought_.size() != 1) return;
+  const std::string place = *sought_.begin();
+  out_.resize(begin);
+  origin_ = origin;
+  open("if (static_cast<unsigned int>(place_of(" + place + ") - first) < " + std::to_string(grid_.vector) + "u)");
+  walk();
+  close();
+  open("else");
+  absent_ = place;
+  walk();
+  absent_.clear();
+  close();
 }
 
 }  // namespace tegula::gpu

@@ -65,6 +65,35 @@ TEST(Codegen, ARowLongerThanABlockIsSharedByACluster) {
                                {.grids = {{2, 1, 1}}}));
 }
 
+/// Softmax less one at the place that the row names, and what stands there.
+Program labelled(std::int64_t columns) {
+  Builder b("labelled");
+  const Value in = b.pointer("in0", bf16, false), labels = b.pointer("in1", i64, false), out = b.pointer("out2", bf16, true),
+              taken = b.pointer("out3", f32, true), pitch = b.scalar("s0_0", i64);
+  const Value row = b.program_id(0), column = b.arange(0, columns), zero = b.full({columns}, 0, f32);
+  const Value x = b.load(in + (row * pitch + column)), shifted = x - broadcast(reduce(x, 0, Reduction::Max), x.shape());
+  const Value label = b.load(labels + (row + b.arange(0, 1))), here = column == broadcast(label, {columns});
+  const Value e = unary(Word::Exp2, shifted), sum = reduce(e, 0, Reduction::Sum), at = reduce(select(here, x, zero), 0, Reduction::Sum);
+  const Value y = e / broadcast(sum, e.shape()) - select(here, b.full({columns}, 1, f32), zero);
+  b.store(out + (row * pitch + column), narrow(y, bf16));
+  b.store(taken + row, reshape(at, {}));
+  return b.finish();
+}
+
+TEST(Codegen, OneVectorIsComparedWithThePlaceOfARow) {
+  const std::int64_t columns = 20000;
+  const Program program = labelled(columns);
+  EXPECT_NE(generate(program, {{4, 4, 4, 4, 3}, false}, 90).source.find("if (static_cast<unsigned int>(place_of("), std::string::npos);
+  // The first and the last column, the middle of a vector, and none at all.
+  const std::vector<double> places{0, 19999, 8003, -1, 20000, 1e12};
+  const std::size_t rows = places.size(), count = rows * 20000;
+  EXPECT_TRUE(emulation_agrees(
+      program,
+      {TestArgument::filled(bf16, count, whole), TestArgument::filled(i64, rows, [&](std::size_t i) { return places[i]; }),
+       TestArgument::empty(bf16, count), TestArgument::empty(f32, rows), TestArgument::scalar(static_cast<double>(columns))},
+      {.grids = {{static_cast<std::int64_t>(rows), 1, 1}}}));
+}
+
 /// Sums of columns, rows in chunks: every thread adds its own share, the threads meet once.
 Program column_sums(std::int64_t rows, std::int64_t columns) {
   Builder b("column_sums");

@@ -80,6 +80,11 @@ std::vector<Work> works() {
          eval(grad(sum(square(layer_norm(x, {768}))), x));
        }},
       {"cross_entropy", [] { eval(cross_entropy(leaf({256, 1000}), leaf({256}, i64))); }},
+      {"cross_entropy_bf16_both",
+       [] {
+         Tensor x = leaf({64, 32768}, bf16), loss = cross_entropy(cast(x, f32), leaf({64}, i64));
+         eval(loss, grad(loss, x));
+       }},
       {"column_sums", [] { eval(sum(leaf({65536, 512}), 0)); }},
       {"all_sums", [] { eval(sum(leaf({1024, 1024}) * 3.0)); }},
       {"embedding", [] { eval(embedding(leaf({128}, i64), leaf({1000, 768}))); }},

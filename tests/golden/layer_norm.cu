@@ -70,13 +70,11 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 64 + tc) * 4;
     float x[4];
+    const int first = col;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int first = col;
-       {
-        const int col = first + k;
-        x[k] = ((v16[c][k] - v18) * v25);
-      }
+      const int col = first + k;
+      x[k] = ((v16[c][k] - v18) * v25);
     }
     store_wide<4, 4>((out1 + (v6 * s1_0) + col), x);
   }

@@ -87,13 +87,11 @@ extern "C" __global__ void __launch_bounds__(1024, 1) k_cast_sum_multiply_subtra
     Wide<BFloat16, 8> x34;
     load_wide<8, 8>((in2 + col), x34);
     float x[8];
+    const int first = col;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
-      const int first = col;
-       {
-        const int col = first + k;
-        x[k] = ((((widen(x18.x[k]) - v20) * v27) * widen(x31.x[k])) + widen(x34.x[k]));
-      }
+      const int col = first + k;
+      x[k] = ((((widen(x18.x[k]) - v20) * v27) * widen(x31.x[k])) + widen(x34.x[k]));
     }
     store_wide<8, 8>((out3 + (v8 * s3_0) + col), x);
   }

@@ -82,13 +82,11 @@ extern "C" __global__ void __launch_bounds__(256, 4) k_cast_max_subtract_exp_sum
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 256 + tc) * 8;
     float x[8];
+    const int first = col;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
-      const int first = col;
-       {
-        const int col = first + k;
-        x[k] = v21[c][k];
-      }
+      const int col = first + k;
+      x[k] = v21[c][k];
     }
     store_wide<8, 8>((out1 + (v4 * s1_0) + col), x);
   }
