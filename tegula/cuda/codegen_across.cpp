@@ -41,6 +41,18 @@ Writer::Crossing Writer::crossing(Id id) const {
   return self.attribute == 1 ? Crossing::Columns : Crossing::Rows;
 }
 
+/// Whether a reduction looks for the largest or smallest of halves that are still packed, whole vectors of them.
+bool Writer::compares_halves(Id id) const {
+  const tile::Instruction& self = at(id);
+  if (self.kind != tile::Reduction::Max && self.kind != tile::Reduction::Min) return false;
+  const Spread own = spread(self.operands[0]);
+  const std::vector<Id> sources = sources_of(self.operands[0]);
+  if ((own != Spread::Column && own != Spread::Full) || sources.size() != 1 || crossing(id) != Crossing::Columns) return false;
+  const Id load = sources[0];
+  return spread(load) == own && grid_.rows_fit() && inside(own, a_.type(load).shape).empty() && (at_hand(load) || packed_.contains(load)) &&
+         is_half(a_.type(at(load).operands[0]).dtype) && grid_.vector % 2 == 0;
+}
+
 /// Adds what the thread holds of the operands to registers of these names, in one loop.
 void Writer::accumulate(const std::vector<std::pair<Id, std::string>>& reductions, Spread into) {
   const Id first = at(reductions.front().first).operands[0];
@@ -48,6 +60,14 @@ void Writer::accumulate(const std::vector<std::pair<Id, std::string>>& reduction
   const Shape& shape = a_.type(first).shape;
   std::vector<Id> taken;
   for (const auto& [id, name] : reductions) taken.push_back(at(id).operands[0]);
+  if (std::all_of(reductions.begin(), reductions.end(), [&](const auto& reduction) { return compares_halves(reduction.first); })) {
+    return loops(own, shape, Step::Vectors, taken, [&] {
+      for (const auto& [id, name] : reductions) {
+        const std::string op = reduction_name(at(id).kind) + "<float>", target = name + place(into);
+        line(target + " = " + op + "::of(" + target + ", of_vector<" + op + ">(" + packed_vector(sources_of(at(id).operands[0])[0]) + "));");
+      }
+    });
+  }
   loops(own, shape, Step::Elements, taken, [&] {
     for (const auto& [id, name] : reductions) {
       const std::string op = reduction_name(at(id).kind) + "<" + scalar_name(at(id).type.dtype) + ">";

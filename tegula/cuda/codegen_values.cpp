@@ -203,10 +203,14 @@ std::string Writer::element(Id id, Spread loops) {
   if (form.kind == Form::Kind::Box) return box_element(form, loops, self.type.shape);
   if (renames(id)) return element(self.operands[0], loops);
   if (local_.contains(id)) return a_.name(id);
-  if (at_hand(id)) return "widen(x" + std::to_string(id) + ".x[k])";
   if (recipes_.contains(id)) return "(" + word_text(id, loops) + ")";
-  if (packed_.contains(id)) return "widen(" + a_.name(id) + (spread(id) == Spread::Full ? "[r][c]" : "[c]") + ".x[k])";
+  if (at_hand(id) || packed_.contains(id)) return "widen(" + packed_vector(id) + ".x[k])";
   return a_.name(id) + place(spread(id));
+}
+
+std::string Writer::packed_vector(Id load) const {
+  if (at_hand(load)) return "x" + std::to_string(load);
+  return a_.name(load) + (spread(load) == Spread::Full ? "[r][c]" : "[c]");
 }
 
 }  // namespace tegula::gpu

@@ -43,6 +43,8 @@ class Writer {
   /// The element of a value at the current place of loops over `loops`.
   std::string element(Id id, Spread loops);
   std::string affine_element(const Form& form, Spread loops, const Shape& shape);
+  /// The vector of halves that the loops are at, of a load that keeps them packed.
+  std::string packed_vector(Id load) const;
   std::string box_element(const Form& form, Spread loops, const Shape& shape);
   std::string condition_text(const Condition& condition, Spread loops, const Shape& shape);
   std::string coordinate(int axis, Spread loops, const Shape& shape) const;
@@ -153,6 +155,7 @@ class Writer {
   void arg_reduce(Id id);
   void reduce_shared(Id id);
   void flush_reductions();
+  bool compares_halves(Id reduce) const;
   void accumulate(const std::vector<std::pair<Id, std::string>>& reductions, Spread into);
   void combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes);
   void combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes);

@@ -22,6 +22,29 @@ template <class T> struct Any { static __device__ inline T nothing() { return T(
 template <class T> struct All { static __device__ inline T nothing() { return static_cast<T>(~T(0)); } static __device__ inline T of(T a, T b) { return a & b; } };
 template <> struct All<bool> { static __device__ inline bool nothing() { return true; } static __device__ inline bool of(bool a, bool b) { return a && b; } };
 
+/// The largest or smallest of a vector of halves, two at a time: comparing needs no widening.
+#ifndef TEGULA_EMULATED
+__device__ inline unsigned int pair_of(Max<float>, BFloat16, unsigned int a, unsigned int b) { unsigned int y; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y; }
+__device__ inline unsigned int pair_of(Min<float>, BFloat16, unsigned int a, unsigned int b) { unsigned int y; asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y; }
+__device__ inline unsigned int pair_of(Max<float>, Float16, unsigned int a, unsigned int b) { unsigned int y; asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y; }
+__device__ inline unsigned int pair_of(Min<float>, Float16, unsigned int a, unsigned int b) { unsigned int y; asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y; }
+#endif
+template <class Op, class T, int kWide>
+__device__ inline float of_vector(const Wide<T, kWide>& x) {
+#ifndef TEGULA_EMULATED
+  union { unsigned int word; T halves[2]; } best;
+  const unsigned int* words = reinterpret_cast<const unsigned int*>(&x);
+  best.word = words[0];
+#pragma unroll
+  for (int i = 1; i < kWide / 2; ++i) best.word = pair_of(Op(), T(), best.word, words[i]);
+  return Op::of(widen(best.halves[0]), widen(best.halves[1]));
+#else
+  float best = widen(x.x[0]);
+  for (int i = 1; i < kWide; ++i) best = Op::of(best, widen(x.x[i]));
+  return best;
+#endif
+}
+
 /// A value and where it stands; at < 0: nothing yet.
 template <class T> struct Placed { T value; int at; };
 /// The first of equals; a NaN wins. kBelow: the smallest, else the largest.

@@ -54,12 +54,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 1024 + tc) * 8;
     const Wide<BFloat16, 8> x21 = row21[c * 1024];
-    const int first = col;
-    #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const int col = first + k;
-      v22 = Max<float>::of(v22, widen(x21.x[k]));
-    }
+    v22 = Max<float>::of(v22, of_vector<Max<float>>(x21));
   }
   combine_columns<Max<float>, 1, 1024, 1, 1, false>(&v22, shared + parts);
   const long long v28 = widen(*((in1 + v10)));

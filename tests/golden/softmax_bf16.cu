@@ -40,11 +40,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) k_cast_max_subtract_exp_sum
   v15 = Max<float>::nothing();
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const int col = (c * 256 + tc) * 8 + k;
-      v15 = Max<float>::of(v15, widen(v14[c].x[k]));
-    }
+    const int col = (c * 256 + tc) * 8;
+    v15 = Max<float>::of(v15, of_vector<Max<float>>(v14[c]));
   }
   combine_columns<Max<float>, 1, 256, 1, 1, false>(&v15, shared + parts);
   keep_packed(v14);
