@@ -135,14 +135,33 @@ void Writer::flush_reductions() {
   const Spread own = spread(ids.front());
   const bool columns = crossing(ids.front()) == Crossing::Columns, rows = crossing(ids.front()) == Crossing::Rows;
   const auto op_of = [&](Id id) { return reduction_name(at(id).kind) + "<" + scalar_name(at(id).type.dtype) + ">"; };
+  // A long column goes into four parts: a fourth of the additions wait for each other, and of their rounding errors meet.
+  const bool parts = own == Spread::Column && grid_.row_steps >= 16 && grid_.column_steps * grid_.vector <= 4;
   std::vector<std::pair<Id, std::string>> names;
   for (const Id id : ids) {
     comment_origin(id);
     declare(id);
-    loops(own, at(id).type.shape, Step::Elements, {}, [&] { line(variable(id) + place(own) + " = " + op_of(id) + "::nothing();"); });
-    names.emplace_back(id, variable(id));
+    const std::string value = variable(id) + place(own), nothing = op_of(id) + "::nothing()";
+    if (!parts) {
+      loops(own, at(id).type.shape, Step::Elements, {}, [&] { line(value + " = " + nothing + ";"); });
+      names.emplace_back(id, variable(id));
+      continue;
+    }
+    const std::string part = "parts" + std::to_string(id);
+    line(type_name(at(id).type) + " " + part + "[4]" + dimensions(own, at(id).type.shape) + ";");
+    loops(own, at(id).type.shape, Step::Elements, {}, [&] {
+      for (int i = 0; i < 4; ++i) line(part + "[" + std::to_string(i) + "]" + place(own) + " = " + nothing + ";");
+    });
+    names.emplace_back(id, part + "[r % 4]");
   }
   accumulate(names, own);
+  for (const Id id : parts ? ids : std::vector<Id>{}) {
+    const auto part = [&](const char* i) { return "parts" + std::to_string(id) + "[" + i + "]" + place(own); };
+    const std::string of = op_of(id) + "::of(";
+    loops(own, at(id).type.shape, Step::Elements, {}, [&] {
+      line(variable(id) + place(own) + " = " + of + of + part("0") + ", " + part("1") + "), " + of + part("2") + ", " + part("3") + "));");
+    });
+  }
   std::set<Id> done;
   for (const Id id : ids) {
     if (done.contains(id)) continue;
