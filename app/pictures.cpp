@@ -1,6 +1,7 @@
 #include "pictures.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tegula::app {
 namespace {
@@ -13,12 +14,18 @@ struct Frame {
   int top = 1 << 30, left = 1 << 30, bottom = 0, right = 0;
 };
 
+float pixel(const Picture& p, int y, int x) {
+  return y < p.height && x < p.width
+             ? p.pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(p.width) + static_cast<std::size_t>(x)]
+             : 0;
+}
+
 Frame frame_of(std::span<const Picture> pictures) {
   Frame frame;
   for (const Picture& p : pictures) {
     for (int y = 0; y < p.height; ++y) {
       for (int x = 0; x < p.width; ++x) {
-        if (p.pixels[static_cast<std::size_t>(y * p.width + x)] < kLit) continue;
+        if (pixel(p, y, x) < kLit) continue;
         frame = {std::min(frame.top, y), std::min(frame.left, x), std::max(frame.bottom, y + 1), std::max(frame.right, x + 1)};
       }
     }
@@ -27,18 +34,12 @@ Frame frame_of(std::span<const Picture> pictures) {
   return frame;
 }
 
-float pixel(const Picture& p, int y, int x) {
-  return y < p.height && x < p.width
-             ? p.pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(p.width) + static_cast<std::size_t>(x)]
-             : 0;
-}
-
 /// Two pixels, one above the other, as one character.
 std::string cell(float upper, float lower, Ink ink) {
   if (ink == Ink::Ascii) {
     constexpr char kShades[] = " .:-=+*#%@";
     const float mean = std::clamp((upper + lower) / 2, 0.0f, 1.0f);
-    return {kShades[static_cast<int>(mean * 9.0f + 0.5f)]};
+    return {kShades[std::lround(mean * 9.0f)]};
   }
   if (upper > kLit && lower > kLit) return "█";
   if (upper > kLit) return "▀";

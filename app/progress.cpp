@@ -50,14 +50,14 @@ int terminal_columns() {
 }
 
 std::string duration(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds) + 0.5);
+  const std::int64_t whole = std::llround(std::max(0.0, seconds));
   if (whole < 60) return format("%d s", static_cast<int>(whole));
   if (whole < 3600) return format("%d min %02d s", static_cast<int>(whole / 60), static_cast<int>(whole % 60));
   return format("%d h %02d min", static_cast<int>(whole / 3600), static_cast<int>(whole / 60 % 60));
 }
 
 std::string clock(double seconds) {
-  const auto whole = static_cast<int>(std::clamp(seconds, 0.0, 1e6) + 0.5);
+  const auto whole = static_cast<int>(std::lround(std::clamp(seconds, 0.0, 1e6)));
   if (whole < 3600) return format("%d:%02d", whole / 60, whole % 60);
   return format("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
 }
@@ -74,7 +74,7 @@ std::string quantity(double value) {
 }
 
 std::string bar(double share, int width) {
-  const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * width + 0.5);
+  const auto full = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * width));
   std::string text;
   for (int i = 0; i < width; ++i) text += i < full ? "█" : "░";
   return text;

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "progress.h"
 #include "tegula/graph/evaluate.h"
+#include "tegula/graph/print.h"
 
 namespace tegula::app {
 namespace {
@@ -27,22 +28,6 @@ std::string layer_of(const std::string& parameter) {
   return dot == std::string::npos ? "" : parameter.substr(0, dot);
 }
 
-/// Below y, in program order.
-std::vector<const Node*> nodes_below(const Tensor& y) {
-  std::vector<const Node*> order, stack{y.node().get()};
-  std::unordered_set<const Node*> seen;
-  while (!stack.empty()) {
-    const Node* node = stack.back();
-    stack.pop_back();
-    if (!seen.insert(node).second) continue;
-    order.push_back(node);
-    if (node->has_value()) continue;
-    for (const auto& input : node->inputs()) stack.push_back(input.get());
-  }
-  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
-  return order;
-}
-
 std::vector<Row> rows_of(const Tensor& x, const Tensor& y, const Parameters& state) {
   std::vector<Row> rows;
   std::map<std::string, std::size_t> row_of;
@@ -55,7 +40,7 @@ std::vector<Row> rows_of(const Tensor& x, const Tensor& y, const Parameters& sta
     if (added) rows.push_back({.layer = name});
     return rows[found->second];
   };
-  for (const Node* node : nodes_below(y)) {
+  for (const Node* node : nodes_below({&y, 1})) {
     if (node->has_value()) continue;
     const Role role = node->op().role();
     std::string owner;

@@ -51,7 +51,7 @@ double copy_rate();
 /// Names given on the command line select cases by prefix; none selects all.
 inline bool selected(int argc, char** argv, const std::string& name) {
   bool any = argc <= 1;
-  for (int i = 1; i < argc; ++i) any = any || name.rfind(argv[i], 0) == 0;
+  for (int i = 1; i < argc; ++i) any = any || name.starts_with(argv[i]);
   return any;
 }
 

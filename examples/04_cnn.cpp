@@ -37,7 +37,7 @@ int main() {
     return loss;
   });
   float first = 0, last = 0;
-  for (auto [x, y] : data::Loader(train, {.batch = 64, .shuffle = true})) {
+  for (const auto& [x, y] : data::Loader(train, {.batch = 64, .shuffle = true})) {
     last = step(x, y).item();
     if (first == 0) first = last;
   }

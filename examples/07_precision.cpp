@@ -50,7 +50,7 @@ static Run train_in(Precision precision, const data::Dataset& digits, double sca
   Run run;
   std::vector<Tensor> losses;  // read at the end: a look at a number waits for the device
   for (int epoch = 0; epoch < 3; ++epoch) {
-    for (auto [x, y] : data::Loader(digits, {.batch = 64, .shuffle = true, .seed = 5})) losses.push_back(step(x, y));
+    for (const auto& [x, y] : data::Loader(digits, {.batch = 64, .shuffle = true, .seed = 5})) losses.push_back(step(x, y));
   }
   for (const Tensor& loss : losses) run.losses.push_back(loss.item());
   run.table = step.print_precision();

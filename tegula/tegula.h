@@ -78,9 +78,9 @@
 #include "tegula/train/trainer.h"    // Trainer
 
 // Data and files.
+#include "tegula/data/cifar.h"       // data::cifar10
 #include "tegula/data/digits.h"      // data::draw_digits
 #include "tegula/data/loader.h"      // data::Loader
-#include "tegula/data/cifar.h"       // data::cifar10
 #include "tegula/data/mnist.h"       // data::mnist
 #include "tegula/io/plot.h"
 #include "tegula/io/safetensors.h"

@@ -209,7 +209,8 @@ void Executable::queue(const Bindings& bindings) {
     std::size_t i = 0;
     for (const auto& list : {bindings.leaves, bindings.outputs, bindings.updates}) {
       for (void* address : list) {
-        if (i >= bound_.size() || bound_[i++] != address) return false;
+        if (i >= bound_.size() || bound_[i] != address) return false;
+        ++i;
       }
     }
     return i == bound_.size();

@@ -52,7 +52,7 @@ class Orderer {
     using Entry = std::pair<int, int>;  // (last item, unit)
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      if (units_[u].missing == 0) ready.push({units_[u].last, static_cast<int>(u)});
+      if (units_[u].missing == 0) ready.emplace(units_[u].last, static_cast<int>(u));
     }
     std::vector<Unit> order;
     while (!ready.empty()) {
@@ -60,7 +60,7 @@ class Orderer {
       ready.pop();
       order.push_back(units_[static_cast<std::size_t>(u)]);
       for (int a : units_[static_cast<std::size_t>(u)].after) {
-        if (--units_[static_cast<std::size_t>(a)].missing == 0) ready.push({units_[static_cast<std::size_t>(a)].last, a});
+        if (--units_[static_cast<std::size_t>(a)].missing == 0) ready.emplace(units_[static_cast<std::size_t>(a)].last, a);
       }
     }
     if (order.size() != units_.size()) {

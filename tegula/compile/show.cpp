@@ -1,5 +1,7 @@
 #include "tegula/compile/show.h"
 
+#include <cmath>
+
 #include <cstdlib>
 
 #include "tegula/compile/table.h"
@@ -43,7 +45,7 @@ std::string figures_table(const Plan& plan, std::span<const runtime::PlannedLaun
     if (!figures) continue;
     table.add({step.name, std::to_string(figures->blocks), std::to_string(figures->threads), std::to_string(figures->registers),
                bytes_text(figures->local_bytes), bytes_text(figures->shared_bytes), std::to_string(figures->resident_blocks),
-               std::to_string(static_cast<int>(100 * figures->occupancy + 0.5)) + " %"});
+               std::to_string(std::lround(100 * figures->occupancy)) + " %"});
   }
   return table.empty() ? "" : table.text();
 }

@@ -6,6 +6,7 @@
 
 #include "tegula/cpu/library.h"
 #include "tegula/cpu/widened.h"
+#include "tegula/runtime/checks.h"
 
 namespace tegula::host {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
-
-[[noreturn]] void refuse(const std::string& got, const std::string& expected) {
-  throw Error({.op = "convolution", .got = got, .expected = expected});
-}
 
 /// The sizes of the buffers in their order, those that are read first.
 std::unique_ptr<runtime::Call> widened_convolution(Convolution d) {
@@ -74,30 +71,10 @@ Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const S
   return matches(1, channels) ? Order::ChannelsLast : Order::Other;
 }
 
-void check(const Convolution& d) {
-  const int rank = d.input.shape.rank();
-  const std::string shapes =
-      "input " + to_string(d.input.shape) + ", weight " + to_string(d.weight.shape) + ", output " + to_string(d.output.shape);
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 3 || rank > 5 || d.weight.shape.rank() != rank || d.output.shape.rank() != rank)
-    refuse(shapes, "one to three spatial axes, the same of each");
-  for (const Dims* dims : {&d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
-    if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
-  }
-  if (d.groups < 1 || d.input.shape[0] != d.output.shape[0] || d.weight.shape[0] != d.output.shape[1] ||
-      d.weight.shape[1] * d.groups != d.input.shape[1] || d.output.shape[1] % d.groups) {
-    refuse(shapes + " in " + std::to_string(d.groups) + " groups", "(N, C, …), (K, C/groups, …), (N, K, …)");
-  }
-  for (int axis = 0; axis < rank - 2; ++axis) {
-    if (d.stride[axis] < 1 || d.dilation[axis] < 1)
-      refuse("stride " + to_string(d.stride) + ", dilation " + to_string(d.dilation), "at least 1");
-    const std::int64_t room =
-        d.input.shape[axis + 2] + d.pad_low[axis] + d.pad_high[axis] - d.dilation[axis] * (d.weight.shape[axis + 2] - 1) - 1;
-    if (d.output.shape[axis + 2] != (room < 0 ? 0 : room / d.stride[axis] + 1))
-      refuse(shapes, "an output of (input + padding - dilation * (kernel - 1) - 1) / stride + 1");
-  }
-  if (d.activation != Activation::None && d.activation != Activation::Relu) refuse("an activation other than relu", "none or relu");
-  if (!d.weight.is_dense()) refuse("weight strides " + to_string(d.weight.strides), "a row-major weight");
+void check_layout(const Convolution& d) {
+  runtime::check(d);
+  if (!d.weight.is_dense())
+    throw Error({.op = "convolution", .got = "weight strides " + to_string(d.weight.strides), .expected = "a row-major weight"});
 }
 
 std::string to_string(const Convolution& d) {
@@ -111,7 +88,7 @@ std::string to_string(const Convolution& d) {
 }
 
 std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
-  check(d);
+  check_layout(d);
   if (is_half(d.dtype)) return widened_convolution(d);
   if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
   if (lanes_suit(d)) return make_lanes_convolution(d);

@@ -100,7 +100,7 @@ void Compiler::compile(Id id) {
   else if (self.word == Word::RandomBits) made = random(self);
   else if (self.word == Word::Assert) return check(self);
   else refuse(self);
-  state_.forms[static_cast<std::size_t>(id)] = std::move(made);
+  state_.forms[static_cast<std::size_t>(id)] = made;
 }
 
 void Compiler::compile_source(Id id) {

@@ -193,7 +193,7 @@ void Compiler::compile_if(Id id) {
   for (const Id result : self.regions[0].results) {
     Form form = carried_form({}, type(result), Carry::InMemory);
     form.scalar.level = body_level();
-    results.push_back(std::move(form));
+    results.push_back(form);
   }
   Level branches[2];
   for (std::size_t i = 0; i < 2; ++i) {

@@ -131,7 +131,7 @@ class Layout {
       }
     }
     for (const auto& [t, from] : placed) {
-      if (forbidden.count(t) == 0) continue;
+      if (!forbidden.contains(t)) continue;
       if (item(from).kind == Item::Kind::Load) {
         item(from).as<BlockStep>().in_place = 0;
         continue;

@@ -74,7 +74,7 @@ class Strips {
   }
 
   static bool meets(const std::vector<int>& tiles, const std::set<int>& set) {
-    return std::any_of(tiles.begin(), tiles.end(), [&](int t) { return set.count(t) > 0; });
+    return std::any_of(tiles.begin(), tiles.end(), [&](int t) { return set.contains(t); });
   }
 
   /// Whether an item can run before words that touch these tiles.

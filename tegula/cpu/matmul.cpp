@@ -9,6 +9,7 @@
 #include "tegula/cpu/library.h"
 #include "tegula/cpu/onednn.h"
 #include "tegula/cpu/parallel.h"
+#include "tegula/runtime/checks.h"
 
 namespace tegula::host {
 namespace {
@@ -31,10 +32,6 @@ struct Product {
   double flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
-[[noreturn]] void refuse(const std::string& got, const std::string& expected) {
-  throw Error({.op = "matmul", .got = got, .expected = expected});
-}
-
 /// Strides of axes of size 1 mean nothing: give them a value that suits the kernels.
 Matrix matrix_of(const Layout& layout) {
   const int rank = layout.shape.rank();
@@ -44,17 +41,13 @@ Matrix matrix_of(const Layout& layout) {
   return matrix;
 }
 
-void check(const runtime::Matmul& d) {
-  const int rank = d.c.shape.rank();
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 2 || d.a.shape.rank() != rank || d.b.shape.rank() != rank) refuse("operands of different rank", "equal ranks of at least 2");
-  if (d.a.shape[rank - 1] != d.b.shape[rank - 2] || d.a.shape[rank - 2] != d.c.shape[rank - 2] ||
-      d.b.shape[rank - 1] != d.c.shape[rank - 1]) {
-    refuse("shapes " + to_string(d.a.shape) + " and " + to_string(d.b.shape) + " into " + to_string(d.c.shape), "(M, K), (K, N), (M, N)");
-  }
+void check_layouts(const runtime::Matmul& d) {
+  runtime::check(d);
   for (const Layout* layout : {&d.a, &d.b, &d.c}) {
     const Matrix matrix = matrix_of(*layout);
-    if (matrix.row != 1 && matrix.column != 1) refuse("strides " + to_string(layout->strides), "one of the last two to be 1");
+    if (matrix.row != 1 && matrix.column != 1) {
+      throw Error({.op = "matmul", .got = "strides " + to_string(layout->strides), .expected = "one of the last two to be 1"});
+    }
   }
 }
 
@@ -346,7 +339,7 @@ class MatmulCall : public runtime::Call {
 }  // namespace
 
 std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description) {
-  check(description);
+  check_layouts(description);
   return std::make_unique<MatmulCall>(description);
 }
 

@@ -12,31 +12,13 @@
 #include "tegula/cpu/library.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/widened.h"
+#include "tegula/runtime/checks.h"
 
 namespace tegula::host {
 namespace {
 
 using runtime::Pooling;
 using runtime::PoolingKind;
-
-[[noreturn]] void refuse(const std::string& got, const std::string& expected) {
-  throw Error({.op = "pooling", .got = got, .expected = expected});
-}
-
-void check(const Pooling& d) {
-  const int rank = d.input.shape.rank();
-  const std::string shapes = "input " + to_string(d.input.shape) + ", output " + to_string(d.output.shape);
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 3 || rank > 5 || d.output.shape.rank() != rank) refuse(shapes, "one to three spatial axes, the same of each");
-  for (const Dims* dims : {&d.window, &d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
-    if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
-  }
-  if (d.input.shape[0] != d.output.shape[0] || d.input.shape[1] != d.output.shape[1]) refuse(shapes, "equal (N, C)");
-  for (int axis = 0; axis < rank - 2; ++axis) {
-    if (d.window[axis] < 1 || d.stride[axis] < 1 || d.dilation[axis] < 1)
-      refuse("window " + to_string(d.window) + ", stride " + to_string(d.stride), "at least 1");
-  }
-}
 
 /// One spatial axis.
 struct Axis {
@@ -278,7 +260,7 @@ class PoolingCall : public runtime::Call {
 }  // namespace
 
 std::unique_ptr<runtime::Call> make_pooling(const Pooling& description) {
-  check(description);
+  runtime::check(description);
   if (description.dtype == f64) return std::make_unique<PoolingCall<double>>(description);
   if (description.dtype == f32) return std::make_unique<PoolingCall<float>>(description);
   Pooling inner = description;

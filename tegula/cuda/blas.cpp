@@ -389,7 +389,9 @@ class MatmulCall : public runtime::Call {
         run_split(kernels[i], operands, d_.bias ? buffers(repetition, 3) : nullptr, buffers(repetition, 2));
       });
       if (best) return std::pair{choices[best->index], best->microseconds};
-    } catch (const Error&) {}
+    } catch (const Error&) {
+      return std::nullopt;  // too little memory to measure in
+    }
     return std::nullopt;
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/runtime/checks.h"
 
 namespace tegula::gpu {
 namespace {
@@ -30,22 +31,6 @@ Matrix matrix_of(const Layout& layout) {
            "rows or columns that are contiguous and do not overlap");
   }
   return m;
-}
-
-void check(const runtime::Matmul& d) {
-  const int rank = d.c.shape.rank();
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 2 || d.a.shape.rank() != rank || d.b.shape.rank() != rank) refuse("operands of different rank", "equal ranks of at least 2");
-  if (d.a.shape[rank - 1] != d.b.shape[rank - 2] || d.a.shape[rank - 2] != d.c.shape[rank - 2] ||
-      d.b.shape[rank - 1] != d.c.shape[rank - 1]) {
-    refuse("shapes " + to_string(d.a.shape) + " and " + to_string(d.b.shape) + " into " + to_string(d.c.shape), "(M, K), (K, N), (M, N)");
-  }
-  for (int i = 0; i + 2 < rank; ++i) {
-    for (const Layout* layout : {&d.a, &d.b}) {
-      if (layout->shape[i] != d.c.shape[i] && layout->shape[i] != 1)
-        refuse("batch axes " + to_string(layout->shape), "those of " + to_string(d.c.shape));
-    }
-  }
 }
 
 /// A batch axis with its strides in a, b and c.
@@ -93,7 +78,7 @@ BlasMatrix column_major(const Matrix& m) {
 }  // namespace
 
 BlasProduct blas_product(const runtime::Matmul& d) {
-  check(d);
+  runtime::check(d);
   Matrix a = matrix_of(d.a), c = matrix_of(d.c);
   const Matrix b = matrix_of(d.b);
   BlasProduct p;

@@ -226,7 +226,7 @@ void Writer::flush() {
 void Writer::flush(Spread own, std::int64_t count) {
   const auto found =
       std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) { return group.spread == own && group.count == count; });
-  const Group group = *found;
+  const Group group = std::move(*found);
   groups_.erase(found);
   const std::set<Id> members(group.ids.begin(), group.ids.end());
   // Values that nothing outside this loop needs live in it.

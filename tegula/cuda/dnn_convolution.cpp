@@ -288,7 +288,8 @@ class ConvolutionCall : public runtime::Call {
   bool find_plan(const Dnn& dnn, const DnnProblem& problem, const DnnAttempt& attempt) {
     const std::string key = key_of(d_, attempt);
     const std::string place = std::to_string(context_.index) + ": " + key;
-    if ((plan_ = shared(place, nullptr))) return true;
+    plan_ = shared(place, nullptr);
+    if (plan_) return true;
     const bool tuning = tuning_enabled();
     const auto remembered = tuning ? tuning_file().find(dnn.section, key) : std::nullopt;
     if (remembered == kNoEngine) return false;

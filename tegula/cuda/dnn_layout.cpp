@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/runtime/checks.h"
 
 namespace tegula::gpu {
 namespace {
@@ -141,26 +142,10 @@ std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
 }
 
 void check_convolution(const Convolution& d) {
-  const auto refuse = [](std::string got, std::string expected) {
-    throw Error({.op = "convolution", .got = std::move(got), .expected = std::move(expected)});
-  };
-  const int rank = d.input.shape.rank();
-  const std::string shapes =
-      "input " + to_string(d.input.shape) + ", weight " + to_string(d.weight.shape) + ", output " + to_string(d.output.shape);
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 3 || rank > 5 || d.weight.shape.rank() != rank || d.output.shape.rank() != rank)
-    refuse(shapes, "one to three spatial axes, the same of each");
-  for (const Dims* dims : {&d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
-    if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
-  }
-  if (d.groups < 1 || d.input.shape[1] != d.weight.shape[1] * d.groups || d.output.shape[1] != d.weight.shape[0] ||
-      d.weight.shape[0] % d.groups != 0 || d.input.shape[0] != d.output.shape[0]) {
-    refuse(shapes, "(N, C, …), (K, C/groups, …), (N, K, …) with groups " + std::to_string(d.groups));
-  }
-  if (d.addend && d.pass != ConvolutionPass::Forward) refuse("an addend", "one after the forward pass");
-  if (d.activation != runtime::Activation::None && (d.activation != runtime::Activation::Relu || d.pass != ConvolutionPass::Forward)) {
-    refuse("an activation", "none, or relu after the forward pass");
-  }
+  runtime::check(d);
+  const bool forward = d.pass == ConvolutionPass::Forward;
+  if ((d.addend || d.activation != runtime::Activation::None) && !forward)
+    throw Error({.op = "convolution", .got = "an addend or an activation", .expected = "them after the forward pass"});
 }
 
 }  // namespace tegula::gpu

@@ -16,9 +16,7 @@ using runtime::ConvolutionPass;
 /// b: (k t, column g), (t + 4, g); d: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1). Which k a slot stands for is free as long as a and
 /// b agree: here a lane's slots of two products in a row are four neighbours in memory.
 constexpr const char* kProduct = R"(
-#ifndef TEGULA_EMULATED
 struct alignas(16) Four { float x, y, z, w; };
-#endif
 // Without a branch, so that many loads are under way at once: what is outside is read from the beginning and thrown away.
 __device__ __forceinline__ float one_where(bool inside, const float* from, int at) {
   const float value = from[inside ? at : 0];

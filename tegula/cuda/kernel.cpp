@@ -78,7 +78,7 @@ void start(Context& context, const Function& function, std::int64_t instances, v
 
 }  // namespace
 
-std::vector<const Function*> CodeCache::compile(std::vector<Generated> wanted) {
+std::vector<const Function*> CodeCache::compile(const std::vector<Generated>& wanted) {
   const std::scoped_lock lock(mutex_);
   std::vector<const Generated*> missing;
   std::set<std::string_view> listed;

@@ -26,7 +26,7 @@ class CodeCache {
  public:
   explicit CodeCache(Context& context) : context_(context) {}
   /// The functions of `wanted`, in order; those not there yet are compiled together, in a few units side by side.
-  std::vector<const Function*> compile(std::vector<Generated> wanted);
+  std::vector<const Function*> compile(const std::vector<Generated>& wanted);
 
  private:
   void load(const std::vector<const Generated*>& missing);

@@ -10,26 +10,13 @@
 #include "tegula/cuda/library.h"
 #include "tegula/cuda/library_kernels.h"
 #include "tegula/cuda/piece_pooling.h"
+#include "tegula/runtime/checks.h"
 
 namespace tegula::gpu {
 namespace {
 
 using runtime::Pooling;
 using runtime::PoolingKind;
-
-void check_pooling(const Pooling& d) {
-  const auto refuse = [](std::string got, std::string expected) {
-    throw Error({.op = "pooling", .got = std::move(got), .expected = std::move(expected)});
-  };
-  const int rank = d.input.shape.rank();
-  const std::string shapes = "input " + to_string(d.input.shape) + ", output " + to_string(d.output.shape);
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 3 || rank > 5 || d.output.shape.rank() != rank) refuse(shapes, "one to three spatial axes, the same of each");
-  for (const Dims* dims : {&d.window, &d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
-    if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
-  }
-  if (d.input.shape[0] != d.output.shape[0] || d.input.shape[1] != d.output.shape[1]) refuse(shapes, "equal (N, C)");
-}
 
 class PoolingCall : public runtime::Call {
  public:
@@ -77,7 +64,7 @@ class PoolingCall : public runtime::Call {
 }  // namespace
 
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const Pooling& description) {
-  check_pooling(description);
+  runtime::check(description);
   return std::make_unique<PoolingCall>(context, description);
 }
 

@@ -51,7 +51,7 @@ class Nvrtc {
     for (const char* variable : {"CUDA_PATH", "CUDA_HOME"}) {
       if (const char* root = std::getenv(variable); root && *root) folders.push_back(std::string(root) + "/lib64/");
     }
-    folders.push_back("/usr/local/cuda/lib64/");
+    folders.emplace_back("/usr/local/cuda/lib64/");
     std::string reason;
     for (const std::string& folder : folders) {
       for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
@@ -247,7 +247,7 @@ std::string compile_ptx(const std::string& source, int architecture) {
 
 std::map<std::string, Figures> figures(const std::string& source, int architecture) {
   std::vector<std::string> options = options_for("sm_" + std::to_string(architecture));
-  options.push_back("--ptxas-options=-v");
+  options.emplace_back("--ptxas-options=-v");
   const Unit unit(source, options);
   std::map<std::string, Figures> result;
   std::istringstream lines(unit.log());

@@ -24,6 +24,9 @@ std::unique_ptr<runtime::Recording> record(Context& context, std::span<const run
 /// A recording in progress, and what it has to keep alive.
 class Capture {
  public:
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
   /// That of this thread on this device, or null.
   static Capture* current(const Context& context);
 
@@ -41,8 +44,6 @@ class Capture {
   };
   explicit Capture(Context& context);
   ~Capture();
-  Capture(const Capture&) = delete;
-  Capture& operator=(const Capture&) = delete;
   /// The graph, or null when something could not be captured.
   CUgraph end();
 

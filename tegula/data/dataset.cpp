@@ -7,9 +7,7 @@
 
 namespace tegula::data {
 
-Dataset::Dataset(HostArray inputs_, HostArray targets_, std::source_location where)
-    : inputs(std::move(inputs_)),
-      targets(std::move(targets_)) {
+Dataset::Dataset(HostArray in, HostArray out, std::source_location where) : inputs(std::move(in)), targets(std::move(out)) {
   if (inputs.shape.empty() || targets.shape.empty() || inputs.shape[0] != targets.shape[0]) {
     throw Error({.op = "Dataset",
                  .got = "inputs " + to_string(inputs.shape) + " and targets " + to_string(targets.shape),

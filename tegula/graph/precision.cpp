@@ -24,7 +24,7 @@ PrecisionScope::~PrecisionScope() { scoped = before_; }
 std::string_view name(Precision precision) { return kNames[static_cast<std::size_t>(precision)]; }
 
 std::optional<Precision> precision_of(std::string_view name) {
-  for (std::uint8_t i = 0; i < std::size(kNames); ++i) {
+  for (std::size_t i = 0; i < std::size(kNames); ++i) {
     if (kNames[i] == name) return static_cast<Precision>(i);
   }
   return std::nullopt;

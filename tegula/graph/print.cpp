@@ -28,8 +28,11 @@ const char* colour(const Node& node) {
   }
 }
 
-/// All nodes below the outputs in program order; those with a value are leaves.
-std::vector<const Node*> reachable(std::span<const Tensor> outputs) {
+bool hidden(const Node& node) { return node.op().role() == Role::Scalar || node.op().role() == Role::Index; }
+
+}  // namespace
+
+std::vector<const Node*> nodes_below(std::span<const Tensor> outputs) {
   std::vector<const Node*> order, stack;
   std::unordered_set<const Node*> seen;
   for (const Tensor& output : outputs) stack.push_back(output.node().get());
@@ -45,10 +48,6 @@ std::vector<const Node*> reachable(std::span<const Tensor> outputs) {
   return order;
 }
 
-bool hidden(const Node& node) { return node.op().role() == Role::Scalar || node.op().role() == Role::Index; }
-
-}  // namespace
-
 std::string to_dot(std::span<const Tensor> outputs, const DotOptions& options) {
   std::unordered_map<const Node*, std::string> names;
   for (const Parameter& parameter : options.parameters) names[parameter.cell->value().node().get()] = parameter.name;
@@ -56,7 +55,7 @@ std::string to_dot(std::span<const Tensor> outputs, const DotOptions& options) {
 
   std::unordered_map<const Node*, std::size_t> number;
   std::string boxes, edges;
-  for (const Node* node : reachable(outputs)) {
+  for (const Node* node : nodes_below(outputs)) {
     if (hidden(*node)) continue;
     const std::size_t id = number.emplace(node, number.size()).first->second;
     const auto given = names.find(node);

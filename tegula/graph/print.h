@@ -3,10 +3,14 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tegula/graph/variable.h"
 
 namespace tegula {
+
+/// All nodes below the outputs, themselves included, in program order. What has a value is a leaf: nothing below it is listed.
+std::vector<const Node*> nodes_below(std::span<const Tensor> outputs);
 
 struct DotOptions {
   Parameters parameters = {};  // leaves that are their values get these names

@@ -35,7 +35,7 @@ void Cell::set(Tensor value) {
   value_ = std::move(value);
   written_ = true;
   ++version_;
-  if (!value_.node()->has_value()) pending_writes().push_back(Ref<Cell>(this));
+  if (!value_.node()->has_value()) pending_writes().emplace_back(this);
 }
 
 const Node& Cell::settled() {

@@ -118,8 +118,10 @@ std::vector<OpCase> creation_cases() {
     cases.back().reference = [=](const std::vector<Values>&) {
       Values out;
       const std::int64_t columns = result.rank() > 0 ? result[result.rank() - 1] : 1;
-      for (std::int64_t n = 0; n < numel(result); ++n)
-        out.push_back(element(static_cast<double>(n / columns), static_cast<double>(n % columns)));
+      for (std::int64_t n = 0; n < numel(result); ++n) {
+        const std::int64_t row = n / columns, column = n % columns;
+        out.push_back(element(static_cast<double>(row), static_cast<double>(column)));
+      }
       return out;
     };
   };

@@ -128,7 +128,7 @@ template <class T> Dual<T> operator/(double a, const Dual<T>& b) { return like(a
 
 // --- Masks: the value decides ---
 
-template <class T> const T& value_of(const T& x) { return x; }
+template <class T> T value_of(const T& x) { return x; }
 template <class T> auto value_of(const Dual<T>& x) { return value_of(x.value); }
 
 template <class T> auto operator==(const Dual<T>& a, const Dual<T>& b) { return a.value == b.value; }

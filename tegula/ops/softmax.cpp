@@ -57,7 +57,7 @@ Tensor log_softmax(Arg arg, int axis) {
 
 std::vector<OpCase> softmax_cases() {
   std::vector<OpCase> cases;
-  const auto add = [&](std::string op, Tensor (*function)(Arg, int)) {
+  const auto add = [&](const std::string& op, Tensor (*function)(Arg, int)) {
     cases.push_back({.op = op,
                      .function = [=](const auto& x) { return function(x[0], -1); },
                      .inputs = {{{7, 33}, -4, 4}},

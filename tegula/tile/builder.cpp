@@ -39,7 +39,7 @@ bool same(const Instruction& a, const Instruction& b) {
 Instruction make(Word word, Type type, std::vector<Id> operands = {}) {
   Instruction instruction;
   instruction.word = word;
-  instruction.type = std::move(type);
+  instruction.type = type;
   instruction.operands = std::move(operands);
   return instruction;
 }
@@ -110,7 +110,7 @@ Value Builder::emit(Word word, Type type, std::vector<Id> operands, std::int64_t
     if (id < 0 || id >= static_cast<Id>(program_.instructions.size()))
       fail(*this, std::string(name(word)), "an unknown operand", "values of this builder");
   }
-  Instruction instruction = make(word, std::move(type), std::move(operands));
+  Instruction instruction = make(word, type, std::move(operands));
   instruction.attribute = attribute;
   instruction.attribute2 = attribute2;
   instruction.kind = kind;
@@ -231,7 +231,7 @@ std::vector<Value> Builder::for_(Value begin, Value end, Value step, std::vector
   {
     Scope scope(*this);
     const auto parameter = [&](Type type) {
-      Instruction instruction = make(Word::RegionParameter, std::move(type));
+      Instruction instruction = make(Word::RegionParameter, type);
       instruction.attribute = static_cast<std::int64_t>(scope.region.parameters.size());
       const Id id = append(std::move(instruction));
       scope.region.parameters.push_back(id);

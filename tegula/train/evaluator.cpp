@@ -30,7 +30,7 @@ std::vector<Tensor> Evaluator::loss_and_hits(const Tensor& output, const Tensor&
 Evaluation Evaluator::evaluate(const data::Dataset& data) {
   nn::detail::set_training(module_, false);
   train_detail::Means means;
-  for (auto [x, y] : data::Loader(data, {.batch = options_.batch})) means.add(measure_(x, y), x.size(0));
+  for (const auto& [x, y] : data::Loader(data, {.batch = options_.batch})) means.add(measure_(x, y), x.size(0));
   return {means.loss.value(), means.accuracy.value(), data.size()};
 }
 

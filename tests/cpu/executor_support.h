@@ -82,28 +82,39 @@ struct RunOptions {
   bool contract = false;
 };
 
+using Launch = std::function<void(std::span<const runtime::ArgumentSet>)>;
+
+/// The arguments' memory after a launch over copies of them.
+inline std::vector<TestArgument> after(const tile::Program& program, const std::vector<TestArgument>& arguments, const RunOptions& options,
+                                       const Launch& launch) {
+  std::vector<TestArgument> own = arguments;
+  std::vector<runtime::Argument> values(own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const tile::Parameter& parameter = program.parameters[i];
+    TestArgument& memory = own[i].same_as >= 0 ? own[static_cast<std::size_t>(own[i].same_as)] : own[i];
+    if (parameter.pointer) values[i].pointer = memory.bytes.data();
+    else if (is_float(parameter.dtype)) values[i].real = own[i].real;
+    else values[i].integer = own[i].integer;
+  }
+  std::vector<runtime::ArgumentSet> sets;
+  for (const auto& grid : options.grids) sets.push_back({values.data(), grid});
+  launch(sets);
+  return own;
+}
+
+inline std::vector<TestArgument> interpreted(const tile::Program& program, const std::vector<TestArgument>& arguments,
+                                             const RunOptions& options) {
+  return after(program, arguments, options, [&](std::span<const runtime::ArgumentSet> sets) {
+    for (const runtime::ArgumentSet& set : sets) tile::interpret(program, set);
+  });
+}
+
 /// Every way of running the program must leave in memory what the interpreter leaves. Memory ends where the vector ends, so that a
 /// sanitizer sees reads beyond it.
 inline ::testing::AssertionResult agrees(const tile::Program& program, const std::vector<TestArgument>& arguments,
                                          const RunOptions& options = {}) {
-  const auto run = [&](const std::function<void(std::span<const runtime::ArgumentSet>)>& launch) {
-    std::vector<TestArgument> own = arguments;
-    std::vector<runtime::Argument> values(own.size());
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      const tile::Parameter& parameter = program.parameters[i];
-      TestArgument& memory = own[i].same_as >= 0 ? own[static_cast<std::size_t>(own[i].same_as)] : own[i];
-      if (parameter.pointer) values[i].pointer = memory.bytes.data();
-      else if (is_float(parameter.dtype)) values[i].real = own[i].real;
-      else values[i].integer = own[i].integer;
-    }
-    std::vector<runtime::ArgumentSet> sets;
-    for (const auto& grid : options.grids) sets.push_back({values.data(), grid});
-    launch(sets);
-    return own;
-  };
-  const auto expected = run([&](std::span<const runtime::ArgumentSet> sets) {
-    for (const runtime::ArgumentSet& set : sets) tile::interpret(program, set);
-  });
+  const auto run = [&](const Launch& launch) { return after(program, arguments, options, launch); };
+  const auto expected = interpreted(program, arguments, options);
   std::vector<TestArgument> first;
   for (const ExecutorOptions& how : {ExecutorOptions{options.contract, true}, {options.contract, false}, {options.contract, true, 8}}) {
     const auto kernel = compile_program(program, how);

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/cuda/emulated_plain_kernel.h"
+#include "tests/support/emulator.h"
 #include "tests/support/library.h"
 
 namespace tegula::gpu {
@@ -17,22 +17,19 @@ using test::ConvolutionOptions;
 
 class EmulatedCall final : public runtime::Call {
  public:
-  EmulatedCall(const Convolution& d, const FewChannels& few) : few_(few), kernel_(few.kernel, 3 + (d.bias ? 1 : 0)) {
-    if (few.sum) sum_ = std::make_unique<EmulatedPlainKernel>(*few.sum, 2);
-  }
+  explicit EmulatedCall(const FewChannels& few) : few_(few) {}
   std::size_t scratch_bytes() const override { return few_.scratch; }
   void run(std::span<void* const> buffers, void* scratch, int) const override {
-    std::vector<void*> pointers(buffers.begin(), buffers.end());
-    if (!sum_) return kernel_.launch(pointers);
-    kernel_.launch({pointers[0], pointers[1], scratch});
-    sum_->launch({scratch, pointers[2]});
+    if (!few_.sum) return emulate(few_.kernel, buffers);
+    void* const products[] = {buffers[0], buffers[1], scratch};
+    void* const sums[] = {scratch, buffers[2]};
+    emulate(few_.kernel, products);
+    emulate(*few_.sum, sums);
   }
   std::string describe() const override { return few_.name; }
 
  private:
   FewChannels few_;
-  EmulatedPlainKernel kernel_;
-  std::unique_ptr<EmulatedPlainKernel> sum_;
 };
 
 struct Case {
@@ -57,7 +54,7 @@ void check(const Case& one, ConvolutionPass pass, Variants which) {
   ASSERT_FALSE(variants.empty());
   std::vector<std::unique_ptr<runtime::Call>> calls;
   for (std::size_t i = 0; i < (which == Variants::All ? variants.size() : 1); ++i)
-    calls.push_back(std::make_unique<EmulatedCall>(d, variants[i]));
+    calls.push_back(std::make_unique<EmulatedCall>(variants[i]));
   test::expect_convolution(runtime::cpu(), d, calls, 1);
 }
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tegula/cuda/dnn_layout.h"
-#include "tests/cuda/emulated_plain_kernel.h"
+#include "tests/support/emulator.h"
 #include "tests/support/library.h"
 
 namespace tegula::gpu {
@@ -17,20 +17,19 @@ using runtime::PoolingKind;
 /// The CPU with the kernels in place of its pooling.
 class EmulatedPooling final : public runtime::Call {
  public:
-  explicit EmulatedPooling(const PiecePooling& pieces) : scratch_(pieces.scratch), kernel_(pieces.kernel, 2) {
-    if (pieces.gather) gather_ = std::make_unique<EmulatedPlainKernel>(*pieces.gather, 3);
-  }
-  std::size_t scratch_bytes() const override { return scratch_; }
+  explicit EmulatedPooling(const PiecePooling& pieces) : pieces_(pieces) {}
+  std::size_t scratch_bytes() const override { return pieces_.scratch; }
   void run(std::span<void* const> buffers, void* scratch, int) const override {
-    kernel_.launch({buffers[0], gather_ ? scratch : buffers[1]});
-    if (gather_) gather_->launch({scratch, buffers[1], buffers[2]});
+    void* const windows[] = {buffers[0], pieces_.gather ? scratch : buffers[1]};
+    emulate(pieces_.kernel, windows);
+    if (!pieces_.gather) return;
+    void* const gathers[] = {scratch, buffers[1], buffers[2]};
+    emulate(*pieces_.gather, gathers);
   }
   std::string describe() const override { return "emulated"; }
 
  private:
-  std::size_t scratch_;
-  EmulatedPlainKernel kernel_;
-  std::unique_ptr<EmulatedPlainKernel> gather_;
+  PiecePooling pieces_;
 };
 
 Pooling pooling(int size, int window, int stride, int low, int high, int dilation, bool backward) {
@@ -54,7 +53,6 @@ TEST(PiecePooling, MatchesThePlainKernelsAlsoWithTiesAndNan) {
       const auto pieces = piece_pooling(d);
       ASSERT_TRUE(pieces);
       const EmulatedPooling emulated(*pieces);
-      const EmulatedPlainKernel plain(pooling_kernel(d), backward ? 3 : 2);
       test::Tensor x(f32, d.input), dy(f32, d.output), got(f32, backward ? d.input : d.output), want(f32, backward ? d.input : d.output);
       x.for_each([&](const Dims& i) { x.set(i, test::pick(0, 30) == 0 ? std::numeric_limits<double>::quiet_NaN() : test::pick(-3, 3)); });
       dy.randomize();
@@ -64,7 +62,7 @@ TEST(PiecePooling, MatchesThePlainKernelsAlsoWithTiesAndNan) {
       buffers.push_back(got.data());
       emulated.run(buffers, scratch->data(), 1);
       buffers.back() = want.data();
-      plain.launch(buffers);
+      emulate(pooling_kernel(d), buffers);
       EXPECT_TRUE(got.untouched_outside());
       got.for_each([&](const Dims& i) {
         if (std::isnan(want(i))) EXPECT_TRUE(std::isnan(got(i))) << to_string(i);

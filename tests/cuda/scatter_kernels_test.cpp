@@ -18,7 +18,7 @@ class EmulatedScatterSum final : public runtime::Call {
   std::size_t scratch_bytes() const override { return kernels_.scratch_bytes; }
   void run(std::span<void* const> buffers, void* scratch, int) const override {
     kernels_.run(buffers, scratch, [&](std::size_t k, std::initializer_list<void*> pointers) {
-      if (kernels_.kernels[k].blocks > 0) emulate(kernels_.kernels[k], {pointers.begin(), pointers.size()}, 1, 0);
+      if (kernels_.kernels[k].blocks > 0) emulate(kernels_.kernels[k], {pointers.begin(), pointers.size()});
     });
   }
   std::string describe() const override { return kernels_.kernels.back().source.substr(0, 400); }

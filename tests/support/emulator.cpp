@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -189,9 +190,9 @@ void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int clu
       "order)) return 1;\n"
       "  return 0;\n}\n";
   static unsigned order = 0;
-  const Run run = compile(include("emulated_cuda.h"), kernel.source + entry);
-  const int stopped =
-      run(pointers.data(), nullptr, nullptr, 0, kernel.blocks, cluster, kernel.threads, shared_bytes, nullptr, nullptr, 0, order++);
+  const Run run = compile(include("emulated_cuda.h") + include("emulated_product.h"), kernel.source + entry);
+  const int stopped = run(pointers.data(), nullptr, nullptr, 0, kernel.blocks, cluster, kernel.threads,
+                          std::max(kernel.shared, shared_bytes), nullptr, nullptr, 0, order++);
   if (stopped != 0) stuck(kernel.name);
 }
 

@@ -24,9 +24,9 @@ std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, c
 /// The CPU with emulated kernels in place of its own; calls are the CPU's.
 runtime::Device& emulated_device();
 
-/// Runs a plain kernel over these arrays, with so much dynamic shared memory. Not for f16 and bf16, whose conversions are instructions of
-/// the GPU.
-void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int cluster, std::size_t shared_bytes);
+/// Runs a plain kernel over these arrays, in clusters of so many blocks; shared_bytes: what its source declares and blocks of a cluster
+/// read of each other. Not for f16 and bf16, whose conversions are instructions of the GPU.
+void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int cluster = 1, std::size_t shared_bytes = 0);
 
 /// The CPU with other kernels and an H200's tiles; calls and memory are the CPU's.
 std::unique_ptr<runtime::Device> device_with(std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> compile);
