@@ -138,8 +138,8 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
     EXPECT_FALSE(text.empty());
     const std::filesystem::path path = std::filesystem::path(TEGULA_SOURCE_DIR) / "tests" / "golden" / (work.name + ".cu");
     if (update) std::ofstream(path) << text;
-    const std::string expected = read(path);
 #ifndef __clang__  // which evaluates the operands of a formula in another order: the same kernels with their lines exchanged
+    const std::string expected = read(path);
     EXPECT_EQ(text == expected, true) << difference(text, expected) << "TEGULA_UPDATE_GOLDEN=1 writes " << path;
 #endif
     if (!compiles) continue;

@@ -23,7 +23,7 @@ Dataset counting(std::int64_t n) {
 
 std::vector<std::int64_t> epoch(Loader& loader) {
   std::vector<std::int64_t> rows;
-  for (auto [x, y] : loader) {
+  for (const auto& [x, y] : loader) {
     const auto inputs = x.to_host<float>();
     const auto targets = y.to_host<std::int64_t>();
     for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -38,7 +38,7 @@ std::vector<std::int64_t> epoch(Loader& loader) {
 TEST(Loader, InOrderGivesEveryRowOnceAndKeepsTheRest) {
   std::vector<Shape> shapes;
   std::vector<std::int64_t> rows;
-  for (auto [x, y] : Loader(counting(10), {.batch = 4})) {
+  for (const auto& [x, y] : Loader(counting(10), {.batch = 4})) {
     shapes.push_back(x.shape());
     EXPECT_EQ(y.dtype(), i64);
     for (auto row : y.to_host<std::int64_t>()) rows.push_back(row);
@@ -74,7 +74,7 @@ TEST(Loader, GoesOnFromASavedPosition) {
   const auto expected = epoch(whole);
   epoch(part);
   std::vector<std::int64_t> rows;
-  for (auto [x, y] : part) {
+  for (const auto& [x, y] : part) {
     for (auto row : y.to_host<std::int64_t>()) rows.push_back(row);
     if (part.position().batch == 3) break;
   }

@@ -7,5 +7,5 @@
 void empty_tensor() {
   tegula::Tensor a = tegula::tensor({1.f, 2.f});
   const tegula::Tensor b = std::move(a);
-  tegula::Tensor c = tegula::relu(a);  // here
+  tegula::Tensor c = tegula::relu(a);  // here  NOLINT
 }

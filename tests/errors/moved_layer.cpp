@@ -8,5 +8,5 @@ void moved_layer() {
   using namespace tegula;
   nn::Linear first{2, 3};
   const nn::Linear second = std::move(first);
-  Tensor y = first(ones({1, 2}));  // here
+  Tensor y = first(ones({1, 2}));  // here  NOLINT
 }

@@ -8,5 +8,5 @@ void moved_variable() {
   using namespace tegula;
   Variable v = zeros({2});
   const Variable w = std::move(v);
-  Tensor y = relu(v);  // here
+  Tensor y = relu(v);  // here  NOLINT
 }
