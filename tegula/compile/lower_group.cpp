@@ -239,6 +239,7 @@ class Lowering {
   // ---- Values.
   Value load(int s) {
     if (const auto found = loaded_.find(s); found != loaded_.end()) return found->second;
+    first_read_.try_emplace(s, stage_);
     Value at = offset(s), result;
     if (stream(s).kind == Operand::Kind::Index) {
       Value start = offsets_[static_cast<std::size_t>(s)];
@@ -353,6 +354,7 @@ class Lowering {
   }
 
   void write_stage(int stage) {
+    stage_ = stage;
     std::vector<int> reductions;
     bool stores = false;
     for (int i : items_) {
@@ -425,7 +427,8 @@ class Lowering {
         if (stream(s).kind != Operand::Kind::Memory || size_of(item(stream(s).item).dtype) != size_of(item(i).dtype)) continue;
         int walks = 0;
         for (int t = 0; t < nest_.loads; ++t) walks += stream(t).kind == Operand::Kind::Memory && stream(t).item == stream(s).item;
-        bool alike = walks == 1 && stream(s).pattern.offset == 0;
+        const auto first = first_read_.find(s);
+        bool alike = walks == 1 && stream(s).pattern.offset == 0 && first != first_read_.end() && first->second <= level_.at(i);
         for (const Loop& l : nest_.loops)
           alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
         if (alike) step.in_place.emplace_back(i, stream(s).item);
@@ -442,7 +445,8 @@ class Lowering {
   Builder builder_;
   std::vector<int> items_;
   std::map<int, int> level_;
-  int stages_ = 0;
+  int stages_ = 0, stage_ = 0;  // their number; that being written
+  std::map<int, int> first_read_;  // stream -> stage
   std::vector<Reference> arguments_;
   std::vector<Value> pointers_, extents_, counts_, offsets_, at_;
   std::vector<std::vector<Value>> strides_;  // [loop][stream]

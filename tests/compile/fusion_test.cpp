@@ -216,6 +216,21 @@ TEST(Fusion, ViewsInsideAGroupKeepTheirMeaning) {
   }
 }
 
+/// 2b is stored before the sum of its rows is known, a is read after it: 2b must not take the place of a.
+TEST(Fusion, AStoreDoesNotOvertakeALaterRead) {
+  auto f = jit([](Tensor x, Tensor w, Tensor b) {
+    Tensor a = matmul(x, w), twice = b * 2.0;
+    Tensor y = a + sum(twice, 1, Keep::Yes);
+    return std::pair(matmul(twice, w), y);
+  });
+  for (const std::int64_t n : {16, 96}) {
+    Tensor x = normal({n, n}), w = normal({n, n}), b = normal({n, n});
+    const auto [product, y] = f(x, w, b);
+    const auto got = y.to_host<float>(), a = matmul(x, w).to_host<float>(), sums = sum(b * 2.0, 1).to_host<float>();
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], a[i] + sums[i / static_cast<std::size_t>(n)], 1e-3) << i;
+  }
+}
+
 TEST(Dot, PlansAndTileProgramsAreGraphs) {
   auto f = jit([](Tensor x, Tensor w) { return softmax(matmul(x, w), 1); });
   f(ones({64, 256}), ones({256, 96}));  // large enough for a library on every device
