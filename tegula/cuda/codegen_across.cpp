@@ -64,7 +64,8 @@ void Writer::accumulate(const std::vector<std::pair<Id, std::string>>& reduction
     return loops(own, shape, Step::Vectors, taken, [&] {
       for (const auto& [id, name] : reductions) {
         const std::string op = reduction_name(at(id).kind) + "<float>", target = name + place(into);
-        line(target + " = " + op + "::of(" + target + ", of_vector<" + op + ">(" + packed_vector(sources_of(at(id).operands[0])[0]) + "));");
+        line(target + " = " + op + "::of(" + target + ", of_vector<" + op + ">(" + packed_vector(sources_of(at(id).operands[0])[0]) +
+             "));");
       }
     });
   }

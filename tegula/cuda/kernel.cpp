@@ -265,7 +265,7 @@ void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) 
     wanted.push_back(std::move(want));
   }
   if (wanted.empty()) return;
-  const std::vector<const Function*> functions = code.compile(std::move(sources));
+  const std::vector<const Function*> functions = code.compile(sources);
   for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i].first->remember(wanted[i].second, functions[i]);
 }
 

@@ -151,7 +151,7 @@ Tensor triplet_margin_loss(Arg anchor, Arg positive, Arg negative, const Triplet
 std::vector<OpCase> loss_cases() {
   const CaseInput real{{5, 7}}, share{{5, 7}, 0.05, 0.95}, sign{{7}, 0.5, 1};
   std::vector<OpCase> cases;
-  const auto add = [&](std::string op, auto loss, const CaseInput& input, const CaseInput& target) {
+  const auto add = [&](const std::string& op, auto loss, const CaseInput& input, const CaseInput& target) {
     for (const LossReduction reduction : {LossReduction::None, LossReduction::Sum, LossReduction::Mean}) {
       cases.push_back(
           {.op = op, .function = [=](const auto& x) { return loss(x, reduction); }, .inputs = {input, target}, .tolerance = 64});

@@ -102,7 +102,7 @@ std::vector<Work> works() {
   };
 }
 
-std::string read(const std::filesystem::path& path) {
+[[maybe_unused]] std::string read(const std::filesystem::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }

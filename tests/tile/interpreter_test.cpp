@@ -157,7 +157,7 @@ TEST(Interpreter, CastsTruncateTowardZero) {
 }
 
 TEST(Interpreter, ArgReduceTakesTheFirstAndNaNWins) {
-  const auto position = [](std::vector<float> values, Reduction kind) {
+  const auto position = [](const std::vector<float>& values, Reduction kind) {
     return apply<std::int64_t>(values, [&](Value x) { return arg_reduce(x, 0, kind); })[0];
   };
   EXPECT_EQ(position({1, 3, 3, 0}, Reduction::Max), 1);
