@@ -75,7 +75,7 @@ void add_precision(CLI::App& command) {
       .add_option_function<std::string>(
           "--precision", [](const std::string& chosen) { set_default_precision(precision_of(chosen).value_or(Precision::fp32)); },
           "of matmul and convolution; weights, reductions and losses stay f32")
-      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}))
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16", "fp8"}))
       ->default_str("fp32");
 }
 

@@ -210,6 +210,18 @@ void products() {
       const auto s = static_cast<double>(size);
       bench::report(at, 2 * s * s * s / timed([&] { product(a, b); }) / 1e12, "TFLOP/s");
     }
+    const std::string at = "gemm.fp8." + std::to_string(n);
+    if (!wanted(at)) continue;
+    const std::int64_t size = scaled(n);
+    Tensor a = cast(normal({size, size}), bf16), b = cast(normal({size, size}), bf16);
+    eval(a, b);
+    auto product = jit([](Tensor a, Tensor b) {  // finding the factors and rounding included
+      const PrecisionScope scope(Precision::fp8);
+      return linear(a, b);
+    });
+    const auto s = static_cast<double>(size);
+    bench::report(at, 2 * s * s * s / timed([&] { product(a, b); }) / 1e12, "TFLOP/s");
+    if (std::getenv("TEGULA_BENCH_PLAN")) std::printf("%s", product.print_plan().c_str());
   }
 }
 

@@ -36,6 +36,7 @@
 #include "tegula/ops/sort.h"       // sort argsort topk
 
 // Ops that combine elements.
+#include "tegula/ops/e4m3.h"       // round_e4m3
 #include "tegula/ops/matmul.h"     // matmul linear dot
 #include "tegula/ops/reduce.h"     // sum mean max argmax var norm logsumexp
 #include "tegula/ops/scan.h"       // cumsum cumprod

@@ -183,8 +183,10 @@ void verify(const Graph& graph, std::string_view after_pass) {
     if (item.role() == Role::View && item.inputs.empty()) fail(i, "a view of something");
     if (item.role() == Role::View && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
     if (item.role() == Role::Library) {
-      for (int input : item.inputs) {
-        if (graph[input].dtype != item.dtype && graph[input].dtype != i64) fail(i, "operands of the call's dtype, or an index");
+      for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+        const DType dtype = graph[item.inputs[k]].dtype;
+        if (dtype != item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype) && dtype != i64)
+          fail(i, "operands of the call's dtypes, or an index");
       }
     }
   }

@@ -26,6 +26,9 @@ std::vector<bool> steady_items(const Graph& graph);
 /// nothing. The sum behind it gets the dtype in which the next pass can fold it. After precision, which decides that dtype.
 void fold_scales(Graph& graph);
 
+/// Products of operands rounded to E4M3 become products of their codes, on a device that has those.
+void multiply_codes(Graph& graph, const runtime::Device& device);
+
 /// Folds a bias, a sum with another tensor and an activation into the matmul or convolution they follow. Before layout and fusion, which
 /// would otherwise claim the elementwise items.
 void fold_epilogues(Graph& graph, const runtime::Device& device);

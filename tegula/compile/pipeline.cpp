@@ -43,6 +43,8 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   done(graph, "simplify");
   assign_precision(graph);
   done(graph, "precision");
+  multiply_codes(graph, device);
+  done(graph, "codes");
   fold_scales(graph);
   fold_epilogues(graph, device);
   done(graph, "epilogue");

@@ -38,8 +38,9 @@ class Folder {
       Item item = from_[i];
       for (int& input : item.inputs) input = renumbered_[static_cast<std::size_t>(input)];
       if (item.role() == Role::Elementwise && item.inputs.size() == 2) {
-        if (item.as<ElementwiseOp>().epilogue() == Kind::Multiply) fold_factor(i, item);
-        if (item.as<ElementwiseOp>().epilogue() == Kind::Add) fit_addend(i, item);
+        const Kind kind = item.as<ElementwiseOp>().epilogue();
+        if (kind == Kind::Multiply) fold_factor(i, item);
+        else if (kind == Kind::Add) fit_addend(i, item);
       }
       renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
     }

@@ -1,4 +1,5 @@
 #include "tegula/cuda/device.h"
+#include "tegula/cuda/blas_e4m3.h"
 
 #include <functional>
 #include <map>
@@ -180,6 +181,8 @@ class CudaDevice final : public runtime::Device {
   }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return now(make_pooling, description); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return now(make_scatter_sum, description); }
+  bool multiplies_e4m3() const override { return context_.architecture >= 89; }
+  std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override { return now(make_matmul_e4m3, description); }
   bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
   bool fuses_addend(DType dtype) const override { return is_half(dtype); }
   bool prefers_weights_channels_last() const override { return true; }

@@ -123,6 +123,10 @@ class LibraryOp : public Op {
   /// Whether `activation` (runtime::Activation) and a bias of shape (size of axis bias_axis()) can be folded in.
   virtual bool accepts_activation(std::uint8_t activation) const = 0;
   virtual bool accepts_addend() const { return false; }
+  /// The dtype that input `index` must have in a call with this result; an index is i64.
+  virtual DType input_dtype(int /*index*/, DType result) const { return result; }
+  /// (…, M, K) · (…, K, N): the compiler may multiply other forms of the operands.
+  virtual bool multiplies_matrices() const { return false; }
   virtual int bias_axis() const { return -1; }  // -1: no bias
   /// The axis of input 1 along which bias_axis() of the result runs, if a factor along it may as well be multiplied into input 1; or -1.
   virtual int weight_axis() const { return -1; }

@@ -7,7 +7,7 @@ namespace tegula {
 namespace {
 
 constexpr std::int8_t kNone = -1;
-constexpr std::string_view kNames[] = {"fp32", "tf32", "bf16", "fp16"};
+constexpr std::string_view kNames[] = {"fp32", "tf32", "bf16", "fp16", "fp8"};
 
 std::atomic<Precision> chosen{Precision::fp32};
 thread_local std::int8_t scoped = kNone;
@@ -30,6 +30,13 @@ std::optional<Precision> precision_of(std::string_view name) {
   return std::nullopt;
 }
 
-DType storage_of(Precision precision) { return precision == Precision::bf16 ? bf16 : precision == Precision::fp16 ? f16 : f32; }
+DType storage_of(Precision precision) {
+  switch (precision) {
+    case Precision::bf16:
+    case Precision::fp8: return bf16;
+    case Precision::fp16: return f16;
+    default: return f32;
+  }
+}
 
 }  // namespace tegula

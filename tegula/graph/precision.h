@@ -15,6 +15,7 @@ enum class Precision : std::uint8_t {
   tf32,  // products of f32 operands rounded to 10 bits of mantissa, where the device has that; elsewhere fp32
   bf16,  // matmul and convolution take and give bf16, and activations between them are stored so
   fp16,  // the same in f16; train with optim::LossScaler
+  fp8,   // bf16, and both operands of each matmul rounded to E4M3 under a factor of their own (round_e4m3), gradients' products included
 };
 
 /// For all threads, from the next node on. At first fp32.

@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/e4m3.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/precision.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/e4m3.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 
@@ -61,6 +64,7 @@ class MatmulOp final : public LibraryOp {
   }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return is_matrix(layout); }
   bool accepts_activation(std::uint8_t) const override { return true; }
+  bool multiplies_matrices() const override { return true; }
   int bias_axis() const override { return bias_axis_; }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
     return 2.0 * static_cast<double>(numel(output)) * static_cast<double>(inputs[0].back());
@@ -84,8 +88,18 @@ class MatmulOp final : public LibraryOp {
   int bias_axis_;  // the last: a function of the inputs' rank, which the structural key holds
 };
 
+/// Rounded for a product in FP8, unless it is already, seen through views.
+Tensor operand(const Tensor& x, const std::source_location& where) {
+  const Node* node = x.node().get();
+  while (node->op().role() == Role::View) node = node->inputs()[0].get();
+  const bool done = &node->op() == e4m3_round_op().get(), possible = is_float(x.dtype()) && x.dtype() != f64;
+  return done || !possible ? x : round_e4m3(Arg(x, where));
+}
+
 // a (batch…, M, K), b (batch…, K, N) of one dtype and batch.
-Tensor product(const Tensor& a, const Tensor& b, const std::source_location& where) {
+Tensor product(const Tensor& left, const Tensor& right, const std::source_location& where) {
+  const bool fp8 = current_precision() == Precision::fp8;
+  const Tensor a = fp8 ? operand(left, where) : left, b = fp8 ? operand(right, where) : right;
   Shape shape = a.shape();
   shape[shape.rank() - 1] = b.shape().back();
   return make_node(Ref<const Op>(new MatmulOp(shape.rank())), {a, b}, shape, a.dtype(), where);
@@ -142,7 +156,8 @@ Operands operands(std::string_view op, const Arg& left, const Arg& right) {
 Tensor multiply(const Tensor& a, const Tensor& b, const std::source_location& where) {
   if (!is_float(a.dtype())) return sum_of_products(a, b, where);
   const std::int64_t terms = a.shape().back();
-  const bool sums = numel(a.shape()) > 0 && default_device().prefers_sums(numel(a.shape()) / terms * b.shape().back(), terms);
+  const bool sums = current_precision() != Precision::fp8 && numel(a.shape()) > 0 &&
+                    default_device().prefers_sums(numel(a.shape()) / terms * b.shape().back(), terms);
   if (!sums) return product(a, b, where);
   const DType dtype = is_half(a.dtype()) ? f32 : a.dtype();
   return graph::cast(sum_of_products(graph::cast(a, dtype, where), graph::cast(b, dtype, where), where), a.dtype(), where);

@@ -128,6 +128,15 @@ struct Matmul {
   bool operator==(const Matmul&) const = default;
 };
 
+/// C = A · Bᵀ * factor of A * factor of B for codes of E4M3 (graph/e4m3.h): A (M, K), B (N, K), C (M, N), the last axes dense, the others with
+/// these strides in elements. Sums in f32. K, N and the strides of A and B are multiples of 16.
+struct MatmulE4m3 {
+  DType dtype = DType::bf16;  // of C: f32, f16 or bf16
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
+  bool operator==(const MatmulE4m3&) const = default;
+};
+
 enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeight };
 
 /// Cross-correlation over 1 to 3 spatial axes. input (N, C, spatial…), weight (K, C/groups, kernel…), output (N, K, spatial…):
@@ -178,7 +187,7 @@ class Call {
   virtual ~Call() = default;
   /// Bytes of 64-byte aligned scratch that run() needs.
   virtual std::size_t scratch_bytes() const { return 0; }
-  /// buffers: Matmul (a, b[, bias], c). Convolution Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight,
+  /// buffers: Matmul (a, b[, bias], c). MatmulE4m3 (a, b, factor of a, factor of b, c), the factors f32. Convolution Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight,
   /// input gradient); BackwardWeight (input, output gradient, weight gradient[, bias gradient]). Pooling as said there, result last.
   /// ScatterSum (index, source, sums).
   virtual void run(std::span<void* const> buffers, void* scratch, int threads) const = 0;
@@ -239,6 +248,9 @@ class Device {
   virtual TilePreference tiles() const = 0;
 
   virtual std::unique_ptr<Call> matmul(const Matmul& description) = 0;
+  /// Whether products of E4M3 codes are calls of this device; elsewhere the rounded values are multiplied in their own dtype.
+  virtual bool multiplies_e4m3() const { return false; }
+  virtual std::unique_ptr<Call> matmul_e4m3(const MatmulE4m3& /*description*/) { return nullptr; }
   virtual std::unique_ptr<Call> convolution(const Convolution& description) = 0;
   virtual std::unique_ptr<Call> pooling(const Pooling& description) = 0;
   virtual std::unique_ptr<Call> scatter_sum(const ScatterSum& description) = 0;

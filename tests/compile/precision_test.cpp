@@ -252,10 +252,10 @@ TEST_F(PrecisionPass, IsPartOfTheExecutable) {
 }
 
 TEST_F(PrecisionPass, NamesAreThoseOfTheCommandLine) {
-  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8}) {
     EXPECT_EQ(precision_of(name(precision)), precision);
   }
-  EXPECT_FALSE(precision_of("fp8"));
+  EXPECT_FALSE(precision_of("fp4"));
 }
 
 /// The row of a table that begins with `op`, blanks squeezed.

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 
 #include "tegula/core/error.h"
@@ -147,6 +149,37 @@ class EmulatedKernel final : public runtime::Kernel {
   EmulationOptions options_;
 };
 
+/// What E4M3 codes stand for.
+float e4m3_value(std::uint8_t code) {
+  const int exponent = code >> 3 & 15, mantissa = code & 7;
+  if (exponent == 15 && mantissa == 7) return std::numeric_limits<float>::quiet_NaN();
+  const float magnitude =
+      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9) : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+  return code & 128 ? -magnitude : magnitude;
+}
+
+class CodesProduct final : public runtime::Call {
+ public:
+  explicit CodesProduct(const runtime::MatmulE4m3& d) : d_(d) {}
+  void run(std::span<void* const> buffers, void*, int) const override {
+    const auto *a = static_cast<const std::uint8_t*>(buffers[0]), *b = static_cast<const std::uint8_t*>(buffers[1]);
+    const float factor = *static_cast<const float*>(buffers[2]) * *static_cast<const float*>(buffers[3]);
+    for (std::int64_t i = 0; i < d_.m; ++i) {
+      for (std::int64_t j = 0; j < d_.n; ++j) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < d_.k; ++k) sum += e4m3_value(a[i * d_.a_stride + k]) * e4m3_value(b[j * d_.b_stride + k]);
+        visit(d_.dtype, [&](auto zero) {
+          static_cast<decltype(zero)*>(buffers[4])[i * d_.c_stride + j] = from_double<decltype(zero)>(sum * factor);
+        });
+      }
+    }
+  }
+  std::string describe() const override { return "naive product of codes"; }
+
+ private:
+  runtime::MatmulE4m3 d_;
+};
+
 class CpuWithKernels final : public runtime::Device {
  public:
   using Compile = std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)>;
@@ -162,6 +195,10 @@ class CpuWithKernels final : public runtime::Device {
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
   runtime::TilePreference tiles() const override { return tiles_for(90); }  // an H200's
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
+  bool multiplies_e4m3() const override { return true; }
+  std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override {
+    return std::make_unique<CodesProduct>(description);
+  }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return cpu_.pooling(description); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return cpu_.scatter_sum(description); }

@@ -1,0 +1,80 @@
+#include "tegula/ops/e4m3.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tegula/core/error.h"
+#include "tegula/tegula.h"
+#include "tests/support/op_check.h"
+
+namespace tegula {
+namespace {
+
+TEST(E4m3, DeclaredCases) { check(e4m3_cases()); }
+
+// 448 makes the factor 1.
+TEST(E4m3, RoundsToTheNearestTiesToEven) {
+  const std::vector<float> x{448, 0.1f, 0.3f, 17, 19, 432, -0.0f, 0x1p-10f, 0x1.8p-9f, 0x1p-6f, 0x1.fp-7f, -3.3f, 1e-30f};
+  const std::vector<float> expected{448, 0.1015625f, 0.3125f, 16, 20, 448, -0.0f, 0, 0x1p-8f, 0x1p-6f, 0x1p-6f, -3.25f, 0};
+  EXPECT_EQ(round_e4m3(tensor(x, {std::ssize(x)})).to_host<float>(), expected);
+}
+
+TEST(E4m3, EveryCodeIsItself) {
+  std::vector<float> x;
+  for (int exponent = -6; exponent <= 8; ++exponent) {
+    for (int mantissa = 0; mantissa < (exponent == 8 ? 7 : 8); ++mantissa)
+      x.push_back(std::ldexp(static_cast<float>(8 + mantissa), exponent - 3));
+  }
+  for (int mantissa = 1; mantissa < 8; ++mantissa) x.push_back(-std::ldexp(static_cast<float>(mantissa), -9));
+  for (const float factor : {1.0f, 0x1p-40f, 0x1p+30f}) {
+    std::vector<float> scaled;
+    for (const float value : x) scaled.push_back(value * factor);
+    EXPECT_EQ(round_e4m3(tensor(scaled, {std::ssize(scaled)})).to_host<float>(), scaled) << factor;
+  }
+}
+
+TEST(E4m3, WhatIsNotFiniteStaysSeen) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const auto y = round_e4m3(tensor({nan, 1.0f})).to_host<float>();
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_EQ(y[1], 1.0f);
+  EXPECT_EQ(round_e4m3(tensor({infinity, 1.0f})).to_host<float>(), (std::vector<float>{448, 1}));
+  EXPECT_EQ(round_e4m3(zeros({3})).to_host<float>(), (std::vector<float>{0, 0, 0}));
+}
+
+TEST(E4m3, TheGradientGoesStraightThrough) {
+  Tensor x = tensor({0.1f, 0.3f, 17.0f});
+  EXPECT_EQ(grad(sum(round_e4m3(x) * tensor({1.0f, 2.0f, 3.0f})), x).to_host<float>(), (std::vector<float>{1, 2, 3}));
+}
+
+TEST(E4m3, OtherDtypesAreRefused) {
+  EXPECT_THROW(round_e4m3(ones({3}, f64)), Error);
+  EXPECT_THROW(round_e4m3(ones({3}, i32)), Error);
+}
+
+// Both operands rounded, whatever the form in which the device multiplies them; the same for the products of gradients.
+TEST(E4m3, ProductsAreThoseOfRoundedOperands) {
+  for (const auto& [m, k, n] : {std::tuple{33, 288, 64}, {64, 256, 16}, {20, 272, 60}}) {
+    Tensor a = normal({m, k}), b = normal({n, k}), dy = cast(cast(normal({m, n}), bf16), f32);
+    const auto graph = [&](Tensor a, Tensor b, Tensor dy) {
+      const PrecisionScope scope(Precision::fp8);
+      Tensor y = linear(a, b);
+      auto all = vjp({y}, {dy}, {a, b});
+      all.push_back(y);
+      return all;
+    };
+    const auto got = jit(graph)(a, b, dy);
+    const auto rounded = [](const Tensor& x) { return cast(round_e4m3(x), f64); };
+    const Tensor ra = rounded(a), rb = rounded(b), rdy = rounded(dy);
+    const std::vector<Tensor> expected{matmul(rdy, rb), matmul(transpose(rdy), ra), matmul(ra, transpose(rb))};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto x = got[i].to_host<double>(), y = expected[i].to_host<double>();
+      for (std::size_t e = 0; e < x.size(); ++e) ASSERT_NEAR(x[e], y[e], 0.008 * std::fabs(y[e]) + 0.02) << i << " " << e;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tegula
