@@ -88,18 +88,20 @@ class MatmulOp final : public LibraryOp {
   int bias_axis_;  // the last: a function of the inputs' rank, which the structural key holds
 };
 
-/// Rounded for a product in FP8, unless it is already, seen through views.
-Tensor operand(const Tensor& x, const std::source_location& where) {
+/// Whether it has to be rounded for a product in FP8: a float that is not rounded already, seen through views.
+bool wants_rounding(const Tensor& x) {
   const Node* node = x.node().get();
   while (node->op().role() == Role::View) node = node->inputs()[0].get();
-  const bool done = &node->op() == e4m3_round_op().get(), possible = is_float(x.dtype()) && x.dtype() != f64;
-  return done || !possible ? x : round_e4m3(Arg(x, where));
+  return &node->op() != e4m3_round_op().get() && is_float(x.dtype()) && x.dtype() != f64;
 }
 
 // a (batch…, M, K), b (batch…, K, N) of one dtype and batch.
 Tensor product(const Tensor& left, const Tensor& right, const std::source_location& where) {
-  const bool fp8 = current_precision() == Precision::fp8;
-  const Tensor a = fp8 ? operand(left, where) : left, b = fp8 ? operand(right, where) : right;
+  Tensor a = left, b = right;
+  if (current_precision() == Precision::fp8) {  // both with K innermost, as products of codes want them
+    if (wants_rounding(a)) a = round_e4m3(Arg(a, where));
+    if (wants_rounding(b)) b = transposed(round_e4m3(Arg(transposed(b, where), where)), where);
+  }
   Shape shape = a.shape();
   shape[shape.rank() - 1] = b.shape().back();
   return make_node(Ref<const Op>(new MatmulOp(shape.rank())), {a, b}, shape, a.dtype(), where);
