@@ -116,6 +116,7 @@ class Encoder {
 
   bool encode(Item& item) {
     if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return false;
+    if (item.precision != Precision::fp8 || item.dtype == f64) return false;
     if (item.epilogue.bias || item.epilogue.addend || item.epilogue.activation != 0) return false;
     const std::int64_t k = from_[item.inputs[0]].shape[1];
     if (item.shape[0] == 0 || item.shape[1] == 0 || k == 0 || k % kMultiple != 0 || item.shape[1] % kMultiple != 0) return false;
