@@ -1,8 +1,8 @@
 // What a process waits for on a GPU: the device itself, the first training step (tracing, compiling, choosing algorithms), the steps
 // until everything is captured, and the host's time per replayed step. Run it twice: $TEGULA_CACHE_DIR is cold, then warm.
-// bench_start [batch [net]]: net is mnist-cnn (default) or mlp.
+// bench_start [batch [net [label]]]: net is mnist-cnn (default) or mlp, the label ends the names of the cases ("cold").
 
-#include <cstring>
+#include <string>
 
 #include "bench/measure.h"
 #include "tegula/models/mnist.h"
@@ -19,7 +19,7 @@ double seconds() {
 }
 
 template <class Net>
-void measure(std::int64_t batch) {
+void measure(std::int64_t batch, const std::string& at) {
   const PrecisionScope arithmetic(Precision::tf32);
   const double begin = seconds();
   Net net;
@@ -32,11 +32,11 @@ void measure(std::int64_t batch) {
   });
   const auto loss = [&] { return step(x, y).item(); };  // waits
   loss();
-  bench::report("first step", seconds() - begin, "s");
+  bench::report("first_step" + at, seconds() - begin, "s");
   double last = seconds();
   for (int i = 0; i < 3; ++i) {
     loss();
-    bench::report("step " + std::to_string(i + 2), (seconds() - last) * 1e3, "ms");
+    bench::report("step_" + std::to_string(i + 2) + at, (seconds() - last) * 1e3, "ms");
     last = seconds();
   }
   std::vector<double> host(256);
@@ -47,7 +47,7 @@ void measure(std::int64_t batch) {
   }
   default_device().synchronize();
   std::nth_element(host.begin(), host.begin() + 128, host.end());
-  bench::report("host per replayed step", host[128] * 1e6, "us");
+  bench::report("host_per_step" + at, host[128] * 1e6, "us");
 }
 
 }  // namespace
@@ -56,8 +56,10 @@ int main(int argc, char** argv) {
   seconds();
   bench::choose_device();
   default_device().synchronize();
-  bench::report("device", seconds(), "s");
+  bench::report("device_start", seconds(), "s");
   const std::int64_t batch = argc > 1 ? std::atoll(argv[1]) : 64;
-  if (argc > 2 && std::strcmp(argv[2], "mlp") == 0) measure<models::MnistMlp>(batch);
-  else measure<models::MnistCnn>(batch);
+  const std::string net = argc > 2 ? argv[2] : "mnist-cnn";
+  const std::string at = "." + net + ".b" + std::to_string(batch) + (argc > 3 ? "." + std::string(argv[3]) : "");
+  if (net == "mlp") measure<models::MnistMlp>(batch, at);
+  else measure<models::MnistCnn>(batch, at);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """bench/results/<machine>.json of a GPU from the logs of a visit.
 
-usage: gpu_results.py MACHINE COMMIT LOG… [--note TEXT], with logs of bench_gpu, bench_mnist_race, bench_cifar10 and bench/peers/cifar10_torch.py. Peers that
+usage: gpu_results.py MACHINE COMMIT LOG… [--note TEXT], with logs of bench_gpu, bench_start, bench_mnist_race, bench_cifar10 and bench/peers/cifar10_torch.py. Peers that
 are not in the logs are those measured on the same kind of card on the date in PEERS_DATE (PyTorch 2.11, Triton 3.6, JAX).
 """
 import argparse
@@ -13,7 +13,7 @@ import statistics
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS_DATE = "2026-11-21"
-LINE = re.compile(r"^(\S+)\s+([0-9.]+)\s+(us/step|us|ms|s|GB/s|TFLOP/s|img/s)(?:\s+([0-9.]+) of (\w+))?")
+LINE = re.compile(r"^(\S+)\s+([0-9.]+)\s+(us/step|us|ms|s|GB/s|TFLOP/s|img/s|%)(?:\s+([0-9.]+) of (\w+))?")
 RUN = re.compile(r"^(mnist|cifar10|pytorch),\s+(.*?):\s+([0-9.]+) (ms|s), accuracy ([0-9.]+)")
 UNITS = {"us/step": "µs", "us": "µs"}
 # The best of eager, compiled and graph; milliseconds and microseconds: less is better.
@@ -29,7 +29,7 @@ PEERS = {
     "resnet50.infer.b1": (0.44, "compile"), "resnet50.infer.b256": (8.6, "compile"), "resnet50.train.b256": (6779, "compile"),
     "gemm.bf16.4096": (739, "cuBLAS"), "gemm.bf16.8192": (790, "cuBLAS"),
 }
-PEAK = {"f32": 60.0, "bf16": 790.0, "f16": 790.0}  # TFLOP/s: f32 of the data sheet, halves what the power limit sustains
+PEAK = {"f32": 60.0, "bf16": 790.0, "f16": 790.0, "fp8": 1979.0}  # TFLOP/s: f32 and fp8 of the data sheet, halves what the power limit sustains
 
 LABELS = {  # prefix of a case -> what a reader sees
     "copy": "copy, read + written", "mlp": "MLP 784-128-10, Adam step, tf32", "mnist-cnn": "mnist-cnn, Adam step, tf32",
@@ -37,6 +37,7 @@ LABELS = {  # prefix of a case -> what a reader sees
     "layer_norm": "layer norm, bf16", "rms_norm": "RMS norm, bf16", "gelu_tanh": "GELU (tanh), bf16", "gelu": "GELU, bf16",
     "cross_entropy.both": "cross-entropy forward + backward, bf16", "adamw": "AdamW,", "embedding.backward.one_token": "embedding backward, all tokens equal",
     "embedding.backward": "embedding backward, bf16", "resnet50.infer": "ResNet-50 inference, fp16", "resnet50.train": "ResNet-50 training, bf16", "gemm": "matrix product",
+    "first_step": "first step of a process,", "host_per_step": "host code of a replayed step,", "mnist_accuracy": "MNIST test accuracy, mnist-cnn, 5 epochs,",
 }
 
 
@@ -69,7 +70,7 @@ def main():
     rows, runs = {}, {}
     for log in options.logs:
         for line in log.read_text(errors="replace").splitlines():
-            if match := LINE.match(line):
+            if (match := LINE.match(line)) and not match[1].startswith(("step_", "device_start")):
                 name, value, unit, share, _ = match.groups()
                 rows[name] = row_of(name, float(value), unit, float(share) if share else None)
             elif match := RUN.match(line):
