@@ -14,8 +14,10 @@ namespace {
 
 const BenchPrecision kPrecisions[] = {
     {"fp32", DType::f32, &runtime::DeviceProperties::f32},
+    {"tf32", DType::f32, &runtime::DeviceProperties::tf32, Precision::tf32},
     {"bf16", DType::bf16, &runtime::DeviceProperties::bf16},
     {"fp16", DType::f16, &runtime::DeviceProperties::f16},
+    {"fp8", DType::bf16, &runtime::DeviceProperties::fp8, Precision::fp8},
 };
 
 std::vector<std::string> precision_names() {
@@ -39,11 +41,16 @@ std::vector<Device*> BenchChoice::chosen_devices() const {
   return chosen;
 }
 
-std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise) {
+std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise, Device& device) {
+  const auto properties = device.properties();
   std::vector<BenchPrecision> chosen;
   for (const auto& name : choice.precisions.empty() ? otherwise : choice.precisions) {
     for (const auto& one : kPrecisions) {
-      if (one.name == name) chosen.push_back(one);
+      const bool has = one.arithmetic == Precision::fp32 || properties.*one.peak > 0;
+      if (one.name != name) continue;
+      if (has) chosen.push_back(one);
+      else if (!choice.precisions.empty())
+        std::fprintf(stderr, "tegula: %s does not multiply in %s\n", device.name().c_str(), name.c_str());
     }
   }
   return chosen;

@@ -6,6 +6,7 @@
 
 #include "report.h"
 #include "tegula/core/dtype.h"
+#include "tegula/graph/precision.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/measure.h"
 
@@ -30,9 +31,10 @@ struct BenchPrecision {
   std::string name;  // "bf16"
   DType dtype;       // of the operands
   double runtime::DeviceProperties::* peak;
+  Precision arithmetic = Precision::fp32;  // in force around the op
 };
-/// Those the user chose of fp32, bf16 and fp16; `otherwise` when nothing was.
-std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise);
+/// Those the user chose, `otherwise` when nothing was; tf32 and fp8 only where the device has them.
+std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise, Device& device);
 
 /// value / limit, NaN where the limit is not known.
 double share_of(double value, double limit);

@@ -48,8 +48,9 @@ void measure_layer(Report& report, Device& device, const Layer& layer, const Ben
   eval(x, weight, expected);
   const double operations = 2.0 * static_cast<double>(expected.numel() * layer.channels * layer.window * layer.window);
   const double ratio = expansion_ratio(x.shape(), weight.shape(), expected.shape());
-  const double allowed = precision.dtype == f32 ? 1e-4 : 2e-2;
+  const double allowed = precision.dtype == f32 && precision.arithmetic == Precision::fp32 ? 1e-4 : 2e-2;
   double rung = 0;
+  const PrecisionScope arithmetic(precision.arithmetic);
   for (const ConvolutionAlgorithm algorithm : convolution_algorithms()) {
     auto convolve = jit([&] { return conv2d_with(algorithm, x, weight, options); });
     const double error = difference(convolve(), expected);
@@ -84,7 +85,7 @@ void run(const ConvChoice& choice) {
   for (Device* device : choice.chosen_devices()) {
     note_device(report, *device);
     set_default_device(*device);
-    for (const auto& precision : chosen_precisions(choice, {"fp32"})) {
+    for (const auto& precision : chosen_precisions(choice, {"fp32"}, *device)) {
       for (const Layer& layer : choice.quick ? kQuickLayers : kLayers) measure_layer(report, *device, layer, precision, sized);
     }
   }

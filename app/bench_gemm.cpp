@@ -35,9 +35,10 @@ void gemm(GemmChoice choice) {
   for (Device* device : choice.chosen_devices()) {
     note_device(report, *device);
     set_default_device(*device);
-    for (const auto& precision : chosen_precisions(choice, {"fp32", "bf16", "fp16"})) {
+    for (const auto& precision : chosen_precisions(choice, {"fp32", "tf32", "bf16", "fp16", "fp8"}, *device)) {
       for (const std::int64_t n : choice.sizes) {
         const Tensor a = random_matrices({n, n}, precision.dtype), b = random_matrices({n, n}, precision.dtype);
+        const PrecisionScope arithmetic(precision.arithmetic);
         auto product = jit([&] { return matmul(a, b); });
         const double seconds = runtime::measure(*device, [&] { product(); }, choice.measuring()).median;
         const auto size = static_cast<double>(n);
@@ -69,12 +70,13 @@ void batched_gemm(GemmChoice choice) {
   for (Device* device : choice.chosen_devices()) {
     note_device(report, *device);
     set_default_device(*device);
-    for (const auto& precision : chosen_precisions(choice, {"fp32"})) {
+    for (const auto& precision : chosen_precisions(choice, {"fp32"}, *device)) {
       for (const std::int64_t n : choice.sizes) {
         const Tensor a = random_matrices({choice.count, n, n}, precision.dtype), b = random_matrices({choice.count, n, n}, precision.dtype);
         std::vector<std::pair<Tensor, Tensor>> pairs;
         for (std::int64_t i = 0; i < choice.count; ++i)
           pairs.emplace_back(random_matrices({n, n}, precision.dtype), random_matrices({n, n}, precision.dtype));
+        const PrecisionScope arithmetic(precision.arithmetic);
         auto one = jit([](const Tensor& x, const Tensor& y) { return matmul(x, y); });
         auto all = jit([&] { return matmul(a, b); });
         const auto size = static_cast<double>(n), count = static_cast<double>(choice.count);

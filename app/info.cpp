@@ -19,7 +19,7 @@ void describe(Device& device) {
   if (p.processors > 0) line("processors", std::to_string(p.processors));
   if (p.memory_bytes > 0) line("memory", format("%.1f GiB", static_cast<double>(p.memory_bytes) / (1 << 30)));
   if (p.bytes_per_second > 0) line("bandwidth", quantity(p.bytes_per_second) + "B/s");
-  for (const auto& [name, rate] : {std::pair("fp32", p.f32), {"tf32", p.tf32}, {"bf16", p.bf16}, {"fp16", p.f16}}) {
+  for (const auto& [name, rate] : {std::pair("fp32", p.f32), {"tf32", p.tf32}, {"bf16", p.bf16}, {"fp16", p.f16}, {"fp8", p.fp8}}) {
     if (rate > 0) line(name, "at most " + quantity(rate) + "FLOP/s");
   }
 }

@@ -7,9 +7,9 @@ namespace {
 /// papers on the architectures). Tensor cores of the architectures left out differ between cards of one architecture: 0.
 struct PerClock {
   int architecture;
-  double f32, tf32, half;
+  double f32, tf32, half, fp8;
 };
-constexpr PerClock kPerClock[] = {{80, 128, 1024, 2048}, {90, 256, 2048, 4096}, {100, 256, 4096, 8192}};
+constexpr PerClock kPerClock[] = {{80, 128, 1024, 2048, 0}, {90, 256, 2048, 4096, 8192}, {100, 256, 4096, 8192, 16384}};
 
 double attribute(const Context& context, CUdevice_attribute which) {
   int value = 0;
@@ -32,6 +32,7 @@ runtime::DeviceProperties find_properties(const Context& context) {
     p.f32 = clocks * known.f32;
     p.tf32 = clocks * known.tf32;
     p.bf16 = p.f16 = clocks * known.half;
+    p.fp8 = clocks * known.fp8;
   }
   return p;
 }

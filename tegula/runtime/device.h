@@ -202,8 +202,8 @@ struct DeviceProperties {
   int processors = 0;  // cores, or multiprocessors
   std::size_t memory_bytes = 0;
   double bytes_per_second = 0;  // of the memory, read plus written
-  // Floating-point operations per second of matrix products, sums in f32: operands in f32, f32 rounded to tf32, bf16 and f16 (dense).
-  double f32 = 0, tf32 = 0, bf16 = 0, f16 = 0;
+  // Floating-point operations per second of matrix products, sums in f32: operands in f32, f32 rounded to tf32, bf16, f16 and E4M3 (dense).
+  double f32 = 0, tf32 = 0, bf16 = 0, f16 = 0, fp8 = 0;
 };
 
 class Device {
