@@ -114,12 +114,19 @@ void lower_call(Plan& plan, int i, runtime::Device& device) {
   step.operations = op.operations(shapes, item.shape);
   step.origin = item.origin;
   step.call = op.prepare(device, layouts, layout_of(item), item.dtype, item.epilogue);
-  step.name = std::string(op.name()) + " [" + step.call->describe() + "]";
-  if (const std::size_t bytes = step.call->scratch_bytes(); bytes > 0) {
+  plan.steps.push_back(std::move(step));
+}
+
+// Asked when all calls are there: a device may have begun to prepare them side by side.
+void look_at_calls(Plan& plan) {
+  for (Step& step : plan.steps) {
+    if (!step.call) continue;
+    step.name = std::string(plan.graph[step.writes[0]].op->name()) + " [" + step.call->describe() + "]";
+    const std::size_t bytes = step.call->scratch_bytes();
+    if (bytes == 0) continue;
     step.scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
     plan.scratch_bytes.push_back(bytes);
   }
-  plan.steps.push_back(std::move(step));
 }
 
 void lower_kernel(Plan& plan, int i, runtime::Device& device) {
@@ -181,6 +188,7 @@ void lower(Plan& plan, runtime::Device& device) {
     else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, device);
     else lower_kernel(plan, unit.item, device);
   }
+  look_at_calls(plan);
 }
 
 void compile_kernels(Plan& plan, runtime::Device& device) {

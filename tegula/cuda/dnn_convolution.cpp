@@ -47,6 +47,14 @@ bool is_measured(const Convolution& d) { return tuning_enabled() && operations(d
 std::string own_section(const Context& context) { return context.name + ", Tegula"; }
 std::string own_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}); }
 
+/// Our kernel for few channels that suits the sizes best and fits into this card's shared memory.
+std::optional<FewChannels> own_kernel(const Context& context, const Convolution& d) {
+  for (FewChannels& few : few_channels_kernels(d)) {
+    if (few.kernel.shared <= context.shared_bytes) return std::move(few);
+  }
+  return std::nullopt;
+}
+
 constexpr double kLaunch = 1.5, kBytesPerMicrosecond = 3e6;  // of an epilogue by itself; only decides whether cuDNN's is worth having
 
 /// A tensor of the call: as it was described, and as cuDNN sees it.
@@ -136,35 +144,24 @@ class ConvolutionCall : public runtime::Call {
     scratch_bytes_ = few.scratch;
   }
 
-  /// Our kernels for few channels against cuDNN, whose library is not even opened where ours is known to be faster.
+  /// Our kernel for few channels against cuDNN, whose library is not even opened where ours is known to be faster.
   void choose_fastest() {
-    const auto own = few_channels_kernels(d_);
-    if (own.empty()) return choose();
+    const auto own = own_kernel(context_, d_);
+    if (!own) return choose();
+    if (few_channels_are_fastest(d_) || !is_measured(d_)) return use_few(*own);
     const std::string section = own_section(context_), key = own_key(d_);
-    if (const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt) {
-      if (remembered == kNoEngine) return choose();
-      const auto found = std::find_if(own.begin(), own.end(), [&](const FewChannels& few) { return few.name == *remembered; });
-      if (found != own.end()) return use_few(*found);
-    }
-    if (!is_measured(d_) || is_recording(context_)) return use_few(own[0]);
-    std::optional<Fastest> best;
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      try {
-        use_few(own[i]);
-      } catch (const Error&) {
-        continue;  // more shared memory than this card has
-      }
-      const auto time = timed(best ? best->microseconds : 1e30);
-      if (time && (!best || *time < best->microseconds)) best = Fastest{i, *time};
-    }
-    few_.reset();
+    if (const auto remembered = tuning_file().find(section, key)) return remembered == kNoEngine ? choose() : use_few(*own);
+    if (is_recording(context_)) return use_few(*own);
+    use_few(*own);
+    const auto time = timed(1e30);
+    reset();
     choose();
     const auto library = plan_ ? timed(1e30) : std::nullopt;
-    if (best && (!library || best->microseconds < *library)) {
+    if (time && (!library || *time < *library)) {
       reset();
-      use_few(own[best->index]);
+      use_few(*own);
     }
-    tuning_file().store(section, key, few_ ? few_->name : kNoEngine, few_ ? best->microseconds : library.value_or(0));
+    tuning_file().store(section, key, few_ ? few_->name : kNoEngine, (few_ ? time : library).value_or(0));
   }
 
   /// Microseconds of the call as it is set up now.
@@ -454,10 +451,10 @@ class ConvolutionCall : public runtime::Call {
 
 void request_convolution(Context& context, const Convolution& description) {
   check_convolution(description);
-  if (!is_measured(description) || tuning_file().find(own_section(context), own_key(description))) return;
-  for (const FewChannels& few : few_channels_kernels(description)) {
-    const LoadedKernel requested(context, few.kernel);
-    if (few.sum) const LoadedKernel sum(context, *few.sum);
+  if (numel(description.output.shape) == 0) return;
+  if (const auto own = own_kernel(context, description)) {
+    const LoadedKernel requested(context, own->kernel);
+    if (own->sum) const LoadedKernel sum(context, *own->sum);
   }
 }
 

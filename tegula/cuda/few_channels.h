@@ -18,8 +18,11 @@ struct FewChannels {
   std::size_t scratch = 0;        // bytes of the partial sums
 };
 
-/// The variants worth trying, the most likely first; none where the description is not of this kind: two spatial axes, one group,
+/// The variants, the one that suits the sizes first; none where the description is not of this kind: two spatial axes, one group,
 /// channels-last throughout (a weight's gradient may be row-major), tf32 allowed.
 std::vector<FewChannels> few_channels_kernels(const runtime::Convolution& description);
+
+/// Whether they are known to be faster than the library, so that nothing need be measured.
+bool few_channels_are_fastest(const runtime::Convolution& description);
 
 }  // namespace tegula::gpu

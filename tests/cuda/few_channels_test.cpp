@@ -64,6 +64,7 @@ TEST(FewChannels, EveryVariantMatchesTheNaiveLoops) {
     for (const auto pass : test::kPasses) check(one, pass, Variants::First);
   }
   check({3, 4, 5, 8, 3, 1, 1, 1, 1}, ConvolutionPass::BackwardWeight, Variants::RowMajorWeight);
+  check({140, 4, 3, 4, 2, 1, 0, 0, 1}, ConvolutionPass::BackwardData, Variants::First);  // two images in a block
   for (const auto pass : test::kPasses) check({2, 12, 6, 24, 6, 2, 2, 2, 1}, pass, Variants::All);
 }
 

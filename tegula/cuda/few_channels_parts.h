@@ -1,0 +1,43 @@
+#pragma once
+// What the kernels for few channels (few_channels.h) have in common.
+
+#include <cstdint>
+#include <vector>
+
+#include "tegula/cuda/few_channels.h"
+#include "tegula/cuda/plain_source.h"
+
+namespace tegula::gpu {
+
+/// Of a convolution over two axes.
+struct ImageSizes {
+  std::int64_t n, c, k, in[2], out[2], kernel[2];
+  explicit ImageSizes(const runtime::Convolution& d)
+      : n(d.input.shape[0]),
+        c(d.input.shape[1]),
+        k(d.output.shape[1]),
+        in{d.input.shape[2], d.input.shape[3]},
+        out{d.output.shape[2], d.output.shape[3]},
+        kernel{d.weight.shape[2], d.weight.shape[3]} {}
+  std::int64_t taps() const { return kernel[0] * kernel[1]; }
+};
+
+constexpr std::int64_t kMostFewChannels = 64;
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The sizes as macros, and the words for tensor cores:
+///   rounded(x): to 10 bits of mantissa, as the operands of a product have to be.
+///   product(d, a0, a1, a2, a3, b0, b1): m16n8k8 of one warp. Lane (g, t) = (lane / 4, lane % 4) holds a: (row g, k t), (g + 8, t),
+///   (g, t + 4), (g + 8, t + 4); b: (k t, column g), (t + 4, g); d: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1). Which k a slot
+///   stands for is free as long as a and b agree: here a lane's slots of two products in a row are four neighbours in memory (Four).
+PlainSource few_channels_source(const runtime::Convolution& description, const ImageSizes& sizes);
+
+/// The kernels by how they share out the work; the variant that suits the sizes best first.
+std::vector<FewChannels> few_channels_by_warp(const runtime::Convolution& description, const ImageSizes& sizes);  // forward, data gradient
+std::vector<FewChannels> few_channels_by_image(const runtime::Convolution& description, const ImageSizes& sizes);  // data gradient
+/// Whether blocks work on so many images that fetching all weights first is worth it.
+bool few_channels_reuse_weights(const ImageSizes& sizes);
+std::vector<FewChannels> few_channels_weight(const runtime::Convolution& description, const ImageSizes& sizes);
+
+}  // namespace tegula::gpu
