@@ -196,6 +196,7 @@ void network(const std::string& name, std::int64_t batch) {
   });
   bench::report(full, timed([&] { step(); }) * 1e6, "us/step");
   if (std::getenv("TEGULA_BENCH_PLAN")) std::printf("%s", step.print_plan().c_str());
+  if (std::getenv("TEGULA_BENCH_KERNELS")) std::printf("%s", step.print_kernels().c_str());
 }
 
 void products() {

@@ -268,9 +268,16 @@ void Executable::issue() {
 }
 
 std::unique_ptr<runtime::Recording> Executable::record() {
+  const std::vector<std::vector<int>> after = dependencies(plan_);
+  const std::vector<int> order = launch_order(plan_, after);
+  std::vector<int> place(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
   std::vector<runtime::RecordedStep> steps;
-  std::vector<std::vector<int>> after = dependencies(plan_);
-  for (std::size_t s = 0; s < plan_.steps.size(); ++s) steps.push_back({[this, s] { issue(s); }, std::move(after[s])});
+  for (const int s : order) {
+    std::vector<int> waits;
+    for (const int before : after[static_cast<std::size_t>(s)]) waits.push_back(place[static_cast<std::size_t>(before)]);
+    steps.push_back({[this, s] { issue(static_cast<std::size_t>(s)); }, std::move(waits)});
+  }
   return device_.record(steps);
 }
 

@@ -146,6 +146,7 @@ std::string to_string(const Graph& graph) {
     if (item.epilogue.bias) text += " +bias";
     if (item.epilogue.activation) text += " +activation";
     if (item.epilogue.arithmetic) text += " tf32";
+    if (item.computed.input >= 0) text += " computes input " + std::to_string(item.computed.input);
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);
     if (!item.order.empty()) text += " order " + tegula::to_string(item.order);
     if (const std::string place = tegula::to_string(item.origin.where); !place.empty()) text += "  // " + place;

@@ -5,6 +5,22 @@
 
 namespace tegula::compile {
 
+/// An input of a kernel whose elements the kernel computes itself: a few words of arithmetic on the element's place and on numbers.
+struct Computed {
+  struct Word {
+    enum class Kind : std::uint8_t { Op, Place, Number, Memory } kind = Kind::Op;
+    Ref<const Op> op;           // Op: an ElementwiseOp
+    std::vector<int> operands;  // Op: earlier words. Number, Memory (of one element): which of the item's further inputs
+    std::int64_t stride = 1, offset = 0;  // Place: place * stride + offset
+    DType dtype = DType::i64;
+  };
+  int input = -1;  // -1: none
+  Shape shape;
+  DType dtype = DType::i64;
+  int first_extra = 0;  // of the further inputs
+  std::vector<Word> words;  // the last one is the element
+};
+
 struct Item {
   Ref<const Op> op;
   std::vector<int> inputs;  // numbers of earlier items
@@ -16,6 +32,7 @@ struct Item {
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant
   LibraryOp::Epilogue epilogue;  // Library: what was folded in
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
+  Computed computed;             // Kernel
 
   Role role() const { return op->role(); }
   template <class O>

@@ -60,10 +60,16 @@ void merge_axes(LoopNest& nest, const Group& group) {
   if (const int lead = leading_stream(nest, group.domain); lead >= 0) {
     const Strides& strides = nest.streams[static_cast<std::size_t>(lead)].pattern.strides;
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
-  } else {  // as in a sum of products: innermost is what most streams have side by side
+  } else {  // as in a sum of products: innermost is what most elements of the streams have side by side
     const auto side_by_side = [&](int axis) {
-      return std::ranges::count_if(nest.streams,
-                                   [&](const Stream& stream) { return group.domain[axis] > 1 && stream.pattern.strides[axis] == 1; });
+      std::int64_t elements = 0;
+      for (const Stream& stream : nest.streams) {
+        if (group.domain[axis] == 1 || stream.pattern.strides[axis] != 1) continue;
+        std::int64_t own = 1;
+        for (int i = 0; i < group.domain.rank(); ++i) own *= stream.pattern.strides[i] != 0 ? group.domain[i] : 1;
+        elements += own;
+      }
+      return elements;
     };
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return side_by_side(a) < side_by_side(b); });
   }

@@ -129,11 +129,47 @@ void look_at_calls(Plan& plan) {
   }
 }
 
+/// An input that the kernel computes, as tile code.
+KernelContext::Element element_of(const Graph& graph, const Item& item, bool asynchronous) {
+  return [&graph, &item, asynchronous](tile::Builder& builder, std::vector<KernelArgument>& arguments, tile::Value places) {
+    using Kind = Computed::Word::Kind;
+    std::vector<tile::Value> values;
+    for (const Computed::Word& word : item.computed.words) {
+      const int input = item.computed.first_extra + (word.operands.empty() ? 0 : word.operands[0]);
+      const std::string label = "e" + std::to_string(input);
+      std::vector<tile::Value> operands;
+      switch (word.kind) {
+        case Kind::Place: {
+          const tile::Value scaled = word.stride == 1 ? places : places * builder.constant(word.stride, DType::i64);
+          values.push_back(word.offset == 0 ? scaled : scaled + builder.constant(word.offset, DType::i64));
+          break;
+        }
+        case Kind::Number:
+          arguments.push_back(KernelArgument::constant(input));
+          values.push_back(constant_parameter(builder, label, word.dtype, asynchronous));
+          break;
+        case Kind::Memory:
+          arguments.push_back(KernelArgument::input(input));
+          values.push_back(builder.load(builder.pointer(label, word.dtype, false)));
+          break;
+        case Kind::Op:
+          for (const int operand : word.operands) operands.push_back(values[static_cast<std::size_t>(operand)]);
+          values.push_back(static_cast<const ElementwiseOp&>(*word.op).emit(builder, operands, word.dtype));
+          if (tile::compute_type(word.dtype) != word.dtype) values.back() = tile::narrow(values.back(), word.dtype);
+      }
+    }
+    // Whatever it is made of, it has the places' shape.
+    return values.back().shape() == places.shape() ? values.back() : tile::broadcast(values.back(), places.shape());
+  };
+}
+
 void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
   for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
+  if (item.computed.input >= 0) inputs[static_cast<std::size_t>(item.computed.input)] = {item.computed.shape, item.computed.dtype};
   KernelContext context(std::move(inputs), {item.shape, item.dtype}, device.tiles());
+  if (item.computed.input >= 0) context.set_computed(item.computed.input, element_of(plan.graph, item, device.asynchronous()));
   item.as<KernelOp>().lower(context);
   std::vector<int> scratch;
   for (auto bytes : context.scratch_bytes()) {
@@ -153,11 +189,17 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
           set.arguments.push_back({Reference::Kind::Scratch, scratch[static_cast<std::size_t>(argument.index)], 0, 0});
           break;
         case Kind::Integer: set.arguments.push_back({Reference::Kind::Integer, -1, argument.integer, 0}); break;
+        case Kind::Constant:
+          set.arguments.push_back(
+              {Reference::Kind::Constant, plan.graph[item.inputs[static_cast<std::size_t>(argument.index)]].slot, 0, 0});
+          break;
         case Kind::Real: set.arguments.push_back({Reference::Kind::Real, -1, 0, argument.real}); break;
       }
     }
     // Every launch is taken to read all inputs and to continue the output, so that none is moved past another.
-    for (int input : item.inputs) step.reads.push_back(access_of(plan.graph, input).base);
+    for (int input : item.inputs) {
+      if (plan.graph[input].role() != Role::Scalar) step.reads.push_back(access_of(plan.graph, input).base);
+    }
     step.writes.push_back(i);
     step.scratch = scratch;
     step.sets.push_back(std::move(set));
@@ -189,6 +231,11 @@ void lower(Plan& plan, runtime::Device& device) {
     else lower_kernel(plan, unit.item, device);
   }
   look_at_calls(plan);
+}
+
+tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous) {
+  const DType computed = tile::compute_type(dtype);
+  return asynchronous ? builder.load(builder.pointer(name, computed, false)) : builder.scalar(name, computed);
 }
 
 void compile_kernels(Plan& plan, runtime::Device& device) {

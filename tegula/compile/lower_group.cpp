@@ -164,7 +164,7 @@ class Lowering {
         arguments_.push_back({Reference::Kind::Constant, item(operand.base).slot, 0, 0});
         const std::string label = "c" + std::to_string(item(operand.base).slot);
         const DType dtype = tile::compute_type(item(operand.base).dtype);
-        constants_[operand.base] = asynchronous_ ? builder_.load(builder_.pointer(label, dtype, false)) : builder_.scalar(label, dtype);
+        constants_[operand.base] = constant_parameter(builder_, label, dtype, asynchronous_);
       }
     }
     chunks_ = number(nest_.chunks, "chunks");

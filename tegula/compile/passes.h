@@ -53,6 +53,10 @@ void materialize(Graph& graph, const runtime::Device& device);
 /// value. After materialize, so that copies into other layouts are among it; before fuse, which would mix it with the rest.
 std::optional<Graph> cut_steady(Graph& graph);
 
+/// Integer arithmetic on numbers and on an element's own place (position + arange(batch)) is done by the kernel that reads it as an index,
+/// and not by one of its own before it. After cut_steady (what is kept is not computed again), before fuse, which would claim it.
+void fold_indices(Graph& graph);
+
 /// Where an item's elements lie: a value that is computed or a leaf, seen through views.
 struct Access {
   int base;  // an item that is not a view

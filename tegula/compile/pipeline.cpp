@@ -13,6 +13,8 @@ void done(const Graph& graph, std::string_view pass) {
 }
 
 std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, std::unique_ptr<Executable> once) {
+  fold_indices(graph);
+  done(graph, "indices");
   Plan plan;
   plan.fusion = fuse(graph, device);
   recompute_cheap(graph, plan.fusion);

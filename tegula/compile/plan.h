@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tegula/compile/fuse.h"
+#include "tegula/tile/builder.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula::compile {
@@ -66,6 +67,8 @@ struct Plan {
 /// Bytes of a stored item.
 std::size_t bytes_of(const Item& item);
 
+/// A number of the run (Reference::Constant) as a program's parameter: on asynchronous devices it comes from memory.
+tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous);
 /// Whether each tile of the group's program holds whole rows of what is reduced: only then can sums across be carried along.
 bool holds_whole_rows(const Plan& plan, const Group& group, runtime::Device& device);
 /// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
@@ -76,6 +79,8 @@ void compile_kernels(Plan& plan, runtime::Device& device);
 /// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
 /// what it overwrites; steps that change state for all checks. Without those that others on the list wait for anyway. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
+/// An order that respects `after` (see dependencies), in which the steps that most work waits for come first.
+std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after);
 /// Launches of equal programs that do not depend on each other become one.
 void merge_launches(Plan& plan);
 /// Threads and streaming stores for each step, from the work it does.

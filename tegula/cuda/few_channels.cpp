@@ -14,21 +14,8 @@ using runtime::ConvolutionPass;
 
 constexpr const char* kWords = R"(
 struct alignas(16) Four { float x, y, z, w; };
-#ifdef TEGULA_EMULATED
-inline float rounded(float x) { return x; }
-#else
+#ifndef TEGULA_EMULATED
 #define TEGULA_SHARED extern __shared__ unsigned char shared[]
-__device__ __forceinline__ float rounded(float x) {
-  unsigned y;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-  return __uint_as_float(y);
-}
-__device__ __forceinline__ void product(float (&d)[4], float a0, float a1, float a2, float a3, float b0, float b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(__float_as_uint(a0)), "r"(__float_as_uint(a1)), "r"(__float_as_uint(a2)), "r"(__float_as_uint(a3)),
-        "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
-}
 #endif
 __device__ __forceinline__ Four rounded(Four x) { return Four{rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w)}; }
 // Without a branch, so that many loads are under way at once: what is outside is read from the beginning and thrown away.
@@ -76,6 +63,7 @@ PlainSource few_channels_source(const Convolution& d, const ImageSizes& s) {
                                                          {"LOW_W", d.pad_low[1]},
                                                          {"BIAS", d.bias}};
   for (const auto& [name, value] : values) source.define(name, value);
+  source.add(tensor_core_product());
   source.add(kWords);
   return source;
 }

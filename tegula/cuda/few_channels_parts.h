@@ -26,11 +26,8 @@ constexpr std::int64_t kMostFewChannels = 64;
 
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// The sizes as macros, and the words for tensor cores:
-///   rounded(x): to 10 bits of mantissa, as the operands of a product have to be.
-///   product(d, a0, a1, a2, a3, b0, b1): m16n8k8 of one warp. Lane (g, t) = (lane / 4, lane % 4) holds a: (row g, k t), (g + 8, t),
-///   (g, t + 4), (g + 8, t + 4); b: (k t, column g), (t + 4, g); d: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1). Which k a slot
-///   stands for is free as long as a and b agree: here a lane's slots of two products in a row are four neighbours in memory (Four).
+/// The sizes as macros, and the words for tensor cores (tensor_core_product): a lane's slots of two products in a row are four neighbours in
+/// memory (Four).
 PlainSource few_channels_source(const runtime::Convolution& description, const ImageSizes& sizes);
 
 /// The kernels by how they share out the work; the variant that suits the sizes best first.

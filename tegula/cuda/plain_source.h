@@ -25,6 +25,13 @@ class PlainSource {
   std::string text_;
 };
 
+/// Defines the words for tensor cores:
+///   rounded(x): to 10 bits of mantissa, as the operands of a product have to be.
+///   product(d[4], a0, a1, a2, a3, b0, b1): m16n8k8 of one warp. Lane (g, t) = (lane / 4, lane % 4) holds a: (row g, k t), (g + 8, t),
+///   (g, t + 4), (g + 8, t + 4); b: (k t, column g), (t + 4, g); d: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1). Which k a slot
+///   stands for is free as long as a and b agree. The tests bring their own product for the CPU.
+std::string tensor_core_product();
+
 /// Defines activation(Sum).
 void activation_function(PlainSource& source, runtime::Activation activation);
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "tegula/cuda/plain_source.h"
+#include "tegula/cuda/plain_tensor_product.h"
 
 namespace tegula::gpu {
 namespace {
@@ -165,10 +166,16 @@ extern "C" __global__ void __launch_bounds__(256)@CLUSTER@ split_product(const f
 }  // namespace
 
 std::string SplitChoice::text() const {
-  return "own " + std::to_string(tile_m) + "x" + std::to_string(tile_n) + " parts " + std::to_string(parts);
+  const std::string tile = std::to_string(tile_m) + "x" + std::to_string(tile_n);
+  return warps > 0 ? "tensor cores " + tile + " warps " + std::to_string(warps) : "own " + tile + " parts " + std::to_string(parts);
 }
 
 std::optional<SplitChoice> SplitChoice::from(const std::string& text) {
+  for (const auto& [m, n] : {std::pair{16, 8}, {16, 16}, {32, 16}, {32, 32}}) {
+    for (const int warps : {4, 8, 16}) {
+      if (const SplitChoice choice{m, n, 1, warps}; choice.text() == text) return choice;
+    }
+  }
   for (const int m : {32, 64}) {
     for (const int parts : {1, 2, 4, 8}) {
       if (const SplitChoice choice{m, 32, parts}; choice.text() == text) return choice;
@@ -184,6 +191,7 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
   for (const BlasMatrix* m : {&p.left, &p.right}) {
     if (m->leading * std::max(m->columns, m->rows) > kLongest) return choices;
   }
+  if (d.arithmetic == runtime::Arithmetic::TF32) return tensor_choices(p);
   // As many parts as there is room for, and half of that; where the tiles alone fill the card, larger ones.
   SplitChoice choice;
   while (architecture >= 90 && choice.parts < 8 && tiles(p, choice) * choice.parts * 2 <= kBlocks && p.k >= 64 * choice.parts)
@@ -194,7 +202,15 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
   return choices;
 }
 
+void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner) {
+  const std::int64_t contiguous = x.rows;
+  source.define(name + "_LEADING", x.leading), source.define(name + "_BATCH", x.batch_stride);
+  source.define(name + "_INNER", along_inner);
+  source.define(name + "_WIDE", x.leading % 4 == 0 && x.batch_stride % 4 == 0 && contiguous % 4 == 0);
+}
+
 PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice) {
+  if (choice.warps > 0) return tensor_product_kernel(d, p, choice);
   PlainSource source(d.dtype, {});
   // Within `parts` slices of the inner axis, in whole chunks of 32 so that both operands stay aligned.
   const std::int64_t slice = divide_up(divide_up(p.k, choice.parts), 32) * 32;
@@ -207,14 +223,8 @@ PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p,
   // The groups' sums share the memory.
   const std::int64_t needed = divide_up(4 * choice.tile_m * choice.tile_n, choice.tile_m + choice.tile_n + 8);
   source.define("CHUNK", std::max(chunk, divide_up(needed, 32) * 32));
-  const auto operand = [&](const std::string& name, const BlasMatrix& x, bool along_inner) {
-    const std::int64_t contiguous = x.rows;
-    source.define(name + "_LEADING", x.leading), source.define(name + "_BATCH", x.batch_stride);
-    source.define(name + "_INNER", along_inner);
-    source.define(name + "_WIDE", x.leading % 4 == 0 && x.batch_stride % 4 == 0 && contiguous % 4 == 0);
-  };
-  operand("LEFT", p.left, p.left.transposed);
-  operand("RIGHT", p.right, !p.right.transposed);
+  define_operand(source, "LEFT", p.left, p.left.transposed);
+  define_operand(source, "RIGHT", p.right, !p.right.transposed);
   source.define("RESULT_LEADING", p.result.leading), source.define("RESULT_BATCH", p.result.batch_stride);
   source.define("BIAS", d.bias), source.define("BIAS_ALONG_M", p.swapped);
   activation_function(source, d.activation);

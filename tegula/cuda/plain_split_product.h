@@ -12,10 +12,13 @@
 
 namespace tegula::gpu {
 
+class PlainSource;
+
 /// How a product is cut; `parts` blocks share one tile of the result.
 struct SplitChoice {
   int tile_m = 32, tile_n = 32;
   int parts = 1;
+  int warps = 0;  // of a block, on tensor cores (plain_tensor_product.h); 0: without them
   std::string text() const;
   static std::optional<SplitChoice> from(const std::string& text);
   bool operator==(const SplitChoice&) const = default;
@@ -24,8 +27,11 @@ struct SplitChoice {
 /// The cuts that are worth trying; none where the product is not small, not f32, or (parts > 1) the architecture has no clusters.
 std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, int architecture);
 
-/// (left, right[, bias], result) with left and right as in BlasProduct. Sums are IEEE f32 in an order fixed by the choice. Addresses are
-/// multiples of 16 bytes.
+/// Defines NAME_LEADING, NAME_BATCH, NAME_INNER (the inner axis is contiguous) and NAME_WIDE (neighbours can be read four at a time).
+void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner);
+
+/// (left, right[, bias], result) with left and right as in BlasProduct. Without tensor cores sums are IEEE f32; their order is fixed by the
+/// choice. Addresses are multiples of 16 bytes.
 PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice);
 
 }  // namespace tegula::gpu

@@ -43,6 +43,7 @@ struct Places {
 std::int64_t tile_domain_rows(const Extents& e) { return e.inner == 1 ? e.outer : e.outer * e.count; }
 std::int64_t tile_domain_columns(const Extents& e) { return e.inner == 1 ? e.count : e.inner; }
 
+/// `index` is input 1.
 Places find(RowKernel& kernel, const Extents& e, Value index, IndexForm form) {
   tile::Builder& b = kernel.builder();
   const Value row = kernel.row(), column = kernel.column();
@@ -59,7 +60,7 @@ Places find(RowKernel& kernel, const Extents& e, Value index, IndexForm form) {
     at = form == IndexForm::Full ? named : e.outer == 1 ? row : row % count;
     mask = form == IndexForm::Full ? kernel.mask() : kernel.row_mask();
   }
-  const Value given = tile::cast(b.load(index + at, mask), i64);
+  const Value given = tile::cast(kernel.load(1, index, at, mask), i64);
   const Value wrapped = tile::select(given < 0, given + length, given);
   const Value valid = wrapped >= 0 && wrapped < length;
   b.check(mask.is_empty() ? valid : valid || !mask, given, 0);
@@ -100,7 +101,7 @@ class IndexedOp : public KernelOp {
   std::int64_t length_;
 };
 
-class GatherOp final : public IndexedOp {
+class GatherOp final : public IndexedOp, public ReadsByPlace {
  public:
   using IndexedOp::IndexedOp;
   std::string_view name() const override { return "gather"; }
@@ -108,10 +109,11 @@ class GatherOp final : public IndexedOp {
     return {ops::scatter_sum(dy, axis_, Tensor(y.inputs()[1]), form_, length_, y.origin().where), Tensor()};
   }
   Numerics numerics() const override { return Numerics::Either; }
+  int input_read_by_place() const override { return 1; }
   void lower(KernelContext& context) const override {
     const Extents e = Extents::of(context.input(0).shape, context.output().shape, axis_);
     RowKernel kernel(context, "gather", tile_domain_rows(e), tile_domain_columns(e));
-    const Value x = kernel.input(0), index = kernel.input(1), y = kernel.output();
+    const Value x = kernel.input(0), index = kernel.input_by_place(1), y = kernel.output();
     const Places places = find(kernel, e, index, form_);
     kernel.builder().store(y + places.named, kernel.builder().load(x + places.full, places.mask), kernel.mask());
     kernel.launch();

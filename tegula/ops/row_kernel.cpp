@@ -12,6 +12,11 @@ Value KernelLaunch::input(int i) {
   return builder_.pointer("x" + std::to_string(i), context_.input(i).dtype, false);
 }
 
+Value KernelLaunch::load(int i, Value pointer, Value places, Value mask) {
+  if (const auto& element = context_.computed(i)) return element(builder_, arguments_, places);
+  return builder_.load(pointer + places, mask);
+}
+
 Value KernelLaunch::output() {
   arguments_.push_back(KernelArgument::output());
   return builder_.pointer("y", context_.output().dtype, true);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -14,15 +15,24 @@ namespace tegula {
 
 /// One argument of a launch that the executable fills in: a buffer of the op, or a number.
 struct KernelArgument {
-  enum class Kind : std::uint8_t { Input, Output, Scratch, Integer, Real } kind;
-  int index = 0;             // Input, Scratch
+  enum class Kind : std::uint8_t { Input, Output, Scratch, Integer, Real, Constant } kind;
+  int index = 0;             // Input, Scratch; Constant: an input that is a number of the run
   std::int64_t integer = 0;  // Integer
   double real = 0;           // Real
   static KernelArgument input(int index) { return {Kind::Input, index}; }
   static KernelArgument output() { return {Kind::Output}; }
   static KernelArgument scratch(int index) { return {Kind::Scratch, index}; }
+  static KernelArgument constant(int index) { return {Kind::Constant, index}; }
   static KernelArgument number(std::int64_t value) { return {Kind::Integer, 0, value}; }
   static KernelArgument number(double value) { return {Kind::Real, 0, 0, value}; }
+};
+
+/// What a KernelOp is as well when it asks for the elements of an input by their place (KernelContext::computed), so that they need not lie
+/// in memory.
+class ReadsByPlace {
+ public:
+  virtual ~ReadsByPlace() = default;
+  virtual int input_read_by_place() const = 0;
 };
 
 /// Inputs and the output are dense and row-major. Launches run in the order in which they were added.
@@ -36,6 +46,12 @@ class KernelContext {
       : inputs_(std::move(inputs)),
         output_(output),
         tiles_(tiles) {}
+
+  /// The element of an input at these places (i64, row-major), where the input lies nowhere. Adds parameters and the arguments for them.
+  using Element = std::function<tile::Value(tile::Builder& builder, std::vector<KernelArgument>& arguments, tile::Value places)>;
+  void set_computed(int input, Element element) { computed_input_ = input, computed_ = std::move(element); }
+  /// Empty where the input lies in memory.
+  const Element& computed(int input) const { return input == computed_input_ ? computed_ : none_; }
 
   const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
   const Operand& output() const { return output_; }
@@ -67,6 +83,8 @@ class KernelContext {
 
  private:
   std::vector<Operand> inputs_;
+  int computed_input_ = -1;
+  Element computed_, none_;
   Operand output_;
   tile::TilePreference tiles_;
   std::vector<std::int64_t> scratch_bytes_;

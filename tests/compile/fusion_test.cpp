@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "tegula/compile/jit.h"
+#include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/activation.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/creation.h"
+#include "tegula/ops/index.h"
 #include "tegula/ops/loss.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/matmul.h"
@@ -229,6 +231,34 @@ TEST(Fusion, AStoreDoesNotOvertakeALaterRead) {
     const auto got = y.to_host<float>(), a = matmul(x, w).to_host<float>(), sums = sum(b * 2.0, 1).to_host<float>();
     for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], a[i] + sums[i / static_cast<std::size_t>(n)], 1e-3) << i;
   }
+}
+
+// A data set's rows are picked by what is made of a position: the kernel that picks them makes it.
+TEST(Fusion, AnIndexIsComputedWhereItIsRead) {
+  Tensor rows = reshape(arange(70), {10, 7}), labels = arange(10) * 3;
+  eval(rows, labels);
+  Variable position(Tensor(8));
+  auto batch = jit([&](Tensor shift) {
+    Tensor at = remainder(position.read() + arange(4) * 2 + shift, 10);
+    return std::vector{take(rows, at, 0), take(labels, at, 0), gather(transpose(rows, 0, 1), 1, expand(reshape(at, {1, 4}), {7, 4}))};
+  });
+  for (const int shift : {0, 3}) {
+    const auto got = batch(Tensor(shift));
+    const auto picked = got[0].to_host<std::int64_t>(), label = got[1].to_host<std::int64_t>(), across = got[2].to_host<std::int64_t>();
+    for (int i = 0; i < 4; ++i) {
+      const int row = (8 + 2 * i + shift) % 10;
+      EXPECT_EQ(label[static_cast<std::size_t>(i)], row * 3);
+      for (int j = 0; j < 7; ++j) {
+        EXPECT_EQ(picked[static_cast<std::size_t>(i * 7 + j)], row * 7 + j);
+        EXPECT_EQ(across[static_cast<std::size_t>(j * 4 + i)], row * 7 + j);
+      }
+    }
+  }
+
+  auto pick = jit([&](Tensor first) { return take(rows, first + arange(4), 0); });
+  EXPECT_EQ(pick(Tensor(6)).to_host<std::int64_t>()[0], 42);
+  EXPECT_EQ(steps(pick.print_plan()), 1) << pick.print_plan();
+  EXPECT_THROW(pick(Tensor(7)).to_host<std::int64_t>(), Error);
 }
 
 TEST(Dot, PlansAndTileProgramsAreGraphs) {

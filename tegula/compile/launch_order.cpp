@@ -1,0 +1,44 @@
+// In which order steps that may run side by side are handed to the device.
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tegula/compile/plan.h"
+
+namespace tegula::compile {
+namespace {
+
+// A step's time on a GPU, roughly; these only decide what goes first.
+constexpr double kLaunch = 2e-6;             // seconds
+constexpr double kBytesPerSecond = 2e12;
+constexpr double kOperationsPerSecond = 2e13;
+
+double seconds(const Step& step) { return kLaunch + step.bytes / kBytesPerSecond + step.operations / kOperationsPerSecond; }
+
+}  // namespace
+
+std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after) {
+  const int count = static_cast<int>(plan.steps.size());
+  // From the beginning of each step to the end of the last one that waits for it.
+  std::vector<double> remaining(static_cast<std::size_t>(count));
+  for (int s = count; s-- > 0;) {
+    const auto at = static_cast<std::size_t>(s);
+    remaining[at] += seconds(plan.steps[at]);
+    for (const int before : after[at]) remaining[static_cast<std::size_t>(before)] = std::max(remaining[static_cast<std::size_t>(before)], remaining[at]);
+  }
+  std::vector<int> order;
+  std::vector<bool> done(static_cast<std::size_t>(count));
+  while (static_cast<int>(order.size()) < count) {
+    int next = -1;
+    for (int s = 0; s < count; ++s) {
+      const auto at = static_cast<std::size_t>(s);
+      const bool ready = !done[at] && std::ranges::all_of(after[at], [&](int before) { return done[static_cast<std::size_t>(before)]; });
+      if (ready && (next < 0 || remaining[at] > remaining[static_cast<std::size_t>(next)])) next = s;
+    }
+    done[static_cast<std::size_t>(next)] = true;
+    order.push_back(next);
+  }
+  return order;
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,95 @@
+// Small products on tensor cores, run on the CPU.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+#include "tegula/cuda/blas_layout.h"
+#include "tegula/cuda/plain_tensor_product.h"
+#include "tests/support/emulator.h"
+#include "tests/support/library.h"
+
+namespace tegula::gpu {
+namespace {
+
+using test::matrix;
+using test::MatrixOrder;
+
+class Case {
+ public:
+  Case(std::int64_t m, std::int64_t n, std::int64_t k, int order, bool bias) : m_(m), n_(n), k_(k) {
+    const auto of = [&](int bit) { return order >> bit & 1 ? MatrixOrder::Rows : MatrixOrder::Columns; };
+    d_ = {.dtype = f32,
+          .a = matrix({2, m, k}, of(0)),
+          .b = matrix({2, k, n}, of(1)),
+          .c = matrix({2, m, n}, of(2)),
+          .bias = bias,
+          .activation = bias ? runtime::Activation::Relu : runtime::Activation::None,
+          .arithmetic = runtime::Arithmetic::TF32};
+    p_ = blas_product(d_);
+  }
+
+  const runtime::Matmul& description() const { return d_; }
+  const BlasProduct& product() const { return p_; }
+
+  void check(const SplitChoice& choice) const {
+    std::mt19937 random(5);
+    std::uniform_int_distribution<int> small(-4, 4);  // exact in every format
+    const auto numbers = [&](std::int64_t n) {
+      std::vector<float> x(static_cast<std::size_t>(n));
+      for (float& v : x) v = static_cast<float>(small(random)) / 4;
+      return x;
+    };
+    std::vector<float> a = numbers(2 * m_ * k_), b = numbers(2 * k_ * n_), bias = numbers(n_), c(static_cast<std::size_t>(2 * m_ * n_), 77);
+    std::vector<void*> pointers{p_.swapped ? b.data() : a.data(), p_.swapped ? a.data() : b.data()};
+    if (d_.bias) pointers.push_back(bias.data());
+    pointers.push_back(c.data());
+    emulate(split_product_kernel(d_, p_, choice), pointers);
+    const auto at = [](const std::vector<float>& x, const Layout& layout, std::int64_t batch, std::int64_t row, std::int64_t column) {
+      return x[static_cast<std::size_t>(batch * layout.strides[0] + row * layout.strides[1] + column * layout.strides[2])];
+    };
+    for (std::int64_t batch = 0; batch < 2; ++batch) {
+      for (std::int64_t i = 0; i < m_; ++i) {
+        for (std::int64_t j = 0; j < n_; ++j) {
+          float sum = d_.bias ? bias[static_cast<std::size_t>(j)] : 0;
+          for (std::int64_t l = 0; l < k_; ++l) sum += at(a, d_.a, batch, i, l) * at(b, d_.b, batch, l, j);
+          if (d_.bias) sum = std::max(sum, 0.0f);
+          ASSERT_EQ(at(c, d_.c, batch, i, j), sum) << choice.text() << " of " << m_ << "x" << n_ << "x" << k_ << " at " << i << ", " << j;
+        }
+      }
+    }
+  }
+
+ private:
+  std::int64_t m_, n_, k_;
+  runtime::Matmul d_;
+  BlasProduct p_;
+};
+
+// Every orientation, ragged edges, a batch, a bias along either side, in every tile.
+TEST(TensorProduct, EveryCutIsTheNaiveSum) {
+  const std::array<SplitChoice, 5> choices{{{16, 8, 1, 4}, {16, 16, 1, 8}, {32, 16, 1, 16}, {32, 32, 1, 8}, {32, 32, 1, 4}}};
+  int round = 0;
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{33, 40, 100}, {64, 32, 784}, {7, 10, 51}}) {
+    for (int order = round % 2; order < 8; order += 2, ++round) {
+      Case(m, n, k, order, round % 3 == 0).check(choices[static_cast<std::size_t>(round) % choices.size()]);
+    }
+  }
+}
+
+TEST(TensorProduct, OnlyProductsThatMayRoundTheirOperandsAreOffered) {
+  const Case product(64, 128, 784, 3, false);
+  const auto choices = split_choices(product.description(), product.product(), 90);
+  ASSERT_FALSE(choices.empty());
+  for (const SplitChoice& choice : choices) {
+    EXPECT_GT(choice.warps, 0);
+    EXPECT_EQ(SplitChoice::from(choice.text()), choice);
+  }
+  runtime::Matmul full = product.description();
+  full.arithmetic = runtime::Arithmetic::Full;
+  for (const SplitChoice& choice : split_choices(full, product.product(), 90)) EXPECT_EQ(choice.warps, 0);
+}
+
+}  // namespace
+}  // namespace tegula::gpu
