@@ -97,6 +97,8 @@ std::int64_t even_share(std::int64_t extent, std::int64_t most) {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+constexpr std::int64_t kFewestChunks = 8;  // that are worth a second program that combines their parts
+
 // A strip of a matrix whose rows are reduced by one instance is narrowed while there are few instances and little work for each.
 constexpr std::int64_t kNarrowStrip = 1 << 16;  // elements
 
@@ -141,6 +143,16 @@ void add_parts(Plan& plan, const Group& group, LoopNest& nest, Space space) {
       if (kept) stride *= nest.loops[l].extent;
     }
   }
+}
+
+// Where all tiles together would leave most of the machine idle, those of a strip get fewer rows, so that there are chunks to share out.
+void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
+  if (tiles.small_elements == 0 || nest.row < 0 || !nest.reduced(nest.row) || nest.chunks * nest.instances >= tiles.instances) return;
+  const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.row)].extent;
+  const std::int64_t rows = even_share(extent, std::max<std::int64_t>(1, tiles.small_elements / nest.cols));
+  if (rows >= nest.rows || divide_up(extent, rows) < kFewestChunks) return;
+  nest.chunks = nest.chunks / nest.count(nest.row) * divide_up(extent, rows);
+  nest.rows = rows;
 }
 
 }  // namespace
@@ -213,8 +225,11 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
 }
 
 bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
-  if (nest.chunks < 8 || nest.instances >= tiles.instances || nest.instances == 0) return false;
-  const std::int64_t wanted = std::max<std::int64_t>(2, std::min(nest.chunks / 4, divide_up(tiles.instances, nest.instances)));
+  shorten_strips(nest, tiles);
+  if (nest.chunks < kFewestChunks || nest.instances >= tiles.instances || nest.instances == 0) return false;
+  // An instance takes several chunks, unless there are not enough to go round.
+  const std::int64_t least = tiles.small_elements > 0 && nest.chunks * nest.instances < tiles.instances ? 1 : 4;
+  const std::int64_t wanted = std::max<std::int64_t>(2, std::min(nest.chunks / least, divide_up(tiles.instances, nest.instances)));
   nest.share = divide_up(nest.chunks, wanted);
   nest.splits = divide_up(nest.chunks, nest.share);
   add_parts(plan, group, nest, Space::Reduced);

@@ -24,7 +24,8 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
   for (int s = count; s-- > 0;) {
     const auto at = static_cast<std::size_t>(s);
     remaining[at] += seconds(plan.steps[at]);
-    for (const int before : after[at]) remaining[static_cast<std::size_t>(before)] = std::max(remaining[static_cast<std::size_t>(before)], remaining[at]);
+    for (const int before : after[at])
+      remaining[static_cast<std::size_t>(before)] = std::max(remaining[static_cast<std::size_t>(before)], remaining[at]);
   }
   std::vector<int> order;
   std::vector<bool> done(static_cast<std::size_t>(count));
