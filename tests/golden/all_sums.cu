@@ -97,16 +97,18 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_35b1f8729411bb6
 }
 // 256 threads, cluster of 1, 49184 bytes shared
 
-// multiply_sum: tile 1 x 64, 1 x 32 threads, vectors of 4
-struct Arguments_k_multiply_sum_f0fd9ca60672e778 {
+// multiply_sum: tile 1 x 256, 1 x 64 threads, vectors of 4
+struct Arguments_k_multiply_sum_c624a0442394e5d8 {
   float* out1;
   float* part2;
   long long n0;
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(32) k_multiply_sum_f0fd9ca60672e778(const Arguments_k_multiply_sum_f0fd9ca60672e778 a, long long g0, long long g1, long long g2, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+extern "C" __global__ void __launch_bounds__(64) k_multiply_sum_c624a0442394e5d8(const Arguments_k_multiply_sum_c624a0442394e5d8 a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  constexpr int parts = 0;  // of reductions, in shared
+  const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
   long long id0 = instance, id1 = 0, id2 = 0;
@@ -120,8 +122,8 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_sum_f0fd9ca60672e778
   float v5[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
-    const int col = (c * 32 + tc) * 4;
-    load_wide<4, 4, true>((part2 + col), v5[c], 64 - col, 0.0f);
+    const int col = (c * 64 + tc) * 4;
+    load_wide<4, 4>((part2 + col), v5[c]);
   }
   float v6;
   v6 = Sum<float>::nothing();
@@ -129,13 +131,13 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_sum_f0fd9ca60672e778
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 32 + tc) * 4 + k;
-      if (col < 64) v6 = Sum<float>::of(v6, v5[c][k]);
+      const int col = (c * 64 + tc) * 4 + k;
+      v6 = Sum<float>::of(v6, v5[c][k]);
     }
   }
-  combine_columns<Sum<float>, 1, 32, 1, 1, false>(&v6, nullptr);
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v6, shared + parts);
   const float v7 = v6;
   if (threadIdx.x == 0) narrow(static_cast<float>(v7), *(out1));
 }
-// 32 threads, cluster of 1, 0 bytes shared
+// 64 threads, cluster of 1, 16 bytes shared
 
