@@ -130,8 +130,8 @@ void look_at_calls(Plan& plan) {
 }
 
 /// An input that the kernel computes, as tile code.
-KernelContext::Element element_of(const Graph& graph, const Item& item, bool asynchronous) {
-  return [&graph, &item, asynchronous](tile::Builder& builder, std::vector<KernelArgument>& arguments, tile::Value places) {
+KernelContext::Element element_of(const Item& item, bool asynchronous) {
+  return [&item, asynchronous](tile::Builder& builder, std::vector<KernelArgument>& arguments, tile::Value places) {
     using Kind = Computed::Word::Kind;
     std::vector<tile::Value> values;
     for (const Computed::Word& word : item.computed.words) {
@@ -169,7 +169,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
   if (item.computed.input >= 0) inputs[static_cast<std::size_t>(item.computed.input)] = {item.computed.shape, item.computed.dtype};
   KernelContext context(std::move(inputs), {item.shape, item.dtype}, device.tiles());
-  if (item.computed.input >= 0) context.set_computed(item.computed.input, element_of(plan.graph, item, device.asynchronous()));
+  if (item.computed.input >= 0) context.set_computed(item.computed.input, element_of(item, device.asynchronous()));
   item.as<KernelOp>().lower(context);
   std::vector<int> scratch;
   for (auto bytes : context.scratch_bytes()) {
