@@ -125,6 +125,22 @@ bool repeats_rows(const LoopNest& nest) {
   return false;
 }
 
+// How many rows that are reduced as a whole should be one tile, apart from its size.
+std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePreference& tiles) {
+  if (!nest.reduced(nest.col) || nest.cols != nest.loops[static_cast<std::size_t>(nest.col)].extent) return 1;
+  const tile::LongRowPreference& preference = tiles.long_rows;
+  std::int64_t bytes = 0, repeated = 0;
+  bool writes = false;
+  for (int s = 0; s < static_cast<int>(nest.streams.size()); ++s) {
+    const auto moves = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)] != 0; };
+    if (!moves(nest.col)) continue;
+    (moves(nest.row) ? bytes : repeated) += nest.cols * nest.streams[static_cast<std::size_t>(s)].bytes;
+    writes = writes || (s >= nest.loads && moves(nest.row));
+  }
+  const bool long_enough = bytes > (repeated > bytes ? preference.bytes_of_fewer : preference.bytes) && bytes <= preference.most_bytes;
+  return writes && long_enough ? preference.rows : 1;
+}
+
 // Scratch and streams for the parts of the reductions in `space`; a part is dense over the loops that are kept by them, in their order.
 void add_parts(Plan& plan, const Group& group, LoopNest& nest, Space space) {
   const bool over_reduced = space == Space::Across;  // what is reduced across keeps the other reductions' loops
@@ -165,7 +181,8 @@ LoopNest make_loop_nest(const Plan& plan, const Group& group) {
       const Operand operand = operand_of(plan.graph, plan.fusion, i, k);
       nest.operands[key] = operand;
       if (operand.kind == Operand::Kind::Memory || operand.kind == Operand::Kind::Index) {
-        nest.stream_of[key] = stream_number(nest, {operand.kind, operand.base, operand.pattern, -1});
+        const auto bytes = operand.kind == Operand::Kind::Memory ? static_cast<std::int64_t>(size_of(plan.graph[operand.base].dtype)) : 0;
+        nest.stream_of[key] = stream_number(nest, {operand.kind, operand.base, operand.pattern, -1, bytes});
       }
     }
   }
@@ -218,7 +235,8 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     elements = tiles.strips.repeated_elements;
   }
   if (nest.row >= 0) {
-    nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max<std::int64_t>(1, elements / nest.cols));
+    nest.rows =
+        even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max(long_rows_together(nest, tiles), elements / nest.cols));
   }
   nest.chunks = nest.instances = 1;
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);

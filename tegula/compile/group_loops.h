@@ -13,6 +13,7 @@ struct Stream {
   int item = -1;
   Layout pattern;     // per domain axis
   int scratch = -1;   // the parts of a split reduction lie in this scratch buffer instead of the item's own
+  std::int64_t bytes = 0;  // of an element that is read
   bool operator==(const Stream&) const = default;
 };
 

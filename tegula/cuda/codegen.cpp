@@ -52,6 +52,10 @@ TileUse tile_use(const Analysis& a) {
   slices.rows = use.rows, slices.columns = use.columns;
   for (const Instruction& self : a.program().instructions) {
     const Word word = self.word;
+    if (word == Word::For) {
+      for (const tile::Id carried : self.regions[0].parameters)
+        use.carried_columns += slices.spread_of(a.type(carried).shape) == Spread::Column;
+    }
     if (word == Word::For || word == Word::If) continue;
     use.computes = use.computes || (word >= Word::Exp && word <= Word::Digamma) || word == Word::Pow || word == Word::Atan2;
     if (word == Word::Load || word == Word::Store) {
@@ -132,10 +136,12 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   const Analysis analysis(program, specialisation);
   TileUse use = tile_use(analysis);
   Staging staging = find_staging(analysis, use.vector);
-  const std::int64_t sharing = architecture >= 90 && architecture < 120 ? kMostBlocksOfRow : 1;
-  const bool room = static_cast<std::size_t>(use.columns * staging.bytes / sharing) + 4096 <= shared_limit(architecture);
+  use.most_blocks = blocks_of_row(architecture);
+  const bool room = static_cast<std::size_t>(use.columns * staging.bytes / use.most_blocks) + 4096 <= shared_limit(architecture);
   if (!staging.possible || !use.reduces_columns || use.leaves_the_grid || !room) staging = {};
   use.staged_bytes = staging.bytes;
+  use.direct_loads = static_cast<int>(staging.direct.size());
+  if (use.rows > 1 && !worth_staging(use)) staging = {}, use.staged_bytes = 0;
   const ThreadGrid grid = choose_threads(use);
   if (!grid.staged) staging.staged.clear();
   if (grid.cluster > 1 && architecture < 90) {

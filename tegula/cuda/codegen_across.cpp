@@ -89,17 +89,24 @@ void Writer::combine_across(const std::string& op, const std::string& name, bool
 void Writer::combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes) {
   const std::string threads = std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", ";
   if (columns && grid_.columns_across() > 1) {
+    crossed_ = true;
     const std::size_t warps = grid_.column_threads > 32 ? static_cast<std::size_t>(grid_.column_threads / 32) : 0,
                       blocks = grid_.cluster > 1 ? static_cast<std::size_t>(grid_.cluster) : 0;
-    std::string place = "nullptr";
+    const bool again = (repeats_ > 0 && !apart_) || one_at_a_time_;
+    std::string place = "nullptr", counter;
     if (warps + blocks > 0) {
       place = "shared + parts" + (part_bytes_ > 0 ? " + " + std::to_string(part_bytes_) : "");
-      const std::size_t own = static_cast<std::size_t>(grid_.row_threads * held) * (std::max<std::size_t>(warps, 1) + blocks) * bytes;
-      part_bytes_ += (own + 15) / 16 * 16;
+      const std::size_t each = static_cast<std::size_t>(grid_.row_threads * held) * bytes;
+      part_bytes_ += (each * (std::max<std::size_t>(warps, 1) + blocks) + 15) / 16 * 16;
+      if (blocks > 0 && !again && bytes >= 4) {
+        counter = ", shared + parts + " + std::to_string(part_bytes_);
+        exchanges_.emplace_back(part_bytes_, each * blocks);
+        part_bytes_ += 16;
+      }
     }
     begin_cluster();
     line("combine_columns<" + op + ", " + threads + std::to_string(grid_.cluster) + ", " + std::to_string(held) +
-         ((repeats_ > 0 && !apart_) || one_at_a_time_ ? ", true>(" : ", false>(") + first + ", " + place + ");");
+         (again ? ", true>(" : ", false>(") + first + ", " + place + counter + ");");
     if (warps + blocks > 0) {  // all threads have met
       ++meetings_;
       read_.clear();

@@ -3,16 +3,24 @@
 #include "tegula/cuda/codegen_writer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tegula::gpu {
 
 using tile::Word;
 
 std::string Writer::body() {
-  if (grid_.cluster > 1) line("cluster_arrive();");
   region(a_.program().body);
   begin_cluster();
-  return std::move(out_);
+  const std::string written = std::exchange(out_, {});
+  if (!exchanges_.empty()) {
+    open("if (threadIdx.x == 0)");
+    for (const auto& [counter, bytes] : exchanges_)
+      line("expect_exchange(shared + parts + " + std::to_string(counter) + ", " + std::to_string(bytes) + ");");
+    close();
+  }
+  if (grid_.cluster > 1) line("cluster_arrive();");
+  return out_ + written;
 }
 
 void Writer::region(const tile::Region& region) {

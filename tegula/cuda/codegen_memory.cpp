@@ -71,6 +71,20 @@ void Writer::order_memory(Id pointer, bool writes) {
 
 std::string Writer::pointer_text(const Form& form, Spread loops, const Shape& shape) { return affine_element(form, loops, shape); }
 
+/// Whether every instance reads the same there, and none writes it.
+bool Writer::is_steady(Id pointer) const {
+  const Form form = a_.affine(pointer);
+  if (form.root < 0 || form.rest >= 0 || !form.base.is(0)) return false;
+  const Id root = root_of(pointer);
+  const auto& all = a_.program().instructions;
+  return root >= 0 && std::none_of(all.begin(), all.end(), [&](const tile::Instruction& self) {
+           return (self.word == Word::Store || self.word == Word::AtomicAdd) &&
+                  (root_of(self.operands[0]) == root || root_of(self.operands[0]) < 0);
+         });
+}
+
+std::string Writer::source_text(Id pointer, const std::string& text) const { return is_steady(pointer) ? "steady(" + text + ")" : text; }
+
 std::optional<Writer::Access> Writer::wide_access(Id pointer, Id mask, Spread own) {
   if ((own != Spread::Column && own != Spread::Full) || grid_.vector == 1) return {};
   Access access;
@@ -115,6 +129,17 @@ void Writer::refresh(Id now) {
   }
 }
 
+/// All that has been loaded for the value since the row was reduced is asked for before the first of it is used, so that it is waited for
+/// once.
+void Writer::settle(Id value) {
+  for (const Id source : sources_of(value)) {
+    const auto known = recipes_.find(source);
+    const std::set<Id> held = known == recipes_.end() ? std::set<Id>{source} : known->second.held;
+    for (const Id id : held)
+      if (late_.erase(id) > 0) line("keep_packed(" + variable(id) + ");");
+  }
+}
+
 std::string Writer::inside_text(const Access& access) const {
   const std::string on = all_of(access.on);
   const std::string limit = access.limits.empty() ? std::to_string(grid_.vector) : least_of(access.limits);
@@ -128,13 +153,20 @@ void Writer::stage(Id id) {
                     name = "row" + std::to_string(id);
   line(wide + "* const " + name + " = reinterpret_cast<" + wide + "*>(shared + held" +
        (staged_bytes_ > 0 ? " + " + std::to_string(staged_bytes_) : "") + ") + threadIdx.x;");
-  const std::int64_t places = grid_.cluster == 1 ? grid_.columns : std::int64_t{grid_.column_steps} * grid_.threads() * grid_.vector;
+  const bool one_row = spread(id) == Spread::Column;
+  const std::int64_t share = std::int64_t{grid_.column_steps} * grid_.threads() * grid_.vector;
+  const std::int64_t places = !one_row ? grid_.row_steps * share : grid_.cluster == 1 ? grid_.columns : share;
   staged_bytes_ += (static_cast<std::size_t>(places) * size_of(a_.type(pointer).dtype) + 127) / 128 * 128;
-  loops(Spread::Column, at(id).type.shape, Step::Vectors, {}, [&] {
-    line("copy_async(" + pointer_text(a_.affine(pointer), Spread::Column, at(id).type.shape) + ", " + name + "[c * " +
-         std::to_string(grid_.threads()) + "]);");
+  loops(spread(id), at(id).type.shape, Step::Vectors, {}, [&] {
+    line("copy_async(" + pointer_text(a_.affine(pointer), spread(id), at(id).type.shape) + ", " + name + staged_place(id) + ");");
   });
   awaits_staged_ = true;
+}
+
+/// Of the vector that the loops are at, from the thread's first one on.
+std::string Writer::staged_place(Id load) const {
+  const std::string step = spread(load) == Spread::Full ? "(r * " + std::to_string(grid_.column_steps) + " + c)" : "c";
+  return "[" + step + " * " + std::to_string(grid_.threads()) + "]";
 }
 
 /// A thread reads only what it has copied itself.
@@ -148,13 +180,13 @@ void Writer::read_vector(Id id) {
   const Id pointer = at(id).operands[0];
   const std::string wide = "Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + ">",
                     name = "x" + std::to_string(id);
-  if (staging_.staged.contains(id)) {
-    return line("const " + wide + " " + name + " = row" + std::to_string(id) + "[c * " + std::to_string(grid_.threads()) + "];");
-  }
+  if (staging_.staged.contains(id)) { return line("const " + wide + " " + name + " = row" + std::to_string(id) + staged_place(id) + ";"); }
   line(wide + " " + name + ";");
   const bool part = !grid_.staged && !grid_.columns_fit();
+  const bool early = staging_.direct.size() == 1;  // there are registers for a few vectors of one load
+  const std::string text = pointer_text(a_.affine(pointer), spread(id), at(id).type.shape);
   line("load_wide<" + std::to_string(std::min(a_.contiguous(pointer), grid_.vector)) + ", " + std::to_string(grid_.vector) +
-       (part ? ", true>(" : ">(") + pointer_text(a_.affine(pointer), Spread::Column, at(id).type.shape) + ", " + name +
+       (part ? ", true>(" : ">(") + (part || !early ? text : source_text(pointer, text)) + ", " + name +
        (part ? ", " + std::to_string(grid_.columns) + " - col, 0.0f" : "") + ");");
 }
 
@@ -176,6 +208,7 @@ void Writer::load(Id id) {
     const bool packed = stays_packed(id, other);
     if (packed) {
       packed_[id] = size_of(a_.type(pointer).dtype);
+      if (crossed_) late_.insert(id);
       line("Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + "> " + variable(id) +
            (own == Spread::Full ? "[" + std::to_string(grid_.row_steps) + "]" : "") + "[" + std::to_string(grid_.column_steps) + "];");
     } else {
@@ -185,7 +218,8 @@ void Writer::load(Id id) {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       const std::string target = variable(id) + (own == Spread::Full ? "[r][c]" : "[c]");
       if (access->limits.empty() && access->on.empty())
-        return line("load_wide<" + wide + ", " + count + ">(" + access->pointer + ", " + target + ");");
+        return line("load_wide<" + wide + ", " + count + ">(" +
+                    (prefetched_.contains(id) ? access->pointer : source_text(pointer, access->pointer)) + ", " + target + ");");
       const std::string limit = inside_text(*access);
       const std::string substitute = other >= 0 ? element(other, own) : nothing;
       line("load_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") + access->pointer + ", " + target + ", " +
@@ -217,6 +251,7 @@ void Writer::store(Id id) {
   if (may_coincide) return write_in_order(id);
   const Spread own = spread(pointer);
   const std::string type = scalar_name(tile::compute_type(a_.type(pointer).dtype));
+  settle(value);
   if (const auto access = wide_access(pointer, mask, own)) {
     const bool in_place = at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) &&
                           spread(value) == own && !packed_.contains(value) && !recipes_.contains(value) && !at_hand(value);

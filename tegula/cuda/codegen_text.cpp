@@ -59,13 +59,14 @@ bool Writer::open_loops(Spread spread, const Shape& shape, Step step, const std:
     line("const int e = c * " + std::to_string(grid_.threads()) + " + static_cast<int>(threadIdx.x);");
     return false;
   }
-  if (spread != Spread::Column) {
+  const auto rows = [&] {
     loop("r", grid_.row_steps);
     line("const int row = " + (grid_.row_threads == 1 ? "r" : "r * " + std::to_string(grid_.row_threads) + " + tr") + ";");
-  }
+  };
+  const bool staged = grid_.staged && spread != Spread::Row;
+  if (spread != Spread::Column && !staged) rows();
   if (spread == Spread::Row) return false;
   const std::set<Id> vectors = vectors_of(values);
-  const bool staged = grid_.staged && spread == Spread::Column;
   if (staged && !vectors.empty()) await_staged();
   loop("c", grid_.column_steps, !staged ? "#pragma unroll" : grid_.resident > 1 ? "#pragma unroll 2" : "#pragma unroll 4");
   std::string col = grid_.columns_across() == 1 ? "c" : "(c * " + std::to_string(grid_.columns_across()) + " + tc)";
@@ -73,7 +74,14 @@ bool Writer::open_loops(Spread spread, const Shape& shape, Step step, const std:
   if (staged || !vectors.empty()) {
     line("const int col = " + col + ";");
     if (staged && !grid_.columns_fit()) open_one("if (col < " + std::to_string(grid_.columns) + ")");
-    for (const Id load : vectors) read_vector(load);
+    // What meets every row is read once for all of them.
+    for (const Id load : vectors)
+      if (this->spread(load) == Spread::Column) read_vector(load);
+    if (spread == Spread::Full) {
+      rows();
+      for (const Id load : vectors)
+        if (this->spread(load) == Spread::Full) read_vector(load);
+    }
     return step == Step::Elements;
   }
   if (step == Step::Elements) {
@@ -162,7 +170,7 @@ bool Writer::only_stored(Id id) const {
 std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const {
   constexpr int kMostWords = 4;
   if (!grid_.reduces || (own != Spread::Full && own != Spread::Column)) return {};
-  const bool always = grid_.staged && own == Spread::Column;  // there are no registers for it
+  const bool always = grid_.staged;  // there are no registers for it
   if (!always) switch (at(id).word) {
       case Word::Neg:
       case Word::Abs:
@@ -199,7 +207,8 @@ std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::s
     }
   }
   std::size_t bytes = 0;
-  for (const Id held : recipe.held) bytes += packed_.contains(held) ? packed_.at(held) : size_of(a_.type(held).dtype);
+  for (const Id held : recipe.held)
+    bytes += packed_.contains(held) ? packed_.at(held) : size_of(a_.type(at_hand(held) ? at(held).operands[0] : held).dtype);
   if (always || only_stored(id)) return recipe;
   const bool less = recipe.held.size() <= 1 || bytes <= std::max<std::size_t>(4, size_of(a_.type(id).dtype));
   return less && recipe.words <= kMostWords ? std::optional(recipe) : std::nullopt;

@@ -204,7 +204,7 @@ std::string Writer::element(Id id, Spread loops) {
   if (renames(id)) return element(self.operands[0], loops);
   if (local_.contains(id)) return a_.name(id);
   if (recipes_.contains(id)) return "(" + word_text(id, loops) + ")";
-  if (at_hand(id) || packed_.contains(id)) return "widen(" + packed_vector(id) + ".x[k])";
+  if (at_hand(id) || packed_.contains(id)) return "element_of(" + packed_vector(id) + ", k)";
   return a_.name(id) + place(spread(id));
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tegula/cuda/analysis.h"
@@ -126,9 +127,13 @@ class Writer {
   std::optional<Access> wide_access(Id pointer, Id mask, Spread spread);
   bool stays_packed(Id load, Id other) const;
   void refresh(Id now);
+  void settle(Id value);
+  bool is_steady(Id pointer) const;
+  std::string source_text(Id pointer, const std::string& text) const;
   /// How many elements of the vector are there, as an expression; the whole vector where nothing limits it.
   std::string inside_text(const Access& access) const;
   void stage(Id load);
+  std::string staged_place(Id load) const;
   void read_vector(Id load);
   bool at_hand(Id load) const { return staging_.staged.contains(load) || staging_.direct.contains(load); }
   void await_staged();
@@ -191,12 +196,13 @@ class Writer {
   std::string out_;
   int depth_ = 1;
   std::size_t shared_bytes_ = 0, part_bytes_ = 0, ring_bytes_ = 0, staged_bytes_ = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> exchanges_;  // between blocks: where the counter lies among the parts, bytes it expects
   bool awaits_staged_ = false;  // copies are on their way
   std::vector<Id> reductions_;  // that wait for each other
-  std::vector<int> nests_;      // how many braces each open nest of loops has
-  int repeats_ = 0;             // loops of the program that are open
-  int meetings_ = 0;            // reductions so far in which all threads wait for each other
-  bool apart_ = false;          // there are several in every iteration: one's places are free again when the others are done
+  std::vector<int> nests_;  // how many braces each open nest of loops has
+  int repeats_ = 0;  // loops of the program that are open
+  int meetings_ = 0;  // reductions so far in which all threads wait for each other
+  bool apart_ = false;  // there are several in every iteration: one's places are free again when the others are done
   bool cluster_begun_ = false;
   std::map<Id, const Prefetch*> prefetched_;  // loads of the loops that are open
   std::string origin_;
@@ -207,15 +213,17 @@ class Writer {
   };
   std::vector<Group> groups_;
   std::map<Id, Recipe> recipes_;
-  std::map<Id, std::size_t> packed_;          // loaded tiles that stay as they are stored: bytes of an element
-  std::set<Id> local_;                        // written in the innermost loop that is open, as a scalar
-  std::set<std::string> sought_;              // places of the row that columns have been compared with
-  std::string absent_;                        // the one among them that no column of the vector at hand equals
+  std::map<Id, std::size_t> packed_;  // loaded tiles that stay as they are stored: bytes of an element
+  std::set<Id> late_;  // those among them that were loaded behind a reduction, and that nothing has used yet
+  bool crossed_ = false;  // columns have been reduced
+  std::set<Id> local_;  // written in the innermost loop that is open, as a scalar
+  std::set<std::string> sought_;  // places of the row that columns have been compared with
+  std::string absent_;  // the one among them that no column of the vector at hand equals
   std::vector<std::map<std::string, std::string>> limits_{1};  // expression -> name, by scope
   int names_ = 0;
   std::map<Id, const Deferred*> deferred_;
   std::map<Id, std::set<Id>> read_, written_;  // by root: pointers since the last barrier
-  bool read_by_many_ = false;                  // since then: the same place by several threads
+  bool read_by_many_ = false;  // since then: the same place by several threads
 };
 
 std::string type_name(const tile::Type& type);

@@ -13,8 +13,9 @@ constexpr std::int64_t kBytesOfBlockRow = 32768 * 4;
 // What the memory of a GPU takes to be kept busy: some 64 KiB on their way to every multiprocessor, in several blocks, so that some load
 // while others compute (measured on an H200: 48 KiB reach 0.83 of the copy bandwidth, 64 KiB 0.93).
 constexpr std::int64_t kBytesOfThread = 64, kResidentThreads = 1024;
-constexpr std::int64_t kBytesInRegisters = 32 * 1024;                            // longer rows are staged
+constexpr std::int64_t kBytesInRegisters = 32 * 1024, kBytesBesideOthers = 15 * 1024;  // longer rows are staged
 constexpr std::int64_t kStagedBytesOfBlock = 208 * 1024, kSharedBytes = 224 * 1024, kThreadsOfProcessor = 2048;
+constexpr std::int64_t kStagedBytesOfShare = 64 * 1024, kSharingThreads = 512, kSharingThreadsOfProcessor = 1536;
 constexpr int kMaxThreads = 1024, kWarp = 32;
 
 int power_of_two_from(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)))); }
@@ -30,6 +31,25 @@ int warps_for(std::int64_t vectors, std::int64_t most) {
   return static_cast<int>(best);
 }
 
+/// Rows that several blocks share. Three blocks to a multiprocessor, so that some load while others wait for each other or compute.
+ThreadGrid staged_cluster(const TileUse& use) {
+  ThreadGrid grid;
+  grid.rows = grid.row_steps = static_cast<int>(use.rows);
+  grid.columns = use.columns;
+  grid.vector = use.vector;
+  grid.reduces = grid.staged = true;
+  const std::int64_t bytes = use.columns * use.staged_bytes;
+  grid.cluster =
+      std::min(use.most_blocks, power_of_two_from(divide_up(bytes, use.rows > 1 ? kStagedBytesOfShare : kStagedBytesOfShare / 2)));
+  const std::int64_t vectors = divide_up(use.columns / use.vector, grid.cluster);
+  const std::int64_t most = bytes > grid.cluster * kStagedBytesOfShare / 2 ? kSharingThreads : kSharingThreads / 2;
+  grid.column_threads = static_cast<int>(std::min<std::int64_t>(most, divide_up(vectors, kWarp) * kWarp));
+  grid.column_steps = static_cast<int>(divide_up(vectors, grid.column_threads));
+  const std::int64_t held = std::int64_t{grid.column_steps} * grid.column_threads * use.vector * use.staged_bytes;
+  grid.resident = static_cast<int>(std::clamp<std::int64_t>(kSharedBytes / held, 1, kSharingThreadsOfProcessor / grid.column_threads));
+  return grid;
+}
+
 /// Nothing of the row's length is held, so there is room for all threads of a multiprocessor.
 ThreadGrid staged_row(const TileUse& use) {
   ThreadGrid grid;
@@ -37,8 +57,9 @@ ThreadGrid staged_row(const TileUse& use) {
   grid.vector = use.vector;
   grid.reduces = grid.staged = true;
   const std::int64_t bytes = use.columns * use.staged_bytes, vectors = use.columns / use.vector;
-  grid.resident = static_cast<int>(std::min<std::int64_t>(kThreadsOfProcessor / kMaxThreads, kSharedBytes / bytes));
-  grid.column_threads = static_cast<int>(std::min<std::int64_t>(kMaxThreads, divide_up(vectors, kWarp) * kWarp));
+  const std::int64_t most = bytes > kBytesInRegisters ? kMaxThreads : kMaxThreads / 2;
+  grid.column_threads = static_cast<int>(std::min<std::int64_t>(most, divide_up(vectors, kWarp) * kWarp));
+  grid.resident = static_cast<int>(std::min<std::int64_t>(kThreadsOfProcessor / most, kSharedBytes / bytes));
   grid.column_steps = static_cast<int>(divide_up(vectors, grid.column_threads));
   return grid;
 }
@@ -66,39 +87,52 @@ std::int64_t ThreadGrid::held(const Shape& shape) const {
   }
 }
 
+int blocks_of_row(int architecture) { return architecture >= 90 && architecture < 120 ? 2 * kMostBlocksOfRow : 1; }
+
 tile::TilePreference tiles_for(int architecture) {
   const std::int64_t longest = 32768, instances = 528;
   const std::int64_t cluster = architecture >= 90 ? 8 : 1;  // blocks that can share one row
-  return {
-      .elements = 4096,
-      .longest_row = longest * cluster,
-      .instances = instances,
-      .longest_sort = 4096,
-      .small_elements = 512,
-      .strips = {.columns = 64, .least_columns = 16, .repeated_elements = 8192, .accumulated_row = 8192, .accumulators = instances / 2}};
+  tile::LongRowPreference long_rows;
+  if (blocks_of_row(architecture) > 1)
+    long_rows = {.rows = 2,
+                 .bytes = kStagedBytesOfBlock,
+                 .bytes_of_fewer = kSharedBytes / 2,
+                 .most_bytes = blocks_of_row(architecture) * kStagedBytesOfShare / 2};
+  return {.elements = 4096,
+          .longest_row = longest * cluster,
+          .instances = instances,
+          .longest_sort = 4096,
+          .small_elements = 512,
+          .strips = {.columns = 64, .least_columns = 16, .repeated_elements = 8192, .accumulated_row = 8192, .accumulators = instances / 2},
+          .long_rows = long_rows};
+}
+
+bool worth_staging(const TileUse& use) {
+  return use.columns * use.staged_bytes > (use.rows == 1 && use.direct_loads > 1 ? kBytesBesideOthers : kBytesInRegisters);
 }
 
 bool prefers_sums(std::int64_t results, std::int64_t terms) { return results * terms <= (terms <= 128 ? 1 << 21 : 1 << 18); }
 
 ThreadGrid choose_threads(const TileUse& use) {
   const std::int64_t row_bytes = use.columns * use.staged_bytes;
-  if (row_bytes > kBytesInRegisters && row_bytes <= kStagedBytesOfBlock) return staged_row(use);
+  if (worth_staging(use)) return use.rows == 1 && row_bytes <= kStagedBytesOfBlock ? staged_row(use) : staged_cluster(use);
   ThreadGrid grid;
   grid.rows = use.rows;
   grid.columns = use.columns;
   grid.reduces = use.reduces_columns;
   grid.vector = std::min(use.vector, power_of_two_from(use.columns));
   const bool tall = use.repeats_columns && !use.reduces_rows && !use.reduces_columns;
+  const bool carries = use.carried_columns > 1 && use.reduces_columns && use.rows == 1;
   std::int64_t held = (tall ? 2 : 1) * kElementsOfThread * 4 / std::max(use.element_bytes, 4);
   if (use.rows * use.columns <= kElementsOfSmallTile) held = 1;
   else if (use.staged_bytes > 0) held = kBytesOfThread / use.staged_bytes;
+  else if (carries) held /= 2;  // they stay in registers beside the row
   else if (use.computes && !use.reduces_columns && !use.reduces_rows && use.rows == 1)
     held = 4 * grid.vector;  // the longer a thread works, the less its start counts
   const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, held);
-  if (use.reduces_columns && use.columns * use.element_bytes > kBytesOfBlockRow && !use.leaves_the_grid) {
-    grid.cluster = std::min(kMostBlocksOfRow, power_of_two_from(divide_up(use.columns * use.element_bytes, kBytesOfBlockRow)));
-    if (row_bytes > 0) grid.cluster = std::min(kMostBlocksOfRow, power_of_two_from(divide_up(row_bytes, kBytesInRegisters)));
-  }
+  const std::int64_t bytes = use.rows * use.columns * use.element_bytes;
+  if (use.reduces_columns && bytes > kBytesOfBlockRow && !use.leaves_the_grid)
+    grid.cluster = std::min(kMostBlocksOfRow, power_of_two_from(divide_up(bytes, kBytesOfBlockRow)));
   const std::int64_t vectors = divide_up(divide_up(use.columns, grid.vector), grid.cluster);
   const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(use.rows * use.columns, per_thread * grid.cluster), kWarp, kMaxThreads);
   std::int64_t across = std::min(wanted, vectors);
@@ -117,7 +151,8 @@ ThreadGrid choose_threads(const TileUse& use) {
   grid.row_steps = static_cast<int>(divide_up(use.rows, grid.row_threads));
   grid.row_threads = grid.column_threads >= kWarp ? static_cast<int>(divide_up(use.rows, grid.row_steps)) : grid.row_threads;
   grid.column_steps = static_cast<int>(divide_up(use.columns, std::int64_t{grid.columns_across()} * grid.vector));
-  if (use.staged_bytes > 0 && grid.threads() > kWarp) grid.resident = static_cast<int>(divide_up(kResidentThreads, grid.threads()));
+  if ((use.staged_bytes > 0 || carries) && grid.threads() > kWarp)
+    grid.resident = static_cast<int>(divide_up(kResidentThreads, grid.threads()));
   return grid;
 }
 

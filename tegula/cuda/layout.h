@@ -54,16 +54,23 @@ struct TileUse {
   bool repeats_columns = false;  // one row of numbers meets all rows: worth keeping for many
   bool leaves_the_grid = false;  // something goes through shared memory as a whole: no cluster
   int element_bytes = 4;  // of the widest numbers that are held
+  int most_blocks = 1;  // that can share a row
   int staged_bytes = 0;  // of one column of what would be staged; 0: nothing can be
+  int carried_columns = 0;  // rows of numbers that a loop carries along
+  int direct_loads = 0;  // beside what would be staged
   bool computes = false;  // functions of many instructions
 };
 
+/// How many blocks should share a long row; those of smaller cards have too little shared memory for it.
+int blocks_of_row(int architecture);
 /// How programs are cut for a card of this architecture. Numbers that do not depend on the card: so many instances keep the largest of
 /// today's busy, each with few registers for its tile.
 tile::TilePreference tiles_for(int architecture);
 /// Whether a product of so few results is better a sum in a tile program: a library call costs a few microseconds whatever it does.
 bool prefers_sums(std::int64_t results, std::int64_t terms);
 
+/// Whether rows are staged rather than held in registers, where they can be.
+bool worth_staging(const TileUse& use);
 /// Throws nothing; a cluster larger than 1 needs sm_90.
 ThreadGrid choose_threads(const TileUse& use);
 

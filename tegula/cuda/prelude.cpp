@@ -24,18 +24,16 @@ __device__ inline float widen(Float16 x) { float y; asm("cvt.f32.f16 %0, %1;" : 
 __device__ inline float widen(BFloat16 x) { return __int_as_float(static_cast<int>(x.bits) << 16); }
 __device__ inline void narrow(float x, Float16& y) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
 __device__ inline void narrow(float x, BFloat16& y) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
-// Two at a time.
+// Two at a time, in one register; y is aligned to 4 bytes.
 __device__ inline void narrow(const float* x, Float16* y) {
   unsigned int pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x[1]), "f"(x[0]));
-  y[0].bits = static_cast<unsigned short>(pair);
-  y[1].bits = static_cast<unsigned short>(pair >> 16);
+  *reinterpret_cast<unsigned int*>(y) = pair;
 }
 __device__ inline void narrow(const float* x, BFloat16* y) {
   unsigned int pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x[1]), "f"(x[0]));
-  y[0].bits = static_cast<unsigned short>(pair);
-  y[1].bits = static_cast<unsigned short>(pair >> 16);
+  *reinterpret_cast<unsigned int*>(y) = pair;
 }
 #endif
 __device__ inline bool widen(Boolean x) { return x.byte != 0; }
@@ -65,6 +63,17 @@ template <class T> __device__ inline T not_a_number() { return static_cast<T>(__
 // ---- Memory: kWide neighbours move in one access.
 template <class T, int kWide>
 struct alignas(sizeof(T) * kWide) Wide { T x[kWide]; };
+template <class T, int kWide>
+__device__ inline auto element_of(const Wide<T, kWide>& x, int k) { return widen(x.x[k]); }
+#ifndef TEGULA_EMULATED
+/// One instruction on the register that holds the pair.
+template <int kWide>
+__device__ inline float element_of(const Wide<BFloat16, kWide>& x, int k) {
+  if constexpr (kWide == 1) return widen(x.x[0]);
+  const unsigned int pair = reinterpret_cast<const unsigned int*>(&x)[k / 2];
+  return __int_as_float(static_cast<int>(k % 2 != 0 ? pair & 0xffff0000u : pair << 16));
+}
+#endif
 
 /// As it lies in memory. `other` is 0.
 template <int kWide, int kCount, class T>
@@ -109,7 +118,37 @@ __device__ inline void load_wide(const T* from, U* x) {
   for (int j = 0; j < kCount; j += kWide) {
     const Wide<T, kWide> wide = *reinterpret_cast<const Wide<T, kWide>*>(from + j);
 #pragma unroll
-    for (int i = 0; i < kWide; ++i) x[j + i] = widen(wide.x[i]);
+    for (int i = 0; i < kWide; ++i) x[j + i] = element_of(wide, i);
+  }
+}
+/// What no instance writes: such loads need not keep their place among the stores.
+template <class T> struct Steady { const T* from; };
+template <class T> __device__ inline Steady<T> steady(const T* from) { return {from}; }
+template <int kWide, class T>
+__device__ inline Wide<T, kWide> load_steady(const T* from) {
+  union { Wide<T, kWide> wide; unsigned int words[4]; } x;
+#ifndef TEGULA_EMULATED
+  constexpr int kBytes = sizeof(Wide<T, kWide>);
+  if constexpr (kBytes == 16) asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3]) : "l"(from));
+  else if constexpr (kBytes == 8) asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(x.words[0]), "=r"(x.words[1]) : "l"(from));
+  else if constexpr (kBytes == 4) asm("ld.global.nc.u32 %0, [%1];" : "=r"(x.words[0]) : "l"(from));
+  else
+#endif
+    x.wide = *reinterpret_cast<const Wide<T, kWide>*>(from);
+  return x.wide;
+}
+template <int kWide, int kCount, class T>
+__device__ inline void load_wide(Steady<T> steady, Wide<T, kCount>& x) {
+#pragma unroll
+  for (int j = 0; j < kCount; j += kWide) *reinterpret_cast<Wide<T, kWide>*>(x.x + j) = load_steady<kWide>(steady.from + j);
+}
+template <int kWide, int kCount, class T, class U>
+__device__ inline void load_wide(Steady<T> steady, U* x) {
+#pragma unroll
+  for (int j = 0; j < kCount; j += kWide) {
+    const Wide<T, kWide> wide = load_steady<kWide>(steady.from + j);
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) x[j + i] = element_of(wide, i);
   }
 }
 /// Only the first `inside` elements are there; the others become `other`. kWhole: `inside` is a multiple of kWide.

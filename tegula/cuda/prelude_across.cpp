@@ -74,8 +74,35 @@ __device__ inline void cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 /// Between the two lies the start of every block: what comes behind the wait may write to the others.
-__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+/// A word of 64 bits that counts the bytes that arrive in this block; one thread expects them before cluster_arrive().
+__device__ inline void expect_exchange(void* counter, int bytes) {
+  const unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(counter));
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" :: "r"(here) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(here), "r"(bytes) : "memory");
+}
+/// Writes to the same place in the shared memory of block `rank` and tells its counter.
+template <class T>
+__device__ inline void exchange_write(T* place, int rank, T x, void* counter) {
+  unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(place)), there, told;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(told) : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(counter))), "r"(rank));
+  union { T value; unsigned int words[sizeof(T) / 4]; } parts;
+  parts.value = x;
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" :: "r"(there + 4 * i), "r"(parts.words[i]), "r"(told) : "memory");
+  }
+}
+/// Until all that was expected is there.
+__device__ inline void await_exchange(void* counter) {
+  const unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(counter));
+  unsigned int done;
+  do {
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"(here) : "memory");
+  } while (done == 0);
+}
 /// The same place in the shared memory of block `rank`.
 template <class T>
 __device__ inline void cluster_write(T* place, int rank, T x) {
@@ -98,14 +125,17 @@ __device__ inline void cluster_barrier() { __syncthreads(); }
 __device__ inline void cluster_arrive() {}
 __device__ inline void cluster_wait() { __syncthreads(); }
 template <class T> __device__ inline void cluster_write(T* place, int, T x) { *place = x; }
+__device__ inline void expect_exchange(void*, int) {}
+template <class T> __device__ inline void exchange_write(T* place, int, T x, void*) { *place = x; }
+__device__ inline void await_exchange(void*) { __syncthreads(); }
 #endif
 #endif
 
 /// Combines x[i] over the kColumns threads of each row of threads, and over the cluster; all of them get the result. `shared` is this
 /// reduction's own: [kRows][kWarps][kCount] parts of the warps, then [kRows][kCluster][kCount] parts of the blocks. kAgain: it may have been
-/// used before.
+/// used before. Where it is not, `counter` expects the parts of the blocks, and nobody waits for a block to read: each is awaited by its own.
 template <class Op, int kRows, int kColumns, int kCluster, int kCount, bool kAgain, class T>
-__device__ inline void combine_columns(T* x, unsigned char* shared) {
+__device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unused]] void* counter = nullptr) {
   constexpr int kWarpColumns = kColumns < 32 ? kColumns : 32, kWarps = kColumns / kWarpColumns;
 #pragma unroll
   for (int distance = kWarpColumns / 2; distance > 0; distance /= 2) {
@@ -131,14 +161,20 @@ __device__ inline void combine_columns(T* x, unsigned char* shared) {
   }
   if constexpr (kCluster > 1) {
     // Every block writes its part into all of them.
+    constexpr bool kCounted = !kAgain && sizeof(T) >= 4;
     T* totals = reinterpret_cast<T*>(shared) + kRows * kWarps * kCount;
     const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns, rank = cluster_rank();
     if constexpr (kAgain) cluster_barrier();
     if (column < kCluster) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) cluster_write(totals + (row * kCluster + rank) * kCount + i, column, x[i]);
+      for (int i = 0; i < kCount; ++i) {
+        T* const place = totals + (row * kCluster + rank) * kCount + i;
+        if constexpr (kCounted) exchange_write(place, column, x[i], counter);
+        else cluster_write(place, column, x[i]);
+      }
     }
-    cluster_barrier();
+    if constexpr (kCounted) await_exchange(counter);
+    else cluster_barrier();
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       T total = totals[row * kCluster * kCount + i];

@@ -8,13 +8,15 @@ using tile::Word;
 
 namespace {
 
+constexpr std::int64_t kMostStagedRows = 4;
+
 class Finder {
  public:
   Finder(const Analysis& analysis, int vector) : a_(analysis), vector_(vector) { slices_.rows = a_.rows(), slices_.columns = a_.columns(); }
 
   Staging find() {
     Staging result;
-    if (a_.rows() != 1 || vector_ < 2 || a_.columns() % vector_ != 0) return result;
+    if (a_.rows() > kMostStagedRows || vector_ < 2 || a_.columns() % vector_ != 0) return result;
     int stores = 0;
     for (const Id id : a_.program().body.body) {
       if (!fits(id)) return result;
@@ -31,7 +33,7 @@ class Finder {
       } else {
         if (bytes * vector_ % 16 != 0 || a_.contiguous(a_[id].operands[0]) * bytes < 16) return result;
         result.staged.insert(id);
-        result.bytes += bytes;
+        result.bytes += bytes * static_cast<int>(slices_.spread_of(a_.type(id).shape) == Spread::Full ? a_.rows() : 1);
       }
     }
     result.possible = !result.staged.empty();
@@ -39,7 +41,10 @@ class Finder {
   }
 
  private:
-  bool along(Id id) const { return slices_.spread_of(a_.type(id).shape) == Spread::Column; }
+  bool along(Id id) const {
+    const Spread own = slices_.spread_of(a_.type(id).shape);
+    return own == Spread::Column || own == Spread::Full;
+  }
   bool flat(Id id) const { return slices_.spread_of(a_.type(id).shape) == Spread::Flat; }
 
   /// Whether the writer can do without registers for this one.
@@ -64,6 +69,7 @@ class Finder {
         const bool masked = self.operands.size() > (self.word == Word::Load ? 1u : 2u);
         return !masked && a_.contiguous(pointer) > 0;
       }
+      case Word::Reduce: return a_.rows() == 1 || (a_.type(self.operands[0]).shape.rank() == 2 && self.attribute == 1);
       case Word::Assert: return !along(self.operands[0]) && !along(self.operands[1]);
       default: return !tile::has_result(self.word) || !flat(id) || a_.form(id).kind != Form::Kind::None;
     }

@@ -14,6 +14,14 @@ struct StripPreference {
   std::int64_t accumulators = 64;       // … by this many instances, each of which walks over its share of the rows
 };
 
+/// Long rows that are reduced and written, each as a whole: where so many bytes of a row are read, a few are one tile.
+struct LongRowPreference {
+  std::int64_t rows = 1;
+  std::int64_t bytes = 0;           // of a row, from here on
+  std::int64_t bytes_of_fewer = 0;  // the same where what meets every row is larger than the row
+  std::int64_t most_bytes = -1;
+};
+
 /// How the lowering should cut its tiles.
 struct TilePreference {
   std::int64_t elements = 2048;  // of a tile of 4-byte values
@@ -23,6 +31,7 @@ struct TilePreference {
   std::int64_t longest_sort = 0;  // lines up to this long are sorted in one tile, longer ones in pieces that are merged; 0: any
   std::int64_t small_elements = 0;  // of a tile where tiles of `elements` would leave most of the machine idle; 0: the same
   StripPreference strips = {};
+  LongRowPreference long_rows = {};
 
   /// For a program over `total` elements that are independent of each other.
   std::int64_t elements_for(std::int64_t total) const {

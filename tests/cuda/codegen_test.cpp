@@ -65,6 +65,45 @@ TEST(Codegen, ARowLongerThanABlockIsSharedByACluster) {
                                {.grids = {{2, 1, 1}}}));
 }
 
+/// The same for tiles of a few rows, and the place of a column of each row beside them.
+Program weighted_rows(Shape2 tile, DType dtype) {
+  Builder b("weighted_rows");
+  const Value in = b.pointer("in0", dtype, false), weight = b.pointer("in1", dtype, false), labels = b.pointer("in2", i64, false),
+              out = b.pointer("out3", dtype, true), squares = b.pointer("out4", f32, true), pitch = b.scalar("s0_0", i64);
+  const Value row = col(b.program_id(0) * b.constant(tile.rows, i64) + b.arange(0, tile.rows)),
+              column = tile::row(b.arange(0, tile.columns));
+  const Value x = b.load(in + (row * pitch + column)), shifted = x - reduce(x, 1, Reduction::Max);
+  const Value e = unary(Word::Exp2, shifted), sum = reduce(e, 1, Reduction::Sum), square = reduce(x * x, 1, Reduction::Sum);
+  const Value here = select(column == b.load(labels + row), b.full({1, 1}, 1, f32), b.full({1, 1}, 0, f32));
+  b.store(out + (row * pitch + column), narrow(x * (e / sum) * b.load(weight + column) - here, dtype));
+  b.store(squares + row, square);
+  return b.finish();
+}
+
+TEST(Codegen, AClusterWorksOnAFewRowsTogether) {
+  struct Case {
+    Shape2 tile;
+    DType dtype;
+    int cluster;
+  };
+  for (const Case& c : {Case{{2, 65536}, bf16, 4}, {{2, 40008}, f16, 4}, {{3, 30000}, f32, 8}}) {
+    const Program program = weighted_rows(c.tile, c.dtype);
+    const Generated code = generate(program, {{4, 4, 4, 4, 4, 3}, false}, 90);
+    EXPECT_EQ(code.cluster, c.cluster);
+    EXPECT_NE(code.source.find("copy_async"), std::string::npos);
+    EXPECT_NE(code.source.find("expect_exchange"), std::string::npos);
+    const std::size_t rows = static_cast<std::size_t>(2 * c.tile.rows), once = static_cast<std::size_t>(c.tile.columns),
+                      count = rows * once;
+    EXPECT_TRUE(emulation_agrees(
+        program,
+        {TestArgument::filled(c.dtype, count, whole), TestArgument::filled(c.dtype, once, wave),
+         TestArgument::filled(i64, rows, [&](std::size_t i) { return static_cast<double>(7919 * i % once); }),
+         TestArgument::empty(c.dtype, count), TestArgument::empty(f32, rows), TestArgument::scalar(static_cast<double>(c.tile.columns))},
+        {.grids = {{2, 1, 1}}}))
+        << c.tile.rows << " x " << c.tile.columns;
+  }
+}
+
 /// Softmax less one at the place that the row names, and what stands there.
 Program labelled(std::int64_t columns) {
   Builder b("labelled");
@@ -132,7 +171,7 @@ TEST(Codegen, LongRowsLieInSharedMemory) {
     DType dtype;
     int cluster;
   };
-  for (const Row& row : {Row{20000, bf16, 1}, {65536, f16, 1}, {10008, f32, 1}}) {
+  for (const Row& row : {Row{20000, bf16, 1}, {65536, f16, 1}, {10008, f32, 1}, {131072, bf16, 8}}) {
     const Program program = weighted_softmax(row.columns, row.dtype);
     const Generated code = generate(program, {{4, 4, 4, 4, 3}, false}, 90);
     EXPECT_EQ(code.cluster, row.cluster);

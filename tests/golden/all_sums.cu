@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(64) k_multiply_sum_c624a0442394e5d8
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 64 + tc) * 4;
-    load_wide<4, 4>((part2 + col), v5[c]);
+    load_wide<4, 4>(steady((part2 + col)), v5[c]);
   }
   float v6;
   v6 = Sum<float>::nothing();

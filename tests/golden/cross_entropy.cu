@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_divide_158ae0425b75274e(c
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 64 + tc) * 4;
-    load_wide<4, 4>((in0 + col), v6[c]);
+    load_wide<4, 4>(steady((in0 + col)), v6[c]);
   }
   float v7;
   v7 = Sum<float>::nothing();

@@ -72,16 +72,16 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        v26 = Sum<float>::of(v26, (quick_exp((widen(x21.x[k]) - v22))));
-        v32 = Sum<float>::of(v32, ((col == place_of(v28)) ? (widen(x21.x[k]) - v22) : c0));
+        v26 = Sum<float>::of(v26, (quick_exp((element_of(x21, k) - v22))));
+        v32 = Sum<float>::of(v32, ((col == place_of(v28)) ? (element_of(x21, k) - v22) : c0));
       }
     }
     else {
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        v26 = Sum<float>::of(v26, (quick_exp((widen(x21.x[k]) - v22))));
-        v32 = Sum<float>::of(v32, ((false) ? (widen(x21.x[k]) - v22) : c0));
+        v26 = Sum<float>::of(v26, (quick_exp((element_of(x21, k) - v22))));
+        v32 = Sum<float>::of(v32, ((false) ? (element_of(x21, k) - v22) : c0));
       }
     }
   }
@@ -109,14 +109,14 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        x[k] = (((col == place_of(v28)) ? v41 : 0.0f) + (v44 * (quick_exp((widen(x21.x[k]) - v22)))));
+        x[k] = (((col == place_of(v28)) ? v41 : 0.0f) + (v44 * (quick_exp((element_of(x21, k) - v22)))));
       }
     }
     else {
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        x[k] = (((false) ? v41 : 0.0f) + (v44 * (quick_exp((widen(x21.x[k]) - v22)))));
+        x[k] = (((false) ? v41 : 0.0f) + (v44 * (quick_exp((element_of(x21, k) - v22)))));
       }
     }
     store_wide<8, 8>((out5 + (v10 * s5_0) + col), x);

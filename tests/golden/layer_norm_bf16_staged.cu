@@ -1,5 +1,5 @@
-// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 65536, 1 x 1024 threads, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_4f48fe13f38c678c {
+// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 2 x 65536, 1 x 512 threads in each of 4 blocks, vectors of 8
+struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41ac9a7d49 {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -14,13 +14,14 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_4f48fe13
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_4f48fe13f38c678c(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_4f48fe13f38c678c a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41ac9a7d49(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41ac9a7d49 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
-  constexpr int held = 256;  // of rows
-  const int tr = static_cast<int>(threadIdx.x) / 1024, tc = static_cast<int>(threadIdx.x) % 1024;
+  constexpr int held = 384;  // of rows
+  const int block = cluster_rank();
+  const int tr = static_cast<int>(threadIdx.x) / 512, tc = block * 512 + static_cast<int>(threadIdx.x) % 512;
   (void)tr, (void)tc, (void)failure;
-  const long long instance = blockIdx.x;
+  const long long instance = blockIdx.x / 4;
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
@@ -37,64 +38,105 @@ extern "C" __global__ void __launch_bounds__(1024, 1) k_cast_sum_multiply_subtra
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
+  if (threadIdx.x == 0) {
+    expect_exchange(shared + parts + 160, 32);
+    expect_exchange(shared + parts + 336, 32);
+  }
+  cluster_arrive();
   const long long v8 = id0;
-  Wide<BFloat16, 8>* const row18 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
-  #pragma unroll 4
-  for (int c = 0; c < 8; ++c) {
-    const int col = (c * 1024 + tc) * 8;
-    copy_async((in0 + (v8 * s0_0) + col), row18[c * 1024]);
+  const long long v11 = v8 * 2ll;
+  Wide<BFloat16, 8>* const row21 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
+  #pragma unroll 2
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 2048 + tc) * 8;
+    #pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = r;
+      copy_async((in0 + (v11 * s0_0) + row * s0_0 + col), row21[(r * 4 + c) * 512]);
+    }
   }
   // the user's line
-  float v19;
-  v19 = Sum<float>::nothing();
+  float v22[2];
+  #pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int row = r;
+    v22[r] = Sum<float>::nothing();
+  }
   await_copies();
-  #pragma unroll 4
-  for (int c = 0; c < 8; ++c) {
-    const int col = (c * 1024 + tc) * 8;
-    const Wide<BFloat16, 8> x18 = row18[c * 1024];
-    const int first = col;
+  #pragma unroll 2
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 2048 + tc) * 8;
     #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const int col = first + k;
-      v19 = Sum<float>::of(v19, widen(x18.x[k]));
+    for (int r = 0; r < 2; ++r) {
+      const int row = r;
+      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 512];
+      const int first = col;
+      #pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        const int col = first + k;
+        v22[r] = Sum<float>::of(v22[r], element_of(x21, k));
+      }
     }
   }
-  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v19, shared + parts);
-  const float v20 = v19 * c0;
-  float v24;
-  v24 = Sum<float>::nothing();
-  #pragma unroll 4
-  for (int c = 0; c < 8; ++c) {
-    const int col = (c * 1024 + tc) * 8;
-    const Wide<BFloat16, 8> x18 = row18[c * 1024];
-    const int first = col;
+  cluster_wait();
+  combine_columns<Sum<float>, 1, 512, 4, 2, false>(v22, shared + parts, shared + parts + 160);
+  float v23[2];
+  #pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int row = r;
+    v23[r] = v22[r] * c0;
+  }
+  float v27[2];
+  #pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int row = r;
+    v27[r] = Sum<float>::nothing();
+  }
+  #pragma unroll 2
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 2048 + tc) * 8;
     #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const int col = first + k;
-      v24 = Sum<float>::of(v24, ((widen(x18.x[k]) - v20) * (widen(x18.x[k]) - v20)));
+    for (int r = 0; r < 2; ++r) {
+      const int row = r;
+      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 512];
+      const int first = col;
+      #pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        const int col = first + k;
+        v27[r] = Sum<float>::of(v27[r], ((element_of(x21, k) - v23[r]) * (element_of(x21, k) - v23[r])));
+      }
     }
   }
-  combine_columns<Sum<float>, 1, 1024, 1, 1, false>(&v24, shared + parts + 128);
-  const float v25 = v24 * c0;
-  const float v26 = v25 + c1;
-  const float v27 = rsqrtf(v26);
-  #pragma unroll 4
-  for (int c = 0; c < 8; ++c) {
-    const int col = (c * 1024 + tc) * 8;
-    const Wide<BFloat16, 8> x18 = row18[c * 1024];
-    Wide<BFloat16, 8> x31;
-    load_wide<8, 8>((in1 + col), x31);
+  combine_columns<Sum<float>, 1, 512, 4, 2, false>(v27, shared + parts + 176, shared + parts + 336);
+  float v30[2];
+  #pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int row = r;
+    const float v28 = v27[r] * c0;
+    const float v29 = v28 + c1;
+    v30[r] = rsqrtf(v29);
+  }
+  #pragma unroll 2
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 2048 + tc) * 8;
     Wide<BFloat16, 8> x34;
-    load_wide<8, 8>((in2 + col), x34);
-    float x[8];
-    const int first = col;
+    load_wide<8, 8>((in1 + col), x34);
+    Wide<BFloat16, 8> x38;
+    load_wide<8, 8>((in2 + col), x38);
     #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const int col = first + k;
-      x[k] = ((((widen(x18.x[k]) - v20) * v27) * widen(x31.x[k])) + widen(x34.x[k]));
+    for (int r = 0; r < 2; ++r) {
+      const int row = r;
+      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 512];
+      float x[8];
+      const int first = col;
+      #pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        const int col = first + k;
+        x[k] = ((((element_of(x21, k) - v23[r]) * v30[r]) * element_of(x34, k)) + element_of(x38, k));
+      }
+      store_wide<8, 8>((out3 + (v11 * s3_0) + row * s3_0 + col), x);
     }
-    store_wide<8, 8>((out3 + (v8 * s3_0) + col), x);
   }
 }
-// 1024 threads, cluster of 1, 131328 bytes shared
+// 512 threads, cluster of 4, 65920 bytes shared
 

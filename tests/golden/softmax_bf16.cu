@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) k_cast_max_subtract_exp_sum
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const int col = (c * 256 + tc) * 8 + k;
-      const float v17 = widen(v14[c].x[k]) - v15;
+      const float v17 = element_of(v14[c], k) - v15;
       v18[c][k] = quick_exp(v17);
     }
   }

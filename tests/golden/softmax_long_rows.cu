@@ -27,6 +27,9 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
+  if (threadIdx.x == 0) {
+    expect_exchange(shared + parts + 160, 32);
+  }
   cluster_arrive();
   const long long v3 = id0;
   float v13[8][4];
@@ -46,12 +49,12 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
     }
   }
   cluster_wait();
-  combine_columns<Max<float>, 1, 1024, 8, 1, false>(&v14, shared + parts);
+  combine_columns<Max<float>, 1, 1024, 8, 1, false>(&v14, shared + parts, shared + parts + 160);
   if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v14), *((out1 + v3)));
 }
-// 1024 threads, cluster of 8, 160 bytes shared
+// 1024 threads, cluster of 8, 176 bytes shared
 
-// subtract_exp_sum: tile 1 x 262144, 1 x 1024 threads in each of 8 blocks, vectors of 4
+// subtract_exp_sum: tile 1 x 262144, 1 x 512 threads in each of 16 blocks, vectors of 4
 struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
   float* in0;
   float* in1;
@@ -65,13 +68,14 @@ struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024, 1) __cluster_dims__(8, 1, 1) k_subtract_exp_sum_0fdc000e5e5927d1(const Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_0fdc000e5e5927d1(const Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
+  constexpr int held = 256;  // of rows
   const int block = cluster_rank();
-  const int tr = static_cast<int>(threadIdx.x) / 1024, tc = block * 1024 + static_cast<int>(threadIdx.x) % 1024;
+  const int tr = static_cast<int>(threadIdx.x) / 512, tc = block * 512 + static_cast<int>(threadIdx.x) % 512;
   (void)tr, (void)tc, (void)failure;
-  const long long instance = blockIdx.x / 8;
+  const long long instance = blockIdx.x / 16;
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
@@ -86,46 +90,51 @@ extern "C" __global__ void __launch_bounds__(1024, 1) __cluster_dims__(8, 1, 1) 
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
+  if (threadIdx.x == 0) {
+    expect_exchange(shared + parts + 128, 64);
+  }
   cluster_arrive();
   const long long v6 = id0;
-  float v16[8][4];
-  #pragma unroll
+  Wide<float, 4>* const row16 = reinterpret_cast<Wide<float, 4>*>(shared + held) + threadIdx.x;
+  #pragma unroll 2
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 8192 + tc) * 4;
-    load_wide<4, 4>((in0 + (v6 * s0_0) + col), v16[c]);
+    copy_async((in0 + (v6 * s0_0) + col), row16[c * 512]);
   }
   const float v18 = widen(*((in1 + v6)));
-  float v21[8][4];
-  #pragma unroll
-  for (int c = 0; c < 8; ++c) {
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int col = (c * 8192 + tc) * 4 + k;
-      // the user's line
-      const float v20 = v16[c][k] - v18;
-      v21[c][k] = expf(v20);
-    }
-  }
+  // the user's line
   float v22;
   v22 = Sum<float>::nothing();
-  #pragma unroll
+  await_copies();
+  #pragma unroll 2
   for (int c = 0; c < 8; ++c) {
+    const int col = (c * 8192 + tc) * 4;
+    const Wide<float, 4> x16 = row16[c * 512];
+    const int first = col;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const int col = (c * 8192 + tc) * 4 + k;
-      v22 = Sum<float>::of(v22, v21[c][k]);
+      const int col = first + k;
+      v22 = Sum<float>::of(v22, (expf((element_of(x16, k) - v18))));
     }
   }
   cluster_wait();
-  combine_columns<Sum<float>, 1, 1024, 8, 1, false>(&v22, shared + parts);
-  #pragma unroll
+  combine_columns<Sum<float>, 1, 512, 16, 1, false>(&v22, shared + parts, shared + parts + 128);
+  #pragma unroll 2
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 8192 + tc) * 4;
-    store_wide<4, 4>((out2 + (v6 * s2_0) + col), v21[c]);
+    const Wide<float, 4> x16 = row16[c * 512];
+    float x[4];
+    const int first = col;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = first + k;
+      x[k] = (expf((element_of(x16, k) - v18)));
+    }
+    store_wide<4, 4>((out2 + (v6 * s2_0) + col), x);
   }
   if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v22), *((out3 + v6)));
 }
-// 1024 threads, cluster of 8, 160 bytes shared
+// 512 threads, cluster of 16, 65792 bytes shared
 
 // divide: tile 1 x 512, 1 x 128 threads, vectors of 4
 struct Arguments_k_divide_1437c66d6b8b142b {

@@ -183,6 +183,8 @@ inline int cluster_rank() { return static_cast<int>(emulated::current->block - e
 inline void cluster_barrier() { emulated::wait(emulated::kCluster); }
 inline void cluster_arrive() {}
 inline void cluster_wait() { cluster_barrier(); }
+inline void expect_exchange(void*, int) {}
+inline void await_exchange(void*) { cluster_barrier(); }
 template <class T>
 T cluster_read(const T* place, int rank) {
   const auto offset = reinterpret_cast<const unsigned char*>(place) - emulated::current->block->shared.data();
@@ -192,6 +194,10 @@ template <class T>
 void cluster_write(T* place, int rank, T x) {
   const auto offset = reinterpret_cast<const unsigned char*>(place) - emulated::current->block->shared.data();
   *reinterpret_cast<T*>((*emulated::blocks)[static_cast<std::size_t>(rank)].shared.data() + offset) = x;
+}
+template <class T>
+void exchange_write(T* place, int rank, T x, void*) {
+  cluster_write(place, rank, x);
 }
 
 inline float __int_as_float(int x) {
