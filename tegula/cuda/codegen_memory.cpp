@@ -71,15 +71,17 @@ void Writer::order_memory(Id pointer, bool writes) {
 
 std::string Writer::pointer_text(const Form& form, Spread loops, const Shape& shape) { return affine_element(form, loops, shape); }
 
-/// Whether every instance reads the same there, and none writes it.
+/// Whether every instance reads the same there, and none writes it: not even under another name, as a result in its operand's place does
+/// where one instance is all there is.
 bool Writer::is_steady(Id pointer) const {
   const Form form = a_.affine(pointer);
   if (form.root < 0 || form.rest >= 0 || !form.base.is(0)) return false;
   const Id root = root_of(pointer);
   const auto& all = a_.program().instructions;
   return root >= 0 && std::none_of(all.begin(), all.end(), [&](const tile::Instruction& self) {
-           return (self.word == Word::Store || self.word == Word::AtomicAdd) &&
-                  (root_of(self.operands[0]) == root || root_of(self.operands[0]) < 0);
+           if (self.word != Word::Store && self.word != Word::AtomicAdd) return false;
+           const Id written = self.operands[0], other = root_of(written);
+           return other == root || other < 0 || (a_.affine(written).base.is(0) && !a_.type(written).shape.empty());
          });
 }
 
