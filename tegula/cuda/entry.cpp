@@ -5,9 +5,9 @@
 #include "tegula/cuda/device.h"
 #include "tegula/runtime/registry.h"
 
-extern "C" __attribute__((visibility("default"))) const tegula::runtime::CudaLibrary* tegula_cuda_library(int abi);
+extern "C" __attribute__((visibility("default"))) const tegula::runtime::CudaLibrary* tegula_cuda_library(int interface);
 
-const tegula::runtime::CudaLibrary* tegula_cuda_library(int abi) {
+const tegula::runtime::CudaLibrary* tegula_cuda_library(int interface) {
   static constexpr tegula::runtime::CudaLibrary library{
       .count =
           [](std::string& why) {
@@ -19,5 +19,5 @@ const tegula::runtime::CudaLibrary* tegula_cuda_library(int abi) {
             }
           },
       .open = [](int index) -> tegula::Device& { return tegula::gpu::open_device(index); }};
-  return abi == tegula::runtime::kCudaAbi ? &library : nullptr;
+  return interface == TEGULA_INTERFACE ? &library : nullptr;
 }

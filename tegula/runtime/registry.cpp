@@ -79,11 +79,11 @@ const runtime::CudaLibrary& load() {
   void* handle = open_library();
   using Entry = const runtime::CudaLibrary*(int);
   auto* entry = reinterpret_cast<Entry*>(dlsym(handle, "tegula_cuda_library"));
-  const runtime::CudaLibrary* library = entry ? entry(runtime::kCudaAbi) : nullptr;
+  const runtime::CudaLibrary* library = entry ? entry(TEGULA_INTERFACE) : nullptr;
   if (library) return *library;
   throw Error({.op = "cuda",
                .got = std::string("a ") + kFileName + " of another version of Tegula",
-               .expected = "interface " + std::to_string(runtime::kCudaAbi),
+               .expected = "interface " + std::to_string(TEGULA_INTERFACE),
                .advice = "build and install both together"});
 }
 

@@ -39,9 +39,8 @@ namespace tegula::runtime {
 /// By the number buffers carry (0: cpu, 1 + index: cuda).
 Device& device_of(int number);
 
-/// What libtegula_cuda.so gives: one function, `extern "C" const CudaLibrary* tegula_cuda_library(int abi)`; null when it was built for
-/// another abi.
-inline constexpr int kCudaAbi = 2;
+/// What libtegula_cuda.so gives: one function, `extern "C" const CudaLibrary* tegula_cuda_library(int interface)`; null when it was built
+/// with other headers than the caller (CMake gives both their fingerprint, TEGULA_INTERFACE).
 struct CudaLibrary {
   /// The number of usable devices; when 0, `why` says what is missing.
   int (*count)(std::string& why);
