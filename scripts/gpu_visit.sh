@@ -33,7 +33,7 @@ for stage in "$@"; do
       grep -a '^\[  FAILED  \].*ms)' "$OUT/$stage.log" | head -60 | cut -c1-160 ;;
     sanitize)
       for tool in memcheck racecheck initcheck; do
-        TEGULA_TEST_DEVICE=cuda timeout 280 compute-sanitizer --tool $tool $work/test_cuda --gtest_brief=1 --gtest_filter='CudaKernel*:Generated*' >"$OUT/$tool.log" 2>&1
+        TEGULA_TUNE=0 TEGULA_TEST_DEVICE=cuda timeout 280 compute-sanitizer --tool $tool $work/test_cuda --gtest_brief=1 --gtest_filter='CudaKernel*:Generated*' >"$OUT/$tool.log" 2>&1
         echo "$tool rc $?"; grep -aE "=====.*(ERROR|Invalid|hazard|Uninit)" "$OUT/$tool.log" | head -5
       done ;;
     bench*) timeout 400 $work/bench_gpu $(echo "${stage#bench}" | tr ':' ' ') 2>&1 | tee "$OUT/bench.log" ;;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tegula/compile/passes.h"
+#include "tegula/compile/rewriter.h"
 #include "tegula/graph/e4m3.h"
 #include "tegula/graph/structural.h"
 
@@ -13,14 +14,6 @@ namespace tegula::compile {
 namespace {
 
 constexpr std::int64_t kMultiple = 16;  // of sizes that lie innermost: what the tensor cores' 8-bit products ask
-
-class Transpose final : public ViewOp {
- public:
-  std::string_view name() const override { return "transpose"; }
-  std::optional<Layout> apply(const Layout& input) const override {
-    return Layout{{input.shape[1], input.shape[0]}, {input.strides[1], input.strides[0]}, input.offset};
-  }
-};
 
 /// (a codes (M, K), b codes (N, K), factor of a (), factor of b ()) -> (M, N).
 class CodesProduct final : public LibraryOp {
@@ -54,29 +47,14 @@ class CodesProduct final : public LibraryOp {
 
 class Encoder {
  public:
-  explicit Encoder(const Graph& from) : from_(from), out_(from) { out_.items.clear(); }
+  explicit Encoder(const Graph& from) : from_(from), rewriter_(from) {}
 
   Graph run() {
-    renumbered_.resize(from_.items.size());
-    for (int i = 0; i < from_.size(); ++i) {
-      Item item = from_[i];
-      if (!encode(item)) {
-        for (int& input : item.inputs) input = now(input);
-      }
-      renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
-    }
-    for (int& output : out_.outputs) output = now(output);
-    for (auto& update : out_.updates) update.item = now(update.item);
-    return std::move(out_);
+    rewriter_.each([this](int i, Item& item) { encode(i, item); });
+    return rewriter_.finish();
   }
 
  private:
-  int now(int i) const { return renumbered_[static_cast<std::size_t>(i)]; }
-  int add(Item item) {
-    out_.items.push_back(std::move(item));
-    return out_.size() - 1;
-  }
-
   struct Operand {
     int rounded;             // the item that rounds
     std::vector<int> views;  // over it, the innermost last
@@ -101,43 +79,42 @@ class Encoder {
       Item item = rounded;
       item.op = e4m3_encode_op();
       item.dtype = u8;
-      for (int& input : item.inputs) input = now(input);
-      known->second = add(std::move(item));
+      for (int& input : item.inputs) input = rewriter_.now(input);
+      known->second = rewriter_.add(std::move(item));
     }
     int at = known->second;
     for (auto view = operand.views.rbegin(); view != operand.views.rend(); ++view) {
       Item item = from_[*view];
       item.inputs = {at};
       item.dtype = u8;
-      at = add(std::move(item));
+      at = rewriter_.add(std::move(item));
     }
-    return {at, now(rounded.inputs[1])};
+    return {at, rewriter_.now(rounded.inputs[1])};
   }
 
-  bool encode(Item& item) {
-    if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return false;
-    if (item.precision != Precision::fp8 || item.dtype == f64) return false;
-    if (item.epilogue.bias || item.epilogue.addend || item.epilogue.activation != 0) return false;
-    const std::int64_t k = from_[item.inputs[0]].shape[1];
-    if (item.shape[0] == 0 || item.shape[1] == 0 || k == 0 || k % kMultiple != 0 || item.shape[1] % kMultiple != 0) return false;
-    const auto a = operand(item.inputs[0]), b = operand(item.inputs[1]);
-    if (!a || !b) return false;
+  void encode(int i, Item& item) {
+    if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return;
+    if (item.precision != Precision::fp8 || item.dtype == f64) return;
+    if (item.epilogue.bias || item.epilogue.addend || item.epilogue.activation != 0) return;
+    const std::vector<int>& inputs = from_[i].inputs;
+    const std::int64_t k = from_[inputs[0]].shape[1];
+    if (item.shape[0] == 0 || item.shape[1] == 0 || k == 0 || k % kMultiple != 0 || item.shape[1] % kMultiple != 0) return;
+    const auto a = operand(inputs[0]), b = operand(inputs[1]);
+    if (!a || !b) return;
     const auto [a_codes, a_factor] = codes(*a);
     const auto [b_codes, b_factor] = codes(*b);
     Item turned = item;
-    turned.op = Ref<const Op>(new Transpose);
+    turned.op = permute_op({1, 0});
     turned.inputs = {b_codes};
     turned.shape = {item.shape[1], k};
     turned.dtype = u8;
     turned.order = {};
     item.op = Ref<const Op>(new CodesProduct);
-    item.inputs = {a_codes, add(std::move(turned)), a_factor, b_factor};
-    return true;
+    item.inputs = {a_codes, rewriter_.add(std::move(turned)), a_factor, b_factor};
   }
 
   const Graph& from_;
-  Graph out_;
-  std::vector<int> renumbered_;
+  Rewriter rewriter_;
   std::map<int, int> codes_;
 };
 

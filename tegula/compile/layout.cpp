@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tegula/compile/passes.h"
+#include "tegula/compile/rewriter.h"
 
 namespace tegula::compile {
 namespace {
@@ -34,17 +35,13 @@ bool lies_channels_last(const Graph& graph, int item) {
 }  // namespace
 
 void assign_layouts(Graph& graph, runtime::Device& device) {
-  // Items are rebuilt in order, because copies are inserted before the calls that want them.
-  Graph out = graph;
-  out.items.clear();
-  std::vector<int> renumbered(graph.items.size());
+  Rewriter rewriter(graph);  // copies are inserted before the calls that want them
+  const Graph& out = rewriter.out();
   std::vector<std::pair<int, int>> converted;  // (item, its channels-last copy)
   std::vector<bool> leaves(graph.items.size());  // for good: a result or a Variable, which is row-major
   for (int output : graph.outputs) leaves[static_cast<std::size_t>(output)] = true;
   for (const auto& update : graph.updates) leaves[static_cast<std::size_t>(update.item)] = true;
-  for (int i = 0; i < graph.size(); ++i) {
-    Item item = graph[i];
-    for (int& input : item.inputs) input = renumbered[static_cast<std::size_t>(input)];
+  rewriter.each([&](int i, Item& item) {
     if (item.role() == Role::Library) {
       std::vector<Shape> shapes;
       for (int input : item.inputs) shapes.push_back(out[input].shape);
@@ -58,16 +55,11 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
           input = found->second;
           continue;
         }
-        Item copy{.op = copy_op(),
-                  .inputs = {input},
-                  .shape = out[input].shape,
-                  .dtype = out[input].dtype,
-                  .origin = item.origin,
-                  .epilogue = {},
-                  .order = channels_last_order(out[input].shape.rank())};
-        converted.emplace_back(input, out.size());
-        input = out.size();
-        out.items.push_back(std::move(copy));
+        Item copy = inserted(copy_op(), {input}, out[input]);
+        copy.origin = item.origin;
+        copy.order = channels_last_order(copy.shape.rank());
+        converted.emplace_back(input, rewriter.add(std::move(copy)));
+        input = converted.back().second;
       }
       if ((mask >> 31) && order_matters(item.shape)) item.order = channels_last_order(item.shape.rank());
     } else if (item.role() == Role::Elementwise && order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
@@ -75,12 +67,8 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
         if (out[input].shape == item.shape && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());
       }
     }
-    renumbered[static_cast<std::size_t>(i)] = out.size();
-    out.items.push_back(std::move(item));
-  }
-  for (int& output : out.outputs) output = renumbered[static_cast<std::size_t>(output)];
-  for (auto& update : out.updates) update.item = renumbered[static_cast<std::size_t>(update.item)];
-  graph = std::move(out);
+  });
+  graph = rewriter.finish();
 }
 
 }  // namespace tegula::compile

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tegula/compile/passes.h"
+#include "tegula/compile/rewriter.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
@@ -27,49 +28,40 @@ namespace {
 
 class Materializer {
  public:
-  Materializer(const Graph& from, const runtime::Device& device) : from_(from), out_(from), device_(device) { out_.items.clear(); }
+  Materializer(const Graph& from, const runtime::Device& device) : rewriter_(from), device_(device) {}
 
   Graph run() {
-    renumbered_.resize(from_.items.size());
-    for (int i = 0; i < from_.size(); ++i) {
-      Item item = from_[i];
-      for (int& input : item.inputs) input = renumbered_[static_cast<std::size_t>(input)];
+    rewriter_.each([this](int, Item& item) {
       if (item.role() == Role::View) fix_view(item);
       if (item.role() == Role::Kernel) fix_kernel(item);
       if (item.role() == Role::Library) fix_library(item);
-      renumbered_[static_cast<std::size_t>(i)] = out_.size();
-      out_.items.push_back(std::move(item));
-    }
+    });
     std::vector<int> taken;
-    for (int& o : out_.outputs) taken.push_back(o = output(renumbered_[static_cast<std::size_t>(o)], taken));
-    for (auto& update : out_.updates) {
-      update.item = own_value(renumbered_[static_cast<std::size_t>(update.item)], taken);
-      taken.push_back(update.item);
-    }
-    return std::move(out_);
+    const auto take = [&](int item) {
+      taken.push_back(item);
+      return item;
+    };
+    return rewriter_.finish([&](int i) { return take(output(rewriter_.now(i), taken)); },
+                            [&](int i) { return take(own_value(rewriter_.now(i), taken)); });
   }
 
  private:
+  const Graph& out() const { return rewriter_.out(); }
+
   int copy(int input, const Dims& order = {}) {
-    const Item& source = out_[input];
-    out_.items.push_back({.op = copy_op(),
-                          .inputs = {input},
-                          .shape = source.shape,
-                          .dtype = source.dtype,
-                          .origin = source.origin,
-                          .epilogue = {},
-                          .order = order});
-    return out_.size() - 1;
+    Item item = inserted(copy_op(), {input}, out()[input]);
+    item.order = order;
+    return rewriter_.add(std::move(item));
   }
 
-  Layout layout(int item) const { return access_of(out_, item).layout; }
+  Layout layout(int item) const { return access_of(out(), item).layout; }
 
   void fix_view(Item& item) {
     if (!item.as<ViewOp>().apply(layout(item.inputs[0]))) item.inputs[0] = copy(item.inputs[0]);
   }
 
   bool is_memory(int item) const {
-    const Role role = out_[access_of(out_, item).base].role();
+    const Role role = out()[access_of(out(), item).base].role();
     return role != Role::Scalar && role != Role::Index;
   }
 
@@ -100,29 +92,27 @@ class Materializer {
   }
 
   bool is_computed(int item) const {
-    const Role role = out_[item].role();
+    const Role role = out()[item].role();
     return role == Role::Elementwise || role == Role::Reduce || role == Role::Library || role == Role::Kernel;
   }
 
   // An output or update must be a computed row-major value that no other one claims.
   int own_value(int item, const std::vector<int>& taken) {
-    const bool ok = is_computed(item) && out_[item].order.empty() && std::find(taken.begin(), taken.end(), item) == taken.end();
+    const bool ok = is_computed(item) && out()[item].order.empty() && std::find(taken.begin(), taken.end(), item) == taken.end();
     return ok ? item : copy(item);
   }
 
   // A view that puts all of a computed value into row-major order (channels-last results permuted so) needs no copy: the value is the output.
   int output(int item, const std::vector<int>& taken) {
-    const Access access = access_of(out_, item);
+    const Access access = access_of(out(), item);
     const bool whole =
-        access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out_[access.base].shape);
-    if (out_[item].role() != Role::View || !whole || !is_computed(access.base)) return own_value(item, taken);
+        access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out()[access.base].shape);
+    if (out()[item].role() != Role::View || !whole || !is_computed(access.base)) return own_value(item, taken);
     return std::find(taken.begin(), taken.end(), access.base) == taken.end() ? access.base : copy(item);
   }
 
-  const Graph& from_;
-  Graph out_;
+  Rewriter rewriter_;
   const runtime::Device& device_;
-  std::vector<int> renumbered_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tegula/compile/passes.h"
+#include "tegula/compile/rewriter.h"
 #include "tegula/compile/table.h"
 #include "tegula/graph/structural.h"
 
@@ -106,13 +107,10 @@ class Chooser {
 /// Builds the graph again with the chosen dtypes and the casts they need, each made once.
 class Caster {
  public:
-  explicit Caster(const Graph& from) : from_(from), out_(from), chooser_(from) { out_.items.clear(); }
+  explicit Caster(const Graph& from) : from_(from), rewriter_(from), chooser_(from) {}
 
   Graph run() {
-    renumbered_.resize(from_.items.size());
-    for (int i = 0; i < from_.size(); ++i) {
-      Item item = from_[i];
-      for (int& input : item.inputs) input = renumbered_[static_cast<std::size_t>(input)];
+    rewriter_.each([this](int i, Item& item) {
       item.dtype = chooser_.chosen()[static_cast<std::size_t>(i)];
       if (item.role() == Role::Library) finish_call(item);
       if (item.role() == Role::Elementwise && is_half(item.dtype)) {
@@ -120,22 +118,18 @@ class Caster {
           if (chooser_.is_bias(from_[i], k)) item.inputs[k] = as(item.inputs[k], item.dtype);
         }
       }
-      renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
-    }
-    for (int& output : out_.outputs) output = result(output);
-    for (auto& update : out_.updates) update.item = result(update.item);
-    return std::move(out_);
+    });
+    // Results have the dtype of the user's graph.
+    const auto result = [this](int i) { return as(rewriter_.now(i), from_[i].dtype); };
+    return rewriter_.finish(result, result);
   }
 
  private:
-  int add(Item item) {
-    out_.items.push_back(std::move(item));
-    return out_.size() - 1;
-  }
+  const Graph& out() const { return rewriter_.out(); }
 
   void finish_call(Item& item) {
     for (int& input : item.inputs) {
-      if (is_float(out_[input].dtype)) input = as(input, item.dtype);  // an index stays what it is
+      if (is_float(out()[input].dtype)) input = as(input, item.dtype);  // an index stays what it is
     }
     const bool product = item.op->numerics() == Numerics::TensorCore;
     if (product && item.dtype == f32 && item.precision == Precision::tf32) {
@@ -143,28 +137,16 @@ class Caster {
     }
   }
 
-  // Results have the dtype of the user's graph.
-  int result(int item) { return as(renumbered_[static_cast<std::size_t>(item)], from_[item].dtype); }
-
   // The item in another float dtype. Views are put on top of the cast, so that what they repeat or transpose is cast once.
   int as(int i, DType dtype) {
-    if (out_[i].dtype == dtype) return i;
+    if (out()[i].dtype == dtype) return i;
     const auto known = std::find_if(casts_.begin(), casts_.end(), [&](const auto& c) { return c.from == i && c.dtype == dtype; });
     if (known != casts_.end()) return known->to;
-    Item item = out_[i];
-    if (is_view(item) && numel(item.shape) >= numel(out_[item.inputs[0]].shape)) {
-      item.inputs[0] = as(item.inputs[0], dtype);
-    } else {
-      item = {.op = cast_op(),
-              .inputs = {i},
-              .shape = item.shape,
-              .precision = item.precision,
-              .origin = item.origin,
-              .epilogue = {},
-              .order = {}};
-    }
+    Item item = out()[i];
+    if (is_view(item) && numel(item.shape) >= numel(out()[item.inputs[0]].shape)) item.inputs[0] = as(item.inputs[0], dtype);
+    else item = inserted(cast_op(), {i}, item);
     item.dtype = dtype;
-    const int to = add(std::move(item));
+    const int to = rewriter_.add(std::move(item));
     casts_.push_back({i, dtype, to});
     return to;
   }
@@ -176,9 +158,8 @@ class Caster {
   };
 
   const Graph& from_;
-  Graph out_;
+  Rewriter rewriter_;
   Chooser chooser_;
-  std::vector<int> renumbered_;
   std::vector<Cast> casts_;
 };
 

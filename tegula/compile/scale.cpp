@@ -1,4 +1,5 @@
 #include "tegula/compile/passes.h"
+#include "tegula/compile/rewriter.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
@@ -29,43 +30,32 @@ class AlongAxis final : public ViewOp {
 
 class Folder {
  public:
-  explicit Folder(const Graph& from) : from_(from), out_(from), uses_(count_uses(from)), steady_(steady_items(from)) { out_.items.clear(); }
+  explicit Folder(const Graph& from)
+      : from_(from),
+        rewriter_(from),
+        uses_(count_uses(from)),
+        steady_(steady_items(from)),
+        scaled_(from.items.size()) {}
 
   Graph run() {
-    renumbered_.resize(from_.items.size());
-    scaled_.resize(from_.items.size());
-    for (int i = 0; i < from_.size(); ++i) {
-      Item item = from_[i];
-      for (int& input : item.inputs) input = renumbered_[static_cast<std::size_t>(input)];
-      if (item.role() == Role::Elementwise && item.inputs.size() == 2) {
-        const Kind kind = item.as<ElementwiseOp>().epilogue();
-        if (kind == Kind::Multiply) fold_factor(i, item);
-        else if (kind == Kind::Add) fit_addend(i, item);
-      }
-      renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
-    }
-    for (int& output : out_.outputs) output = renumbered_[static_cast<std::size_t>(output)];
-    for (auto& update : out_.updates) update.item = renumbered_[static_cast<std::size_t>(update.item)];
-    return std::move(out_);
+    rewriter_.each([this](int i, Item& item) {
+      if (item.role() != Role::Elementwise || item.inputs.size() != 2) return;
+      const Kind kind = item.as<ElementwiseOp>().epilogue();
+      if (kind == Kind::Multiply) fold_factor(i, item);
+      else if (kind == Kind::Add) fit_addend(i, item);
+    });
+    return rewriter_.finish();
   }
 
  private:
-  int add(Item item) {
-    out_.items.push_back(std::move(item));
-    return out_.size() - 1;
-  }
   int add(Ref<const Op> op, std::vector<int> inputs, const Shape& shape, DType dtype, const Item& like) {
-    return add({.op = std::move(op),
-                .inputs = std::move(inputs),
-                .shape = shape,
-                .dtype = dtype,
-                .precision = like.precision,
-                .origin = like.origin,
-                .epilogue = {},
-                .order = {}});
+    Item item = inserted(std::move(op), std::move(inputs), like);
+    item.shape = shape;
+    item.dtype = dtype;
+    return rewriter_.add(std::move(item));
   }
   bool is_steady(int i) const { return steady_[static_cast<std::size_t>(i)]; }
-  int now(int i) const { return renumbered_[static_cast<std::size_t>(i)]; }
+  int now(int i) const { return rewriter_.now(i); }
 
   // The call takes the product's place, with a weight that holds the factor; the old call is dead.
   void fold_factor(int i, Item& product) {
@@ -80,10 +70,10 @@ class Folder {
       if (!vector) continue;
       // In the weight's own dtype where it was rounded only for the call.
       int weight = now(call.inputs[1]);
-      if (out_[weight].op == cast_op() && size_of(out_[out_[weight].inputs[0]].dtype) > size_of(call.dtype))
-        weight = out_[weight].inputs[0];
-      const Shape shape = out_[weight].shape;
-      const DType dtype = out_[weight].dtype;
+      const Graph& out = rewriter_.out();
+      if (out[weight].op == cast_op() && size_of(out[out[weight].inputs[0]].dtype) > size_of(call.dtype)) weight = out[weight].inputs[0];
+      const Shape shape = out[weight].shape;
+      const DType dtype = out[weight].dtype;
       const int along = add(Ref<const Op>(new AlongAxis(shape, op.weight_axis())), {now(*vector)}, shape, from_[*vector].dtype, product);
       int scaled = add(product.op, {weight, along}, shape, dtype, product);
       if (dtype != call.dtype) scaled = add(cast_op(), {scaled}, shape, call.dtype, product);
@@ -101,7 +91,7 @@ class Folder {
     for (std::size_t k = 0; k < 2; ++k) {
       const int producer = from_[i].inputs[k], other = from_[i].inputs[1 - k];
       if (!scaled_[static_cast<std::size_t>(producer)] || uses_[static_cast<std::size_t>(producer)] != 1 || !is_steady(other)) continue;
-      const Item& call = out_[now(producer)];
+      const Item& call = rewriter_.out()[now(producer)];
       const int axis = call.as<LibraryOp>().bias_axis();
       const auto vector = channel_vector(from_, other, axis, call.shape);
       if (!vector || from_[*vector].dtype == call.dtype || !is_float(from_[*vector].dtype) || sum.dtype != call.dtype) continue;
@@ -114,10 +104,9 @@ class Folder {
   }
 
   const Graph& from_;
-  Graph out_;
+  Rewriter rewriter_;
   std::vector<int> uses_;
   std::vector<bool> steady_;
-  std::vector<int> renumbered_;
   std::vector<bool> scaled_;  // products that have become calls
 };
 

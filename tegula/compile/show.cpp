@@ -1,7 +1,6 @@
 #include "tegula/compile/show.h"
 
 #include <cmath>
-
 #include <cstdlib>
 
 #include "tegula/compile/table.h"

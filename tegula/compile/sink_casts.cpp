@@ -1,6 +1,7 @@
 #include <map>
 
 #include "tegula/compile/passes.h"
+#include "tegula/compile/rewriter.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
@@ -8,31 +9,17 @@ namespace {
 
 class Sinker {
  public:
-  explicit Sinker(const Graph& from) : out_(from) { out_.items.clear(); }
+  explicit Sinker(const Graph& from) : rewriter_(from), out_(rewriter_.out()) {}
 
-  Graph run(const Graph& from) {
-    std::vector<int> renumbered(from.items.size());
-    const auto renumber = [&](int& i) { i = renumbered[static_cast<std::size_t>(i)]; };
-    for (int i = 0; i < from.size(); ++i) {
-      Item item = from[i];
-      for (int& input : item.inputs) renumber(input);
-      if (item.role() == Role::Elementwise || item.role() == Role::Reduce) {
-        for (int& input : item.inputs) input = sunk(input);
-      }
-      renumbered[static_cast<std::size_t>(i)] = add(std::move(item));
-    }
-    for (int& output : out_.outputs) renumber(output);
-    for (auto& update : out_.updates) renumber(update.item);
-    remove_dead(out_);
-    return std::move(out_);
+  Graph run() {
+    rewriter_.each([this](int, Item& item) {
+      if (item.role() != Role::Elementwise && item.role() != Role::Reduce) return;
+      for (int& input : item.inputs) input = sunk(input);
+    });
+    return rewriter_.finish();
   }
 
  private:
-  int add(Item item) {
-    out_.items.push_back(std::move(item));
-    return out_.size() - 1;
-  }
-
   /// A view that repeats a widened leaf, as the widened view of the leaf itself; anything else as it is.
   int sunk(int input) {
     std::vector<int> views;
@@ -53,20 +40,24 @@ class Sinker {
       copy.inputs = {x};
       copy.dtype = dtype;
       copy.node = -1;
-      x = add(std::move(copy));
+      x = rewriter_.add(std::move(copy));
     }
     widened.inputs = {x};
     widened.shape = out_[x].shape;
     widened.node = -1;
-    return sunk_[input] = add(std::move(widened));
+    return sunk_[input] = rewriter_.add(std::move(widened));
   }
 
-  Graph out_;
+  Rewriter rewriter_;
+  const Graph& out_;
   std::map<int, int> sunk_;
 };
 
 }  // namespace
 
-void sink_casts(Graph& graph) { graph = Sinker(graph).run(graph); }
+void sink_casts(Graph& graph) {
+  graph = Sinker(graph).run();
+  remove_dead(graph);
+}
 
 }  // namespace tegula::compile

@@ -20,6 +20,16 @@ std::int64_t tiles(const BlasProduct& p, const SplitChoice& choice) {
   return divide_up(p.m, choice.tile_m) * divide_up(p.n, choice.tile_n) * p.batch;
 }
 
+constexpr const char* kStore = R"(
+__device__ __forceinline__ void store_result(float* result, int m, int n, float sum@BIAS@) {
+  if (m >= M || n >= N) return;
+#if BIAS
+  sum += bias[BIAS_ALONG_M ? m : n];
+#endif
+  result[m + static_cast<long long>(n) * RESULT_LEADING] = activation(sum);
+}
+)";
+
 // A group of 64 threads holds a whole tile of the result, (TM/8) x (TN/8) elements in each thread, and takes every fourth step of the inner
 // axis; the four groups' sums are added in shared memory, then those of the cluster.
 //
@@ -91,7 +101,7 @@ __device__ inline float cluster_read(const float* place, int rank) {
 #endif
 #endif
 
-extern "C" __global__ void __launch_bounds__(256)@CLUSTER@ split_product(const float* left, const float* right@BIAS@, float* result) {
+extern "C" __global__ void __launch_bounds__(256)@ATTRIBUTES@ split_product(const float* left, const float* right@BIAS@, float* result) {
   SHARED_FLOATS(CHUNK * (PAD_M + PAD_N));
   float* const lefts = shared;
   float* const rights = shared + CHUNK * PAD_M;
@@ -149,13 +159,7 @@ extern "C" __global__ void __launch_bounds__(256)@CLUSTER@ split_product(const f
 #pragma unroll
     for (int g = 1; g < 4; ++g) sum += shared[g * (TILE_M * TILE_N) + e];
 #endif
-    const int m = m0 + e % TILE_M, n = n0 + e / TILE_M;
-    if (m < M && n < N) {
-#if BIAS
-      sum += bias[BIAS_ALONG_M ? m : n];
-#endif
-      result[m + static_cast<long long>(n) * RESULT_LEADING] = activation(sum);
-    }
+    store_result(result, m0 + e % TILE_M, n0 + e / TILE_M, sum@ADDED@);
   }
 #if PARTS > 1
   cluster_barrier();  // nobody leaves before all have read
@@ -209,27 +213,33 @@ void define_operand(PlainSource& source, const std::string& name, const BlasMatr
   source.define(name + "_WIDE", x.leading % 4 == 0 && x.batch_stride % 4 == 0 && contiguous % 4 == 0);
 }
 
+void add_product(PlainSource& source, const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice, const char* kernel,
+                 const std::string& attributes) {
+  source.define("M", p.m), source.define("N", p.n), source.define("K", p.k);
+  source.define("TILE_M", choice.tile_m), source.define("TILE_N", choice.tile_n);
+  source.define("TILES_M", divide_up(p.m, choice.tile_m)), source.define("TILES_N", divide_up(p.n, choice.tile_n));
+  define_operand(source, "LEFT", p.left, p.left.transposed);
+  define_operand(source, "RIGHT", p.right, !p.right.transposed);
+  source.define("RESULT_LEADING", p.result.leading), source.define("RESULT_BATCH", p.result.batch_stride);
+  source.define("BIAS", d.bias), source.define("BIAS_ALONG_M", p.swapped);
+  activation_function(source, d.activation);
+  const std::vector<std::pair<std::string, std::string>> table{
+      {"ATTRIBUTES", attributes}, {"BIAS", d.bias ? ", const float* bias" : ""}, {"ADDED", d.bias ? ", bias" : ""}};
+  source.add(kStore, table);
+  source.add(kernel, table);
+}
+
 PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice) {
   if (choice.warps > 0) return tensor_product_kernel(d, p, choice);
   PlainSource source(d.dtype, {});
   // Within `parts` slices of the inner axis, in whole chunks of 32 so that both operands stay aligned.
   const std::int64_t slice = divide_up(divide_up(p.k, choice.parts), 32) * 32;
   const std::int64_t chunk = std::min<std::int64_t>(slice, choice.tile_m + choice.tile_n > 64 ? kChunk / 2 : kChunk);
-  const std::int64_t tiles_m = divide_up(p.m, choice.tile_m), tiles_n = divide_up(p.n, choice.tile_n);
-  source.define("M", p.m), source.define("N", p.n), source.define("K", p.k);
-  source.define("TILE_M", choice.tile_m), source.define("TILE_N", choice.tile_n);
-  source.define("TILES_M", tiles_m), source.define("TILES_N", tiles_n);
   source.define("PARTS", choice.parts), source.define("SLICE", slice);
   // The groups' sums share the memory.
   const std::int64_t needed = divide_up(4 * choice.tile_m * choice.tile_n, choice.tile_m + choice.tile_n + 8);
   source.define("CHUNK", std::max(chunk, divide_up(needed, 32) * 32));
-  define_operand(source, "LEFT", p.left, p.left.transposed);
-  define_operand(source, "RIGHT", p.right, !p.right.transposed);
-  source.define("RESULT_LEADING", p.result.leading), source.define("RESULT_BATCH", p.result.batch_stride);
-  source.define("BIAS", d.bias), source.define("BIAS_ALONG_M", p.swapped);
-  activation_function(source, d.activation);
-  source.add(kKernel, {{"CLUSTER", choice.parts > 1 ? " __cluster_dims__(" + std::to_string(choice.parts) + ", 1, 1)" : ""},
-                       {"BIAS", d.bias ? ", const float* bias" : ""}});
+  add_product(source, d, p, choice, kKernel, choice.parts > 1 ? " __cluster_dims__(" + std::to_string(choice.parts) + ", 1, 1)" : "");
   return {"split_product", source.text(), tiles(p, choice) * choice.parts, kThreads};
 }
 

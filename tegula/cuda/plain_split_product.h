@@ -30,6 +30,12 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
 /// Defines NAME_LEADING, NAME_BATCH, NAME_INNER (the inner axis is contiguous) and NAME_WIDE (neighbours can be read four at a time).
 void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner);
 
+/// Adds the text of a kernel that multiplies so, behind what such kernels share: sizes (M, TILE_M, TILES_M …), both operands, and
+/// store_result, which adds the bias and applies the activation. In the kernel's text @BIAS@ is the parameter for the bias, where there is
+/// one, and @ADDED@ that argument.
+void add_product(PlainSource& source, const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice, const char* kernel,
+                 const std::string& attributes = "");
+
 /// (left, right[, bias], result) with left and right as in BlasProduct. Without tensor cores sums are IEEE f32; their order is fixed by the
 /// choice. Addresses are multiples of 16 bytes.
 PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice);

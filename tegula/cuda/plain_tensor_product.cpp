@@ -108,13 +108,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 1) tensor_product(const
     float total = share[e];
 #pragma unroll
     for (int other = 1; other < WARPS; ++other) total += share[other * TILE + e];
-    const int m = m0 + e % TILE_M, n = n0 + e / TILE_M;
-    if (m < M && n < N) {
-#if BIAS
-      total += bias[BIAS_ALONG_M ? m : n];
-#endif
-      result[m + static_cast<long long>(n) * RESULT_LEADING] = activation(total);
-    }
+    store_result(result, m0 + e % TILE_M, n0 + e / TILE_M, total@ADDED@);
   }
 }
 )";
@@ -139,20 +133,12 @@ PlainKernel tensor_product_kernel(const runtime::Matmul& d, const BlasProduct& p
   const std::int64_t rounds = divide_up(divide_up(p.k, kStep), choice.warps);
   const std::int64_t tiles_m = divide_up(p.m, choice.tile_m), tiles_n = divide_up(p.n, choice.tile_n);
   constexpr std::int64_t kRegisters = 96;  // for what is under way
-  source.define("M", p.m), source.define("N", p.n), source.define("K", p.k);
-  source.define("TILE_M", choice.tile_m), source.define("TILE_N", choice.tile_n);
-  source.define("TILES_M", tiles_m), source.define("TILES_N", tiles_n);
   source.define("WARPS", choice.warps), source.define("ROUNDS", rounds);
   // As even as registers allow.
   const std::int64_t most = std::clamp<std::int64_t>(kRegisters / ((choice.tile_m + choice.tile_n) / 2), 1, rounds);
   source.define("TOGETHER", divide_up(rounds, divide_up(rounds, most)));
-  define_operand(source, "LEFT", p.left, p.left.transposed);
-  define_operand(source, "RIGHT", p.right, !p.right.transposed);
-  source.define("RESULT_LEADING", p.result.leading), source.define("RESULT_BATCH", p.result.batch_stride);
-  source.define("BIAS", d.bias), source.define("BIAS_ALONG_M", p.swapped);
-  activation_function(source, d.activation);
   source.add(tensor_core_product());
-  source.add(kKernel, {{"BIAS", d.bias ? ", const float* bias" : ""}});
+  add_product(source, d, p, choice, kKernel);
   return {"tensor_product", source.text(), tiles_m * tiles_n * p.batch, choice.warps * 32};
 }
 

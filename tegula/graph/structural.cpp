@@ -159,6 +159,8 @@ const Ref<const Op>& cast_op() {
   return op;
 }
 
+Ref<const Op> permute_op(const Dims& order) { return Ref<const Op>(new PermuteOp(order)); }
+
 std::string ScalarOp::details() const {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value_);
@@ -259,7 +261,7 @@ Tensor permute(const Tensor& x, const Dims& order, const std::source_location& w
     identity = identity && order[i] == i;
   }
   if (identity) return x;
-  return make_node(Ref<const Op>(new PermuteOp(order)), {x}, shape, x.dtype(), where);
+  return make_node(permute_op(order), {x}, shape, x.dtype(), where);
 }
 
 Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const std::source_location& where) {

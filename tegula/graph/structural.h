@@ -9,6 +9,8 @@ namespace tegula {
 const Ref<const Op>& leaf_op();
 /// x in the node's dtype.
 const Ref<const Op>& cast_op();
+/// The view behind graph::permute.
+Ref<const Op> permute_op(const Dims& order);
 
 /// A number known now; shape ().
 class ScalarOp final : public Op {

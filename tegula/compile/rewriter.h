@@ -1,0 +1,65 @@
+#pragma once
+// A graph built again, item by item: what the passes share that put items before others or others in their places.
+
+#include <utility>
+
+#include "tegula/compile/graph.h"
+
+namespace tegula::compile {
+
+/// An item that a pass inserts: of another op, in all else like `like`.
+inline Item inserted(Ref<const Op> op, std::vector<int> inputs, const Item& like) {
+  return {.op = std::move(op),
+          .inputs = std::move(inputs),
+          .shape = like.shape,
+          .dtype = like.dtype,
+          .precision = like.precision,
+          .origin = like.origin,
+          .epilogue = {},
+          .order = {}};
+}
+
+class Rewriter {
+ public:
+  explicit Rewriter(const Graph& from) : from_(from), out_(from), renumbered_(from.items.size()) { out_.items.clear(); }
+
+  const Graph& from() const { return from_; }
+  const Graph& out() const { return out_; }
+  /// The new number of an old item.
+  int now(int old) const { return renumbered_[static_cast<std::size_t>(old)]; }
+  /// The number of a further item.
+  int add(Item item) {
+    out_.items.push_back(std::move(item));
+    return out_.size() - 1;
+  }
+
+  /// All items in order: `change(i, item)` gets a copy of the old item i whose inputs have their new numbers, which stays as it leaves it.
+  template <class Change>
+  void each(Change change) {
+    for (int i = 0; i < from_.size(); ++i) {
+      Item item = from_[i];
+      for (int& input : item.inputs) input = now(input);
+      change(i, item);
+      renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
+    }
+  }
+
+  /// The new graph. `output(i)` and `update(i)` say which new item stands for the old item i that leaves as a result or a Variable's value.
+  template <class Output, class Update>
+  Graph finish(Output output, Update update) {
+    for (int& i : out_.outputs) i = output(i);
+    for (auto& u : out_.updates) u.item = update(u.item);
+    return std::move(out_);
+  }
+  Graph finish() {
+    const auto same = [this](int i) { return now(i); };
+    return finish(same, same);
+  }
+
+ private:
+  const Graph& from_;
+  Graph out_;
+  std::vector<int> renumbered_;
+};
+
+}  // namespace tegula::compile
