@@ -2,6 +2,7 @@
 #include "tegula/cuda/blas_e4m3.h"
 
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "tegula/cuda/layout.h"
 #include "tegula/cuda/library.h"
 #include "tegula/cuda/memory.h"
+#include "tegula/cuda/nvrtc.h"
 #include "tegula/cuda/properties.h"
 #include "tegula/cuda/recording.h"
 
@@ -226,6 +228,8 @@ runtime::Device& open_device(int index) {
   static auto* devices = new std::map<int, CudaDevice*>;
   const std::scoped_lock lock(mutex);
   if (const auto found = devices->find(index); found != devices->end()) return *found->second;
+  // A context takes longer to make than the compiler to open; where nothing is kept it will be needed.
+  const std::future<void> compiler = anything_compiled() ? std::future<void>() : std::async(std::launch::async, warm_up_compiler);
   const std::vector<CUdevice> usable = usable_devices();
   if (index < 0 || index >= static_cast<int>(usable.size())) {
     throw Error({.op = "cuda",

@@ -97,7 +97,7 @@ void CodeCache::load(const std::vector<const Generated*>& missing) {
   struct Unit {
     std::vector<const Generated*> kernels;
     std::size_t size = 0;
-    std::future<std::vector<char>> cubin;
+    std::shared_future<std::vector<char>> cubin;
   };
   std::vector<Unit> units;
   for (const Generated* generated : missing) {
@@ -108,12 +108,11 @@ void CodeCache::load(const std::vector<const Generated*>& missing) {
   for (Unit& unit : units) {
     std::string source = prelude();
     for (const Generated* generated : unit.kernels) source += "\n" + generated->source;
-    const auto compile = [source = std::move(source), architecture = context_.architecture] { return compile_cubin(source, architecture); };
-    unit.cubin = std::async(units.size() > 1 ? std::launch::async : std::launch::deferred, compile);
+    unit.cubin = compile_cubin_later(std::move(source), context_.architecture);
   }
   std::vector<Function> loaded;
   for (Unit& unit : units) {
-    const std::vector<char> cubin = unit.cubin.get();
+    const std::vector<char>& cubin = unit.cubin.get();
     for (Function& function : load(cubin, unit.kernels)) loaded.push_back(std::move(function));
   }
   for (Function& function : loaded) {

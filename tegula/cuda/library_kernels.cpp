@@ -36,9 +36,7 @@ void request(const Context& context, const PlainKernel& kernel) {
   const std::scoped_lock lock(m.mutex);
   Module& module = m.all[{context.index, kernel.source}];
   if (module.binary.valid()) return;
-  module.binary = std::async(std::launch::async, [source = kernel.source, architecture = context.architecture] {
-                    return compile_cubin(source, architecture);
-                  }).share();
+  module.binary = compile_cubin_later(kernel.source, context.architecture);
 }
 
 CUfunction load(const Context& context, const PlainKernel& kernel) {

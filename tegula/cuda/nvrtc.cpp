@@ -5,17 +5,24 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "tegula/core/error.h"
+#include "tegula/cuda/tuning.h"
 
 namespace tegula::gpu {
 namespace {
@@ -24,6 +31,45 @@ namespace {
 using Result = int;
 using Handle = struct Opaque*;
 constexpr Result kSuccess = 0, kCompilationFailed = 6;
+constexpr const char* kLibrary = "NVRTC";
+
+/// Threads that compile. A process that ends waits for those that are in the compiler; the others find out that there is nothing to do.
+class Background {
+ public:
+  void start(std::function<void()> work) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(running_, [](const auto& thread) { return thread.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+    if (ending_) return work();
+    try {
+      running_.push_back(std::async(std::launch::async, work));
+    } catch (const std::system_error&) { work(); }  // no more threads
+  }
+  void finish() {
+    ending_ = true;
+    std::vector<std::future<void>> last;
+    {
+      const std::scoped_lock lock(mutex_);
+      last.swap(running_);
+    }
+    for (const auto& thread : last) thread.wait();
+  }
+  bool is_ending() const { return ending_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::future<void>> running_;
+  std::atomic<bool> ending_ = false;
+};
+
+Background& background();
+void finish_background() { background().finish(); }
+Background& background() {
+  static auto* instance = [] {
+    std::atexit(finish_background);
+    return new Background;
+  }();
+  return *instance;
+}
 
 class Nvrtc {
  public:
@@ -33,7 +79,7 @@ class Nvrtc {
     return instance;
   }
 
-  Result (*version)(int*, int*);
+  int version = 0;  // 13000 for 13.0
   Result (*create)(Handle*, const char* source, const char* name, int headers, const char* const* contents, const char* const* names);
   Result (*destroy)(Handle*);
   Result (*compile)(Handle, int options, const char* const* texts);
@@ -67,7 +113,6 @@ class Nvrtc {
                    .expected = "CUDA 12 or newer",
                    .advice = "install the CUDA toolkit's NVRTC package, or set CUDA_PATH"});
     }
-    find(version, "nvrtcVersion");
     find(create, "nvrtcCreateProgram");
     find(destroy, "nvrtcDestroyProgram");
     find(compile, "nvrtcCompileProgram");
@@ -78,6 +123,13 @@ class Nvrtc {
     find(ptx_size, "nvrtcGetPTXSize");
     find(ptx, "nvrtcGetPTX");
     find(error_text, "nvrtcGetErrorString");
+    Result (*get_version)(int*, int*);
+    find(get_version, "nvrtcVersion");
+    int major = 0, minor = 0;
+    if (get_version(&major, &minor) == kSuccess) version = 1000 * major + 10 * minor;
+    remember_version(kLibrary, reinterpret_cast<const void*>(get_version), version);
+    // Registered behind whatever the library has to do at the end of the process, so that it is done before.
+    std::atexit(finish_background);
   }
   template <class F>
   void find(F& function, const char* symbol) const {
@@ -141,8 +193,14 @@ std::vector<std::string> options_for(const std::string& target) {
   return {"--gpu-architecture=" + target, "--std=c++17", "--fmad=true", "--diag-suppress=177,550"};
 }
 
-std::uint64_t hash(const std::string& text, std::uint64_t h) {
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+std::uint64_t hash(std::string_view text, std::uint64_t h) {
+  while (!text.empty()) {
+    std::uint64_t word = text.size();
+    const std::size_t taken = text.copy(reinterpret_cast<char*>(&word), sizeof word);
+    text.remove_prefix(taken);
+    h = (h ^ word) * 0x9E3779B97F4A7C15ull;
+    h ^= h >> 32;
+  }
   return h;
 }
 std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
@@ -153,7 +211,7 @@ std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
 
 // ---- The cache on disk: a line of magic and a checksum, then the cubin.
 constexpr std::uint64_t kSeed = 0xcbf29ce484222325ull;
-std::string header_of(const std::string& image) { return "tegula cubin 1 " + hexadecimal(hash(image, kSeed), image.size()) + "\n"; }
+std::string header_of(std::string_view image) { return "tegula cubin 2 " + hexadecimal(hash(image, kSeed), image.size()) + "\n"; }
 
 std::optional<std::vector<char>> read_cached(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -161,7 +219,7 @@ std::optional<std::vector<char>> read_cached(const std::filesystem::path& path) 
   std::string content((std::istreambuf_iterator<char>(file)), {});
   const std::size_t end = content.find('\n');
   if (end == std::string::npos) return {};
-  const std::string image = content.substr(end + 1);
+  const std::string_view image = std::string_view(content).substr(end + 1);
   if (content.compare(0, end + 1, header_of(image)) != 0) return {};
   return std::vector<char>(image.begin(), image.end());
 }
@@ -174,7 +232,7 @@ void write_cached(const std::filesystem::path& path, const std::vector<char>& cu
   const std::filesystem::path temporary = path.string() + "." + std::to_string(getpid()) + "." + std::to_string(number++);
   {
     std::ofstream file(temporary, std::ios::binary);
-    const std::string image(cubin.begin(), cubin.end());
+    const std::string_view image(cubin.data(), cubin.size());
     file << header_of(image) << image;
     file.flush();
     if (!file) {
@@ -188,6 +246,18 @@ void write_cached(const std::filesystem::path& path, const std::vector<char>& cu
 }
 
 std::atomic<int> compiled = 0, from_disk = 0;
+
+std::vector<std::string> cubin_options(int architecture) { return options_for("sm_" + std::to_string(architecture)); }
+
+/// Where the cubin of a unit lies; nowhere when nothing is kept.
+std::optional<std::filesystem::path> cubin_path(const std::string& source, const std::vector<std::string>& options, int version) {
+  const auto folder = cache_folder();
+  if (!folder) return {};
+  std::string key = std::to_string(version);
+  for (const std::string& option : options) key += " " + option;
+  key += "\n" + source;
+  return *folder / (hexadecimal(hash(key, kSeed), hash(key, kSeed ^ 0x9E3779B97F4A7C15ull)) + ".cubin");
+}
 
 /// One of a limited number.
 class Turn {
@@ -216,24 +286,27 @@ std::optional<std::filesystem::path> cache_folder() {
 }
 
 std::vector<char> compile_cubin(const std::string& source, int architecture) {
-  const std::vector<std::string> options = options_for("sm_" + std::to_string(architecture));
-  int major = 0, minor = 0;
-  check(Nvrtc::get().version(&major, &minor), "nvrtcVersion");
-  std::string key = std::to_string(major) + "." + std::to_string(minor);
-  for (const std::string& option : options) key += " " + option;
-  key += "\n" + source;
-  std::optional<std::filesystem::path> path = cache_folder();
-  if (path) {
-    *path /= hexadecimal(hash(key, kSeed), hash(key, kSeed ^ 0x9E3779B97F4A7C15ull)) + ".cubin";
-    if (auto cached = read_cached(*path)) {
-      ++from_disk;
-      return *std::move(cached);
-    }
+  const std::vector<std::string> options = cubin_options(architecture);
+  std::optional<std::filesystem::path> path;
+  const auto look_up = [&](int version) -> std::optional<std::vector<char>> {
+    path = cubin_path(source, options, version);
+    auto cached = path ? read_cached(*path) : std::nullopt;
+    if (cached) ++from_disk;
+    return cached;
+  };
+  // The compiler is opened where something has to be compiled.
+  const auto known = known_version(kLibrary);
+  if (known) {
+    if (auto cached = look_up(*known)) return *std::move(cached);
+  }
+  if (const int version = Nvrtc::get().version; version != known) {
+    if (auto cached = look_up(version)) return *std::move(cached);
   }
   std::vector<char> cubin;
   {
     static std::counting_semaphore<> processors(std::max(1u, std::thread::hardware_concurrency()));
     const Turn turn(processors);
+    if (background().is_ending()) throw Error({.op = "cuda", .got = "the end of the program"});
     cubin = Unit(source, options).cubin();
   }
   ++compiled;
@@ -241,12 +314,32 @@ std::vector<char> compile_cubin(const std::string& source, int architecture) {
   return cubin;
 }
 
+std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture) {
+  // A process must not end while a library is being opened: that is not left to the thread.
+  const auto known = known_version(kLibrary);
+  const auto path = known ? cubin_path(source, cubin_options(architecture), *known) : std::nullopt;
+  if (!path || !std::filesystem::exists(*path)) nvrtc_available();
+  auto task = std::make_shared<std::packaged_task<std::vector<char>()>>(
+      [source = std::move(source), architecture] { return compile_cubin(source, architecture); });
+  std::shared_future<std::vector<char>> result = task->get_future().share();
+  background().start([task] { (*task)(); });
+  return result;
+}
+
+bool anything_compiled() { return known_version(kLibrary).has_value(); }
+
+void warm_up_compiler() {
+  try {
+    compile_ptx("extern \"C\" __global__ void nothing() {}\n", 80);
+  } catch (const Error&) { return; }  // whoever needs it will say what is missing
+}
+
 std::string compile_ptx(const std::string& source, int architecture) {
   return Unit(source, options_for("compute_" + std::to_string(architecture))).ptx();
 }
 
 std::map<std::string, Figures> figures(const std::string& source, int architecture) {
-  std::vector<std::string> options = options_for("sm_" + std::to_string(architecture));
+  std::vector<std::string> options = cubin_options(architecture);
   options.emplace_back("--ptxas-options=-v");
   const Unit unit(source, options);
   std::map<std::string, Figures> result;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ std::optional<std::filesystem::path> cache_folder();
 /// cache_folder(); a file that is damaged is compiled again, a folder that cannot be written is done without. Throws Error with the compiler's log. May be called from several threads.
 std::vector<char> compile_cubin(const std::string& source, int architecture);
 
+/// The same on a thread of its own, for which a process waits before it ends.
+std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture);
+
 /// The same unit as PTX; not kept.
 std::string compile_ptx(const std::string& source, int architecture);
 
@@ -30,6 +34,11 @@ struct Figures {
 };
 /// By kernel name.
 std::map<std::string, Figures> figures(const std::string& source, int architecture);
+
+/// Whether compiled kernels are kept here that an earlier process needed the compiler for.
+bool anything_compiled();
+/// Opens NVRTC and has it compile something, which it does faster from then on.
+void warm_up_compiler();
 
 /// Whether NVRTC can be opened; when not, `why` says what is missing.
 bool nvrtc_available(std::string* why = nullptr);

@@ -43,6 +43,13 @@ class TuningFile {
 /// The file of this user: TEGULA_TUNING_FILE, else tuning.json in the cache directory.
 TuningFile& tuning_file();
 
+/// A library's version without opening it, which takes tens of milliseconds: what an earlier process found in the file that it opened, while
+/// that file is what it was and the loader looks in the same places. Another file may be found all the same: what is kept under this version
+/// must do with any. Kept beside compiled kernels; nothing where nothing is known.
+std::optional<int> known_version(const std::string& library);
+/// To be told by who has opened it. `symbol` is an address in it.
+void remember_version(const std::string& library, const void* symbol, int version);
+
 /// Whether algorithms are measured: TEGULA_TUNE=0 says no, then the library's own guess is taken and nothing is remembered.
 bool tuning_enabled();
 

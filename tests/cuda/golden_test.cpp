@@ -152,25 +152,52 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
   if (!compiles) GTEST_SKIP() << why;
 }
 
+/// Where kernels are kept during a test.
+class Kept {
+ public:
+  explicit Kept(const std::string& name) : path(std::filesystem::temp_directory_path() / name) {
+    std::filesystem::remove_all(path);
+    setenv("TEGULA_CACHE_DIR", path.c_str(), 1);
+  }
+  ~Kept() {
+    unsetenv("TEGULA_CACHE_DIR");
+    std::filesystem::remove_all(path);
+  }
+  const std::filesystem::path path;
+};
+
 TEST(Nvrtc, KeepsCubinsOnDiskAndSurvivesDamage) {
   if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << why;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "tegula_nvrtc_test";
-  std::filesystem::remove_all(folder);
-  setenv("TEGULA_CACHE_DIR", folder.c_str(), 1);
+  const Kept kept("tegula_nvrtc_test");
   const std::string source = "extern \"C\" __global__ void nothing() {}\n";
   const CompileCounters start = compile_counters();
   const auto first = compile_cubin(source, 90);
   EXPECT_EQ(compile_cubin(source, 90), first);
   EXPECT_EQ(compile_counters().from_disk, start.from_disk + 1);
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) std::filesystem::resize_file(entry.path(), 100);
+  for (const auto& entry : std::filesystem::directory_iterator(kept.path)) std::filesystem::resize_file(entry.path(), 100);
   EXPECT_EQ(compile_cubin(source, 90), first);
   EXPECT_EQ(compile_cubin(source, 90), first);
   EXPECT_EQ(compile_counters().compiled, start.compiled + 2);
   EXPECT_THROW(compile_cubin("this is no program", 90), tegula::Error);
   EXPECT_EQ(figures(source, 90).count("nothing"), 1u);
   EXPECT_NE(compile_ptx(source, 90).find(".entry nothing"), std::string::npos);
-  unsetenv("TEGULA_CACHE_DIR");
-  std::filesystem::remove_all(folder);
+}
+
+TEST(Nvrtc, AProcessMayEndWhileKernelsAreCompiled) {
+  if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << why;
+  const Kept kept("tegula_nvrtc_end_test");
+  const auto end_early = [] {
+    for (int i = 0; i < 40; ++i) compile_cubin_later("extern \"C\" __global__ void kernel" + std::to_string(i) + "() {}\n", 90);
+    std::exit(3);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end_early(), testing::ExitedWithCode(3), "");
+  int whole = 0;  // of what was in the compiler; the rest was given up
+  for (const auto& entry : std::filesystem::directory_iterator(kept.path)) {
+    whole += entry.path().extension() == ".cubin";
+    EXPECT_TRUE(entry.path().extension() == ".cubin" || entry.path().extension() == ".json") << entry.path();
+  }
+  EXPECT_GE(whole, 1);
 }
 
 }  // namespace
