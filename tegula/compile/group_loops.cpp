@@ -256,7 +256,9 @@ bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runti
 
 void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
   nest.share = divide_up(nest.instances, tiles.strips.accumulators);
-  nest.splits = std::max<std::int64_t>(1, divide_up(nest.instances, std::max<std::int64_t>(1, nest.share)));
+  nest.in_turn = tiles.strips.in_turn;
+  const std::int64_t splits = nest.in_turn ? tiles.strips.accumulators : divide_up(nest.instances, std::max<std::int64_t>(1, nest.share));
+  nest.splits = std::clamp<std::int64_t>(splits, 1, std::max<std::int64_t>(1, nest.instances));
   add_parts(plan, group, nest, Space::Across);
 }
 
@@ -264,6 +266,7 @@ LoopNest combining_nest(const LoopNest& nest, const Group& group) {
   const bool across = !group.across.empty();
   LoopNest out = nest;
   out.splits = out.share = 1;
+  out.in_turn = false;
   out.loops.clear();
   Loop parts{nest.splits, true, std::vector<std::int64_t>(nest.streams.size())};
   for (std::size_t s = 0; s < parts.strides.size(); ++s) parts.strides[s] = nest.streams[s].scratch >= 0 ? nest.part_elements : 0;

@@ -40,8 +40,9 @@ struct LoopNest {
   std::int64_t instances = 1;  // tiles along the others
 
   // Reductions whose parts are combined by a second program: so many instances share the chunks, or, where the parts are those of the
-  // reductions across, the tiles along the kept loops. Each takes `share` of them that follow each other.
+  // reductions across, the tiles along the kept loops. Each takes `share` of them that follow each other, or every `splits`-th.
   std::int64_t splits = 1, share = 1;
+  bool in_turn = false;  // every `splits`-th
   std::int64_t part_elements = 0;  // of one instance's part of a reduction
 
   std::int64_t step(int loop) const { return loop == col ? cols : loop == row ? rows : 1; }

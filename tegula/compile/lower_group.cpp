@@ -170,7 +170,7 @@ class Lowering {
     chunks_ = number(nest_.chunks, "chunks");
     if (portion_ == Portion::Parts) {
       instances_ = number(nest_.instances, "instances");
-      share_ = number(nest_.share, "share");
+      share_ = nest_.in_turn ? number(nest_.splits, "splits") : number(nest_.share, "share");
       part_elements_ = number(nest_.part_elements, "part_elements");
     }
     for (int l = 0; l < loop_count(); ++l) counts_.push_back(number(nest_.count(l), "tiles" + std::to_string(l)));
@@ -206,8 +206,9 @@ class Lowering {
     // Neighbouring instances take neighbouring strips of the same rows.
     const bool strips = !across() && nest_.instances != 1;
     split_ = strips ? id / instances_ : id;
-    begin_ = split_ * share_;
-    end_ = tile::binary(tile::Word::Min, begin_ + share_, across() ? instances_ : chunks_);
+    begin_ = nest_.in_turn ? split_ : split_ * share_;
+    end_ = across() ? instances_ : chunks_;
+    if (!nest_.in_turn) end_ = tile::binary(tile::Word::Min, begin_ + share_, end_);
     if (!across()) place_loops(strips ? id % instances_ : integer(0), false);
   }
 
@@ -332,7 +333,8 @@ class Lowering {
     read_once(false);
     const auto outer_values = values_;
     const auto outer_loads = loaded_;
-    const auto last = builder_.for_(begin_, end_, integer(1), initial, [&](Value step, std::span<const Value> carried) {
+    const Value pace = nest_.in_turn ? share_ : integer(1);
+    const auto last = builder_.for_(begin_, end_, pace, initial, [&](Value step, std::span<const Value> carried) {
       place_loops(step, false);
       for (int stage = 0; stage < stages_; ++stage) {
         for (int i : items_) {

@@ -116,6 +116,23 @@ std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std
   return {};
 }
 
+/// Whether the tiles of all iterations are one tall tile: each begins with the row behind the last one of another, so that none touches what
+/// another does.
+bool Writer::moves_on(const tile::Region& body, Id pointer) const {
+  const Shape& shape = a_.type(pointer).shape;
+  const Form form = a_.affine(pointer);
+  if (shape.rank() != 2 || form.rest >= 0 || form.root < 0 || form.base.known) return false;
+  const Id counter = body.parameters[0];
+  return std::any_of(body.body.begin(), body.body.end(), [&](Id id) {
+    const tile::Instruction& self = at(id);
+    if (self.word != Word::Mul || !self.type.shape.empty()) return false;
+    const Id first = self.operands[0], second = self.operands[1];
+    const Id factor = first == counter ? second : second == counter ? first : -1;
+    if (factor < 0 || at(factor).word != Word::Constant || at(factor).integer != shape[0]) return false;
+    return form.base.text == multiply({false, 0, a_.name(id), 0}, form.stride[0]).text;
+  });
+}
+
 void Writer::loop(Id id) {
   flush();
   begin_cluster();
@@ -202,8 +219,11 @@ void Writer::loop(Id id) {
     close();
     constexpr Id kEarlier = -2;  // whatever pointer it was, in this iteration it points elsewhere
     for (auto* touched : {&read_, &written_}) {
-      for (auto& [root, pointers] : *touched)
-        if (!pointers.empty()) pointers = {kEarlier};
+      for (auto& [root, pointers] : *touched) {
+        std::set<Id> earlier;
+        for (const Id pointer : pointers) earlier.insert(pointer >= 0 && moves_on(body, pointer) ? pointer : kEarlier);
+        pointers = std::move(earlier);
+      }
     }
   }
   apart_ = outer_apart;

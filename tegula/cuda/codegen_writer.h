@@ -186,6 +186,7 @@ class Writer {
     Id parameter = -1, combination = -1;
     std::vector<Id> chain;  // the reductions, first one first
   };
+  bool moves_on(const tile::Region& body, Id pointer) const;
   std::optional<Deferred> deferrable(const tile::Region& body, std::size_t k) const;
 
   const Analysis& a_;

@@ -103,7 +103,12 @@ tile::TilePreference tiles_for(int architecture) {
           .instances = instances,
           .longest_sort = 4096,
           .small_elements = 512,
-          .strips = {.columns = 64, .least_columns = 16, .repeated_elements = 8192, .accumulated_row = 8192, .accumulators = instances / 2},
+          .strips = {.columns = 64,
+                     .least_columns = 16,
+                     .repeated_elements = 8192,
+                     .accumulated_row = 8192,
+                     .accumulators = instances / 2,
+                     .in_turn = true},
           .long_rows = long_rows};
 }
 

@@ -11,7 +11,8 @@ struct StripPreference {
   std::int64_t least_columns = 256;     // … which may be narrowed down to this for the sake of more instances
   std::int64_t repeated_elements = 0;   // of a tile of so many columns where vectors meet every row; 0: such work is cut like any other
   std::int64_t accumulated_row = 8192;  // the longest row beside which sums over all rows are carried along …
-  std::int64_t accumulators = 64;       // … by this many instances, each of which walks over its share of the rows
+  std::int64_t accumulators = 64;       // … by this many instances, each of which walks over its share of the rows …
+  bool in_turn = false;                 // … which is every so many tiles, instead of tiles that follow each other
 };
 
 /// Long rows that are reduced and written, each as a whole: where so many bytes of a row are read, a few are one tile.

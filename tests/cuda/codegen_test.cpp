@@ -206,6 +206,33 @@ TEST(Codegen, ColumnSumsMeetOnceAfterTheLoop) {
   }
 }
 
+/// Tiles of four rows, doubled; each begins `apart` rows behind the one before.
+Program doubled_rows(std::int64_t apart) {
+  Builder b("doubled");
+  Value in = b.pointer("in", f32, false), out = b.pointer("out", f32, true), tiles = b.scalar("tiles", i64), stride = b.scalar("s", i64);
+  Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64), rows_apart = b.constant(apart, i64);
+  b.for_(zero, tiles, one, {zero}, [&](Value tile, std::span<const Value> carried) {
+    const Value first = tile * rows_apart, rows = tile::col(first + b.arange(0, 4)), columns = tile::row(b.arange(0, 256));
+    const Value place = rows * stride + columns, x = b.load(in + place);
+    b.store(out + place, x + x);
+    return std::vector<Value>{carried[0]};
+  });
+  return b.finish();
+}
+
+TEST(Codegen, TilesThatFollowEachOtherNeedNoBarrier) {
+  const auto source = [](const Program& program) { return generate(program, {{4, 4, 4, 4}, false}, 90).source; };
+  EXPECT_EQ(source(doubled_rows(4)).find("__syncthreads"), std::string::npos) << source(doubled_rows(4));
+  EXPECT_NE(source(doubled_rows(3)).find("__syncthreads"), std::string::npos);  // the last row of one is the first of another
+  const std::int64_t tiles = 9;
+  for (const std::int64_t apart : {4, 3}) {
+    EXPECT_TRUE(emulation_agrees(doubled_rows(apart),
+                                 {TestArgument::filled(f32, 36 * 256, [](std::size_t i) { return static_cast<double>(i); }),
+                                  TestArgument::empty(f32, 36 * 256), TestArgument::scalar(tiles), TestArgument::scalar(256)},
+                                 {.grids = {{1, 1, 1}}}));
+  }
+}
+
 TEST(Codegen, ManySetsInOneLaunch) {
   Builder b("scale");
   const Value x = b.pointer("x0", f32, true), n = b.scalar("n0", i64), rate = b.scalar("c0", f32);
