@@ -73,11 +73,31 @@ bool settle_directly(Node& node) {
                .where = where});
 }
 
-void run(const std::vector<Ref<Node>>& roots, const std::source_location& where) {
+std::vector<Ref<Node>> with_values_of(const std::vector<Ref<Cell>>& cells, std::span<const Ref<Node>> nodes) {
+  std::vector<Ref<Node>> all(nodes.begin(), nodes.end());
+  for (const auto& cell : cells) all.push_back(cell->value().node());
+  return all;
+}
+
+/// Those that a program must compute, each once; the others get their values.
+std::vector<Ref<Node>> uncomputed(const std::vector<Ref<Node>>& nodes) {
+  std::vector<Ref<Node>> roots;
+  for (const auto& node : nodes) {
+    if (node->has_value() || std::find(roots.begin(), roots.end(), node) != roots.end()) continue;
+    if (!settle_directly(*node)) roots.push_back(node);
+  }
+  return roots;
+}
+
+struct Compiled {
+  compile::Reading reading;
+  std::shared_ptr<compile::Executable> executable;
+};
+
+Compiled compiled(const std::vector<Ref<Node>>& roots, runtime::Device& device, const std::source_location& where) {
   std::vector<const Node*> pointers;
   for (const auto& root : roots) pointers.push_back(root.get());
   compile::Reading reading = compile::read(pointers);
-  runtime::Device& device = default_device();
   bool moved = false;
   for (const Node* leaf : reading.leaves) {
     if (!leaf->has_value()) throw_unbound(*leaf, where);
@@ -85,8 +105,13 @@ void run(const std::vector<Ref<Node>>& roots, const std::source_location& where)
   }
   if (moved) reading = compile::read(pointers);  // the layouts of leaves are part of the key
   reading.key.push_back(static_cast<std::uint64_t>(device.number()));
-  const auto executable = compile::cached(reading.key, [&] { return compile::compile(compile::flatten(reading, pointers, {}), device); });
+  auto executable = compile::cached(reading.key, [&] { return compile::compile(compile::flatten(reading, pointers, {}), device); });
+  return {std::move(reading), std::move(executable)};
+}
 
+void run(const std::vector<Ref<Node>>& roots, const std::source_location& where) {
+  runtime::Device& device = default_device();
+  const auto [reading, executable] = compiled(roots, device, where);
   std::vector<void*> leaves, outputs;
   for (const Node* leaf : reading.leaves) leaves.push_back(leaf->data());
   std::vector<Ref<Buffer>> buffers;
@@ -109,15 +134,16 @@ std::vector<Ref<Cell>>& pending_writes() {
   return cells;
 }
 
+void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_location& where) {
+  runtime::Device& device = default_device();
+  if (!device.asynchronous()) return;
+  if (const auto roots = uncomputed(with_values_of(pending_writes(), nodes)); !roots.empty()) compiled(roots, device, where);
+}
+
 void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where) {
   refuse_in_trace("evaluate", where);
   const auto cells = std::exchange(pending_writes(), {});
-  std::vector<Ref<Node>> roots, all(nodes.begin(), nodes.end());
-  for (const auto& cell : cells) all.push_back(cell->value().node());
-  for (const auto& node : all) {
-    if (node->has_value() || std::find(roots.begin(), roots.end(), node) != roots.end()) continue;
-    if (!settle_directly(*node)) roots.push_back(node);
-  }
+  const std::vector<Ref<Node>> all = with_values_of(cells, nodes), roots = uncomputed(all);
   pending_nodes = 0;
   try {
     if (!roots.empty()) run(roots, where);

@@ -367,12 +367,12 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   for (const Tensor& argument : impl.arguments) {
     if (!argument.node()->has_value()) pending.push_back(argument.node());
   }
-  if (!pending.empty() || !pending_writes().empty()) evaluate(pending, impl.where);
-  for (Tensor& argument : impl.arguments) {
-    if (!argument.node()->layout().is_dense()) argument = from_array(argument.to_array(), impl.where);
-  }
   signature_of(impl.arguments, default_device(), impl.signature);
   Entry* entry = impl.find();
+  // What has to be compiled is compiled side by side.
+  const bool waits = !pending.empty() || !pending_writes().empty(), first = !entry && default_device().asynchronous();
+  if (waits && first) prepare_evaluation(pending, impl.where);
+  if (waits && !first) evaluate(pending, impl.where);
   if (!entry) {
     impl.running = true;
     try {
@@ -385,6 +385,10 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   } else if (entry->calls == 1 || always_check()) {
     const Recorded again = impl.record(impl.arguments, body);
     if (holds(again.guards) && entry->recorded.guards.size() == again.guards.size()) require_equal(entry->recorded, again, impl.where);
+  }
+  if (waits && first) evaluate(pending, impl.where);
+  for (Tensor& argument : impl.arguments) {
+    if (!argument.node()->layout().is_dense()) argument = from_array(argument.to_array(), impl.where);
   }
   impl.last = entry;
   entry->calls++;

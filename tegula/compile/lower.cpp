@@ -1,6 +1,7 @@
 // From groups, calls and kernels to steps in an order that respects the data flow.
 
 #include <algorithm>
+#include <deque>
 #include <queue>
 
 #include "tegula/compile/plan.h"
@@ -117,18 +118,6 @@ void lower_call(Plan& plan, int i, runtime::Device& device) {
   plan.steps.push_back(std::move(step));
 }
 
-// Asked when all calls are there: a device may have begun to prepare them side by side.
-void look_at_calls(Plan& plan) {
-  for (Step& step : plan.steps) {
-    if (!step.call) continue;
-    step.name = std::string(plan.graph[step.writes[0]].op->name()) + " [" + step.call->describe() + "]";
-    const std::size_t bytes = step.call->scratch_bytes();
-    if (bytes == 0) continue;
-    step.scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
-    plan.scratch_bytes.push_back(bytes);
-  }
-}
-
 /// An input that the kernel computes, as tile code.
 KernelContext::Element element_of(const Item& item, bool asynchronous) {
   return [&item, asynchronous](tile::Builder& builder, std::vector<KernelArgument>& arguments, tile::Value places) {
@@ -230,7 +219,6 @@ void lower(Plan& plan, runtime::Device& device) {
     else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, device);
     else lower_kernel(plan, unit.item, device);
   }
-  look_at_calls(plan);
 }
 
 tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous) {
@@ -241,6 +229,44 @@ tile::Value constant_parameter(tile::Builder& builder, const std::string& name, 
 void compile_kernels(Plan& plan, runtime::Device& device) {
   for (Step& step : plan.steps) {
     if (!step.call) step.kernel = runtime::compiled(device, step.program, step.structure);
+  }
+}
+
+void request_kernels(const Plan& plan, runtime::Device& device) {
+  if (!device.asynchronous()) return;
+  auto* const memory = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);  // as if all values were one, well aligned
+  std::deque<std::vector<runtime::Argument>> arguments;
+  std::deque<std::vector<runtime::ArgumentSet>> sets;
+  std::vector<runtime::PlannedLaunch> launches;
+  for (const Step& step : plan.steps) {
+    if (step.call) continue;
+    auto& own = sets.emplace_back();
+    for (const LaunchSet& set : step.sets) {
+      auto& list = arguments.emplace_back(set.arguments.size());
+      for (std::size_t a = 0; a < list.size(); ++a) {
+        const Reference& reference = set.arguments[a];
+        switch (reference.kind) {
+          case Reference::Kind::Integer: list[a].integer = reference.integer; break;
+          case Reference::Kind::Real: list[a].real = reference.real; break;
+          case Reference::Kind::Constant: list[a].pointer = memory + 8 * reference.index; break;
+          default: list[a].pointer = memory + reference.integer;
+        }
+      }
+      own.push_back({list.data(), set.grid});
+    }
+    launches.push_back({step.kernel.get(), own, step.guarded});
+  }
+  device.request(launches);
+}
+
+void look_at_calls(Plan& plan) {
+  for (Step& step : plan.steps) {
+    if (!step.call) continue;
+    step.name = std::string(plan.graph[step.writes[0]].op->name()) + " [" + step.call->describe() + "]";
+    const std::size_t bytes = step.call->scratch_bytes();
+    if (bytes == 0) continue;
+    step.scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
+    plan.scratch_bytes.push_back(bytes);
   }
 }
 

@@ -45,56 +45,14 @@ class Planner {
     }
   }
 
-  void run() {
+  void place_results() {
     plan_.storage.assign(graph_.items.size(), {});
     for (int i = 0; i < graph_.size(); ++i) {
       if (graph_[i].role() == Role::Leaf) storage(i) = {Storage::Kind::Leaf, graph_[i].slot, 0};
     }
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) storage(graph_.outputs[o]) = {Storage::Kind::Output, static_cast<int>(o), 0};
     for (std::size_t u = 0; u < graph_.updates.size(); ++u) place_update(static_cast<int>(u));
-    place_arena();
     if (asynchronous_ && last_check_ >= 0) guard_updates();
-  }
-
- private:
-  Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
-  void touch(int item, int step) {
-    last_read_[static_cast<std::size_t>(item)] = std::max(last_read_[static_cast<std::size_t>(item)], step);
-  }
-
-  static std::size_t count(const std::vector<int>& list, int item) {
-    return static_cast<std::size_t>(std::count(list.begin(), list.end(), item));
-  }
-
-  // Whether `item` may be written where `old` lies: nobody reads `old` later, and the writing step only element by element before.
-  bool may_replace(int item, int old) const {
-    const int step = written_[static_cast<std::size_t>(item)];
-    if (step < 0 || last_read_[static_cast<std::size_t>(old)] > step) return false;
-    const Step& writer = plan_.steps[static_cast<std::size_t>(step)];
-    const std::size_t reads = count(writer.reads, old);
-    if (reads == 0) return true;
-    const bool alike = std::find(writer.in_place.begin(), writer.in_place.end(), std::pair(item, old)) != writer.in_place.end();
-    return reads == 1 && alike;
-  }
-
-  // A Variable is written where it lives, unless its old value is still needed or a check could still fail. Where failures are not waited
-  // for, the step that writes it must see to that itself (guarded), which a library call cannot.
-  void place_update(int u) {
-    const auto& update = graph_.updates[static_cast<std::size_t>(u)];
-    const int leaf = item_of_leaf(graph_, update.leaf);
-    const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
-    const int step = written_[static_cast<std::size_t>(update.item)];
-    const bool call = step >= 0 && plan_.steps[static_cast<std::size_t>(step)].call;
-    const bool after_checks = step > last_check_ && !(asynchronous_ && last_check_ >= 0 && call);
-    if (dense && after_checks && (leaf < 0 || may_replace(update.item, leaf))) storage(update.item) = {Storage::Kind::Update, u, 0};
-    else plan_.late_updates.emplace_back(u, update.item);
-  }
-
-  void guard_updates() {
-    for (Step& step : plan_.steps) {
-      step.guarded =
-          std::any_of(step.writes.begin(), step.writes.end(), [&](int item) { return storage(item).kind == Storage::Kind::Update; });
-    }
   }
 
   void place_arena() {
@@ -139,6 +97,47 @@ class Planner {
     assign_offsets(blocks);
     for (const auto& [item, block] : block_of) storage(item) = {Storage::Kind::Arena, 0, blocks[block].offset};
     for (std::size_t b : scratch_block) plan_.scratch_offsets.push_back(blocks[b].offset);
+  }
+
+ private:
+  Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
+  void touch(int item, int step) {
+    last_read_[static_cast<std::size_t>(item)] = std::max(last_read_[static_cast<std::size_t>(item)], step);
+  }
+
+  static std::size_t count(const std::vector<int>& list, int item) {
+    return static_cast<std::size_t>(std::count(list.begin(), list.end(), item));
+  }
+
+  // Whether `item` may be written where `old` lies: nobody reads `old` later, and the writing step only element by element before.
+  bool may_replace(int item, int old) const {
+    const int step = written_[static_cast<std::size_t>(item)];
+    if (step < 0 || last_read_[static_cast<std::size_t>(old)] > step) return false;
+    const Step& writer = plan_.steps[static_cast<std::size_t>(step)];
+    const std::size_t reads = count(writer.reads, old);
+    if (reads == 0) return true;
+    const bool alike = std::find(writer.in_place.begin(), writer.in_place.end(), std::pair(item, old)) != writer.in_place.end();
+    return reads == 1 && alike;
+  }
+
+  // A Variable is written where it lives, unless its old value is still needed or a check could still fail. Where failures are not waited
+  // for, the step that writes it must see to that itself (guarded), which a library call cannot.
+  void place_update(int u) {
+    const auto& update = graph_.updates[static_cast<std::size_t>(u)];
+    const int leaf = item_of_leaf(graph_, update.leaf);
+    const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
+    const int step = written_[static_cast<std::size_t>(update.item)];
+    const bool call = step >= 0 && plan_.steps[static_cast<std::size_t>(step)].call;
+    const bool after_checks = step > last_check_ && !(asynchronous_ && last_check_ >= 0 && call);
+    if (dense && after_checks && (leaf < 0 || may_replace(update.item, leaf))) storage(update.item) = {Storage::Kind::Update, u, 0};
+    else plan_.late_updates.emplace_back(u, update.item);
+  }
+
+  void guard_updates() {
+    for (Step& step : plan_.steps) {
+      step.guarded =
+          std::any_of(step.writes.begin(), step.writes.end(), [&](int item) { return storage(item).kind == Storage::Kind::Update; });
+    }
   }
 
   // Where steps may run side by side, a small arena is not reused: memory in common would make them wait for each other.
@@ -189,7 +188,9 @@ class Planner {
 
 }  // namespace
 
-void plan_memory(Plan& plan, runtime::Device& device) { Planner(plan, device.asynchronous()).run(); }
+void place_results(Plan& plan, runtime::Device& device) { Planner(plan, device.asynchronous()).place_results(); }
+
+void plan_memory(Plan& plan, runtime::Device& device) { Planner(plan, device.asynchronous()).place_arena(); }
 
 void lower_late_updates(Plan& plan, runtime::Device& device) {
   if (!device.asynchronous()) return;

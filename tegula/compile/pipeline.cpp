@@ -22,9 +22,12 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
   lower(plan, device);
   merge_launches(plan);
   compile_kernels(plan, device);
+  place_results(plan, device);
+  lower_late_updates(plan, device);
+  request_kernels(plan, device);
+  look_at_calls(plan);
   assign_threads(plan, device);
   plan_memory(plan, device);
-  lower_late_updates(plan, device);
   show("plan", [&] { return to_string(plan); });
   show("tile", [&] {
     std::string text;

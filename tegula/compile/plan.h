@@ -76,6 +76,11 @@ void lower_group(Plan& plan, int group, runtime::Device& device);
 /// All steps in an order that respects the data flow, checks before state.
 void lower(Plan& plan, runtime::Device& device);
 void compile_kernels(Plan& plan, runtime::Device& device);
+/// Lets an asynchronous device begin with the kernels, for the addresses that they will probably have.
+void request_kernels(const Plan& plan, runtime::Device& device);
+/// Names and scratch memory of library calls, for which a device may have to try them out: asked when all calls and kernels are there, so
+/// that it can prepare them side by side. Before plan_memory.
+void look_at_calls(Plan& plan);
 /// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
 /// what it overwrites; steps that change state for all checks. Without those that others on the list wait for anyway. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
@@ -85,10 +90,12 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
 void merge_launches(Plan& plan);
 /// Threads and streaming stores for each step, from the work it does.
 void assign_threads(Plan& plan, runtime::Device& device);
-/// Arena offsets with reuse, in-place results, Variables written where they live.
-void plan_memory(Plan& plan, runtime::Device& device);
-/// For asynchronous devices: late updates as steps of their own, guarded like everything else that writes Variables. After plan_memory.
+/// Results and Variables that are written where they live, by guarded steps on asynchronous devices.
+void place_results(Plan& plan, runtime::Device& device);
+/// For asynchronous devices: late updates as steps of their own, guarded like everything else that writes Variables. After place_results.
 void lower_late_updates(Plan& plan, runtime::Device& device);
+/// Arena offsets with reuse, in-place results. Last: scratch memory has to be known.
+void plan_memory(Plan& plan, runtime::Device& device);
 
 std::string to_string(const Plan& plan);
 /// The same for Graphviz (dot -Tsvg), with the order in which steps wait for each other.

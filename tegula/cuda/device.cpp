@@ -170,6 +170,7 @@ class CudaDevice final : public runtime::Device {
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
     return std::make_unique<Kernel>(context_, code_, program);
   }
+  void request(std::span<const runtime::PlannedLaunch> launches) override { gpu::request(code_, launches); }
   void prepare(std::span<const runtime::PlannedLaunch> launches) override { gpu::prepare(code_, launches); }
 
   runtime::TilePreference tiles() const override { return tiles_for(context_.architecture); }

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <future>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -22,8 +20,8 @@ using runtime::ArgumentSet;
 /// What a kernel takes by value in its parameters; more goes through a table. The hardware's limit is 4 KiB on older drivers.
 constexpr std::size_t kMaxParameterBytes = 4000;
 
-/// Of generated source that is compiled in one go: the words before it take as long as a few thousand.
-constexpr std::size_t kUnitCharacters = 8000;
+/// Of generated source that is compiled in one go. NVRTC reads one unit at a time, and the words before it take as long as ten thousand.
+constexpr std::size_t kUnitCharacters = 24000;
 
 std::int64_t instances_of(const ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; }
 
@@ -78,72 +76,66 @@ void start(Context& context, const Function& function, std::int64_t instances, v
 
 }  // namespace
 
+void CodeCache::request(const std::vector<Generated>& wanted) {
+  const std::scoped_lock lock(mutex_);
+  start(wanted);
+}
+
 std::vector<const Function*> CodeCache::compile(const std::vector<Generated>& wanted) {
   const std::scoped_lock lock(mutex_);
-  std::vector<const Generated*> missing;
-  std::set<std::string_view> listed;
-  for (const Generated& generated : wanted) {
-    if (!functions_.contains(generated.source) && listed.insert(generated.source).second) missing.push_back(&generated);
-  }
-  if (!missing.empty()) load(missing);
+  start(wanted);
   std::vector<const Function*> found;
   found.reserve(wanted.size());
-  for (const Generated& generated : wanted) found.push_back(&functions_.at(generated.source));
+  for (const Generated& generated : wanted) {
+    if (const auto begun = begun_.find(generated.source); begun != begun_.end()) {
+      const std::shared_ptr<const Unit> unit = begun->second;
+      for (const Generated& kernel : unit->kernels) begun_.erase(kernel.source);
+      finish(*unit);
+    }
+    found.push_back(&functions_.at(generated.source));
+  }
   return found;
 }
 
-void CodeCache::load(const std::vector<const Generated*>& missing) {
-  // Units of a bounded size, compiled side by side. What lies in one depends on the list alone, so that the cache on disk knows it again.
-  struct Unit {
-    std::vector<const Generated*> kernels;
-    std::size_t size = 0;
-    std::shared_future<std::vector<char>> cubin;
-  };
-  std::vector<Unit> units;
-  for (const Generated* generated : missing) {
-    if (units.empty() || units.back().size + generated->source.size() > kUnitCharacters) units.emplace_back();
-    units.back().kernels.push_back(generated);
-    units.back().size += generated->source.size();
+/// Units of a bounded size. What lies in one depends on the list alone, so that the cache on disk knows it again.
+void CodeCache::start(const std::vector<Generated>& wanted) {
+  std::vector<std::shared_ptr<Unit>> units;
+  for (const Generated& generated : wanted) {
+    if (functions_.contains(generated.source) || begun_.contains(generated.source)) continue;
+    if (units.empty() || units.back()->size + generated.source.size() > kUnitCharacters) units.push_back(std::make_shared<Unit>());
+    units.back()->kernels.push_back(generated);
+    units.back()->size += generated.source.size();
+    begun_.emplace(generated.source, units.back());
   }
-  for (Unit& unit : units) {
+  for (const auto& unit : units) {
     std::string source = prelude();
-    for (const Generated* generated : unit.kernels) source += "\n" + generated->source;
-    unit.cubin = compile_cubin_later(std::move(source), context_.architecture);
-  }
-  std::vector<Function> loaded;
-  for (Unit& unit : units) {
-    const std::vector<char>& cubin = unit.cubin.get();
-    for (Function& function : load(cubin, unit.kernels)) loaded.push_back(std::move(function));
-  }
-  for (Function& function : loaded) {
-    std::string source = function.generated.source;
-    functions_.emplace(std::move(source), std::move(function));
+    for (const Generated& generated : unit->kernels) source += "\n" + generated.source;
+    unit->cubin = compile_cubin_later(std::move(source), context_.architecture);
   }
 }
 
-std::vector<Function> CodeCache::load(const std::vector<char>& cubin, const std::vector<const Generated*>& kernels) const {
+void CodeCache::finish(const Unit& unit) {
+  const std::vector<char>& cubin = unit.cubin.get();
   context_.enter();
   CUmodule module = nullptr;
   check(cuModuleLoadData(&module, cubin.data()), "loading compiled kernels");
-  std::vector<Function> loaded;
-  for (const Generated* generated : kernels) {
-    Function function{.generated = *generated};
-    const std::string& name = generated->name;
+  for (const Generated& generated : unit.kernels) {
+    Function function{.generated = generated};
+    const std::string& name = generated.name;
     check(cuModuleGetFunction(&function.handle, module, name.c_str()), name);
-    if (generated->shared_bytes > 0) {
-      check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(generated->shared_bytes)),
+    if (generated.shared_bytes > 0) {
+      check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(generated.shared_bytes)),
             name);
     }
     constexpr int portable_cluster = 8;
-    if (generated->cluster > portable_cluster) {
+    if (generated.cluster > portable_cluster) {
       check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1), name);
     }
 #if CUDA_VERSION >= 12040
     check(cuFuncLoad(function.handle), name);  // now, not within a recording
 #endif
-    loaded.push_back(std::move(function));
+    functions_.emplace(generated.source, std::move(function));
   }
-  return loaded;
 }
 
 Specialisation Kernel::variant_for(std::span<const ArgumentSet> sets, bool guarded) const {
@@ -161,7 +153,16 @@ const Function* Kernel::find(const Specialisation& variant) const {
 
 const Function* Kernel::remember(const Specialisation& variant, const Function* function) const {
   const std::scoped_lock lock(mutex_);
+  requested_.erase(variant);
   return variants_.emplace(variant, function).first->second;
+}
+
+/// The source, which is kept until the function is there.
+Generated Kernel::requested(const Specialisation& variant) const {
+  const std::scoped_lock lock(mutex_);
+  auto [found, fresh] = requested_.try_emplace(variant);
+  if (fresh) found->second = generate_variant(variant);
+  return found->second;
 }
 
 /// Compiled now, unless it was before.
@@ -250,22 +251,36 @@ std::optional<runtime::KernelFigures> Kernel::figures(const runtime::PlannedLaun
   return figures;
 }
 
-void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) {
-  // In the order of the launches, so that the unit's text, by which it is cached on disk, is the same in every process.
-  std::vector<std::pair<const Kernel*, Specialisation>> wanted;
-  std::vector<Generated> sources;
-  for (const runtime::PlannedLaunch& launch : launches) {
-    const auto& kernel = static_cast<const Kernel&>(*launch.kernel);  // the kernels of a device are made by it
-    const std::vector<ArgumentSet> work = nonempty(launch.sets);
-    if (work.empty()) continue;
-    std::pair<const Kernel*, Specialisation> want{&kernel, kernel.variant_for(work, launch.guarded)};
-    if (kernel.find(want.second) || std::ranges::find(wanted, want) != wanted.end()) continue;
-    sources.push_back(kernel.generate_variant(want.second));
-    wanted.push_back(std::move(want));
+/// The kernels of launches that have no function yet, each once, in the order of the launches, so that the text of a unit, by which it is
+/// cached on disk, is the same in every process.
+class Wanted {
+ public:
+  explicit Wanted(std::span<const runtime::PlannedLaunch> launches) {
+    for (const runtime::PlannedLaunch& launch : launches) {
+      const auto& kernel = static_cast<const Kernel&>(*launch.kernel);  // the kernels of a device are made by it
+      const std::vector<ArgumentSet> work = nonempty(launch.sets);
+      if (work.empty()) continue;
+      std::pair<const Kernel*, Specialisation> one{&kernel, kernel.variant_for(work, launch.guarded)};
+      if (kernel.find(one.second) || std::ranges::find(list_, one) != list_.end()) continue;
+      sources_.push_back(kernel.requested(one.second));
+      list_.push_back(std::move(one));
+    }
   }
-  if (wanted.empty()) return;
-  const std::vector<const Function*> functions = code.compile(sources);
-  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i].first->remember(wanted[i].second, functions[i]);
+  const std::vector<Generated>& sources() const { return sources_; }
+  void remember(const std::vector<const Function*>& functions) const {
+    for (std::size_t i = 0; i < list_.size(); ++i) list_[i].first->remember(list_[i].second, functions[i]);
+  }
+
+ private:
+  std::vector<std::pair<const Kernel*, Specialisation>> list_;
+  std::vector<Generated> sources_;
+};
+
+void request(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) { code.request(Wanted(launches).sources()); }
+
+void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) {
+  const Wanted wanted(launches);
+  if (!wanted.sources().empty()) wanted.remember(code.compile(wanted.sources()));
 }
 
 }  // namespace tegula::gpu

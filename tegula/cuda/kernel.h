@@ -3,7 +3,9 @@
 
 #include <cuda.h>
 
+#include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -25,16 +27,24 @@ struct Function {
 class CodeCache {
  public:
   explicit CodeCache(Context& context) : context_(context) {}
-  /// The functions of `wanted`, in order; those not there yet are compiled together, in a few units side by side.
+  /// Begins to compile those of `wanted` that are not there yet, together, in a few units side by side.
+  void request(const std::vector<Generated>& wanted);
+  /// The functions of `wanted`, in order.
   std::vector<const Function*> compile(const std::vector<Generated>& wanted);
 
  private:
-  void load(const std::vector<const Generated*>& missing);
-  std::vector<Function> load(const std::vector<char>& cubin, const std::vector<const Generated*>& kernels) const;
+  struct Unit {
+    std::vector<Generated> kernels;
+    std::size_t size = 0;
+    std::shared_future<std::vector<char>> cubin;
+  };
+  void start(const std::vector<Generated>& wanted);
+  void finish(const Unit& unit);
 
   Context& context_;
   std::mutex mutex_;
   std::map<std::string, Function> functions_;
+  std::map<std::string, std::shared_ptr<const Unit>> begun_;  // by source, those without a function
 };
 
 class Kernel final : public runtime::Kernel {
@@ -47,7 +57,8 @@ class Kernel final : public runtime::Kernel {
   std::optional<runtime::KernelFigures> figures(const runtime::PlannedLaunch& launch) const override;
 
  private:
-  friend void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
+  friend class Wanted;
+  Generated requested(const Specialisation& variant) const;
   Specialisation variant_for(std::span<const runtime::ArgumentSet> sets, bool guarded) const;
   const Function* find(const Specialisation& variant) const;
   const Function& function_for(const Specialisation& variant) const;
@@ -59,9 +70,12 @@ class Kernel final : public runtime::Kernel {
   tile::Program program_;
   mutable std::mutex mutex_;
   mutable std::map<Specialisation, const Function*> variants_;
+  mutable std::map<Specialisation, Generated> requested_;  // begun, not needed yet
 };
 
-/// Compiles what these launches of gpu::Kernels need, together.
+/// Begins to compile what these launches of gpu::Kernels need.
+void request(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
+/// Compiles it, together.
 void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
 
 }  // namespace tegula::gpu

@@ -12,6 +12,9 @@ namespace tegula {
 /// Inside a trace it is an error at `where`.
 void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where);
 
+/// Compiles what evaluate would run, on an asynchronous device, so that it can begin while other things are compiled.
+void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_location& where);
+
 /// The name of the device whose number a buffer carries; of the default device for a node without a value.
 std::string device_name(const Node& node);
 /// Throws when a check (an index out of range) of work that has been waited for failed on an asynchronous device.

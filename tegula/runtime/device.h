@@ -243,6 +243,9 @@ class Device {
   /// Remembered by the caller. Throws Error when the program uses what the device cannot do. A device may put off the work until prepare()
   /// or the first launch.
   virtual std::unique_ptr<Kernel> compile(const tile::Program& program) = 0;
+  /// Begins to compile the kernels of these launches, side by side with what else there is to do. Of a pointer only counts what a multiple
+  /// of it is: a guess costs time where it is wrong.
+  virtual void request(std::span<const PlannedLaunch> /*launches*/) {}
   /// Finishes the compilation of the kernels of these launches together, for the arguments they will have.
   virtual void prepare(std::span<const PlannedLaunch> /*launches*/) {}
   virtual TilePreference tiles() const = 0;

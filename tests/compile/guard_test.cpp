@@ -13,6 +13,7 @@
 #include "tegula/ops/embedding.h"
 #include "tegula/ops/loss.h"
 #include "tegula/ops/matmul.h"
+#include "tegula/ops/random.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/runtime/registry.h"
 #include "tests/support/queued_device.h"
@@ -23,8 +24,11 @@ namespace {
 class OnQueue : public testing::Test {
  protected:
   OnQueue() : before_(default_device()) {
-    static auto* queued = new test::QueuedDevice;  // tensors of static objects outlive main
-    if (!before_.asynchronous()) set_default_device(*queued);
+    if (!before_.asynchronous()) set_default_device(queued());
+  }
+  static test::QueuedDevice& queued() {
+    static auto* device = new test::QueuedDevice;  // tensors of static objects outlive main
+    return *device;
   }
   ~OnQueue() override { set_default_device(before_); }
 
@@ -60,6 +64,22 @@ TEST_F(OnQueue, AFailedCheckLeavesEveryVariableAlone) {
     EXPECT_EQ(state(), before);
   }
   EXPECT_NE(step.print_plan().find("guarded"), std::string::npos) << step.print_plan();
+}
+
+TEST_F(OnQueue, KernelsAreRequestedAsTheyWillBeNeeded) {
+  if (&default_device() != &queued()) GTEST_SKIP() << "needs the device of the tests";
+  Variable w(normal({3, 8})), count(Tensor(0.f)), late(Tensor(1.f));
+  auto step = jit([&](Tensor x, Tensor labels) {
+    const Tensor loss = mean(cross_entropy(matmul(x, w), labels));
+    late = late + sum(w);
+    w = w - grad(loss, w) * 0.1f;
+    count = count + 1;
+    return loss;
+  });
+  const auto before = queued().counters;
+  step(normal({2, 3}), tensor({std::int64_t{1}, std::int64_t{2}})).item();
+  EXPECT_GE(queued().counters.foreseen, before.foreseen + 4) << step.print_plan();
+  EXPECT_EQ(queued().counters.unforeseen, before.unforeseen) << step.print_plan();
 }
 
 TEST_F(OnQueue, StepsQueuedBehindAFailureDoNothing) {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <functional>
 #include <list>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "tegula/runtime/device.h"
@@ -19,6 +21,7 @@ class QueuedDevice final : public runtime::Device {
 
   struct Counters {
     int launches = 0, calls = 0, copies = 0, uploads = 0, recordings = 0, replays = 0, allocations = 0;
+    int foreseen = 0, unforeseen = 0;  // kernels that were needed as they had been requested, or not
   } counters;
 
   std::string name() const override { return "queued"; }
@@ -89,7 +92,13 @@ class QueuedDevice final : public runtime::Device {
   }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
-    return std::make_unique<QueuedKernel>(*this, runtime::cpu().compile(program), program.parameters.size());
+    return std::make_unique<QueuedKernel>(*this, runtime::cpu().compile(program), program.parameters);
+  }
+  void request(std::span<const runtime::PlannedLaunch> launches) override {
+    for (const auto& launch : launches) requested_.insert(needs(launch));
+  }
+  void prepare(std::span<const runtime::PlannedLaunch> launches) override {
+    for (const auto& launch : launches) (requested_.contains(needs(launch)) ? counters.foreseen : counters.unforeseen)++;
   }
   runtime::TilePreference tiles() const override { return {.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16}; }
 
@@ -101,6 +110,22 @@ class QueuedDevice final : public runtime::Device {
   int max_threads() const override { return 1; }
 
  private:
+  /// What the code of a kernel may depend on: of a pointer, whether it is a multiple of 64.
+  using Needs = std::tuple<const runtime::Kernel*, bool, std::vector<std::int64_t>>;
+  static Needs needs(const runtime::PlannedLaunch& launch) {
+    const auto& parameters = static_cast<const QueuedKernel&>(*launch.kernel).parameters();
+    std::vector<std::int64_t> facts;
+    for (const auto& set : launch.sets) {
+      facts.insert(facts.end(), set.grid.begin(), set.grid.end());
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const runtime::Argument& argument = set.arguments[i];
+        facts.push_back(parameters[i].pointer ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(argument.pointer) % 64)
+                                              : argument.integer);
+      }
+    }
+    return {launch.kernel, launch.guarded, std::move(facts)};
+  }
+
   /// Filled with a pattern that is NaN in every float type, so that what was never computed is seen.
   class Memory final : public Buffer {
    public:
@@ -130,16 +155,17 @@ class QueuedDevice final : public runtime::Device {
 
   class QueuedKernel final : public runtime::Kernel {
    public:
-    QueuedKernel(QueuedDevice& device, std::unique_ptr<runtime::Kernel> kernel, std::size_t parameters)
+    QueuedKernel(QueuedDevice& device, std::unique_ptr<runtime::Kernel> kernel, std::vector<tile::Parameter> parameters)
         : device_(device),
           kernel_(std::move(kernel)),
-          parameters_(parameters) {}
+          parameters_(std::move(parameters)) {}
+    const std::vector<tile::Parameter>& parameters() const { return parameters_; }
     void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) const override {
       device_.counters.launches++;
       std::vector<std::vector<runtime::Argument>> arguments;
       std::vector<std::array<std::int64_t, 3>> grids;
       for (const auto& set : sets) {
-        arguments.emplace_back(set.arguments, set.arguments + parameters_);
+        arguments.emplace_back(set.arguments, set.arguments + parameters_.size());
         grids.push_back(set.grid);
       }
       device_.submit([kernel = kernel_, arguments = std::move(arguments), grids = std::move(grids), options] {
@@ -154,7 +180,7 @@ class QueuedDevice final : public runtime::Device {
    private:
     QueuedDevice& device_;
     std::shared_ptr<runtime::Kernel> kernel_;
-    std::size_t parameters_;
+    std::vector<tile::Parameter> parameters_;
   };
 
   class QueuedCall final : public runtime::Call {
@@ -177,6 +203,7 @@ class QueuedDevice final : public runtime::Device {
 
   void submit(Work work) { (recording_ ? *recording_ : queue_).push_back(std::move(work)); }
 
+  std::set<Needs> requested_;
   std::list<Work> queue_;
   std::list<Work>* recording_ = nullptr;
 };
