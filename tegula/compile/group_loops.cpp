@@ -141,6 +141,22 @@ std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePrefere
   return writes && long_enough ? preference.rows : 1;
 }
 
+// Instances that walk over short rows get tiles of more of them: what a tile reads is what should be on its way from memory.
+void heighten_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
+  if (nest.row < 0 || nest.cols > tiles.strips.short_row) return;
+  std::int64_t bytes = 0;  // of a row
+  for (int s = 0; s < nest.loads; ++s) {
+    const auto moves = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)] != 0; };
+    if (moves(nest.row) && moves(nest.col)) bytes += nest.cols * nest.streams[static_cast<std::size_t>(s)].bytes;
+  }
+  const std::int64_t most = std::min({tiles.strips.walked_bytes / std::max<std::int64_t>(1, bytes), 2 * tiles.elements / nest.cols,
+                                      nest.instances * nest.rows / tiles.strips.accumulators});
+  if (most <= nest.rows) return;
+  nest.instances /= nest.count(nest.row);
+  nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, most);
+  nest.instances *= nest.count(nest.row);
+}
+
 // Scratch and streams for the parts of the reductions in `space`; a part is dense over the loops that are kept by them, in their order.
 void add_parts(Plan& plan, const Group& group, LoopNest& nest, Space space) {
   const bool over_reduced = space == Space::Across;  // what is reduced across keeps the other reductions' loops
@@ -255,6 +271,7 @@ bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runti
 }
 
 void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
+  heighten_tiles(nest, tiles);
   nest.share = divide_up(nest.instances, tiles.strips.accumulators);
   nest.in_turn = tiles.strips.in_turn;
   const std::int64_t splits = nest.in_turn ? tiles.strips.accumulators : divide_up(nest.instances, std::max<std::int64_t>(1, nest.share));

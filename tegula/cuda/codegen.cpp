@@ -52,10 +52,6 @@ TileUse tile_use(const Analysis& a) {
   slices.rows = use.rows, slices.columns = use.columns;
   for (const Instruction& self : a.program().instructions) {
     const Word word = self.word;
-    if (word == Word::For) {
-      for (const tile::Id carried : self.regions[0].parameters)
-        use.carried_columns += slices.spread_of(a.type(carried).shape) == Spread::Column;
-    }
     if (word == Word::For || word == Word::If) continue;
     use.computes = use.computes || (word >= Word::Exp && word <= Word::Digamma) || word == Word::Pow || word == Word::Atan2;
     if (word == Word::Load || word == Word::Store) {

@@ -79,14 +79,16 @@ void Writer::accumulate(const std::vector<std::pair<Id, std::string>>& reduction
   });
 }
 
-void Writer::combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread own, std::size_t bytes) {
+void Writer::combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread own, std::size_t bytes,
+                            const RowsMeet& meet) {
   const std::int64_t held = own == Spread::Uniform ? 1
                             : own == Spread::Row   ? grid_.row_steps
                                                    : std::int64_t{grid_.column_steps} * grid_.vector;
-  combine(op, own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]", held, columns, rows, bytes);
+  combine(op, own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]", held, columns, rows, bytes, meet);
 }
 
-void Writer::combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes) {
+void Writer::combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes,
+                     const RowsMeet& meet) {
   const std::string threads = std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", ";
   if (columns && grid_.columns_across() > 1) {
     crossed_ = true;
@@ -115,9 +117,15 @@ void Writer::combine(const std::string& op, const std::string& first, std::int64
     }
   }
   if (rows && grid_.row_threads > 1) {
+    constexpr std::int64_t kAtOnce = 8;
     const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
-    if (lines > 1) use_shared(static_cast<std::size_t>(lines * grid_.column_threads * std::min<std::int64_t>(held, 8)) * bytes);
-    line("combine_rows<" + op + ", " + threads + std::to_string(held) + ">(" + first + ", " + (lines > 1 ? "shared" : "nullptr") + ");");
+    const std::size_t each = static_cast<std::size_t>(lines * grid_.column_threads) * bytes;  // of one value
+    const std::int64_t room = static_cast<std::int64_t>(meet.idle_bytes / each), at_once = std::min(held, std::max(room, kAtOnce));
+    std::string how = threads + std::to_string(held);
+    if (lines > 1 && (meet.for_first || at_once > kAtOnce)) how += ", " + std::to_string(at_once) + (meet.for_first ? ", true" : "");
+    if (lines > 1 && room < at_once) use_shared(static_cast<std::size_t>(at_once) * each);
+    line("combine_rows<" + op + ", " + how + ">(" + first + ", " + (lines == 1 ? "nullptr" : room < at_once ? "shared" : "ring") + ");");
+    if (lines > 1 && room >= at_once) barrier();  // before the next loop fetches into it
   }
 }
 

@@ -116,6 +116,15 @@ std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std
   return {};
 }
 
+/// Whether what the loop leaves is only stored as it is, so that the threads that act are all that need it.
+bool Writer::only_stored_behind(const Deferred& deferred) const {
+  return std::ranges::all_of(a_.users(deferred.parameter), [&](Id user) {
+    if (user == deferred.combination) return true;
+    return user >= 0 && at(user).word == Word::Store && a_.resolve(at(user).operands[1]) == deferred.parameter &&
+           a_.type(at(user).operands[0]).shape == a_.type(deferred.parameter).shape;
+  });
+}
+
 /// Whether the tiles of all iterations are one tall tile: each begins with the row behind the last one of another, so that none touches what
 /// another does.
 bool Writer::moves_on(const tile::Region& body, Id pointer) const {
@@ -180,26 +189,11 @@ void Writer::loop(Id id) {
     packed_ = packed, recipes_ = recipes;
     out_ = before, names_ = names, origin_ = origin, part_bytes_ = parts;
     const std::string begin = a_.name(self.operands[0]), end = a_.name(self.operands[1]), step = a_.name(self.operands[2]);
-    const std::string ahead = std::to_string(prefetch.stages - 1);
-    if (prefetch.stages > 0) {
-      line("// Fetched " + ahead + " iterations ahead.");
-      line("int stage = 0;");
-      line("#pragma unroll 1");
-      open("for (int s = 0; s < " + ahead + "; ++s)");
-      line("const " + type + " later = " + begin + " + s * " + step + ";");
-      fetch(prefetch, body, "later", end, "s");
-      close();
-    }
+    begin_prefetch(prefetch, body, begin, end, step);
     open("for (" + type + " " + i + " = " + begin + "; " + i + " < " + end + "; " + i + " += " + step + ")");
-    if (prefetch.stages > 0) {
-      open("");
-      line("const " + type + " later = " + i + " + " + ahead + " * " + step + ";");
-      fetch(prefetch, body, "later", end, "(stage == 0 ? " + ahead + " : stage - 1)");
-      close();
-      line("wait_for_copies<" + ahead + ">();");
-    }
+    continue_prefetch(prefetch, body, i, end, step);
     region(body);
-    if (prefetch.stages > 0) line("stage = stage == " + ahead + " ? 0 : stage + 1;");
+    if (prefetch.stages > 0) line("stage = stage == " + std::to_string(prefetch.stages - 1) + " ? 0 : stage + 1;");
     // All that is carried on is read before any of it changes.
     for (std::size_t k = 0; k < count; ++k) {
       if (deferred[k]) continue;
@@ -244,7 +238,9 @@ void Writer::loop(Id id) {
       columns = columns || crossing(reduce) == Crossing::Columns;
       rows = rows || crossing(reduce) == Crossing::Rows;
     }
-    combine_across(op, name, columns, rows, spread(parameter), size_of(own.dtype));
+    combine_across(op, name, columns, rows, spread(parameter), size_of(own.dtype),
+                   {.idle_bytes = static_cast<std::size_t>(prefetch.stages) * prefetch.stage_bytes,
+                    .for_first = only_stored_behind(*deferred[k]) && !acts(spread(parameter)).empty()});
     loops(spread(parameter), own.shape, Step::Elements, [&] {
       const std::string target = variable(parameter) + place(spread(parameter));
       line(target + " = " + op + "::of(" + target + ", " + name + place(spread(parameter)) + ");");

@@ -14,6 +14,12 @@
 
 namespace tegula::gpu {
 
+/// How the threads of a column bring together what they hold.
+struct RowsMeet {
+  std::size_t idle_bytes = 0;  // of the ring, which the loop before has left
+  bool for_first = false;      // only the first row of threads needs the result
+};
+
 class Writer {
  public:
   Writer(const Analysis& analysis, const ThreadGrid& grid, const Staging& staging, bool one_at_a_time)
@@ -144,6 +150,9 @@ class Writer {
   // ---- codegen_prefetch.cpp
   struct Prefetch {
     int stages = 0;  // 0: nothing is fetched ahead
+    int ahead = 0;   // iterations
+    std::set<tile::Id> nearer, further;  // loads that are fetched so far ahead, and one iteration more
+    bool waits_first = false;    // an iteration waits for its own before it fetches: less is on its way
     std::size_t stage_bytes = 0;
     std::map<Id, std::size_t> places;  // load -> where its part of a stage begins
   };
@@ -152,7 +161,13 @@ class Writer {
   std::size_t fetched_bytes(const tile::Region& body, Id load);
   Prefetch plan_prefetch(const tile::Region& body);
   std::string ring_place(const Prefetch& plan, Id load, const std::string& stage) const;
-  void fetch(const Prefetch& plan, const tile::Region& body, const std::string& counter, const std::string& end, const std::string& stage);
+  void fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter, const std::string& end,
+             const std::string& stage);
+  void fetch_ahead(const Prefetch& plan, const tile::Region& body, const std::string& i, const std::string& end, const std::string& step);
+  void begin_prefetch(const Prefetch& plan, const tile::Region& body, const std::string& begin, const std::string& end,
+                      const std::string& step);
+  void continue_prefetch(const Prefetch& plan, const tile::Region& body, const std::string& i, const std::string& end,
+                         const std::string& step);
   Access fetched_access(const Prefetch& plan, Id load) const;
 
   // ---- codegen_across.cpp
@@ -162,8 +177,10 @@ class Writer {
   void flush_reductions();
   bool compares_halves(Id reduce) const;
   void accumulate(const std::vector<std::pair<Id, std::string>>& reductions, Spread into);
-  void combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes);
-  void combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes);
+  void combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes,
+               const RowsMeet& meet = {});
+  void combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes,
+                      const RowsMeet& meet = {});
   enum class Crossing : std::uint8_t { None, Columns, Rows };
   Crossing crossing(Id reduce) const;  // for tiles that are not flat
   void scan(Id id);
@@ -187,6 +204,7 @@ class Writer {
     std::vector<Id> chain;  // the reductions, first one first
   };
   bool moves_on(const tile::Region& body, Id pointer) const;
+  bool only_stored_behind(const Deferred& deferred) const;
   std::optional<Deferred> deferrable(const tile::Region& body, std::size_t k) const;
 
   const Analysis& a_;

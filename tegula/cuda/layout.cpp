@@ -107,8 +107,10 @@ tile::TilePreference tiles_for(int architecture) {
                      .least_columns = 16,
                      .repeated_elements = 8192,
                      .accumulated_row = 8192,
-                     .accumulators = instances / 2,
-                     .in_turn = true},
+                     .accumulators = instances / 4,
+                     .in_turn = true,
+                     .short_row = 2048,
+                     .walked_bytes = 32 * 1024},
           .long_rows = long_rows};
 }
 
@@ -127,11 +129,9 @@ ThreadGrid choose_threads(const TileUse& use) {
   grid.reduces = use.reduces_columns;
   grid.vector = std::min(use.vector, power_of_two_from(use.columns));
   const bool tall = use.repeats_columns && !use.reduces_rows && !use.reduces_columns;
-  const bool carries = use.carried_columns > 1 && use.reduces_columns && use.rows == 1;
   std::int64_t held = (tall ? 2 : 1) * kElementsOfThread * 4 / std::max(use.element_bytes, 4);
   if (use.rows * use.columns <= kElementsOfSmallTile) held = 1;
   else if (use.staged_bytes > 0) held = kBytesOfThread / use.staged_bytes;
-  else if (carries) held /= 2;  // they stay in registers beside the row
   else if (use.computes && !use.reduces_columns && !use.reduces_rows && use.rows == 1)
     held = 4 * grid.vector;  // the longer a thread works, the less its start counts
   const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, held);
@@ -156,8 +156,7 @@ ThreadGrid choose_threads(const TileUse& use) {
   grid.row_steps = static_cast<int>(divide_up(use.rows, grid.row_threads));
   grid.row_threads = grid.column_threads >= kWarp ? static_cast<int>(divide_up(use.rows, grid.row_steps)) : grid.row_threads;
   grid.column_steps = static_cast<int>(divide_up(use.columns, std::int64_t{grid.columns_across()} * grid.vector));
-  if ((use.staged_bytes > 0 || carries) && grid.threads() > kWarp)
-    grid.resident = static_cast<int>(divide_up(kResidentThreads, grid.threads()));
+  if (use.staged_bytes > 0 && grid.threads() > kWarp) grid.resident = static_cast<int>(divide_up(kResidentThreads, grid.threads()));
   return grid;
 }
 

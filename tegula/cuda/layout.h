@@ -56,7 +56,6 @@ struct TileUse {
   int element_bytes = 4;  // of the widest numbers that are held
   int most_blocks = 1;  // that can share a row
   int staged_bytes = 0;  // of one column of what would be staged; 0: nothing can be
-  int carried_columns = 0;  // rows of numbers that a loop carries along
   int direct_loads = 0;  // beside what would be staged
   bool computes = false;  // functions of many instructions
 };

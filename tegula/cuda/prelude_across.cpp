@@ -185,8 +185,9 @@ __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unus
   }
 }
 
-/// Combines x[i] over the threads with the same column; all of them get the result.
-template <class Op, int kRows, int kColumns, int kCount, class T>
+/// Combines x[i] over the threads with the same column; all of them get the result, or only those of the first row of threads. So many values
+/// at a time meet in shared memory, between two barriers.
+template <class Op, int kRows, int kColumns, int kCount, int kAtOnce = (kCount < 8 ? kCount : 8), bool kForFirst = false, class T>
 __device__ inline void combine_rows(T* x, unsigned char* shared) {
   constexpr int kWarpRows = kColumns < 32 ? 32 / kColumns : 1, kLines = kRows < kWarpRows ? 1 : kRows / kWarpRows;
 #pragma unroll
@@ -195,8 +196,6 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
     for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
   }
   if constexpr (kLines > 1) {
-    // Eight values between two barriers.
-    constexpr int kAtOnce = kCount < 8 ? kCount : 8;
     T* parts = reinterpret_cast<T*>(shared);
     const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
 #pragma unroll
@@ -207,6 +206,7 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
         for (int i = 0; i < kAtOnce && first + i < kCount; ++i) parts[(row / kWarpRows * kAtOnce + i) * kColumns + column] = x[first + i];
       }
       __syncthreads();
+      if (kForFirst && row >= kWarpRows) continue;
 #pragma unroll
       for (int i = 0; i < kAtOnce && first + i < kCount; ++i) {
         T total = parts[i * kColumns + column];

@@ -79,6 +79,12 @@ std::vector<Work> works() {
          Tensor x = leaf({256, 768});
          eval(grad(sum(square(layer_norm(x, {768}))), x));
        }},
+      {"layer_norm_bf16_gradients",
+       [] {
+         Tensor x = leaf({2048, 768}, bf16), w = leaf({768}, bf16), b = leaf({768}, bf16);
+         auto d = vjp({layer_norm(x, {768}, {.weight = w, .bias = b})}, {leaf({2048, 768}, bf16)}, {x, w, b});
+         eval(d[0], d[1], d[2]);
+       }},
       {"cross_entropy", [] { eval(cross_entropy(leaf({256, 1000}), leaf({256}, i64))); }},
       {"cross_entropy_bf16_both",
        [] {

@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_35b1f8729411bb6
           #pragma unroll
           for (int c = 0; c < 4; ++c) {
             const int col = (c * 256 + tc) * 4;
-            copy_ahead<4, 4>(ring + (stage == 0 ? 2 : stage - 1) * 16384 + 0 + (c * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + v18 + col), 4);
+            copy_ahead<4, 4>(ring + (stage < 1 ? stage + 2 : stage - 1) * 16384 + 0 + (c * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + v18 + col), 4);
           }
         }
         close_copies();

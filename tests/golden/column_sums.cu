@@ -14,7 +14,7 @@ struct Arguments_k_sum_8408c8f8e8903478 {
 };
 extern "C" __global__ void __launch_bounds__(256) k_sum_8408c8f8e8903478(const Arguments_k_sum_8408c8f8e8903478 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
-  unsigned char* const ring = shared + 2048;  // what is fetched ahead
+  unsigned char* const ring = shared + 0;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 16, tc = static_cast<int>(threadIdx.x) % 16;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_8408c8f8e8903478(const A
             #pragma unroll
             for (int c = 0; c < 1; ++c) {
               const int col = (c * 16 + tc) * 4;
-              copy_ahead<4, 4>(ring + (stage == 0 ? 2 : stage - 1) * 16384 + 0 + ((r * 1 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + ((v24 * s0_0) + v16) + row * s0_0 + col), 4);
+              copy_ahead<4, 4>(ring + (stage < 1 ? stage + 2 : stage - 1) * 16384 + 0 + ((r * 1 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + ((v24 * s0_0) + v16) + row * s0_0 + col), 4);
             }
           }
         }
@@ -123,7 +123,8 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_8408c8f8e8903478(const A
       stage = stage == 2 ? 0 : stage + 1;
     }
   }
-  combine_rows<Sum<float>, 16, 16, 4>(&a23[0][0], shared);
+  combine_rows<Sum<float>, 16, 16, 4, 4, true>(&a23[0][0], ring);
+  __syncthreads();
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
@@ -139,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_8408c8f8e8903478(const A
     if (tr == 0) store_wide<4, 4>((part2 + (v36 + v16) + col), v23[c]);
   }
 }
-// 256 threads, cluster of 1, 51200 bytes shared
+// 256 threads, cluster of 1, 49152 bytes shared
 
 // sum: tile 64 x 16, 16 x 4 threads, vectors of 4
 struct Arguments_k_sum_5065877d5044e91c {
