@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <regex>
+#include <string>
+#include <vector>
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/nvrtc.h"
@@ -78,12 +82,6 @@ std::vector<Work> works() {
        [] {
          Tensor x = leaf({256, 768});
          eval(grad(sum(square(layer_norm(x, {768}))), x));
-       }},
-      {"layer_norm_bf16_gradients",
-       [] {
-         Tensor x = leaf({2048, 768}, bf16), w = leaf({768}, bf16), b = leaf({768}, bf16);
-         auto d = vjp({layer_norm(x, {768}, {.weight = w, .bias = b})}, {leaf({2048, 768}, bf16)}, {x, w, b});
-         eval(d[0], d[1], d[2]);
        }},
       {"cross_entropy", [] { eval(cross_entropy(leaf({256, 1000}), leaf({256}, i64))); }},
       {"cross_entropy_bf16_both",
@@ -189,21 +187,24 @@ TEST(Nvrtc, KeepsCubinsOnDiskAndSurvivesDamage) {
   EXPECT_NE(compile_ptx(source, 90).find(".entry nothing"), std::string::npos);
 }
 
-TEST(Nvrtc, AProcessMayEndWhileKernelsAreCompiled) {
+TEST(Nvrtc, AProcessThatEndsWaitsForTheCompiler) {
   if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << why;
   const Kept kept("tegula_nvrtc_end_test");
   const auto end_early = [] {
-    for (int i = 0; i < 40; ++i) compile_cubin_later("extern \"C\" __global__ void kernel" + std::to_string(i) + "() {}\n", 90);
+    static std::vector<std::shared_future<std::vector<char>>> begun;
+    // Runs after what is registered later: by then every kernel is compiled or given up.
+    std::atexit([] {
+      for (const auto& cubin : begun) {
+        if (cubin.wait_for(std::chrono::seconds(0)) != std::future_status::ready) std::_Exit(4);
+      }
+    });
+    for (int i = 0; i < 40; ++i) {
+      begun.push_back(compile_cubin_later("extern \"C\" __global__ void kernel" + std::to_string(i) + "() {}\n", 90));
+    }
     std::exit(3);
   };
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(end_early(), testing::ExitedWithCode(3), "");
-  int whole = 0;  // of what was in the compiler; the rest was given up
-  for (const auto& entry : std::filesystem::directory_iterator(kept.path)) {
-    whole += entry.path().extension() == ".cubin";
-    EXPECT_TRUE(entry.path().extension() == ".cubin" || entry.path().extension() == ".json") << entry.path();
-  }
-  EXPECT_GE(whole, 1);
 }
 
 }  // namespace
