@@ -138,7 +138,7 @@ std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePrefere
     writes = writes || (s >= nest.loads && moves(nest.row));
   }
   const bool long_enough = bytes > (repeated > bytes ? preference.bytes_of_fewer : preference.bytes) && bytes <= preference.most_bytes;
-  return writes && long_enough ? preference.rows : 1;
+  return writes && repeated > 0 && long_enough ? preference.rows : 1;
 }
 
 // Instances that walk over short rows get tiles of more of them: what a tile reads is what should be on its way from memory.

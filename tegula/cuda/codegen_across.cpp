@@ -94,22 +94,24 @@ void Writer::combine(const std::string& op, const std::string& first, std::int64
     crossed_ = true;
     const std::size_t warps = grid_.column_threads > 32 ? static_cast<std::size_t>(grid_.column_threads / 32) : 0,
                       blocks = grid_.cluster > 1 ? static_cast<std::size_t>(grid_.cluster) : 0;
-    const bool again = (repeats_ > 0 && !apart_) || one_at_a_time_;
+    const bool again = (repeats_ > 0 && (!apart_ || grid_.cluster > 1)) || one_at_a_time_;
+    const bool counted = blocks > 0 && !again && bytes >= 4 && grid_.column_threads >= 32;  // without a barrier
     std::string place = "nullptr", counter;
     if (warps + blocks > 0) {
       place = "shared + parts" + (part_bytes_ > 0 ? " + " + std::to_string(part_bytes_) : "");
       const std::size_t each = static_cast<std::size_t>(grid_.row_threads * held) * bytes;
-      part_bytes_ += (each * (std::max<std::size_t>(warps, 1) + blocks) + 15) / 16 * 16;
-      if (blocks > 0 && !again && bytes >= 4) {
+      const std::size_t parts = counted ? std::max<std::size_t>(warps, 1) * blocks : std::max<std::size_t>(warps, 1) + blocks;
+      part_bytes_ += (each * parts + 15) / 16 * 16;
+      if (counted) {
         counter = ", shared + parts + " + std::to_string(part_bytes_);
-        exchanges_.emplace_back(part_bytes_, each * blocks);
+        exchanges_.emplace_back(part_bytes_, each * parts);
         part_bytes_ += 16;
       }
     }
     begin_cluster();
     line("combine_columns<" + op + ", " + threads + std::to_string(grid_.cluster) + ", " + std::to_string(held) +
          (again ? ", true>(" : ", false>(") + first + ", " + place + counter + ");");
-    if (warps + blocks > 0) {  // all threads have met
+    if (warps + blocks > 0 && !counted) {  // all threads have met
       ++meetings_;
       read_.clear();
       written_.clear();

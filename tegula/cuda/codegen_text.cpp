@@ -68,7 +68,12 @@ bool Writer::open_loops(Spread spread, const Shape& shape, Step step, const std:
   if (spread == Spread::Row) return false;
   const std::set<Id> vectors = vectors_of(values);
   if (staged && !vectors.empty()) await_staged();
-  loop("c", grid_.column_steps, !staged ? "#pragma unroll" : grid_.resident > 1 ? "#pragma unroll 2" : "#pragma unroll 4");
+  const bool alone = grid_.resident <= 1, one_row = grid_.row_steps == 1;
+  loop("c", grid_.column_steps,
+       !staged   ? "#pragma unroll"
+       : alone   ? "#pragma unroll 4"
+       : one_row ? "#pragma unroll 2"
+                 : "#pragma unroll 1");
   std::string col = grid_.columns_across() == 1 ? "c" : "(c * " + std::to_string(grid_.columns_across()) + " + tc)";
   if (grid_.vector > 1) col += " * " + std::to_string(grid_.vector);
   if (staged || !vectors.empty()) {

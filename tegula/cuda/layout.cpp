@@ -14,8 +14,9 @@ constexpr std::int64_t kBytesOfBlockRow = 32768 * 4;
 // while others compute (measured on an H200: 48 KiB reach 0.83 of the copy bandwidth, 64 KiB 0.93).
 constexpr std::int64_t kBytesOfThread = 64, kResidentThreads = 1024;
 constexpr std::int64_t kBytesInRegisters = 32 * 1024, kBytesBesideOthers = 15 * 1024;  // longer rows are staged
-constexpr std::int64_t kStagedBytesOfBlock = 208 * 1024, kSharedBytes = 224 * 1024, kThreadsOfProcessor = 2048;
-constexpr std::int64_t kStagedBytesOfShare = 64 * 1024, kSharingThreads = 512, kSharingThreadsOfProcessor = 1536;
+constexpr std::int64_t kStagedBytesOfBlock = 112 * 1024, kSharedBytes = 224 * 1024;  // so that two blocks have room
+constexpr std::int64_t kStagedBytesOfShare = 32 * 1024, kSharingThreads = 256, kSharingThreadsOfProcessor = 1536,
+                       kThreadsOfProcessor = 2048;
 constexpr int kMaxThreads = 1024, kWarp = 32;
 
 int power_of_two_from(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)))); }
@@ -31,7 +32,7 @@ int warps_for(std::int64_t vectors, std::int64_t most) {
   return static_cast<int>(best);
 }
 
-/// Rows that several blocks share. Three blocks to a multiprocessor, so that some load while others wait for each other or compute.
+/// Rows that several blocks share. Six blocks to a multiprocessor, so that some load while others wait for each other or compute.
 ThreadGrid staged_cluster(const TileUse& use) {
   ThreadGrid grid;
   grid.rows = grid.row_steps = static_cast<int>(use.rows);
@@ -39,10 +40,12 @@ ThreadGrid staged_cluster(const TileUse& use) {
   grid.vector = use.vector;
   grid.reduces = grid.staged = true;
   const std::int64_t bytes = use.columns * use.staged_bytes;
-  grid.cluster =
-      std::min(use.most_blocks, power_of_two_from(divide_up(bytes, use.rows > 1 ? kStagedBytesOfShare : kStagedBytesOfShare / 2)));
+  grid.cluster = std::min(use.most_blocks, power_of_two_from(divide_up(bytes, kStagedBytesOfShare)));
+  // Clusters of sixteen leave some multiprocessors empty.
+  if (grid.cluster > kMostBlocksOfRow && bytes <= 2 * kMostBlocksOfRow * kStagedBytesOfShare && use.rows > 1)
+    grid.cluster = kMostBlocksOfRow;
   const std::int64_t vectors = divide_up(use.columns / use.vector, grid.cluster);
-  const std::int64_t most = bytes > grid.cluster * kStagedBytesOfShare / 2 ? kSharingThreads : kSharingThreads / 2;
+  const std::int64_t most = bytes > grid.cluster * kStagedBytesOfShare ? 2 * kSharingThreads : kSharingThreads;
   grid.column_threads = static_cast<int>(std::min<std::int64_t>(most, divide_up(vectors, kWarp) * kWarp));
   grid.column_steps = static_cast<int>(divide_up(vectors, grid.column_threads));
   const std::int64_t held = std::int64_t{grid.column_steps} * grid.column_threads * use.vector * use.staged_bytes;
@@ -96,8 +99,8 @@ tile::TilePreference tiles_for(int architecture) {
   if (blocks_of_row(architecture) > 1)
     long_rows = {.rows = 2,
                  .bytes = kStagedBytesOfBlock,
-                 .bytes_of_fewer = kSharedBytes / 2,
-                 .most_bytes = blocks_of_row(architecture) * kStagedBytesOfShare / 2};
+                 .bytes_of_fewer = kStagedBytesOfBlock / 2,
+                 .most_bytes = kMostBlocksOfRow * kStagedBytesOfShare};
   return {.elements = 4096,
           .longest_row = longest * cluster,
           .instances = instances,

@@ -73,8 +73,9 @@ __device__ inline int cluster_rank() { int rank; asm("mov.u32 %0, %%cluster_ctar
 __device__ inline void cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-/// Between the two lies the start of every block: what comes behind the wait may write to the others.
-__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+/// Between the two lies the start of every block: what comes behind the wait may write to the others. Relaxed: nothing but counters is handed
+/// over, which have a fence of their own, and a release would wait for the copies that are on their way.
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 /// A word of 64 bits that counts the bytes that arrive in this block; one thread expects them before cluster_arrive().
 __device__ inline void expect_exchange(void* counter, int bytes) {
@@ -83,24 +84,27 @@ __device__ inline void expect_exchange(void* counter, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(here), "r"(bytes) : "memory");
 }
 /// Writes to the same place in the shared memory of block `rank` and tells its counter.
-template <class T>
-__device__ inline void exchange_write(T* place, int rank, T x, void* counter) {
+template <int kCount, class T>
+__device__ inline void exchange_write(T* place, int rank, const T* x, void* counter) {
   unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(place)), there, told;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(told) : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(counter))), "r"(rank));
-  union { T value; unsigned int words[sizeof(T) / 4]; } parts;
-  parts.value = x;
 #pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" :: "r"(there + 4 * i), "r"(parts.words[i]), "r"(told) : "memory");
+  for (int n = 0; n < kCount; ++n) {
+    union { T value; unsigned int words[sizeof(T) / 4]; } part;
+    part.value = x[n];
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" :: "r"(there + static_cast<unsigned int>(sizeof(T)) * n + 4 * i), "r"(part.words[i]), "r"(told) : "memory");
+    }
   }
 }
-/// Until all that was expected is there.
+/// Until all that was expected is there. Of this block's scope, as it lies in its own memory: a wider one would empty the first-level cache.
 __device__ inline void await_exchange(void* counter) {
   const unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(counter));
   unsigned int done;
   do {
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"(here) : "memory");
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(done) : "r"(here) : "memory");
   } while (done == 0);
 }
 /// The same place in the shared memory of block `rank`.
@@ -126,14 +130,15 @@ __device__ inline void cluster_arrive() {}
 __device__ inline void cluster_wait() { __syncthreads(); }
 template <class T> __device__ inline void cluster_write(T* place, int, T x) { *place = x; }
 __device__ inline void expect_exchange(void*, int) {}
-template <class T> __device__ inline void exchange_write(T* place, int, T x, void*) { *place = x; }
+template <int kCount, class T> __device__ inline void exchange_write(T* place, int, const T* x, void*) { for (int i = 0; i < kCount; ++i) place[i] = x[i]; }
 __device__ inline void await_exchange(void*) { __syncthreads(); }
 #endif
 #endif
 
 /// Combines x[i] over the kColumns threads of each row of threads, and over the cluster; all of them get the result. `shared` is this
 /// reduction's own: [kRows][kWarps][kCount] parts of the warps, then [kRows][kCluster][kCount] parts of the blocks. kAgain: it may have been
-/// used before. Where it is not, `counter` expects the parts of the blocks, and nobody waits for a block to read: each is awaited by its own.
+/// used before. Where it is not, a cluster has no barrier at all: every warp tells every block, `shared` is [kRows][kCluster][kWarps][kCount],
+/// and `counter` expects all of it.
 template <class Op, int kRows, int kColumns, int kCluster, int kCount, bool kAgain, class T>
 __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unused]] void* counter = nullptr) {
   constexpr int kWarpColumns = kColumns < 32 ? kColumns : 32, kWarps = kColumns / kWarpColumns;
@@ -141,6 +146,26 @@ __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unus
   for (int distance = kWarpColumns / 2; distance > 0; distance /= 2) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
+  }
+  constexpr bool kCounted = kCluster > 1 && !kAgain && kColumns >= 32 && sizeof(T) >= 4;
+  if constexpr (kCounted) {
+    constexpr int kParts = kCluster * kWarps, kLanes = kParts > 16 ? 32 : kParts > 8 ? 16 : kParts > 4 ? 8 : kParts > 2 ? 4 : 2;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / kWarps;
+    T* const parts = reinterpret_cast<T*>(shared) + row * kParts * kCount;
+    if (lane < kCluster) exchange_write<kCount>(parts + (cluster_rank() * kWarps + warp % kWarps) * kCount, lane, x, counter);
+    await_exchange(counter);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      x[i] = Op::nothing();
+#pragma unroll
+      for (int part = lane % kLanes; part < kParts; part += kLanes) x[i] = Op::of(x[i], parts[part * kCount + i]);
+    }
+#pragma unroll
+    for (int distance = kLanes / 2; distance > 0; distance /= 2) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
+    }
+    return;
   }
   if constexpr (kWarps > 1) {
     constexpr int kLanes = kWarps > 16 ? 32 : kWarps > 8 ? 16 : kWarps > 4 ? 8 : kWarps > 2 ? 4 : 2;
@@ -161,20 +186,16 @@ __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unus
   }
   if constexpr (kCluster > 1) {
     // Every block writes its part into all of them.
-    constexpr bool kCounted = !kAgain && sizeof(T) >= 4;
     T* totals = reinterpret_cast<T*>(shared) + kRows * kWarps * kCount;
     const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns, rank = cluster_rank();
     if constexpr (kAgain) cluster_barrier();
     if (column < kCluster) {
 #pragma unroll
       for (int i = 0; i < kCount; ++i) {
-        T* const place = totals + (row * kCluster + rank) * kCount + i;
-        if constexpr (kCounted) exchange_write(place, column, x[i], counter);
-        else cluster_write(place, column, x[i]);
+        cluster_write(totals + (row * kCluster + rank) * kCount + i, column, x[i]);
       }
     }
-    if constexpr (kCounted) await_exchange(counter);
-    else cluster_barrier();
+    cluster_barrier();
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       T total = totals[row * kCluster * kCount + i];

@@ -17,7 +17,7 @@ struct StripPreference {
   std::int64_t walked_bytes = 0;        // … make tiles that read about so many bytes
 };
 
-/// Long rows that are reduced and written, each as a whole: where so many bytes of a row are read, a few are one tile.
+/// Long rows, reduced and written each as a whole, that meet a row of numbers: where so many bytes of a row are read, a few are one tile.
 struct LongRowPreference {
   std::int64_t rows = 1;
   std::int64_t bytes = 0;           // of a row, from here on

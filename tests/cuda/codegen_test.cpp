@@ -86,7 +86,7 @@ TEST(Codegen, AClusterWorksOnAFewRowsTogether) {
     DType dtype;
     int cluster;
   };
-  for (const Case& c : {Case{{2, 65536}, bf16, 4}, {{2, 40008}, f16, 4}, {{3, 30000}, f32, 8}}) {
+  for (const Case& c : {Case{{2, 65536}, bf16, 8}, {{2, 40008}, f16, 8}, {{3, 30000}, f32, 8}, {{2, 131072}, bf16, 8}}) {
     const Program program = weighted_rows(c.tile, c.dtype);
     const Generated code = generate(program, {{4, 4, 4, 4, 4, 3}, false}, 90);
     EXPECT_EQ(code.cluster, c.cluster);
@@ -171,7 +171,7 @@ TEST(Codegen, LongRowsLieInSharedMemory) {
     DType dtype;
     int cluster;
   };
-  for (const Row& row : {Row{20000, bf16, 1}, {65536, f16, 1}, {10008, f32, 1}, {131072, bf16, 8}}) {
+  for (const Row& row : {Row{20000, bf16, 1}, {65536, f16, 4}, {10008, f32, 1}, {131072, bf16, 8}}) {
     const Program program = weighted_softmax(row.columns, row.dtype);
     const Generated code = generate(program, {{4, 4, 4, 4, 3}, false}, 90);
     EXPECT_EQ(code.cluster, row.cluster);

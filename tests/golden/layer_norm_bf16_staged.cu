@@ -1,4 +1,4 @@
-// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 2 x 65536, 1 x 512 threads in each of 4 blocks, vectors of 8
+// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 2 x 65536, 1 x 256 threads in each of 8 blocks, vectors of 8
 struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41ac9a7d49 {
   BFloat16* in0;
   BFloat16* in1;
@@ -14,14 +14,14 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41ac9a7d49(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41ac9a7d49 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41ac9a7d49(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_d7836e41ac9a7d49 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
-  constexpr int held = 384;  // of rows
+  constexpr int held = 1152;  // of rows
   const int block = cluster_rank();
-  const int tr = static_cast<int>(threadIdx.x) / 512, tc = block * 512 + static_cast<int>(threadIdx.x) % 512;
+  const int tr = static_cast<int>(threadIdx.x) / 256, tc = block * 256 + static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
-  const long long instance = blockIdx.x / 4;
+  const long long instance = blockIdx.x / 8;
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
@@ -39,20 +39,20 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   if (threadIdx.x == 0) {
-    expect_exchange(shared + parts + 160, 32);
-    expect_exchange(shared + parts + 336, 32);
+    expect_exchange(shared + parts + 512, 512);
+    expect_exchange(shared + parts + 1040, 512);
   }
   cluster_arrive();
   const long long v8 = id0;
   const long long v11 = v8 * 2ll;
   Wide<BFloat16, 8>* const row21 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
-  #pragma unroll 2
+  #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = r;
-      copy_async((in0 + (v11 * s0_0) + row * s0_0 + col), row21[(r * 4 + c) * 512]);
+      copy_async((in0 + (v11 * s0_0) + row * s0_0 + col), row21[(r * 4 + c) * 256]);
     }
   }
   // the user's line
@@ -63,13 +63,13 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k
     v22[r] = Sum<float>::nothing();
   }
   await_copies();
-  #pragma unroll 2
+  #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = r;
-      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 512];
+      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 256];
       const int first = col;
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k
     }
   }
   cluster_wait();
-  combine_columns<Sum<float>, 1, 512, 4, 2, false>(v22, shared + parts, shared + parts + 160);
+  combine_columns<Sum<float>, 1, 256, 8, 2, false>(v22, shared + parts, shared + parts + 512);
   float v23[2];
   #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -92,13 +92,13 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k
     const int row = r;
     v27[r] = Sum<float>::nothing();
   }
-  #pragma unroll 2
+  #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = r;
-      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 512];
+      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 256];
       const int first = col;
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k
       }
     }
   }
-  combine_columns<Sum<float>, 1, 512, 4, 2, false>(v27, shared + parts + 176, shared + parts + 336);
+  combine_columns<Sum<float>, 1, 256, 8, 2, false>(v27, shared + parts + 528, shared + parts + 1040);
   float v30[2];
   #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k
     const float v29 = v28 + c1;
     v30[r] = rsqrtf(v29);
   }
-  #pragma unroll 2
+  #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     Wide<BFloat16, 8> x34;
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k
     #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = r;
-      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 512];
+      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 256];
       float x[8];
       const int first = col;
       #pragma unroll
@@ -138,5 +138,5 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(4, 1, 1) k
     }
   }
 }
-// 512 threads, cluster of 4, 65920 bytes shared
+// 256 threads, cluster of 8, 33920 bytes shared
 

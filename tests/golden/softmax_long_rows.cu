@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   if (threadIdx.x == 0) {
-    expect_exchange(shared + parts + 160, 32);
+    expect_exchange(shared + parts + 1024, 1024);
   }
   cluster_arrive();
   const long long v3 = id0;
@@ -49,10 +49,10 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
     }
   }
   cluster_wait();
-  combine_columns<Max<float>, 1, 1024, 8, 1, false>(&v14, shared + parts, shared + parts + 160);
+  combine_columns<Max<float>, 1, 1024, 8, 1, false>(&v14, shared + parts, shared + parts + 1024);
   if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v14), *((out1 + v3)));
 }
-// 1024 threads, cluster of 8, 176 bytes shared
+// 1024 threads, cluster of 8, 1040 bytes shared
 
 // subtract_exp_sum: tile 1 x 262144, 1 x 512 threads in each of 16 blocks, vectors of 4
 struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
@@ -71,7 +71,7 @@ struct Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 {
 extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_0fdc000e5e5927d1(const Arguments_k_subtract_exp_sum_0fdc000e5e5927d1 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
-  constexpr int held = 256;  // of rows
+  constexpr int held = 1152;  // of rows
   const int block = cluster_rank();
   const int tr = static_cast<int>(threadIdx.x) / 512, tc = block * 512 + static_cast<int>(threadIdx.x) % 512;
   (void)tr, (void)tc, (void)failure;
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   if (threadIdx.x == 0) {
-    expect_exchange(shared + parts + 128, 64);
+    expect_exchange(shared + parts + 1024, 1024);
   }
   cluster_arrive();
   const long long v6 = id0;
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
     }
   }
   cluster_wait();
-  combine_columns<Sum<float>, 1, 512, 16, 1, false>(&v22, shared + parts, shared + parts + 128);
+  combine_columns<Sum<float>, 1, 512, 16, 1, false>(&v22, shared + parts, shared + parts + 1024);
   #pragma unroll 2
   for (int c = 0; c < 8; ++c) {
     const int col = (c * 8192 + tc) * 4;
@@ -132,9 +132,10 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
     }
     store_wide<4, 4>((out2 + (v6 * s2_0) + col), x);
   }
+  cluster_barrier();
   if (threadIdx.x == 0 && block == 0) narrow(static_cast<float>(v22), *((out3 + v6)));
 }
-// 512 threads, cluster of 16, 65792 bytes shared
+// 512 threads, cluster of 16, 66688 bytes shared
 
 // divide: tile 1 x 512, 1 x 128 threads, vectors of 4
 struct Arguments_k_divide_1437c66d6b8b142b {

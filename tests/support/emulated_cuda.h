@@ -195,9 +195,9 @@ void cluster_write(T* place, int rank, T x) {
   const auto offset = reinterpret_cast<const unsigned char*>(place) - emulated::current->block->shared.data();
   *reinterpret_cast<T*>((*emulated::blocks)[static_cast<std::size_t>(rank)].shared.data() + offset) = x;
 }
-template <class T>
-void exchange_write(T* place, int rank, T x, void*) {
-  cluster_write(place, rank, x);
+template <int kCount, class T>
+void exchange_write(T* place, int rank, const T* x, void*) {
+  for (int i = 0; i < kCount; ++i) cluster_write(place + i, rank, x[i]);
 }
 
 inline float __int_as_float(int x) {
