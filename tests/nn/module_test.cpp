@@ -25,6 +25,9 @@ struct Block {
   }
 };
 
+// A function: the list as the field's default makes GCC 13.3 (Ubuntu 24.04) fail with an internal error.
+std::vector<Block> two_blocks() { return {{1, 2}, {2, 3, {2, 3, 1}, nn::BatchNorm2d{3}, {3, 3, 1}, nn::Conv2d{2, 3, 1}}}; }
+
 enum class Kind : std::uint8_t { A, B };
 
 struct Everything {
@@ -35,7 +38,7 @@ struct Everything {
   Shape shape{1, 2};
   Variable scale = Variable(1.0F);
   nn::Buffer count = zeros({3});
-  std::vector<Block> blocks{{1, 2}, {2, 3, {2, 3, 1}, nn::BatchNorm2d{3}, {3, 3, 1}, nn::Conv2d{2, 3, 1}}};
+  std::vector<Block> blocks = two_blocks();
   std::array<nn::Linear, 2> pair{nn::Linear{2, 3}, nn::Linear{3, 2}};
   std::unique_ptr<nn::Linear> owned = std::make_unique<nn::Linear>(1, 1);
   std::unique_ptr<nn::Linear> nothing = nullptr;
