@@ -159,7 +159,7 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
 /// Where kernels are kept during a test.
 class Kept {
  public:
-  explicit Kept(const std::string& name) : path(std::filesystem::temp_directory_path() / name) {
+  explicit Kept(const std::string& name) : path(std::filesystem::current_path() / name) {
     std::filesystem::remove_all(path);
     setenv("TEGULA_CACHE_DIR", path.c_str(), 1);
   }
