@@ -50,7 +50,7 @@ void fold_epilogues(Graph& graph, const runtime::Device& device) {
     Item& item = graph[i];
     if (item.role() != Role::Elementwise) continue;
     const Kind kind = item.as<ElementwiseOp>().epilogue();
-    if (kind == Kind::None || kind == Kind::Multiply) continue;
+    if (kind == Kind::None || kind == Kind::Multiply || kind == Kind::GeluTanhGradient) continue;
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       const int producer = item.inputs[k];
       const Item& library = graph[producer];

@@ -145,6 +145,7 @@ std::string to_string(const Graph& graph) {
     if (const std::string details = item.op->details(); !details.empty() && item.role() != Role::Scalar) text += " {" + details + "}";
     if (item.epilogue.bias) text += " +bias";
     if (item.epilogue.activation) text += " +activation";
+    if (item.epilogue.gradient) text += " *gradient";
     if (item.epilogue.arithmetic) text += " tf32";
     if (item.computed.input >= 0) text += " computes input " + std::to_string(item.computed.input);
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);

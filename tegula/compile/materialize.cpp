@@ -75,9 +75,11 @@ class Materializer {
   void fix_library(Item& item) {
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       int& input = item.inputs[k];
-      const bool is_bias = item.epilogue.bias && k == 2, is_addend = item.epilogue.addend && k + 1 == item.inputs.size();
+      const bool is_last = k + 1 == item.inputs.size(), is_bias = item.epilogue.bias && k == 2, is_addend = item.epilogue.addend && is_last;
+      const bool is_factor = item.epilogue.gradient != 0 && is_last;  // whatever its shape
       const bool fits = is_bias     ? layout(input).is_dense()
                         : is_addend ? lies_as(layout(input), layout_of(item))
+                        : is_factor ? lies_as(layout(input), Layout::dense(layout(input).shape))
                                     : item.as<LibraryOp>().accepts(device_, static_cast<int>(k), layout(input));
       if (!is_memory(input) || !fits) input = copy(input, is_addend ? item.order : Dims{});
     }

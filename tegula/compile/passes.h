@@ -32,6 +32,9 @@ void multiply_codes(Graph& graph, const runtime::Device& device);
 /// Folds a bias, a sum with another tensor and an activation into the matmul or convolution they follow. Before layout and fusion, which
 /// would otherwise claim the elementwise items.
 void fold_epilogues(Graph& graph, const runtime::Device& device);
+/// A product of a backward pass multiplies by the derivative of gelu's tanh form that follows it, where the device prefers that (a GPU
+/// measures it). After fold_epilogues (what that leaves), before layout and fusion.
+void fold_gradients(Graph& graph, runtime::Device& device);
 /// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only.
 std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result);
 

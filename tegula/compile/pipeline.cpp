@@ -52,6 +52,7 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   done(graph, "codes");
   fold_scales(graph);
   fold_epilogues(graph, device);
+  fold_gradients(graph, device);
   done(graph, "epilogue");
   assign_layouts(graph, device);
   done(graph, "layout");

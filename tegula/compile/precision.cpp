@@ -93,7 +93,9 @@ class Chooser {
   }
   bool continues_call(const Item& item) const {
     const auto kind = item.as<ElementwiseOp>().epilogue();
-    if (kind == ElementwiseOp::Epilogue::None || kind == ElementwiseOp::Epilogue::Multiply) return false;
+    if (kind == ElementwiseOp::Epilogue::None || kind == ElementwiseOp::Epilogue::Multiply ||
+        kind == ElementwiseOp::Epilogue::GeluTanhGradient)
+      return false;
     if (kind == ElementwiseOp::Epilogue::Add) return is_bias(item, 0) || is_bias(item, 1);
     return ends_call(item.inputs[0]);
   }

@@ -1,5 +1,6 @@
 #include "tegula/cuda/device.h"
 #include "tegula/cuda/blas_e4m3.h"
+#include "tegula/cuda/blas_gradient.h"
 
 #include <functional>
 #include <future>
@@ -178,6 +179,11 @@ class CudaDevice final : public runtime::Device {
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override {
     return later(request_matmul, make_matmul, description);
+  }
+  bool prefers_gradient(const runtime::Matmul& description) override {
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    return gpu::prefers_gradient(context_, description);
   }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override {
     return later(request_convolution, make_convolution, description);

@@ -98,15 +98,26 @@ void TuningFile::write() const {
   if (error) std::filesystem::remove(temporary, error);
 }
 
-std::optional<std::string> TuningFile::find(const std::string& section, const std::string& key) {
-  const std::scoped_lock lock(mutex_);
+/// With the mutex held.
+const TuningFile::Entry* TuningFile::look(const std::string& section, const std::string& key) {
   if (!loaded_ && !path_.empty()) sections_.merge(read(path_));
   loaded_ = true;
   const auto entries = sections_.find(section);
-  if (entries == sections_.end()) return std::nullopt;
+  if (entries == sections_.end()) return nullptr;
   const auto entry = entries->second.find(key);
-  if (entry == entries->second.end()) return std::nullopt;
-  return entry->second.choice;
+  return entry == entries->second.end() ? nullptr : &entry->second;
+}
+
+std::optional<std::string> TuningFile::find(const std::string& section, const std::string& key) {
+  const std::scoped_lock lock(mutex_);
+  const Entry* const entry = look(section, key);
+  return entry ? std::optional(entry->choice) : std::nullopt;
+}
+
+std::optional<double> TuningFile::microseconds(const std::string& section, const std::string& key) {
+  const std::scoped_lock lock(mutex_);
+  const Entry* const entry = look(section, key);
+  return entry && entry->microseconds > 0 ? std::optional(entry->microseconds) : std::nullopt;
 }
 
 void TuningFile::store(const std::string& section, const std::string& key, const std::string& choice, double microseconds) {

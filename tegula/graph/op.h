@@ -78,8 +78,8 @@ class ElementwiseOp : public Op {
   /// The formula over f64: the reference of the tests.
   virtual double reference(std::span<const double> x) const = 0;
   /// Whether a matmul or convolution may compute this in its epilogue: Add (with a bias or a whole tensor), an activation, or Multiply
-  /// (by a factor per channel, which goes into the weight).
-  enum class Epilogue : std::uint8_t { None, Add, Multiply, Relu, Gelu, GeluTanh, Sigmoid, Tanh };
+  /// (by a factor per channel, which goes into the weight). GeluTanhGradient: of (x, dy), where dy may be a product.
+  enum class Epilogue : std::uint8_t { None, Add, Multiply, Relu, Gelu, GeluTanh, Sigmoid, Tanh, GeluTanhGradient };
   virtual Epilogue epilogue() const { return Epilogue::None; }
   /// Emits Assert: a program with it runs before state is changed.
   virtual bool has_check() const { return false; }
@@ -115,6 +115,7 @@ class LibraryOp : public Op {
     bool addend = false;  // the last input: of the result's shape and layout, added before the activation
     std::uint8_t activation = 0;  // runtime::Activation
     std::uint8_t arithmetic = 0;  // runtime::Arithmetic
+    std::uint8_t gradient = 0;  // runtime::Activation: the result is multiplied by its derivative at the last input
   };
   virtual std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
                                                  Epilogue epilogue) const = 0;
@@ -123,6 +124,10 @@ class LibraryOp : public Op {
   /// Whether `activation` (runtime::Activation) and a bias of shape (size of axis bias_axis()) can be folded in.
   virtual bool accepts_activation(std::uint8_t activation) const = 0;
   virtual bool accepts_addend() const { return false; }
+  /// Whether the device prefers this call with its `gradient` (runtime::Device::prefers_gradient).
+  virtual bool prefers_gradient(runtime::Device&, std::span<const Layout> /*inputs*/, const Layout& /*output*/, DType, Epilogue) const {
+    return false;
+  }
   /// The dtype that input `index` must have in a call with this result; an index is i64.
   virtual DType input_dtype(int /*index*/, DType result) const { return result; }
   /// (…, M, K) · (…, K, N): the compiler may multiply other forms of the operands.

@@ -159,6 +159,7 @@ const Ref<const Op>& cast_op() {
   return op;
 }
 
+Ref<const Op> reshape_op(const Shape& shape) { return Ref<const Op>(new ReshapeOp(shape)); }
 Ref<const Op> permute_op(const Dims& order) { return Ref<const Op>(new PermuteOp(order)); }
 
 std::string ScalarOp::details() const {
@@ -244,7 +245,7 @@ Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& 
                  .advice = "one size may be given as -1 and is then computed",
                  .where = origin_at(where).where});
   }
-  return make_node(Ref<const Op>(new ReshapeOp(shape)), {x}, shape, x.dtype(), where);
+  return make_node(reshape_op(shape), {x}, shape, x.dtype(), where);
 }
 
 Tensor permute(const Tensor& x, const Dims& order, const std::source_location& where) {

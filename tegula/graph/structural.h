@@ -9,7 +9,8 @@ namespace tegula {
 const Ref<const Op>& leaf_op();
 /// x in the node's dtype.
 const Ref<const Op>& cast_op();
-/// The view behind graph::permute.
+/// The views behind graph::reshape and graph::permute.
+Ref<const Op> reshape_op(const Shape& shape);
 Ref<const Op> permute_op(const Dims& order);
 
 /// A number known now; shape ().

@@ -60,6 +60,7 @@ struct Gelu {
 struct GeluTanh {
   static constexpr OpInfo info{"gelu_tanh", "0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³)))"};
   static constexpr auto epilogue = ElementwiseOp::Epilogue::GeluTanh;
+  static constexpr auto gradient_epilogue = ElementwiseOp::Epilogue::GeluTanhGradient;
   static constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   static auto forward(Numeric auto x) { return 0.5 * x * (1.0 + tanh(kSqrt2OverPi * (x + 0.044715 * x * x * x))); }
 };

@@ -10,6 +10,7 @@
 //   static Tensor vjp(Input<i>, x…, y, dy)            the gradient of input i as other ops
 //   static constexpr int inputs = 1                   further operands are parameters: numbers without a gradient
 //   static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
+//   static constexpr auto gradient_epilogue = …        the same for its gradient
 // The op is one node. So is its gradient with respect to an input: the derivative of the formula in the direction dy, by Dual, so that what a
 // `where` leaves out stays out whatever it holds. Gradients of that node are primitives of the graph.
 
@@ -154,6 +155,10 @@ class ElementwiseGradient final : public ElementwiseOp {
   }
   Numerics numerics() const override { return F::info.numerics; }
   std::string details() const override { return formula::arity<F>() > 1 ? "of input " + std::to_string(I) : ""; }
+  Epilogue epilogue() const override {
+    if constexpr (requires { F::gradient_epilogue; }) return F::gradient_epilogue;
+    else return Epilogue::None;
+  }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override { return emit_all(spread(x)); }
   double reference(std::span<const double> x) const override { return formula::input_gradient<F, I>(spread(x)); }
 

@@ -125,6 +125,9 @@ struct Matmul {
   bool bias = false;  // (N), dense
   Activation activation = Activation::None;
   Arithmetic arithmetic = Arithmetic::Full;
+  // C is multiplied by the derivative of this at x, a tensor that lies as C does. Only where Device::prefers_gradient says so, with neither
+  // bias nor activation.
+  Activation gradient = Activation::None;
   bool operator==(const Matmul&) const = default;
 };
 
@@ -187,7 +190,7 @@ class Call {
   virtual ~Call() = default;
   /// Bytes of 64-byte aligned scratch that run() needs.
   virtual std::size_t scratch_bytes() const { return 0; }
-  /// buffers: Matmul (a, b[, bias], c). MatmulE4m3 (a, b, factor of a, factor of b, c), the factors f32. Convolution Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight,
+  /// buffers: Matmul (a, b[, bias][, x], c). MatmulE4m3 (a, b, factor of a, factor of b, c), the factors f32. Convolution Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight,
   /// input gradient); BackwardWeight (input, output gradient, weight gradient[, bias gradient]). Pooling as said there, result last.
   /// ScatterSum (index, source, sums).
   virtual void run(std::span<void* const> buffers, void* scratch, int threads) const = 0;
@@ -259,6 +262,8 @@ class Device {
   virtual std::unique_ptr<Call> scatter_sum(const ScatterSum& description) = 0;
   /// Whether products of this dtype apply the activation before the result is stored. Where not, it is left to the tile programs behind it.
   virtual bool fuses(DType /*dtype*/, Activation /*activation*/) const { return true; }
+  /// Whether this product with a `gradient` is faster than one without and the tile program that would multiply by it.
+  virtual bool prefers_gradient(const Matmul& /*description*/) { return false; }
   /// Whether a product of so few results with so many terms each is faster as a sum of products in a tile program, which fuses with what
   /// is around it, than as a library call.
   virtual bool prefers_sums(std::int64_t /*results*/, std::int64_t /*terms*/) const { return false; }

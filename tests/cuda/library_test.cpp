@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -87,6 +88,22 @@ TEST_P(GpuMatmul, LargeProductsMatchInFullPrecision) {
   }
 }
 
+// Sizes for which a cluster shares out the inner axis; on tensor cores in f32.
+TEST_P(GpuMatmul, ProductsOfMiddleSizeMatch) {
+  for (const auto& [m, n, k] : {std::array{128, 784, 1024}, std::array{250, 260, 700}, std::array{96, 640, 2050}}) {
+    for (const MatrixOrder order : {MatrixOrder::Rows, MatrixOrder::Columns}) {
+      test::expect_matmul(cuda(),
+                          {.dtype = GetParam(),
+                           .a = matrix({m, k}, MatrixOrder::Columns),
+                           .b = matrix({k, n}, order),
+                           .c = matrix({m, n}, MatrixOrder::Rows),
+                           .bias = order == MatrixOrder::Columns,
+                           .arithmetic = Arithmetic::TF32},
+                          1);
+    }
+  }
+}
+
 TEST_P(GpuMatmul, BatchesInSeveralAxesWithBroadcastOperandsMatch) {
   for (const bool broadcast_a : {false, true}) {
     for (const bool broadcast_b : {false, true}) {
@@ -167,6 +184,39 @@ TEST_P(GpuLibrary, OperandsMayBeginAnywhere) {
   const std::vector operands{numbers(2 * 8 * 100), numbers(16 * 8 * 9), numbers(16)};
   const auto wanted = shifted_result(*convolution, operands, 2 * 16 * 100, 0);
   for (const std::size_t shift : {1, 2, 3}) expect_close(shifted_result(*convolution, operands, 2 * 16 * 100, shift), wanted, 1e-5f);
+}
+
+// 1.0 and 1.5 as codes, under factors of 2 and 0.5; large enough to be measured.
+TEST_P(GpuLibrary, ProductsOfCodesCarryBothFactors) {
+  constexpr std::int64_t kRows = 64, kColumns = 48, kInner = 80;
+  Device& device = cuda();
+  if (!device.multiplies_e4m3()) GTEST_SKIP() << "no products of codes";
+  for (const DType dtype : {f32, bf16}) {
+    const auto call = device.matmul_e4m3(
+        {.dtype = dtype, .m = kRows, .n = kColumns, .k = kInner, .a_stride = kInner, .b_stride = kInner, .c_stride = kColumns});
+    EXPECT_NE(call->describe().find("algorithm"), std::string::npos) << call->describe();
+    const std::vector<std::uint8_t> a(kRows * kInner, 0x38), b(kColumns * kInner, 0x3c);
+    const std::array<float, 2> factors{2, 0.5};
+    const auto place = [&](const void* from, std::size_t bytes) {
+      auto buffer = device.allocate(bytes);
+      if (from) device.copy_in(buffer->data(), from, bytes);
+      return buffer;
+    };
+    const auto at_a = place(a.data(), a.size()), at_b = place(b.data(), b.size()), first = place(&factors[0], 4),
+               second = place(&factors[1], 4), c = place(nullptr, kRows * kColumns * size_of(dtype)),
+               scratch = place(nullptr, call->scratch_bytes() + 1);
+    const std::array<void*, 5> buffers{at_a->data(), at_b->data(), first->data(), second->data(), c->data()};
+    call->run(buffers, scratch->data(), 1);
+    std::vector<std::byte> got(kRows * kColumns * size_of(dtype));
+    device.synchronize();
+    device.copy_out(got.data(), c->data(), got.size());
+    const float expected = 1.5F * kInner;  // 120: exact in bf16
+    for (std::size_t i = 0; i < kRows * kColumns; ++i) {
+      std::uint32_t word = 0;
+      std::memcpy(reinterpret_cast<std::byte*>(&word) + (4 - size_of(dtype)), got.data() + i * size_of(dtype), size_of(dtype));
+      ASSERT_EQ(std::bit_cast<float>(word), expected) << i << " of " << call->describe();
+    }
+  }
 }
 
 TEST_P(GpuLibrary, ActivationsKeepNanAndSurviveLargeValues) {

@@ -14,6 +14,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/layout.h"
+#include "tests/support/gradient_product.h"
 
 namespace tegula::gpu {
 namespace {
@@ -194,7 +195,11 @@ class CpuWithKernels final : public runtime::Device {
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
   runtime::TilePreference tiles() const override { return tiles_for(90); }  // an H200's
-  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return cpu_.matmul(description); }
+  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override {
+    if (d.gradient == runtime::Activation::None) return cpu_.matmul(d);
+    return std::make_unique<test::GradientProduct>(cpu_, d);
+  }
+  bool prefers_gradient(const runtime::Matmul&) override { return true; }
   bool multiplies_e4m3() const override { return true; }
   std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override {
     return std::make_unique<CodesProduct>(description);
