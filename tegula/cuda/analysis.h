@@ -62,6 +62,7 @@ class Analysis {
   Analysis(const tile::Program& program, const Specialisation& specialisation);
 
   const tile::Program& program() const { return program_; }
+  bool guarded() const { return specialisation_.guarded; }
   /// The two-dimensional tile that the program is about: its largest one, or the largest line.
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }

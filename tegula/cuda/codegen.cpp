@@ -178,7 +178,10 @@ Generated generate(const Program& program, const Specialisation& specialisation,
        (out.cluster > 1 ? "__cluster_dims__(" + std::to_string(out.cluster) + ", 1, 1) " : "") + out.name;
   s += specialisation.many_sets ? "(const Set_" + out.name + "* sets, int count, Failure* failure"
                                 : "(const Arguments_" + out.name + " a, long long g0, long long g1, long long g2, Failure* failure";
-  s += specialisation.guarded ? ", const Failure* guards, int guard_count) {\n  if (any_failed(guards, guard_count)) return;\n" : ") {\n";
+  s += specialisation.guarded ? ", const Failure* guards, int guard_count) {\n  const bool stopped = any_failed(guards, guard_count);\n"
+                              : ") {\n";
+  // Blocks that work together leave together.
+  if (specialisation.guarded && grid.cluster > 1) s += "  if (stopped) return;\n";
   if (out.shared_bytes > 0) s += "  TEGULA_SHARED;\n";
   if (writer.part_bytes() > 0)
     s += "  constexpr int parts = " + std::to_string(writer.scratch_bytes()) + ";  // of reductions, in shared\n";

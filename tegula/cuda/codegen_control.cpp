@@ -28,6 +28,13 @@ void Writer::region(const tile::Region& region) {
   flush();
 }
 
+// A guarded kernel asks for what it reads before it knows whether it may write.
+void Writer::leave_if_stopped() {
+  if (!a_.guarded() || grid_.cluster > 1 || leaves_) return;
+  line("if (stopped) return;");
+  leaves_ = depth_ == 1;  // from there on nobody is stopped
+}
+
 void Writer::instruction(Id id) {
   const tile::Instruction& self = at(id);
   if (deferred_.contains(id)) {
@@ -46,8 +53,8 @@ void Writer::instruction(Id id) {
     case Word::NumPrograms: return line("const long long " + variable(id) + " = g" + std::to_string(self.attribute) + ";");
     case Word::For: return loop(id);
     case Word::If: return branch(id);
-    case Word::Store: return store(id);
-    case Word::AtomicAdd: return atomic_add(id);
+    case Word::Store: return leave_if_stopped(), store(id);
+    case Word::AtomicAdd: return leave_if_stopped(), atomic_add(id);
     case Word::Assert: return check(id);
     default: break;
   }

@@ -196,6 +196,7 @@ class Writer {
   // ---- codegen_control.cpp
   void region(const tile::Region& region);
   void instruction(Id id);
+  void leave_if_stopped();
   void loop(Id id);
   void branch(Id id);
   void assign(Id variable, Id value);
@@ -213,6 +214,7 @@ class Writer {
   bool one_at_a_time_;  // blocks walk over all instances, every place belongs to one of them
   Digits stores_;
   std::string out_;
+  bool leaves_ = false;  // the code before this place has left where the kernel is stopped
   int depth_ = 1;
   std::size_t shared_bytes_ = 0, part_bytes_ = 0, ring_bytes_ = 0, staged_bytes_ = 0;
   std::vector<std::pair<std::size_t, std::size_t>> exchanges_;  // between blocks: where the counter lies among the parts, bytes it expects

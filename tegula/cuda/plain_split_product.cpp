@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tegula/cuda/plain_cluster_product.h"
 #include "tegula/cuda/plain_source.h"
 #include "tegula/cuda/plain_tensor_product.h"
 
@@ -16,17 +17,15 @@ constexpr std::int64_t kBlocks = 264;     // more parts than this keep no card b
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-std::int64_t tiles(const BlasProduct& p, const SplitChoice& choice) {
-  return divide_up(p.m, choice.tile_m) * divide_up(p.n, choice.tile_n) * p.batch;
-}
-
 constexpr const char* kStore = R"(
-__device__ __forceinline__ void store_result(float* result, int m, int n, float sum@BIAS@) {
-  if (m >= M || n >= N) return;
+__device__ __forceinline__ float finished(int m, int n, float sum@BIAS@) {
 #if BIAS
   sum += bias[BIAS_ALONG_M ? m : n];
 #endif
-  result[m + static_cast<long long>(n) * RESULT_LEADING] = activation(sum);
+  return activation(sum);
+}
+__device__ __forceinline__ void store_result(float* result, int m, int n, float sum@BIAS@) {
+  if (m < M && n < N) result[m + static_cast<long long>(n) * RESULT_LEADING] = finished(m, n, sum@ADDED@);
 }
 )";
 
@@ -171,7 +170,8 @@ extern "C" __global__ void __launch_bounds__(256)@ATTRIBUTES@ split_product(cons
 
 std::string SplitChoice::text() const {
   const std::string tile = std::to_string(tile_m) + "x" + std::to_string(tile_n);
-  return warps > 0 ? "tensor cores " + tile + " warps " + std::to_string(warps) : "own " + tile + " parts " + std::to_string(parts);
+  const std::string share = parts > 1 || warps == 0 ? " parts " + std::to_string(parts) : "";
+  return warps > 0 ? "tensor cores " + tile + " warps " + std::to_string(warps) + share : "own " + tile + share;
 }
 
 std::optional<SplitChoice> SplitChoice::from(const std::string& text) {
@@ -180,6 +180,7 @@ std::optional<SplitChoice> SplitChoice::from(const std::string& text) {
       if (const SplitChoice choice{m, n, 1, warps}; choice.text() == text) return choice;
     }
   }
+  if (const SplitChoice choice{64, 64, 8, 4}; choice.text() == text) return choice;
   for (const int m : {32, 64}) {
     for (const int parts : {1, 2, 4, 8}) {
       if (const SplitChoice choice{m, 32, parts}; choice.text() == text) return choice;
@@ -195,16 +196,26 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
   for (const BlasMatrix* m : {&p.left, &p.right}) {
     if (m->leading * std::max(m->columns, m->rows) > kLongest) return choices;
   }
-  if (d.arithmetic == runtime::Arithmetic::TF32) return tensor_choices(p);
+  if (d.arithmetic == runtime::Arithmetic::TF32) {
+    choices = cluster_choices(p, architecture);
+    for (const SplitChoice& choice : tensor_choices(p)) choices.push_back(choice);
+    return choices;
+  }
   // As many parts as there is room for, and half of that; where the tiles alone fill the card, larger ones.
   SplitChoice choice;
-  while (architecture >= 90 && choice.parts < 8 && tiles(p, choice) * choice.parts * 2 <= kBlocks && p.k >= 64 * choice.parts)
+  while (architecture >= 90 && choice.parts < 8 && tiles_of(p, choice) * choice.parts * 2 <= kBlocks && p.k >= 64 * choice.parts)
     choice.parts *= 2;
   choices.push_back(choice);
   if (choice.parts > 1) choices.push_back({.parts = choice.parts / 2});
   else if (p.m > 32) choices.push_back({.tile_m = 64});
   return choices;
 }
+
+std::int64_t tiles_of(const BlasProduct& p, const SplitChoice& choice) {
+  return divide_up(p.m, choice.tile_m) * divide_up(p.n, choice.tile_n) * p.batch;
+}
+
+std::string cluster_attribute(int blocks) { return blocks > 1 ? " __cluster_dims__(" + std::to_string(blocks) + ", 1, 1)" : ""; }
 
 void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner) {
   const std::int64_t contiguous = x.rows;
@@ -230,7 +241,7 @@ void add_product(PlainSource& source, const runtime::Matmul& d, const BlasProduc
 }
 
 PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice) {
-  if (choice.warps > 0) return tensor_product_kernel(d, p, choice);
+  if (choice.warps > 0) return choice.is_large() ? cluster_product_kernel(d, p, choice) : tensor_product_kernel(d, p, choice);
   PlainSource source(d.dtype, {});
   // Within `parts` slices of the inner axis, in whole chunks of 32 so that both operands stay aligned.
   const std::int64_t slice = divide_up(divide_up(p.k, choice.parts), 32) * 32;
@@ -239,8 +250,8 @@ PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p,
   // The groups' sums share the memory.
   const std::int64_t needed = divide_up(4 * choice.tile_m * choice.tile_n, choice.tile_m + choice.tile_n + 8);
   source.define("CHUNK", std::max(chunk, divide_up(needed, 32) * 32));
-  add_product(source, d, p, choice, kKernel, choice.parts > 1 ? " __cluster_dims__(" + std::to_string(choice.parts) + ", 1, 1)" : "");
-  return {"split_product", source.text(), tiles(p, choice) * choice.parts, kThreads};
+  add_product(source, d, p, choice, kKernel, cluster_attribute(choice.parts));
+  return {"split_product", source.text(), tiles_of(p, choice) * choice.parts, kThreads};
 }
 
 }  // namespace tegula::gpu

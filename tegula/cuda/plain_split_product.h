@@ -18,7 +18,8 @@ class PlainSource;
 struct SplitChoice {
   int tile_m = 32, tile_n = 32;
   int parts = 1;
-  int warps = 0;  // of a block, on tensor cores (plain_tensor_product.h); 0: without them
+  int warps = 0;  // of a block, on tensor cores (plain_tensor_product.h, plain_cluster_product.h); 0: without them
+  bool is_large() const { return tile_m * tile_n > 1024; }
   std::string text() const;
   static std::optional<SplitChoice> from(const std::string& text);
   bool operator==(const SplitChoice&) const = default;
@@ -30,8 +31,13 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
 /// Defines NAME_LEADING, NAME_BATCH, NAME_INNER (the inner axis is contiguous) and NAME_WIDE (neighbours can be read four at a time).
 void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner);
 
+/// How many tiles the result is cut into, those of a batch together.
+std::int64_t tiles_of(const BlasProduct& p, const SplitChoice& choice);
+/// Of a kernel whose blocks work together, so many of them.
+std::string cluster_attribute(int blocks);
+
 /// Adds the text of a kernel that multiplies so, behind what such kernels share: sizes (M, TILE_M, TILES_M …), both operands, and
-/// store_result, which adds the bias and applies the activation. In the kernel's text @BIAS@ is the parameter for the bias, where there is
+/// store_result, which stores what finished(m, n, sum) makes of a sum: with the bias, under the activation. In the kernel's text @BIAS@ is the parameter for the bias, where there is
 /// one, and @ADDED@ that argument.
 void add_product(PlainSource& source, const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice, const char* kernel,
                  const std::string& attributes = "");

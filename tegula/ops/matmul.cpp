@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/e4m3.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/grad.h"
 #include "tegula/graph/precision.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
@@ -54,13 +55,11 @@ class MatmulOp final : public LibraryOp {
 
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
                                          Epilogue epilogue) const override {
-    return device.matmul({.dtype = dtype,
-                          .a = settled(inputs[0]),
-                          .b = settled(inputs[1]),
-                          .c = settled(output),
-                          .bias = epilogue.bias,
-                          .activation = static_cast<runtime::Activation>(epilogue.activation),
-                          .arithmetic = static_cast<runtime::Arithmetic>(epilogue.arithmetic)});
+    return device.matmul(description(inputs, output, dtype, epilogue));
+  }
+  bool prefers_gradient(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
+                        Epilogue epilogue) const override {
+    return device.prefers_gradient(description(inputs, output, dtype, epilogue));
   }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return is_matrix(layout); }
   bool accepts_activation(std::uint8_t) const override { return true; }
@@ -85,6 +84,17 @@ class MatmulOp final : public LibraryOp {
   explicit MatmulOp(int rank) : bias_axis_(rank - 1) {}
 
  private:
+  static runtime::Matmul description(std::span<const Layout> inputs, const Layout& output, DType dtype, Epilogue epilogue) {
+    return {.dtype = dtype,
+            .a = settled(inputs[0]),
+            .b = settled(inputs[1]),
+            .c = settled(output),
+            .bias = epilogue.bias,
+            .activation = static_cast<runtime::Activation>(epilogue.activation),
+            .arithmetic = static_cast<runtime::Arithmetic>(epilogue.arithmetic),
+            .gradient = static_cast<runtime::Activation>(epilogue.gradient)};
+  }
+
   int bias_axis_;  // the last: a function of the inputs' rank, which the structural key holds
 };
 
@@ -107,17 +117,22 @@ Tensor product(const Tensor& left, const Tensor& right, const std::source_locati
   return make_node(Ref<const Op>(new MatmulOp(shape.rank())), {a, b}, shape, a.dtype(), where);
 }
 
-std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const {
-  const Tensor a(y.inputs()[0]), b(y.inputs()[1]);
-  const auto& where = y.origin().where;
+// The gradients of a and b, as `multiply` makes products. That of a transposed operand is computed the other way round, so that the tensor
+// behind it gets a dense one.
+template <class Multiply>
+std::vector<Tensor> gradients(const Tensor& a, const Tensor& b, const Tensor& dy, const std::vector<bool>& wanted,
+                              const std::source_location& where, Multiply multiply) {
   std::vector<Tensor> out(2);
-  // The gradient of a transposed operand is computed the other way round, so that the tensor behind it gets a dense one.
   const auto is_view = [](const Tensor& x) { return x.node()->op().role() == Role::View && x.node()->op().name() == "permute"; };
   if (wanted[0])
-    out[0] = is_view(a) ? transposed(product(b, transposed(dy, where), where), where) : product(dy, transposed(b, where), where);
+    out[0] = is_view(a) ? transposed(multiply(b, transposed(dy, where), where), where) : multiply(dy, transposed(b, where), where);
   if (wanted[1])
-    out[1] = is_view(b) ? transposed(product(transposed(dy, where), a, where), where) : product(transposed(a, where), dy, where);
+    out[1] = is_view(b) ? transposed(multiply(transposed(dy, where), a, where), where) : multiply(transposed(a, where), dy, where);
   return out;
+}
+
+std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const {
+  return gradients(Tensor(y.inputs()[0]), Tensor(y.inputs()[1]), dy, wanted, y.origin().where, product);
 }
 
 // As it is written.
@@ -161,8 +176,15 @@ Tensor multiply(const Tensor& a, const Tensor& b, const std::source_location& wh
   const bool sums = current_precision() != Precision::fp8 && numel(a.shape()) > 0 &&
                     default_device().prefers_sums(numel(a.shape()) / terms * b.shape().back(), terms);
   if (!sums) return product(a, b, where);
-  const DType dtype = is_half(a.dtype()) ? f32 : a.dtype();
-  return graph::cast(sum_of_products(graph::cast(a, dtype, where), graph::cast(b, dtype, where), where), a.dtype(), where);
+  // Its gradients are products that may be of other sizes: each is asked for anew.
+  const auto forward = [&](const std::vector<Tensor>& x) {
+    const DType dtype = is_half(x[0].dtype()) ? f32 : x[0].dtype();
+    return graph::cast(sum_of_products(graph::cast(x[0], dtype, where), graph::cast(x[1], dtype, where), where), x[0].dtype(), where);
+  };
+  const auto backward = [where](const std::vector<Tensor>& x, const Tensor&, const Tensor& dy) {
+    return gradients(x[0], x[1], dy, {true, true}, where, multiply);
+  };
+  return custom_function("sum_of_products", forward, backward, {a, b}, where);
 }
 
 // Both with at least two axes.

@@ -45,7 +45,7 @@ class Case {
     std::vector<void*> pointers{p_.swapped ? b.data() : a.data(), p_.swapped ? a.data() : b.data()};
     if (d_.bias) pointers.push_back(bias.data());
     pointers.push_back(c.data());
-    emulate(split_product_kernel(d_, p_, choice), pointers);
+    emulate(split_product_kernel(d_, p_, choice), pointers, choice.parts);
     const auto at = [](const std::vector<float>& x, const Layout& layout, std::int64_t batch, std::int64_t row, std::int64_t column) {
       return x[static_cast<std::size_t>(batch * layout.strides[0] + row * layout.strides[1] + column * layout.strides[2])];
     };
@@ -72,6 +72,17 @@ TEST(TensorProduct, EveryCutIsTheNaiveSum) {
   const std::array<SplitChoice, 5> choices{{{16, 8, 1, 4}, {16, 16, 1, 8}, {32, 16, 1, 16}, {32, 32, 1, 8}, {32, 32, 1, 4}}};
   int round = 0;
   for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{33, 40, 100}, {64, 32, 784}, {7, 10, 51}}) {
+    for (int order = round % 2; order < 8; order += 2, ++round) {
+      Case(m, n, k, order, round % 3 == 0).check(choices[static_cast<std::size_t>(round) % choices.size()]);
+    }
+  }
+}
+
+// Shares of the inner axis that end within a step, steps that take turns in shared memory, clusters with and without company.
+TEST(TensorProduct, EveryCutOverAClusterIsTheNaiveSum) {
+  const std::array<SplitChoice, 4> choices{{{64, 64, 8, 4}, {64, 32, 2, 4}, {64, 64, 1, 4}, {64, 64, 4, 8}}};
+  int round = 0;
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{66, 30, 101}, {64, 32, 260}}) {
     for (int order = round % 2; order < 8; order += 2, ++round) {
       Case(m, n, k, order, round % 3 == 0).check(choices[static_cast<std::size_t>(round) % choices.size()]);
     }
