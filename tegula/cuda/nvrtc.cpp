@@ -33,10 +33,22 @@ using Handle = struct Opaque*;
 constexpr Result kSuccess = 0, kCompilationFailed = 6;
 constexpr const char* kLibrary = "NVRTC";
 
+void finish_background();
+
+/// exit() destroys what is thread_local in the main thread before it runs any handler, those that NVRTC registers in the midst of its
+/// first compilations included: waiting here, nothing is taken away from a thread that compiles.
+struct AtExit {
+  ~AtExit() {
+    if (gettid() == getpid()) finish_background();
+  }
+};
+
 /// Threads that compile. A process that ends waits for those that are in the compiler; the others find out that there is nothing to do.
 class Background {
  public:
   void start(std::function<void()> work) {
+    thread_local const AtExit at_exit;
+    static_cast<void>(at_exit);
     const std::scoped_lock lock(mutex_);
     std::erase_if(running_, [](const auto& thread) { return thread.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
     if (ending_) return work();
@@ -61,15 +73,14 @@ class Background {
   std::atomic<bool> ending_ = false;
 };
 
-Background& background();
-void finish_background() { background().finish(); }
 Background& background() {
   static auto* instance = [] {
-    std::atexit(finish_background);
+    std::atexit(finish_background);  // for an exit() of another thread
     return new Background;
   }();
   return *instance;
 }
+void finish_background() { background().finish(); }
 
 class Nvrtc {
  public:
