@@ -83,6 +83,12 @@ std::vector<Work> works() {
          Tensor x = leaf({256, 768});
          eval(grad(sum(square(layer_norm(x, {768}))), x));
        }},
+      {"rms_norm_bf16_gradients",
+       [] {
+         Tensor x = leaf({2048, 768}, bf16), w = leaf({768}, bf16);
+         auto d = vjp({rms_norm(x, {768}, {.weight = w})}, {leaf({2048, 768}, bf16)}, {x, w});
+         eval(d[0], d[1]);
+       }},
       {"cross_entropy", [] { eval(cross_entropy(leaf({256, 1000}), leaf({256}, i64))); }},
       {"cross_entropy_bf16_both",
        [] {

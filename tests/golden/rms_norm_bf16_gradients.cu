@@ -1,0 +1,368 @@
+// cast_multiply_sum_multiply_add_rsqrt_multiply_etc: tile 8 x 768, 8 x 32 threads, vectors of 8
+struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_e9be4a936065e733 {
+  BFloat16* in0;
+  BFloat16* in1;
+  BFloat16* in2;
+  BFloat16* out4;
+  float* part5;
+  long long n0;
+  long long s0_0;
+  long long s1_0;
+  long long s4_0;
+  long long n1;
+  double c0;
+  double c1;
+  long long p_chunks;
+  long long p_instances;
+  long long p_splits;
+  long long part_elements;
+  long long tiles0;
+  long long tiles1;
+};
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_e9be4a936065e733(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_e9be4a936065e733 a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  unsigned char* const ring = shared + 0;  // what is fetched ahead
+  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  BFloat16* const in0 = a.in0;
+  BFloat16* const in1 = a.in1;
+  BFloat16* const in2 = a.in2;
+  BFloat16* const out4 = a.out4;
+  float* const part5 = a.part5;
+  const long long n0 = static_cast<long long>(a.n0);
+  const long long s0_0 = static_cast<long long>(a.s0_0);
+  const long long s1_0 = static_cast<long long>(a.s1_0);
+  const long long s4_0 = static_cast<long long>(a.s4_0);
+  const long long n1 = static_cast<long long>(a.n1);
+  const float c0 = static_cast<float>(a.c0);
+  const float c1 = static_cast<float>(a.c1);
+  const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long p_instances = static_cast<long long>(a.p_instances);
+  const long long p_splits = static_cast<long long>(a.p_splits);
+  const long long part_elements = static_cast<long long>(a.part_elements);
+  const long long tiles0 = static_cast<long long>(a.tiles0);
+  const long long tiles1 = static_cast<long long>(a.tiles1);
+  const long long v13 = id0;
+  Wide<BFloat16, 8> v19[3];
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 32 + tc) * 8;
+    load_wide<8, 8>(steady((in2 + col)), v19[c]);
+  }
+  // the user's line
+  float v22[3][8];
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const int col = (c * 32 + tc) * 8 + k;
+      v22[c][k] = 0.0f;
+    }
+  }
+  float a22[3][8];
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const int col = (c * 32 + tc) * 8 + k;
+      a22[c][k] = Sum<float>::nothing();
+    }
+  }
+   {
+    // Fetched 2 iterations ahead.
+    int stage = 0;
+    #pragma unroll 1
+    for (int s = 0; s < 2; ++s) {
+      const long long later = v13 + s * p_splits;
+      if (later < p_instances) {
+        const long long v21 = later;
+        const long long v25 = v21 * 8ll;
+        #pragma unroll
+        for (int r = 0; r < 1; ++r) {
+          const int row = r * 8 + tr;
+          #pragma unroll
+          for (int c = 0; c < 3; ++c) {
+            const int col = (c * 32 + tc) * 8;
+            copy_ahead<8, 8>(ring + s * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + (v25 * s0_0) + row * s0_0 + col), 8);
+          }
+        }
+        #pragma unroll
+        for (int r = 0; r < 1; ++r) {
+          const int row = r * 8 + tr;
+          #pragma unroll
+          for (int c = 0; c < 3; ++c) {
+            const int col = (c * 32 + tc) * 8;
+            copy_ahead<8, 8>(ring + s * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in1 + (v25 * s1_0) + row * s1_0 + col), 8);
+          }
+        }
+      }
+      close_copies();
+    }
+    for (long long v21 = v13; v21 < p_instances; v21 += p_splits) {
+      wait_for_copies<1>();
+       {
+        const long long later = v21 + 2 * p_splits;
+        if (later < p_instances) {
+          const long long v21 = later;
+          const long long v25 = v21 * 8ll;
+          #pragma unroll
+          for (int r = 0; r < 1; ++r) {
+            const int row = r * 8 + tr;
+            #pragma unroll
+            for (int c = 0; c < 3; ++c) {
+              const int col = (c * 32 + tc) * 8;
+              copy_ahead<8, 8>(ring + (stage < 1 ? stage + 2 : stage - 1) * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + (v25 * s0_0) + row * s0_0 + col), 8);
+            }
+          }
+          #pragma unroll
+          for (int r = 0; r < 1; ++r) {
+            const int row = r * 8 + tr;
+            #pragma unroll
+            for (int c = 0; c < 3; ++c) {
+              const int col = (c * 32 + tc) * 8;
+              copy_ahead<8, 8>(ring + (stage < 1 ? stage + 2 : stage - 1) * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in1 + (v25 * s1_0) + row * s1_0 + col), 8);
+            }
+          }
+        }
+        close_copies();
+      }
+      const long long v25 = v21 * 8ll;
+      Wide<BFloat16, 8> v33[1][3];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        #pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          const int col = (c * 32 + tc) * 8;
+          load_wide<8, 8>(reinterpret_cast<const BFloat16*>(ring + stage * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v33[r][c]);
+        }
+      }
+      Wide<BFloat16, 8> v40[1][3];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        #pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          const int col = (c * 32 + tc) * 8;
+          load_wide<8, 8>(reinterpret_cast<const BFloat16*>(ring + stage * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v40[r][c]);
+        }
+      }
+      float v43[1][3][8];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        #pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          #pragma unroll
+          for (int k = 0; k < 8; ++k) {
+            const int col = (c * 32 + tc) * 8 + k;
+            const float v42 = element_of(v40[r][c], k) * element_of(v19[c], k);
+            v43[r][c][k] = v42 * element_of(v33[r][c], k);
+          }
+        }
+      }
+      float v35[1];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        v35[r] = Sum<float>::nothing();
+      }
+      float v44[1];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        v44[r] = Sum<float>::nothing();
+      }
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        #pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          #pragma unroll
+          for (int k = 0; k < 8; ++k) {
+            const int col = (c * 32 + tc) * 8 + k;
+            v35[r] = Sum<float>::of(v35[r], (element_of(v33[r][c], k) * element_of(v33[r][c], k)));
+            v44[r] = Sum<float>::of(v44[r], v43[r][c][k]);
+          }
+        }
+      }
+      float together35[2];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        together35[0 + r] = v35[r];
+        together35[1 + r] = v44[r];
+      }
+      combine_columns<Sum<float>, 8, 32, 1, 2, true>(together35, nullptr);
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        v35[r] = together35[0 + r];
+        v44[r] = together35[1 + r];
+      }
+      keep_packed(v19);
+      keep_packed(v33);
+      keep_packed(v40);
+      float v47[1];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        const float v45 = v35[r] * c0;
+        const float v46 = v45 + c1;
+        v47[r] = rsqrtf(v46);
+      }
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        #pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          #pragma unroll
+          for (int k = 0; k < 8; ++k) {
+            const int col = (c * 32 + tc) * 8 + k;
+            a22[c][k] = Sum<float>::of(a22[c][k], (element_of(v40[r][c], k) * (element_of(v33[r][c], k) * v47[r])));
+          }
+        }
+      }
+      float v55[1];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        const float v53 = v44[r] * c0;
+        const float v54 = v47[r] * v53;
+        v55[r] = v47[r] * v54;
+      }
+      float v59[1][3][8];
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        #pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          #pragma unroll
+          for (int k = 0; k < 8; ++k) {
+            const int col = (c * 32 + tc) * 8 + k;
+            const float v57 = element_of(v33[r][c], k) * v55[r];
+            const float v58 = (element_of(v40[r][c], k) * element_of(v19[c], k)) - v57;
+            v59[r][c][k] = v47[r] * v58;
+          }
+        }
+      }
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        #pragma unroll
+        for (int c = 0; c < 3; ++c) {
+          const int col = (c * 32 + tc) * 8;
+          float x[8];
+          const int first = col;
+          #pragma unroll
+          for (int k = 0; k < 8; ++k) {
+            const int col = first + k;
+            x[k] = v59[r][c][k];
+          }
+          store_wide<8, 8>((out4 + (v25 * s4_0) + row * s4_0 + col), x);
+        }
+      }
+      stage = stage == 2 ? 0 : stage + 1;
+    }
+  }
+  combine_rows<Sum<float>, 8, 32, 24, 24, true>(&a22[0][0], ring);
+  __syncthreads();
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const int col = (c * 32 + tc) * 8 + k;
+      v22[c][k] = Sum<float>::of(v22[c][k], a22[c][k]);
+    }
+  }
+  const long long v67 = v13 * part_elements;
+  __syncthreads();
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    const int col = (c * 32 + tc) * 8;
+    if (tr == 0) store_wide<4, 8>((part5 + v67 + col), v22[c]);
+  }
+}
+// 256 threads, cluster of 1, 73728 bytes shared
+
+// cast_multiply_sum_multiply_add_rsqrt_multiply_etc: tile 132 x 16, 64 x 4 threads, vectors of 4
+struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_c17c908f08c185bf {
+  BFloat16* out3;
+  float* part5;
+  long long n0;
+  long long s5_0;
+  long long n1;
+  long long p_chunks;
+  long long tiles0;
+  long long tiles1;
+};
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_c17c908f08c185bf(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_c17c908f08c185bf a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x;
+  long long id0 = instance, id1 = 0, id2 = 0;
+  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  BFloat16* const out3 = a.out3;
+  float* const part5 = a.part5;
+  const long long n0 = static_cast<long long>(a.n0);
+  const long long s5_0 = static_cast<long long>(a.s5_0);
+  const long long n1 = static_cast<long long>(a.n1);
+  const long long p_chunks = static_cast<long long>(a.p_chunks);
+  const long long tiles0 = static_cast<long long>(a.tiles0);
+  const long long tiles1 = static_cast<long long>(a.tiles1);
+  const long long v3 = id0;
+  const long long v6 = v3 * 16ll;
+  float v16[3][1][4];
+  #pragma unroll
+  for (int r = 0; r < 3; ++r) {
+    const int row = r * 64 + tr;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int col = (c * 4 + tc) * 4;
+      load_wide<4, 4, true>((part5 + v6 + row * s5_0 + col), v16[r][c], row < 132 ? 4 : 0, 0.0f);
+    }
+  }
+  float v17[1][4];
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 4 + tc) * 4 + k;
+      v17[c][k] = Sum<float>::nothing();
+    }
+  }
+  #pragma unroll
+  for (int r = 0; r < 3; ++r) {
+    const int row = r * 64 + tr;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int col = (c * 4 + tc) * 4 + k;
+        if (row < 132) v17[c][k] = Sum<float>::of(v17[c][k], v16[r][c][k]);
+      }
+    }
+  }
+  combine_rows<Sum<float>, 64, 4, 4>(&v17[0][0], shared);
+  // the user's line
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    const int col = (c * 4 + tc) * 4;
+    float x[4];
+    const int first = col;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = first + k;
+      x[k] = v17[c][k];
+    }
+    if (tr == 0) store_wide<4, 4>((out3 + v6 + col), x);
+  }
+}
+// 256 threads, cluster of 1, 512 bytes shared
+
