@@ -81,6 +81,10 @@ std::optional<cublasLtEpilogue_t> epilogue_of(const runtime::Matmul& d, const Bl
   }
 }
 
+/// Microseconds that a kernel of our own may take longer than the library's: a process that has only such products does not open it, which
+/// takes as long as 400 000 of these.
+constexpr double kWorthOpening = 0.25;
+
 class MatmulCall : public runtime::Call {
  public:
   MatmulCall(Context& context, const runtime::Matmul& d) : context_(context), d_(d), product_(blas_product(d)) {
@@ -104,7 +108,7 @@ class MatmulCall : public runtime::Call {
     if (product_.empty()) return "nothing " + text;
     if (direct_) return "plain kernel " + text;
     if (split_) return split_->text + " " + text;
-    text = "cuBLASLt " + text + ", " + problem_->describe(*aligned_);
+    text = "cuBLASLt " + text + ", " + problem().describe(*aligned_);
     if (product_.offsets.size() > 1) text += ", " + std::to_string(product_.offsets.size()) + " calls";
     return after_ ? text + ", epilogue as a kernel" : text;
   }
@@ -127,36 +131,46 @@ class MatmulCall : public runtime::Call {
   }
 
   void prepare() {
-    const BlasLt& lt = blas_lt(context_);
-    if (const auto epilogue = epilogue_of(d_, product_)) choose(lt, *epilogue);
+    if (const auto epilogue = epilogue_of(d_, product_)) choose(*epilogue);
     if (!aligned_ && !split_ && (d_.bias || d_.activation != Activation::None)) {
-      choose(lt, CUBLASLT_EPILOGUE_DEFAULT);
+      choose(CUBLASLT_EPILOGUE_DEFAULT);
       if (aligned_) after_.emplace(context_, epilogue_kernel({d_.dtype, d_.c, d_.bias ? d_.c.shape.rank() - 1 : -1, false, d_.activation}));
     }
   }
 
-  void choose(const BlasLt& lt, cublasLtEpilogue_t epilogue) {
-    problem_ = std::make_unique<LtProblem>(lt, form_of(d_, epilogue), product_);
+  /// Opening the library takes a tenth of a second: that is left to those that need it.
+  LtProblem& problem() const {
+    if (!problem_) problem_ = std::make_unique<LtProblem>(blas_lt(context_), form_, product_);
+    return *problem_;
+  }
+
+  void choose(cublasLtEpilogue_t epilogue) {
+    form_ = form_of(d_, epilogue);
+    problem_ = nullptr;
     relu_ = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
     const bool measured = is_measured(product_), measures = measured && !is_recording(context_);
-    const std::string key = tuning_key(problem_->form(), product_);
-    if (measured) {
-      if (const auto text = tuning_file().find(lt.section, key)) {
-        if (*text == kNoAlgorithm) return;
-        if (const auto own = SplitChoice::from(*text)) split_ = split(*own);
-        aligned_ = problem_->remembered(*text);
-        if (split_ || aligned_) return;
+    const std::string key = tuning_key(form_, product_);
+    if (const auto text = measured ? tuning_file().find(context_.own_section(), key) : std::nullopt) {
+      if (const auto own = SplitChoice::from(*text)) {
+        split_ = split(*own);
+        return;
       }
     }
-    auto candidates = problem_->candidates(kBlasAlignment, kBlasWorkspace);
+    const std::string& section = blas_lt(context_).section;
+    if (const auto text = measured ? tuning_file().find(section, key) : std::nullopt) {
+      if (*text == kNoAlgorithm) return;
+      aligned_ = problem().remembered(*text);
+      if (aligned_) return;
+    }
+    auto candidates = problem().candidates(kBlasAlignment, kBlasWorkspace);
     if (measures && relu_) std::erase_if(candidates, [&](const Choice& choice) { return !keeps_nan(choice); });
     aligned_ = first_usable(candidates, measures);
     if (!aligned_) {
-      if (measures && relu_) tuning_file().store(lt.section, key, kNoAlgorithm, 0);
+      if (measures && relu_) tuning_file().store(section, key, kNoAlgorithm, 0);
       return;
     }
     if (!measures) return;
-    measure_choices(lt.section, key, candidates);
+    measure_choices(section, key, candidates);
   }
 
   std::optional<Choice> first_usable(const std::vector<Choice>& candidates, bool all_usable) const {
@@ -168,7 +182,7 @@ class MatmulCall : public runtime::Call {
 
   /// For operands at any address; found when the first of them comes, within the scratch that there is.
   const std::optional<Choice>& unaligned() const {
-    if (!unaligned_) unaligned_ = first_usable(problem_->candidates(size_of(d_.dtype), scratch_bytes()), false);
+    if (!unaligned_) unaligned_ = first_usable(problem().candidates(size_of(d_.dtype), scratch_bytes()), false);
     return unaligned_;
   }
 
@@ -185,7 +199,7 @@ class MatmulCall : public runtime::Call {
       };
       constexpr unsigned char kNan = 0xff;  // in every byte: NaN in every float type
       fill(a, kNan, a_bytes), fill(b, kNan, b_bytes), fill(c, 0, c_bytes), fill(bias, 0, bias_bytes);
-      problem_->run(choice, addresses(a->data(), b->data(), bias->data(), c->data()), workspace->data(), context_.stream);
+      problem().run(choice, addresses(a->data(), b->data(), bias->data(), c->data()), workspace->data(), context_.stream);
       std::array<unsigned char, 8> first{};
       check(cuMemcpyDtoHAsync(first.data(), std::bit_cast<CUdeviceptr>(c->data()), element, context_.stream), "matmul");
       check(cuStreamSynchronize(context_.stream), "matmul");
@@ -214,22 +228,25 @@ class MatmulCall : public runtime::Call {
       const auto workspace = allocate(context_, kBlasWorkspace);
       std::vector<Split> kernels;
       for (const SplitChoice& choice : choices) kernels.push_back(split(choice));
-      const auto best = fastest(context_, candidates.size() + kernels.size(), [&](std::size_t i, int repetition) {
-        const std::array<void*, 2> operands{buffers(repetition, 0), buffers(repetition, 1)};
-        void *const bias = d_.bias ? buffers(repetition, 3) : nullptr, *const c = buffers(repetition, 2);
-        if (i < candidates.size())
-          problem_->run(candidates[i], addresses(operands[0], operands[1], bias, c), workspace->data(), context_.stream);
-        else run_split(kernels[i - candidates.size()], operands, bias, c);
+      const auto try_all = [&](std::size_t count, const auto& run) {
+        return fastest(context_, count, [&](std::size_t i, int repetition) {
+          run(i, std::array<void*, 2>{buffers(repetition, 0), buffers(repetition, 1)}, d_.bias ? buffers(repetition, 3) : nullptr,
+              buffers(repetition, 2));
+        });
+      };
+      const auto library = try_all(candidates.size(), [&](std::size_t i, const auto& operands, void* bias, void* c) {
+        problem().run(candidates[i], addresses(operands[0], operands[1], bias, c), workspace->data(), context_.stream);
       });
-      if (!best) return;
-      const bool own = best->index >= candidates.size();
-      if (own) {
+      const auto own = try_all(kernels.size(),
+                               [&](std::size_t i, const auto& operands, void* bias, void* c) { run_split(kernels[i], operands, bias, c); });
+      if (own && (!library || own->microseconds <= library->microseconds + kWorthOpening)) {
         aligned_.reset();
-        split_ = std::move(kernels[best->index - candidates.size()]);
-      } else {
-        aligned_ = candidates[best->index];
+        split_ = std::move(kernels[own->index]);
+        tuning_file().store(context_.own_section(), key, split_->text, own->microseconds);
+      } else if (library) {
+        aligned_ = candidates[library->index];
+        tuning_file().store(section, key, LtProblem::text_of(*aligned_), library->microseconds);
       }
-      tuning_file().store(section, key, own ? split_->text : LtProblem::text_of(*aligned_), best->microseconds);
     } catch (const Error&) { return; }
   }
 
@@ -248,20 +265,21 @@ class MatmulCall : public runtime::Call {
   }
 
   void multiply(const void* a, const void* b, const void* bias, void* c, void* scratch) const {
-    const bool aligned = is_aligned({a, b, c, problem_->form().reads_bias() ? bias : nullptr});
+    const bool aligned = is_aligned({a, b, c, form_.reads_bias() ? bias : nullptr});
     if (!aligned && !unaligned()) {
       throw Error({.op = "matmul",
                    .got = "an operand that does not begin at a multiple of 16 bytes",
                    .expected = "one that does, for " + describe(),
                    .advice = "copy the slice first"});
     }
-    problem_->run(aligned ? *aligned_ : *unaligned_, addresses(a, b, bias, c), scratch, context_.stream);
+    problem().run(aligned ? *aligned_ : *unaligned_, addresses(a, b, bias, c), scratch, context_.stream);
   }
 
   Context& context_;
   runtime::Matmul d_;
   BlasProduct product_;
-  std::unique_ptr<LtProblem> problem_;
+  LtForm form_;
+  mutable std::unique_ptr<LtProblem> problem_;  // when it is first needed
   std::optional<Choice> aligned_;  // for operands at multiples of kBlasAlignment
   mutable std::optional<Choice> unaligned_;  // for any; calls of a card run one after another
   bool relu_ = false;
@@ -280,7 +298,7 @@ void request_matmul(Context& context, const runtime::Matmul& description) {
   const BlasProduct product = blas_product(description);
   if (product.empty() || product.k == 0 || !is_measured(product)) return;
   const auto epilogue = epilogue_of(description, product);
-  if (!epilogue || tuning_file().find(blas_lt(context).section, tuning_key(form_of(description, *epilogue), product))) return;
+  if (!epilogue || tuning_file().knows(tuning_key(form_of(description, *epilogue), product))) return;
   for (const SplitChoice& choice : split_choices(description, product, context.architecture))
     const LoadedKernel requested(context, split_product_kernel(description, product, choice));
 }

@@ -70,12 +70,16 @@ class GradientCall final : public runtime::Call {
 std::optional<double> microseconds(Context& context, const LtForm& form, const BlasProduct& product, const runtime::Matmul& d) {
   const std::string &section = blas_lt(context).section, key = tuning_key(form, product);
   if (const auto text = tuning_file().find(section, key); text && *text == kNoAlgorithm) return std::nullopt;
-  if (!tuning_file().microseconds(section, key)) {
+  const auto known = [&] {
+    const auto own = tuning_file().microseconds(context.own_section(), key);
+    return own ? own : tuning_file().microseconds(section, key);
+  };
+  if (!known()) {
     try {
       make_matmul(context, d);
     } catch (const Error&) { return std::nullopt; }
   }
-  return tuning_file().microseconds(section, key);
+  return known();
 }
 
 }  // namespace

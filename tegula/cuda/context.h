@@ -44,6 +44,8 @@ struct Context {
   /// Remembers the name of a queued kernel, which lives as long as the process. TEGULA_CUDA_SYNC=1 waits for each.
   void queued(const char* kernel);
   std::string device_name() const { return "cuda:" + std::to_string(index); }
+  /// Of the tuning file: choices that hold whatever libraries there are.
+  std::string own_section() const { return name + ", Tegula"; }
 
  private:
   std::string queued_last() const;

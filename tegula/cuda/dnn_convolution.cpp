@@ -44,7 +44,6 @@ constexpr double kWorthMeasuring = 1e6;
 bool is_measured(const Convolution& d) { return tuning_enabled() && operations(d) >= kWorthMeasuring; }
 
 /// Of the choice between our own kernels.
-std::string own_section(const Context& context) { return context.name + ", Tegula"; }
 std::string own_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}); }
 
 /// Our kernel for few channels that suits the sizes best and fits into this card's shared memory.
@@ -149,7 +148,7 @@ class ConvolutionCall : public runtime::Call {
     const auto own = own_kernel(context_, d_);
     if (!own) return choose();
     if (few_channels_are_fastest(d_) || !is_measured(d_)) return use_few(*own);
-    const std::string section = own_section(context_), key = own_key(d_);
+    const std::string section = context_.own_section(), key = own_key(d_);
     if (const auto remembered = tuning_file().find(section, key)) return remembered == kNoEngine ? choose() : use_few(*own);
     if (is_recording(context_)) return use_few(*own);
     use_few(*own);
@@ -231,7 +230,7 @@ class ConvolutionCall : public runtime::Call {
   bool choose_filled(const std::vector<DnnAttempt>& attempts, std::int64_t channels) {
     const std::vector<DnnAttempt> filled{{ChannelOrder::Last, false, has_epilogue(), channels},
                                          {ChannelOrder::Last, false, false, channels}};
-    const std::string section = own_section(context_), key = key_of(d_, filled[0]);
+    const std::string section = context_.own_section(), key = key_of(d_, filled[0]);
     const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt;
     if (remembered == kNoEngine) return false;
     if (remembered) return set_up_first(filled);

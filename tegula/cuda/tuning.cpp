@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -98,14 +99,24 @@ void TuningFile::write() const {
   if (error) std::filesystem::remove(temporary, error);
 }
 
-/// With the mutex held.
-const TuningFile::Entry* TuningFile::look(const std::string& section, const std::string& key) {
+/// With the mutex held, like look.
+void TuningFile::load() {
   if (!loaded_ && !path_.empty()) sections_.merge(read(path_));
   loaded_ = true;
+}
+
+const TuningFile::Entry* TuningFile::look(const std::string& section, const std::string& key) {
+  load();
   const auto entries = sections_.find(section);
   if (entries == sections_.end()) return nullptr;
   const auto entry = entries->second.find(key);
   return entry == entries->second.end() ? nullptr : &entry->second;
+}
+
+bool TuningFile::knows(const std::string& key) {
+  const std::scoped_lock lock(mutex_);
+  load();
+  return std::any_of(sections_.begin(), sections_.end(), [&](const auto& section) { return section.second.contains(key); });
 }
 
 std::optional<std::string> TuningFile::find(const std::string& section, const std::string& key) {

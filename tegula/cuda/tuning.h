@@ -21,6 +21,8 @@ class TuningFile {
   std::optional<std::string> find(const std::string& section, const std::string& key);
   /// How long that took; nothing where it is not known, or was not possible.
   std::optional<double> microseconds(const std::string& section, const std::string& key);
+  /// Whether some section has the key.
+  bool knows(const std::string& key);
   /// Remembers the choice and writes the file anew, with what other processes have added meanwhile. A file that cannot be written is
   /// no error: the choice holds for this process.
   void store(const std::string& section, const std::string& key, const std::string& choice, double microseconds);
@@ -35,6 +37,7 @@ class TuningFile {
   using Sections = std::map<std::string, std::map<std::string, Entry>>;
   static Sections read(const std::string& path);
   const Entry* look(const std::string& section, const std::string& key);
+  void load();
   void write() const;
 
   std::string path_;

@@ -1,11 +1,16 @@
 // What of the GPU's library calls needs no GPU: layouts for cuBLASLt and cuDNN, the tuning file.
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <string>
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/blas_layout.h"
@@ -236,6 +241,8 @@ TEST_F(Tuning, ChoicesAreThereForTheNextProcess) {
   EXPECT_EQ(second.find("card", "matmul"), "17");
   EXPECT_FALSE(second.find("card", "convolution"));
   EXPECT_FALSE(second.find("another card", "matmul"));
+  EXPECT_TRUE(TuningFile(file("a.json")).knows("matmul"));
+  EXPECT_FALSE(second.knows("convolution"));
 }
 
 TEST_F(Tuning, WhatOthersWroteMeanwhileStays) {
@@ -257,6 +264,31 @@ TEST_F(Tuning, AFileThatCannotBeReadIsAsGoodAsNone) {
     broken.store("card", "a", "9", 1);
     EXPECT_EQ(TuningFile(file("a.json")).find("card", "a"), "9") << text;
   }
+}
+
+TEST_F(Tuning, AVersionIsKnownWhileTheFileIsWhatItWas) {
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(&zlibVersion), &info), 0);
+  write(file("a"), "");
+  const std::filesystem::path copy = file("library.so");
+  std::filesystem::copy_file(std::filesystem::canonical(info.dli_fname), copy);
+  void* const library = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) GTEST_SKIP() << "zlib is not a library of its own: " << dlerror();
+  const std::string name = "library of " + copy.string();
+  EXPECT_EQ(known_version(name), std::nullopt);
+  remember_version(name, dlsym(library, "zlibVersion"), 1203);
+  EXPECT_EQ(known_version(name), 1203);
+  const char* const before = std::getenv("CUDA_HOME");
+  const std::string kept = before ? before : "";
+  setenv("CUDA_HOME", "/somewhere/else", 1);  // where another file may be found
+  EXPECT_EQ(known_version(name), std::nullopt);
+  before ? setenv("CUDA_HOME", kept.c_str(), 1) : unsetenv("CUDA_HOME");
+  EXPECT_EQ(known_version(name), 1203);
+  std::filesystem::last_write_time(copy, std::filesystem::last_write_time(copy) + std::chrono::seconds(5));
+  EXPECT_EQ(known_version(name), std::nullopt);
+  dlclose(library);
+  std::filesystem::remove_all(folder_);
+  EXPECT_EQ(known_version(name), std::nullopt);
 }
 
 TEST_F(Tuning, AFileThatCannotBeWrittenIsNoError) {
