@@ -19,7 +19,7 @@ struct SplitChoice {
   int tile_m = 32, tile_n = 32;
   int parts = 1;
   int warps = 0;  // of a block, on tensor cores (plain_tensor_product.h, plain_cluster_product.h); 0: without them
-  bool is_large() const { return tile_m * tile_n > 1024; }
+  bool is_large() const { return tile_m * tile_n > 1024; }  // of plain_cluster_product.h
   std::string text() const;
   static std::optional<SplitChoice> from(const std::string& text);
   bool operator==(const SplitChoice&) const = default;
@@ -37,8 +37,8 @@ std::int64_t tiles_of(const BlasProduct& p, const SplitChoice& choice);
 std::string cluster_attribute(int blocks);
 
 /// Adds the text of a kernel that multiplies so, behind what such kernels share: sizes (M, TILE_M, TILES_M …), both operands, and
-/// store_result, which stores what finished(m, n, sum) makes of a sum: with the bias, under the activation. In the kernel's text @BIAS@ is the parameter for the bias, where there is
-/// one, and @ADDED@ that argument.
+/// store_result, which stores what finished(m, n, sum) makes of a sum: with the bias, under the activation. In the kernel's text @BIAS@ is the
+/// parameter for the bias, where there is one, and @ADDED@ that argument.
 void add_product(PlainSource& source, const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice, const char* kernel,
                  const std::string& attributes = "");
 
