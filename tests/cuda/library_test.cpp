@@ -355,6 +355,18 @@ TEST_P(GpuConvolution, EmptyAxesGiveZerosOrTheBias) {
   expect_all_passes(o);
 }
 
+TEST_P(GpuConvolution, DilatedAndStridedMatches) {  // cuDNN's engine 7 does not
+  for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
+    ConvolutionOptions o{.c = 6, .k = 8, .in = {3}, .kernel = {2}, .stride = {3}, .dilation = {2}, .low = {1}, .high = {1}};
+    o.dtype = GetParam(), o.input = o.output = order, o.activation = Activation::Relu;
+    expect_all_passes(o);
+    o.in = {17}, o.bias = true;
+    expect_all_passes(o);
+    o.n = 3, o.in = {9, 8}, o.kernel = {2, 3}, o.stride = {2, 3}, o.dilation = {2, 2}, o.low = o.high = {1, 2};
+    expect_all_passes(o);
+  }
+}
+
 TEST_P(GpuConvolution, LayersOfRealNetworksMatch) {
   for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
     for (ConvolutionOptions o : {square(17, 1, 14, 12, 3, 1, 1, 1), square(16, 12, 10, 24, 6, 2, 2, 2), square(2, 3, 20, 64, 7, 2, 3, 3),
