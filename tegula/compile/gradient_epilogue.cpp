@@ -7,13 +7,7 @@
 namespace tegula::compile {
 namespace {
 
-bool is_row_major(const Layout& layout) {
-  const Layout dense = Layout::dense(layout.shape);
-  for (int i = 0; i < layout.shape.rank(); ++i) {
-    if (layout.shape[i] != 1 && layout.strides[i] != dense.strides[i]) return false;
-  }
-  return layout.offset == 0;
-}
+bool is_row_major(const Layout& layout) { return layout.is_dense() && layout.offset == 0; }
 
 /// A product that nothing was folded into.
 bool is_plain_product(const Item& item) {

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "tegula/core/divide.h"
+
 namespace tegula::compile {
 namespace {
 
@@ -94,8 +96,6 @@ std::int64_t even_share(std::int64_t extent, std::int64_t most) {
   }
   return most;
 }
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr std::int64_t kFewestChunks = 8;  // that are worth a second program that combines their parts
 

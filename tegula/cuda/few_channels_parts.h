@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tegula/core/divide.h"
 #include "tegula/cuda/few_channels.h"
 #include "tegula/cuda/plain_source.h"
 
@@ -23,8 +24,6 @@ struct ImageSizes {
 };
 
 constexpr std::int64_t kMostFewChannels = 64;
-
-constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The sizes as macros, and the words for tensor cores (tensor_core_product): a lane's slots of two products in a row are four neighbours in
 /// memory (Four).

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "tegula/core/divide.h"
+
 namespace tegula::gpu {
 namespace {
 
@@ -20,7 +22,6 @@ constexpr std::int64_t kStagedBytesOfShare = 32 * 1024, kSharingThreads = 256, k
 constexpr int kMaxThreads = 1024, kWarp = 32;
 
 int power_of_two_from(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)))); }
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The number of warps, at most `most` and at least half of that, that shares so many vectors with the fewest places left empty.
 int warps_for(std::int64_t vectors, std::int64_t most) {

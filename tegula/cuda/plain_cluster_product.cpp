@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tegula/core/divide.h"
 #include "tegula/cuda/plain_source.h"
 
 namespace tegula::gpu {
@@ -10,8 +11,6 @@ namespace {
 constexpr std::int64_t kStep = 32;              // of the inner axis: what is waited for at once
 constexpr std::int64_t kShared = 108 << 10;  // bytes that a block takes at most, so that two fit on a multiprocessor
 constexpr std::int64_t kWarpTile = 32;          // lines and columns of the tile that a warp holds
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // The tensor cores' rows are the result's columns (N), so that the pairs of neighbours a lane gets lie side by side in memory (along M).
 //

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tegula/core/divide.h"
 #include "tegula/cuda/plain_cluster_product.h"
 #include "tegula/cuda/plain_source.h"
 #include "tegula/cuda/plain_tensor_product.h"
@@ -14,8 +15,6 @@ constexpr double kSmall = 1e9;            // operations
 constexpr int kThreads = 256;
 constexpr int kChunk = 128;               // of the inner axis in shared memory at once
 constexpr std::int64_t kBlocks = 264;     // more parts than this keep no card busier
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr const char* kStore = R"(
 __device__ __forceinline__ float finished(int m, int n, float sum@BIAS@) {

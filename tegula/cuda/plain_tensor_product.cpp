@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tegula/core/divide.h"
 #include "tegula/cuda/plain_source.h"
 
 namespace tegula::gpu {
@@ -9,8 +10,6 @@ namespace {
 
 constexpr std::int64_t kStep = 16;  // of the inner axis: two products
 constexpr std::int64_t kBusy = 96;  // blocks that leave no large part of a card idle
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Lanes (g, t) = (lane / 4, lane % 4). A lane holds, of every line it has, four neighbours of the inner axis from 4t on: its slots of two
 // products in a row. Which of a tile's lines are a lane's is free as well: neighbours where lines are neighbours in memory (place 8 of g * n +
