@@ -19,6 +19,7 @@
 #include "tegula/cuda/library_kernels.h"
 #include "tegula/cuda/measure.h"
 #include "tegula/cuda/plain_split_product.h"
+#include "tegula/cuda/shared_library.h"
 #include "tegula/cuda/tuning.h"
 
 namespace tegula::gpu {

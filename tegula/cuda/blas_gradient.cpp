@@ -1,7 +1,7 @@
 #include "tegula/cuda/blas_gradient.h"
 
 #include "tegula/core/error.h"
-#include "tegula/cuda/blas_problem.h"
+#include "tegula/cuda/blas_call.h"
 #include "tegula/cuda/library.h"
 #include "tegula/cuda/library_kernels.h"
 #include "tegula/cuda/measure.h"
@@ -26,45 +26,6 @@ std::optional<LtForm> gradient_form(const runtime::Matmul& d, const BlasProduct&
   form.aux_leading = p.result.leading;
   return form;
 }
-
-class GradientCall final : public runtime::Call {
- public:
-  GradientCall(Context& context, const runtime::Matmul& d, const BlasProduct& p, const LtForm& form)
-      : context_(context),
-        text_(std::string(name(d.dtype)) + " " + to_string(p) + " times a derivative"),
-        swapped_(p.swapped),
-        problem_(blas_lt(context), form, p) {
-    const std::size_t c_bytes = extent_bytes(d.dtype, d.c);
-    const auto choice = choose_algorithm(context, problem_, p, {extent_bytes(d.dtype, d.a), extent_bytes(d.dtype, d.b), c_bytes, c_bytes},
-                                         [this](const auto& block) { return addresses(block(0), block(1), block(2), block(3)); });
-    if (!choice) {
-      throw Error(
-          {.op = "matmul", .got = text_ + ", for which cuBLASLt has no algorithm", .expected = "a product that the device prefers so"});
-    }
-    choice_ = *choice;
-  }
-
-  std::size_t scratch_bytes() const override { return choice_.workspaceSize; }
-
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
-    context_.enter();
-    problem_.run(choice_, addresses(buffers[0], buffers[1], buffers[2], buffers[3]), scratch, context_.stream);
-    context_.queued("matmul");
-  }
-
-  std::string describe() const override { return "cuBLASLt " + text_ + ", " + problem_.describe(choice_); }
-
- private:
-  LtAddresses addresses(const void* a, const void* b, const void* x, void* c) const {
-    return {.left = swapped_ ? b : a, .right = swapped_ ? a : b, .result = c, .aux = x};
-  }
-
-  Context& context_;
-  std::string text_;
-  bool swapped_;
-  LtProblem problem_;
-  LtProblem::Choice choice_{};
-};
 
 /// Of the fastest algorithm; measured unless it is known.
 std::optional<double> microseconds(Context& context, const LtForm& form, const BlasProduct& product, const runtime::Matmul& d) {
@@ -103,7 +64,16 @@ std::unique_ptr<runtime::Call> make_gradient_matmul(Context& context, const runt
   const auto form = gradient_form(d, p);
   if (!form)
     throw Error({.op = "matmul", .got = "a derivative behind " + to_string(p), .expected = "a product that the device prefers so"});
-  return std::make_unique<GradientCall>(context, d, p, *form);
+  const std::size_t c_bytes = extent_bytes(d.dtype, d.c);
+  return make_library_call(context, {.form = *form,
+                                     .product = p,
+                                     .bytes = {extent_bytes(d.dtype, d.a), extent_bytes(d.dtype, d.b), c_bytes, c_bytes},
+                                     .addresses =
+                                         [swapped = p.swapped](std::span<void* const> x) {
+                                           return LtAddresses{
+                                               .left = x[swapped ? 1 : 0], .right = x[swapped ? 0 : 1], .result = x[3], .aux = x[2]};
+                                         },
+                                     .text = std::string(name(d.dtype)) + " " + to_string(p) + " times a derivative"});
 }
 
 }  // namespace tegula::gpu

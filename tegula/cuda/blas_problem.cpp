@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "tegula/core/error.h"
-#include "tegula/cuda/measure.h"
 #include "tegula/cuda/tuning.h"
 
 namespace tegula::gpu {
@@ -166,37 +165,6 @@ void LtProblem::run(const Choice& choice, const LtAddresses& x, void* workspace,
                        wide ? static_cast<const void*>(&kZero64) : &kZero32, x.result, layouts_[2], x.result, layouts_[2], &choice.algo,
                        workspace, choice.workspaceSize, stream),
             what_);
-}
-
-std::optional<LtProblem::Choice> choose_algorithm(
-    Context& context, const LtProblem& problem, const BlasProduct& product, const std::vector<std::size_t>& sizes,
-    const std::function<LtAddresses(const std::function<void*(std::size_t block)>&)>& addresses) {
-  const std::string &section = blas_lt(context).section, key = tuning_key(problem.form(), product);
-  const bool measured = is_measured(product);
-  if (const auto text = measured ? tuning_file().find(section, key) : std::nullopt) {
-    if (*text == kNoAlgorithm) return std::nullopt;
-    if (const auto known = problem.remembered(*text)) return known;
-  }
-  const auto candidates = problem.candidates(kBlasAlignment, kBlasWorkspace);
-  const bool measures = measured && !is_recording(context);
-  if (candidates.empty()) {
-    if (measures) tuning_file().store(section, key, kNoAlgorithm, 0);
-    return std::nullopt;
-  }
-  if (!measures) return candidates[0];
-  try {
-    const RotatingBuffers buffers(context, sizes);
-    const auto workspace = allocate(context, kBlasWorkspace);
-    const auto best = fastest(context, candidates.size(), [&](std::size_t i, int repetition) {
-      problem.run(candidates[i], addresses([&](std::size_t block) { return buffers(repetition, block); }), workspace->data(),
-                  context.stream);
-    });
-    if (!best) return candidates[0];
-    tuning_file().store(section, key, LtProblem::text_of(candidates[best->index]), best->microseconds);
-    return candidates[best->index];
-  } catch (const Error&) {
-    return candidates[0];  // no memory to try them with
-  }
 }
 
 }  // namespace tegula::gpu

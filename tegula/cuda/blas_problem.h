@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -88,11 +87,5 @@ class LtProblem {
   std::array<cublasLtMatrixLayout_t, 3> layouts_{};
   mutable std::mutex mutex_;
 };
-
-/// The algorithm that the tuning file remembers, else the fastest of the library's candidates over buffers of these sizes (`addresses` says
-/// which lies where), else its first guess. Nothing when it has none.
-std::optional<LtProblem::Choice> choose_algorithm(
-    Context& context, const LtProblem& problem, const BlasProduct& product, const std::vector<std::size_t>& sizes,
-    const std::function<LtAddresses(const std::function<void*(std::size_t block)>&)>& addresses);
 
 }  // namespace tegula::gpu

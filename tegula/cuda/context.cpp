@@ -1,7 +1,5 @@
 #include "tegula/cuda/context.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <tuple>
@@ -108,34 +106,6 @@ std::string Context::queued_last() const {
 void Context::queued(const char* kernel) {
   recent_[count_++ % recent_.size()] = kernel;
   if (waits_for_each_kernel() && !Capture::current(*this)) synchronize(kernel);
-}
-
-Library::Library(std::string_view op, std::initializer_list<const char*> names, std::string_view advice) {
-  // As the loader finds them (the module's run path has the toolkit it was built with), then in the toolkit the user points at.
-  std::vector<std::string> folders{""};
-  for (const char* variable : {"CUDA_PATH", "CUDA_HOME"}) {
-    if (const char* root = std::getenv(variable); root && *root) folders.push_back(std::string(root) + "/lib64/");
-  }
-  std::string reason;
-  for (const std::string& folder : folders) {
-    for (const char* name : names) {
-      handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle_) {
-        name_ = name;
-        return;
-      }
-      const char* message = dlerror();
-      if (reason.empty() && message) reason = message;
-    }
-  }
-  throw Error({.op = std::string(op),
-               .got = "no library " + std::string(*names.begin()) + (reason.empty() ? "" : " (" + reason + ")"),
-               .advice = std::string(advice)});
-}
-
-void* Library::find(const char* symbol) const {
-  if (void* address = dlsym(handle_, symbol)) return address;
-  throw Error({.op = name_, .got = "a library without " + std::string(symbol), .expected = "a newer version"});
 }
 
 }  // namespace tegula::gpu

@@ -61,23 +61,6 @@ void check(CUresult result, std::string_view op);
 /// Whether this error has made the context useless: every further call gives it again.
 bool is_sticky(CUresult result);
 
-/// A shared library that is opened when it is first needed (cuBLASLt, cuDNN, NVRTC). Throws Error naming the library and what to install.
-/// Names are tried in order; never closed.
-class Library {
- public:
-  Library(std::string_view op, std::initializer_list<const char*> names, std::string_view advice);
-  /// The address of `symbol`, or an Error.
-  void* find(const char* symbol) const;
-  template <class F>
-  F* function(const char* symbol) const {
-    return reinterpret_cast<F*>(find(symbol));
-  }
-
- private:
-  void* handle_ = nullptr;
-  std::string name_;
-};
-
 /// Device memory from the caching pool of `context`. In stream order: freed memory may be handed out again at once.
 Ref<Buffer> allocate(Context& context, std::size_t bytes);
 

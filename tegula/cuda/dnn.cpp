@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/cuda/shared_library.h"
 
 namespace tegula::gpu {
 

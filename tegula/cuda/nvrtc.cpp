@@ -1,6 +1,5 @@
 #include "tegula/cuda/nvrtc.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include <thread>
 
 #include "tegula/core/error.h"
+#include "tegula/cuda/shared_library.h"
 #include "tegula/cuda/tuning.h"
 
 namespace tegula::gpu {
@@ -103,27 +103,10 @@ class Nvrtc {
   const char* (*error_text)(Result);
 
  private:
-  Nvrtc() {
-    std::vector<std::string> folders{""};
-    for (const char* variable : {"CUDA_PATH", "CUDA_HOME"}) {
-      if (const char* root = std::getenv(variable); root && *root) folders.push_back(std::string(root) + "/lib64/");
-    }
-    folders.emplace_back("/usr/local/cuda/lib64/");
-    std::string reason;
-    for (const std::string& folder : folders) {
-      for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
-        handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (handle_) break;
-        if (const char* message = dlerror(); message && reason.empty()) reason = message;
-      }
-      if (handle_) break;
-    }
-    if (!handle_) {
-      throw Error({.op = "cuda",
-                   .got = "no library libnvrtc.so (" + reason + ")",
-                   .expected = "CUDA 12 or newer",
-                   .advice = "install the CUDA toolkit's NVRTC package, or set CUDA_PATH"});
-    }
+  Nvrtc()
+      : library_("cuda", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                 "install the CUDA toolkit's NVRTC package, or set CUDA_PATH") {
+    library_.read_ahead();  // 110 MB
     find(create, "nvrtcCreateProgram");
     find(destroy, "nvrtcDestroyProgram");
     find(compile, "nvrtcCompileProgram");
@@ -144,10 +127,9 @@ class Nvrtc {
   }
   template <class F>
   void find(F& function, const char* symbol) const {
-    function = reinterpret_cast<F>(dlsym(handle_, symbol));
-    if (!function) throw Error({.op = "cuda", .got = "an NVRTC without " + std::string(symbol), .expected = "CUDA 12 or newer"});
+    function = library_.function<std::remove_pointer_t<F>>(symbol);
   }
-  void* handle_ = nullptr;
+  Library library_;
 };
 
 void check(Result result, const char* what) {
