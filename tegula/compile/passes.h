@@ -8,7 +8,11 @@
 
 namespace tegula::compile {
 
-/// Views that change nothing are looked through, equal items become one, dead ones go. First, so that all later passes see less.
+/// Small products become sums of products where the device runs those faster (LibraryOp::spelled_out). First: what they become is as if the
+/// user had written it.
+void spell_out(Graph& graph, const runtime::Device& device);
+
+/// Views that change nothing are looked through, equal items become one, dead ones go. Early, so that all later passes see less.
 /// Never drops arithmetic such as 0*x: NaN and infinity must come through.
 void simplify(Graph& graph);
 

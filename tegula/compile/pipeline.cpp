@@ -44,6 +44,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   done(graph, "graph");
+  spell_out(graph, device);
   simplify(graph);
   done(graph, "simplify");
   assign_precision(graph);

@@ -236,7 +236,8 @@ runtime::Device& open_device(int index) {
   const std::scoped_lock lock(mutex);
   if (const auto found = devices->find(index); found != devices->end()) return *found->second;
   // A context takes longer to make than the compiler to open; where nothing is kept it will be needed.
-  const std::future<void> compiler = anything_compiled() ? std::future<void>() : std::async(std::launch::async, warm_up_compiler);
+  std::future<void> compiler;
+  if (!anything_compiled()) compiler = std::async(std::launch::async, warm_up_compiler);
   const std::vector<CUdevice> usable = usable_devices();
   if (index < 0 || index >= static_cast<int>(usable.size())) {
     throw Error({.op = "cuda",

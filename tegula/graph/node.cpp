@@ -28,6 +28,7 @@ constexpr std::size_t kMaxPooled = 1 << 16;
 }  // namespace
 
 std::vector<Tensor> Op::gradient(const Node&, const Tensor&, const std::vector<bool>&) const { return {}; }
+std::vector<Tensor> LibraryOp::spelled_out(const runtime::Device&, std::span<const Tensor>) const { return {}; }
 
 std::string Op::check_message(std::int64_t, std::int64_t value) const { return "the value " + std::to_string(value) + " out of range"; }
 

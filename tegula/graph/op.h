@@ -130,6 +130,9 @@ class LibraryOp : public Op {
   }
   /// The dtype that input `index` must have in a call with this result; an index is i64.
   virtual DType input_dtype(int /*index*/, DType result) const { return result; }
+  /// The same in other ops, without numbers among them, where the device runs those faster because they fuse with what is around them;
+  /// empty where not.
+  virtual std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const;
   /// (…, M, K) · (…, K, N): the compiler may multiply other forms of the operands.
   virtual bool multiplies_matrices() const { return false; }
   virtual int bias_axis() const { return -1; }  // -1: no bias

@@ -5,14 +5,12 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/e4m3.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/grad.h"
 #include "tegula/graph/precision.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/e4m3.h"
 #include "tegula/runtime/device.h"
-#include "tegula/runtime/registry.h"
 
 namespace tegula {
 namespace {
@@ -52,6 +50,7 @@ class MatmulOp final : public LibraryOp {
  public:
   std::string_view name() const override { return "matmul"; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override;
+  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const override;
 
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
                                          Epilogue epilogue) const override {
@@ -117,22 +116,17 @@ Tensor product(const Tensor& left, const Tensor& right, const std::source_locati
   return make_node(Ref<const Op>(new MatmulOp(shape.rank())), {a, b}, shape, a.dtype(), where);
 }
 
-// The gradients of a and b, as `multiply` makes products. That of a transposed operand is computed the other way round, so that the tensor
-// behind it gets a dense one.
-template <class Multiply>
-std::vector<Tensor> gradients(const Tensor& a, const Tensor& b, const Tensor& dy, const std::vector<bool>& wanted,
-                              const std::source_location& where, Multiply multiply) {
+// That of a transposed operand is computed the other way round, so that the tensor behind it gets a dense one.
+std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const {
+  const Tensor a(y.inputs()[0]), b(y.inputs()[1]);
+  const auto& where = y.origin().where;
   std::vector<Tensor> out(2);
   const auto is_view = [](const Tensor& x) { return x.node()->op().role() == Role::View && x.node()->op().name() == "permute"; };
   if (wanted[0])
-    out[0] = is_view(a) ? transposed(multiply(b, transposed(dy, where), where), where) : multiply(dy, transposed(b, where), where);
+    out[0] = is_view(a) ? transposed(product(b, transposed(dy, where), where), where) : product(dy, transposed(b, where), where);
   if (wanted[1])
-    out[1] = is_view(b) ? transposed(multiply(transposed(dy, where), a, where), where) : multiply(transposed(a, where), dy, where);
+    out[1] = is_view(b) ? transposed(product(transposed(dy, where), a, where), where) : product(transposed(a, where), dy, where);
   return out;
-}
-
-std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const {
-  return gradients(Tensor(y.inputs()[0]), Tensor(y.inputs()[1]), dy, wanted, y.origin().where, product);
 }
 
 // As it is written.
@@ -142,6 +136,14 @@ Tensor sum_of_products(const Tensor& a, const Tensor& b, const std::source_locat
   right.insert(right.rank() - 2, 1);   // (batch…, 1, K, N)
   const Tensor terms = graph::reshape(a, left, where) * graph::reshape(b, right, where);
   return graph::sum(terms, {terms.rank() - 2}, where);
+}
+
+std::vector<Tensor> MatmulOp::spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const {
+  const Tensor &a = inputs[0], &b = inputs[1];
+  const std::int64_t terms = a.shape().back();
+  if (a.numel() == 0 || !device.prefers_sums(a.numel() / terms * b.shape().back(), terms)) return {};
+  const DType dtype = is_half(a.dtype()) ? f32 : a.dtype();
+  return {graph::cast(sum_of_products(graph::cast(a, dtype), graph::cast(b, dtype), {}), a.dtype())};
 }
 
 [[noreturn]] void refuse(std::string_view op, const Tensor& a, const Tensor& b, std::string expected, std::string advice,
@@ -171,20 +173,7 @@ Operands operands(std::string_view op, const Arg& left, const Arg& right) {
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b, const std::source_location& where) {
-  if (!is_float(a.dtype())) return sum_of_products(a, b, where);
-  const std::int64_t terms = a.shape().back();
-  const bool sums = current_precision() != Precision::fp8 && numel(a.shape()) > 0 &&
-                    default_device().prefers_sums(numel(a.shape()) / terms * b.shape().back(), terms);
-  if (!sums) return product(a, b, where);
-  // Its gradients are products that may be of other sizes: each is asked for anew.
-  const auto forward = [&](const std::vector<Tensor>& x) {
-    const DType dtype = is_half(x[0].dtype()) ? f32 : x[0].dtype();
-    return graph::cast(sum_of_products(graph::cast(x[0], dtype, where), graph::cast(x[1], dtype, where), where), x[0].dtype(), where);
-  };
-  const auto backward = [where](const std::vector<Tensor>& x, const Tensor&, const Tensor& dy) {
-    return gradients(x[0], x[1], dy, {true, true}, where, multiply);
-  };
-  return custom_function("sum_of_products", forward, backward, {a, b}, where);
+  return is_float(a.dtype()) ? product(a, b, where) : sum_of_products(a, b, where);
 }
 
 // Both with at least two axes.

@@ -119,7 +119,8 @@ Normalised layer_norm_backward(const std::vector<double>& x, const std::vector<d
 
 // The gradients of weight and bias go with that of the input: x and dy are read once. The second program adds up their parts.
 TEST(Fusion, ANormsGradientsAreOneProgramOverTheRows) {
-  for (const Shape& shape : {Shape{300, 96}, Shape{1, 5}, Shape{7, 33}, Shape{2000, 768}, Shape{1100, 256}, Shape{3, 4100}, Shape{5, 40, 12}}) {
+  for (const Shape& shape :
+       {Shape{300, 96}, Shape{1, 5}, Shape{7, 33}, Shape{2000, 768}, Shape{1100, 256}, Shape{3, 4100}, Shape{5, 40, 12}}) {
     const std::int64_t n = shape[shape.rank() - 1];
     Tensor x = normal(shape), dy = normal(shape), w = normal({n}), b = normal({n});
     eval(x, dy, w, b);
