@@ -53,7 +53,7 @@ Through look_through(const Graph& graph, int item);
 /// Notes which values leave their group.
 void mark_stored(const Graph& graph, Fusion& fusion);
 /// Values between groups that are a little arithmetic on what lies in memory anyway are computed again by each group that reads them,
-/// instead of stored. Adds items to the graph.
+/// instead of stored; where they must be stored, by the groups that read what they are made of. Adds items to the graph.
 void recompute_cheap(Graph& graph, Fusion& fusion);
 /// Makes a group of its own of the reductions across, where one program cannot do both.
 void separate_across(const Graph& graph, Fusion& fusion, int group);

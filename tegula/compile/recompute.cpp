@@ -20,7 +20,9 @@ class Recomputer {
     for (int i = 0; i < graph_.size(); ++i) {
       for (int input : graph_[i].inputs) readers_[index(input)].push_back(i);
     }
-    for (int i = graph_.size() - 1; i >= 0; --i) consider(i);
+    const int size = graph_.size();
+    for (int i = 0; i < size; ++i) read_less(i);
+    for (int i = size - 1; i >= 0; --i) consider(i);
     if (copies_.empty()) return;
     for (const auto& [key, copy] : copies_) in_order(fusion_.groups[index(key.first)]);
     mark_stored(graph_, fusion_);
@@ -55,7 +57,37 @@ class Recomputer {
       }
     }
     items.push_back(item);
-    return items.size() <= kMostItems && large.size() <= 1;
+    return items.size() <= kMostItems;
+  }
+
+  /// How many of these large values the group does not read anyway. `item` does not count.
+  std::size_t unread(const std::vector<int>& large, int group, int item) const {
+    std::vector<int> read;
+    for (int member : fusion_.groups[index(group)].items) {
+      for (int input : graph_[member].inputs) read.push_back(look_through(graph_, input).base);
+    }
+    return static_cast<std::size_t>(std::count_if(
+        large.begin(), large.end(), [&](int value) { return value == item || std::find(read.begin(), read.end(), value) == read.end(); }));
+  }
+
+  /// What stays in memory for others (a product's operand) need not be read where all it is made of is: the derivative of a normalised relu
+  /// reads what was normalised.
+  void read_less(int item) {
+    if (place(item).space != Space::Full || !fusion_.stored[index(item)]) return;
+    std::map<int, std::vector<int>> readers;  // by group
+    for (int reader : readers_[index(item)]) {
+      if (takes(reader, item)) readers[place(reader).group].push_back(reader);
+    }
+    std::vector<int> items, large;
+    if (readers.empty() || !expression(item, items, large)) return;
+    for (const auto& [group, those] : readers) {
+      if (!large.empty() && unread(large, group, item) == 0) replace(item, items, those);
+    }
+    drop_unread(item);
+  }
+
+  void drop_unread(int item) {
+    if (readers_[index(item)].empty() && !kept_[index(item)]) std::erase(fusion_.groups[index(place(item).group)].items, item);
   }
 
   void consider(int item) {
@@ -69,18 +101,28 @@ class Recomputer {
     }
     std::vector<int> items, large;
     if (others.empty() || !expression(item, items, large)) return;
-    if (!large.empty() && size_of(graph_[large[0]].dtype) > 2 * size_of(graph_[item].dtype)) return;
-    std::sort(others.begin(), others.end());
-    others.erase(std::unique(others.begin(), others.end()), others.end());
+    for (const int value : large) {
+      if (size_of(graph_[value].dtype) > 2 * size_of(graph_[item].dtype)) return;
+    }
     for (int reader : others) {
+      if (unread(large, place(reader).group, item) > 1) return;
+    }
+    replace(item, items, std::move(others));
+    drop_unread(item);
+  }
+
+  /// `readers` compute the item, the last of `items`, where they are.
+  void replace(int item, const std::vector<int>& items, std::vector<int> readers) {
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    for (int reader : readers) {
       const int copy = copy_into(place(reader).group, items);
       for (int& input : graph_[reader].inputs) {
         if (input == item) input = copy;
       }
       readers_[index(copy)].push_back(reader);
     }
-    std::erase_if(readers_[index(item)], [&](int reader) { return std::binary_search(others.begin(), others.end(), reader); });
-    if (readers_[index(item)].empty()) std::erase(fusion_.groups[index(place(item).group)].items, item);
+    std::erase_if(readers_[index(item)], [&](int reader) { return std::binary_search(readers.begin(), readers.end(), reader); });
   }
 
   /// Copies of the items in the group, each once; the last one's number.
@@ -123,7 +165,7 @@ class Recomputer {
 
   Graph& graph_;
   Fusion& fusion_;
-  std::vector<bool> kept_;                     // leaves the graph
+  std::vector<bool> kept_;  // leaves the graph
   std::vector<std::vector<int>> readers_;
   std::map<std::pair<int, int>, int> copies_;  // (group, item) -> its copy there
 };

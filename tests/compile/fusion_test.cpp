@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
@@ -160,6 +163,56 @@ TEST(Fusion, SumsAlongAndAcrossRowsAreRight) {
   for (std::size_t i = 0; i < along.size(); ++i) EXPECT_NEAR(a[i], along[i], 1e-4);
   for (std::size_t i = 0; i < across.size(); ++i) EXPECT_NEAR(b[i], across[i], 1e-4);
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(c[i], values[i] * parts[i / 20 % 6] - along[i / 120], 1e-4);
+}
+
+// y stays in memory for the product; relu's derivative, which the sums for scale and shift need beside x, asks for y > 0.
+TEST(Fusion, ADerivativeReadsWhatTheValueIsMadeOf) {
+  Tensor x = normal({512, 96}), scale = normal({96}), shift = normal({96}), w = normal({96, 80});
+  eval(x, scale, shift, w);
+  const auto gradients = [](Tensor x, Tensor scale, Tensor shift, Tensor w) {
+    Tensor loss = sum(square(matmul(relu(x * scale + shift), w)));
+    return grad(loss, {scale, shift});
+  };
+  auto jitted = jit([&](Tensor x, Tensor scale, Tensor shift, Tensor w) {
+    const auto g = gradients(x, scale, shift, w);
+    return std::pair(g[0], g[1]);
+  });
+  const auto [to_scale, to_shift] = jitted(x, scale, shift, w);
+  const std::string plan = jitted.print_plan();
+  const std::size_t made = plan.find("multiply_add_relu:");
+  ASSERT_NE(made, std::string::npos) << plan;
+  const std::size_t name = plan.find("-> %", made) + 3;
+  const std::string y = plan.substr(name, plan.find('@', name) - name) + "@";
+  std::istringstream lines(plan.substr(name + y.size()));
+  int calls = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(y) == std::string::npos) continue;
+    EXPECT_NE(line.find("call matmul"), std::string::npos) << plan;
+    ++calls;
+  }
+  EXPECT_EQ(calls, 1) << plan;
+
+  const auto values = [](const Tensor& t) { return t.to_host<float>(); };
+  const std::vector<float> xs = values(x), a = values(scale), b = values(shift), ws = values(w), got_scale = values(to_scale),
+                           got_shift = values(to_shift);
+  std::vector<double> want_scale(96), want_shift(96);
+  for (std::size_t n = 0; n < 512; ++n) {
+    std::vector<double> y_row(96), out(80);
+    for (std::size_t i = 0; i < 96; ++i) y_row[i] = std::max(0.0, static_cast<double>(xs[n * 96 + i] * a[i] + b[i]));
+    for (std::size_t i = 0; i < 96; ++i) {
+      for (std::size_t j = 0; j < 80; ++j) out[j] += y_row[i] * ws[i * 80 + j];
+    }
+    for (std::size_t i = 0; i < 96; ++i) {
+      if (y_row[i] <= 0) continue;
+      double dy = 0;
+      for (std::size_t j = 0; j < 80; ++j) dy += 2 * out[j] * ws[i * 80 + j];
+      want_shift[i] += dy, want_scale[i] += dy * xs[n * 96 + i];
+    }
+  }
+  for (std::size_t i = 0; i < 96; ++i) {
+    EXPECT_NEAR(got_scale[i], want_scale[i], 1e-3 * (10 + std::abs(want_scale[i]))) << i;
+    EXPECT_NEAR(got_shift[i], want_shift[i], 1e-3 * (10 + std::abs(want_shift[i]))) << i;
+  }
 }
 
 // A reduction that has few results is split over many instances; the second program combines the parts.
