@@ -1,5 +1,6 @@
 #include "tegula/cuda/piece_pooling.h"
 
+#include "tegula/core/divide.h"
 #include "tegula/cuda/dnn_layout.h"
 #include "tegula/cuda/plain_source.h"
 
@@ -81,6 +82,57 @@ extern "C" __global__ void __launch_bounds__(256) gather(const unsigned char* ta
 }
 )";
 
+/// The same for windows without gaps, a thread for the pixels between two steps: it reads each window that reaches them once.
+constexpr const char* kGatherSteps = R"(
+#define STEPS_H ((IN_H + STRIDE_H - 1) / STRIDE_H)
+#define STEPS_W ((IN_W + STRIDE_W - 1) / STRIDE_W)
+extern "C" __global__ void __launch_bounds__(256) gather(const unsigned char* taps, const Element* dy, Element* dx) {
+  const Index item = Index(blockIdx.x) * 256 + threadIdx.x;
+  if (item >= BATCH * STEPS_H * STEPS_W * (C / PIECE)) return;
+  const Index c = item % (C / PIECE) * PIECE, v = item / (C / PIECE) % STEPS_W, h = item / (C / PIECE) / STEPS_W % STEPS_H,
+              n = item / (C / PIECE) / STEPS_W / STEPS_H;
+  Sum sum[STRIDE_H][STRIDE_W][PIECE] = {};
+  // The window at h + a has its tap r on the pixel h * STRIDE_H + i.
+#pragma unroll
+  for (int a = (STRIDE_H - 1 + LOW_H) / STRIDE_H; a * STRIDE_H + WINDOW_H > LOW_H; --a) {
+    const Index p = h + a;
+    if (p < 0 || p >= OUT_H) continue;
+#pragma unroll
+    for (int b = (STRIDE_W - 1 + LOW_W) / STRIDE_W; b * STRIDE_W + WINDOW_W > LOW_W; --b) {
+      const Index q = v + b;
+      if (q < 0 || q >= OUT_W) continue;
+      const Index at = ((n * OUT_H + p) * OUT_W + q) * C + c;
+      const Taps tap = *(const Taps*)(taps + at);
+      const Piece piece = *(const Piece*)(dy + at);
+#pragma unroll
+      for (int i = 0; i < STRIDE_H; ++i) {
+#pragma unroll
+        for (int j = 0; j < STRIDE_W; ++j) {
+          const int r = i + LOW_H - a * STRIDE_H, s = j + LOW_W - b * STRIDE_W;
+          if (r < 0 || r >= WINDOW_H || s < 0 || s >= WINDOW_W) continue;
+#pragma unroll
+          for (int e = 0; e < PIECE; ++e) {
+            if (tap.e[e] == r * WINDOW_W + s) sum[i][j][e] += load(&piece.e[e]);
+          }
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < STRIDE_H; ++i) {
+#pragma unroll
+    for (int j = 0; j < STRIDE_W; ++j) {
+      const Index y = h * STRIDE_H + i, x = v * STRIDE_W + j;
+      if (y >= IN_H || x >= IN_W) continue;
+      Piece out;
+#pragma unroll
+      for (int e = 0; e < PIECE; ++e) store(&out.e[e], sum[i][j][e]);
+      *(Piece*)(dx + ((n * IN_H + y) * IN_W + x) * C + c) = out;
+    }
+  }
+}
+)";
+
 PlainKernel kernel_of(const char* name, const PlainSource& source, std::int64_t pieces) {
   return {name, source.text(), (pieces + kThreads - 1) / kThreads, kThreads, 0};
 }
@@ -116,8 +168,12 @@ std::optional<PiecePooling> piece_pooling(const runtime::Pooling& d) {
   windows.add(kWindows, {{"RESULT", d.backward ? "unsigned char" : "Element"}});
   PiecePooling out{kernel_of("pooling", windows, numel(y) / piece), {}, 0};
   if (!d.backward) return out;
-  source.add(kGather);
-  out.gather = kernel_of("gather", source, numel(x) / piece);
+  constexpr std::int64_t kMostPixels = 4;  // their sums are in registers
+  const bool by_steps =
+      d.stride[0] * d.stride[1] <= kMostPixels && d.dilation[0] == 1 && d.dilation[1] == 1 && d.pad_low[0] >= 0 && d.pad_low[1] >= 0;
+  source.add(by_steps ? kGatherSteps : kGather);
+  const std::int64_t pixels = by_steps ? divide_up(x[2], d.stride[0]) * divide_up(x[3], d.stride[1]) : x[2] * x[3];
+  out.gather = kernel_of("gather", source, x[0] * pixels * (x[1] / piece));
   out.scratch = static_cast<std::size_t>(numel(y));
   return out;
 }
