@@ -17,6 +17,7 @@
 #include "tegula/cuda/library.h"
 #include "tegula/cuda/library_kernels.h"
 #include "tegula/cuda/measure.h"
+#include "tegula/cuda/plain_fold.h"
 #include "tegula/cuda/tuning.h"
 
 namespace tegula::gpu {
@@ -26,7 +27,7 @@ using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
-constexpr std::size_t kCandidates = 12;
+constexpr std::size_t kCandidates = 8;
 constexpr std::uintptr_t kAlignment = 16;
 constexpr const char* kNoEngine = "none";
 
@@ -45,6 +46,9 @@ bool is_measured(const Convolution& d) { return tuning_enabled() && operations(d
 
 /// Of the choice between our own kernels.
 std::string own_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}); }
+
+/// Of the choice between the arrangements of dnn_variants.
+std::string variant_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}) + ", arrangement"; }
 
 /// Our kernel for few channels that suits the sizes best and fits into this card's shared memory.
 std::optional<FewChannels> own_kernel(const Context& context, const Convolution& d) {
@@ -114,7 +118,7 @@ class ConvolutionCall : public runtime::Call {
       if (plan_->plan.workspace() > 0) text += ", workspace " + std::to_string(plan_->plan.workspace() >> 10) + " KiB";
       constexpr const char* names[] = {"input", "weight", "output"};
       for (std::size_t i = 0; i < 3; ++i) {
-        if (operands_[i].staged()) text += std::string(", copies the ") + names[i];
+        if (operands_[i].staged()) text += (folds(i) ? ", folds the " : ", copies the ") + std::string(names[i]);
       }
       if (after_) text += ", epilogue as a kernel";
     } else {
@@ -218,30 +222,31 @@ class ConvolutionCall : public runtime::Call {
     return one.lock();
   }
 
-  bool has_epilogue() const { return d_.pass == ConvolutionPass::Forward && (d_.bias || d_.addend || d_.activation != Activation::None); }
-
   void choose() {
     const auto attempts = dnn_attempts(d_);
     if (attempts.empty()) return;
-    if (const std::int64_t channels = filled_channels(d_); channels == 0 || !choose_filled(attempts, channels)) set_up_first(attempts);
+    if (const auto variants = dnn_variants(d_); variants.empty() || !choose_variant(attempts, variants)) set_up_first(attempts);
   }
 
-  /// Images of three channels: filling them up costs a copy, and the engines for whole pieces may be worth it. True when they are.
-  bool choose_filled(const std::vector<DnnAttempt>& attempts, std::int64_t channels) {
-    const std::vector<DnnAttempt> filled{{ChannelOrder::Last, false, has_epilogue(), channels},
-                                         {ChannelOrder::Last, false, false, channels}};
-    const std::string section = context_.own_section(), key = key_of(d_, filled[0]);
-    const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt;
-    if (remembered == kNoEngine) return false;
-    if (remembered) return set_up_first(filled);
+  /// Whether one of them is faster than the call as it is described. It is set up then.
+  bool choose_variant(const std::vector<DnnAttempt>& attempts, const std::vector<DnnVariant>& variants) {
+    const std::string section = context_.own_section(), key = variant_key(d_);
+    if (const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt) {
+      return std::any_of(variants.begin(), variants.end(),
+                         [&](const DnnVariant& variant) { return *remembered == variant.name && set_up_first(variant.attempts); });
+    }
     if (!is_measured(d_) || is_recording(context_)) return false;
-    const auto plain = set_up_first(attempts) ? timed(1e30) : std::nullopt;
+    constexpr double kNever = 1e30;
+    double least = (set_up_first(attempts) ? timed(kNever) : std::nullopt).value_or(kNever);
+    const DnnVariant* best = nullptr;
+    for (const DnnVariant& variant : variants) {
+      reset();
+      const auto time = set_up_first(variant.attempts) ? timed(least) : std::nullopt;
+      if (time && *time < least) best = &variant, least = *time;
+    }
     reset();
-    const auto time = set_up_first(filled) ? timed(1e30) : std::nullopt;
-    const bool better = time && (!plain || *time < *plain);
-    if (!better) reset();
-    tuning_file().store(section, key, better ? "filled" : kNoEngine, time.value_or(0));
-    return better;
+    tuning_file().store(section, key, best ? best->name : kNoEngine, least);
+    return best && set_up_first(best->attempts);
   }
 
   void reset() {
@@ -260,7 +265,7 @@ class ConvolutionCall : public runtime::Call {
     if (!find_plan(gpu::dnn(context_), problem, attempt)) return false;
     attempt_ = attempt;
     stage(problem);
-    if (has_epilogue() && !attempt.fused)
+    if (has_epilogue(d_) && !attempt.fused)
       after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, d_.bias ? 1 : -1, d_.addend, d_.activation}));
     return true;
   }
@@ -336,7 +341,7 @@ class ConvolutionCall : public runtime::Call {
       const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype, layout); };
       const RotatingBuffers buffers(
           context_, {bytes(problem.input), bytes(problem.weight), bytes(problem.output),
-                     size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0]), d_.addend ? bytes(problem.output) : 1});
+                     size_of(d_.dtype) * static_cast<std::size_t>(problem.output.shape[1]), d_.addend ? bytes(problem.output) : 1});
       std::size_t workspace = 0;
       for (const DnnPlan& plan : plans) workspace = std::max(workspace, plan.workspace());
       const auto scratch = allocate(context_, std::max<std::size_t>(workspace, 256));
@@ -363,15 +368,24 @@ class ConvolutionCall : public runtime::Call {
     for (std::size_t i = 0; i < 3; ++i) {
       Operand& o = operands_[i];
       if (same_elements(o.described, o.seen)) continue;
-      PlainCopy copy{d_.dtype, o.described, o.seen, o.shift};
-      if (i == result_) {
-        std::swap(copy.from, copy.to);
-        for (auto& shift : copy.shift) shift = -shift;
-      }
-      o.copy.emplace(context_, copy_kernel(copy));
+      o.copy.emplace(context_, folds(i) ? staging_fold(o, i == result_) : staging_copy(o, i == result_));
       o.scratch_offset = scratch_bytes_;
       scratch_bytes_ += align_scratch(extent_bytes(d_.dtype, o.seen));
     }
+  }
+
+  bool folds(std::size_t operand) const { return operand != 2 && !attempt_.fold.empty(); }
+  PlainKernel staging_copy(const Operand& o, bool back) const {
+    PlainCopy copy{d_.dtype, o.described, o.seen, o.shift};
+    if (back) {
+      std::swap(copy.from, copy.to);
+      for (auto& shift : copy.shift) shift = -shift;
+    }
+    return copy_kernel(copy);
+  }
+  PlainKernel staging_fold(const Operand& o, bool back) const {
+    const PlainFold fold{d_.dtype, o.described, o.seen, attempt_.fold, {o.shift[2], o.shift[3]}, d_.stride[d_.stride.rank() - 1]};
+    return back ? unfold_kernel(fold) : fold_kernel(fold);
   }
 
   void run_direct(const std::array<void*, 3>& pointers, void* bias) const {
@@ -408,10 +422,13 @@ class ConvolutionCall : public runtime::Call {
   void* aligned(std::size_t operand, void* pointer) const {
     return aligned(operand, pointer, extent_bytes(d_.dtype, operands_[operand].seen));
   }
+  /// For each of the outputs that became one.
   void* aligned_bias(void* bias) const {
     const std::size_t bytes = size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0]);
-    void* const place = aligned(3, bias, bytes);
-    if (place != bias) transfer_bytes(place, bias, bytes);
+    const std::size_t whole = size_of(d_.dtype) * static_cast<std::size_t>(operands_[2].seen.shape[1]);
+    void* const place = whole > bytes ? block(3, whole) : aligned(3, bias, bytes);
+    if (place == bias) return place;
+    for (std::size_t at = 0; at < whole; at += bytes) transfer_bytes(static_cast<char*>(place) + at, bias, bytes);
     return place;
   }
   void* aligned_addend(void* addend) const {
@@ -421,7 +438,9 @@ class ConvolutionCall : public runtime::Call {
     return place;
   }
   void* aligned(std::size_t slot, void* pointer, std::size_t bytes) const {
-    if (std::bit_cast<std::uintptr_t>(pointer) % kAlignment == 0) return pointer;
+    return std::bit_cast<std::uintptr_t>(pointer) % kAlignment == 0 ? pointer : block(slot, bytes);
+  }
+  void* block(std::size_t slot, std::size_t bytes) const {
     const std::scoped_lock lock(blocks_mutex_);
     if (!blocks_[slot]) blocks_[slot] = allocate(context_, bytes);
     return blocks_[slot]->data();

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "tegula/core/divide.h"
 #include "tegula/core/error.h"
+#include "tegula/cuda/plain_fold.h"
 #include "tegula/runtime/checks.h"
 
 namespace tegula::gpu {
@@ -29,6 +31,15 @@ Dims widened(const Dims& dims, int rank, std::int64_t missing) {
 std::int64_t padding_needed(std::int64_t in, std::int64_t kernel, std::int64_t out, std::int64_t stride, std::int64_t dilation,
                             std::int64_t low) {
   return (out - 1) * stride + dilation * (kernel - 1) + 1 - in - low;
+}
+
+/// Also refused: asymmetric padding for weight gradients, which cuDNN 9.19 gets wrong (f64 (1, 3, 9) * (6, 3, 4), padding (0)(3)).
+bool has_refused_padding(const Convolution& d, const DnnProblem& p) {
+  for (int i = 0; i < p.pre.rank(); ++i) {
+    if (p.pre[i] < 0 || p.post[i] < 0) return true;
+    if (d.pass == ConvolutionPass::BackwardWeight && p.pre[i] != p.post[i]) return true;
+  }
+  return false;
 }
 
 std::string layout_text(const Layout& layout) {
@@ -66,8 +77,21 @@ DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
   p.described_input = widened(d.input), p.described_weight = widened(d.weight), p.described_output = widened(d.output);
   p.shift = Dims::filled(p.described_input.shape.rank(), 0);
   p.post = widened(d.pad_high, rank, 0);
-  Shape input = p.described_input.shape;
+  Shape input = p.described_input.shape, weight = p.described_weight.shape, output = p.described_output.shape;
   for (int i = 0; i < p.stride.rank(); ++i) {
+    const std::int64_t fold = attempt.fold.empty() ? 1 : attempt.fold[i];
+    if (fold > 1) {
+      const std::int64_t outputs = fold / p.stride[i];  // that become one
+      output[1] *= outputs;
+      output[i + 2] /= outputs;
+      weight[0] *= outputs;
+      weight[i + 2] = divide_up(weight[i + 2] + (outputs - 1) * p.stride[i], fold);
+      input[i + 2] = output[i + 2] + weight[i + 2] - 1;
+      p.shift[i + 2] = p.pre[i];
+      p.pre[i] = p.post[i] = 0;
+      p.stride[i] = 1;
+      continue;
+    }
     const std::int64_t needed = padding_needed(input[i + 2], p.described_weight.shape[i + 2], p.described_output.shape[i + 2], p.stride[i],
                                                p.dilation[i], p.pre[i]);
     if (attempt.padded) {
@@ -78,18 +102,44 @@ DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
       p.post[i] = p.pre[i];  // the same outputs, and more engines take it
     }
   }
-  Shape weight = p.described_weight.shape;
   if (attempt.channels > 0) input[1] = weight[1] = attempt.channels;
+  if (!attempt.fold.empty()) input[1] = weight[1] = folded_channels(input[1], attempt.fold);
   p.input = ordered(input, attempt.order);
   p.weight = ordered(weight, attempt.order);
-  p.output = ordered(p.described_output.shape, attempt.order);
+  p.output = ordered(output, attempt.order);
+  if (!attempt.fold.empty()) p.described_output = p.output;  // the same memory
   return p;
 }
 
-std::int64_t filled_channels(const Convolution& d) {
+std::vector<DnnVariant> dnn_variants(const Convolution& d) {
   const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype));
-  const bool suits = is_half(d.dtype) && d.groups == 1 && d.pass != ConvolutionPass::BackwardData && d.input.shape[1] < piece;
-  return suits && lies_ordered(d.output, ChannelOrder::Last) ? piece : 0;
+  if (!is_half(d.dtype) || d.groups != 1 || d.pass == ConvolutionPass::BackwardData || d.input.shape[1] >= piece) return {};
+  if (!lies_ordered(d.output, ChannelOrder::Last)) return {};
+  std::vector<DnnVariant> variants;
+  const auto add = [&](const char* name, DnnAttempt attempt) {
+    attempt.order = ChannelOrder::Last;
+    if (has_refused_padding(d, dnn_problem(d, attempt))) return;
+    variants.push_back({name, {attempt}});
+    if (!has_epilogue(d)) return;
+    attempt.fused = true;
+    variants.back().attempts.insert(variants.back().attempts.begin(), attempt);
+  };
+  add("filled", {.channels = piece});
+  const Dims stride = widened(d.stride, d.input.shape.rank(), 1);
+  bool folds = stride.rank() == 2 && stride[1] > 1;
+  for (int i = 0; i < d.stride.rank(); ++i)
+    folds = folds && d.dilation[i] == 1 && d.pad_low[i] >= 0 && d.weight.shape[i + 2] >= d.stride[i];
+  constexpr std::int64_t kMostChannels = 128;
+  const std::int64_t width = d.output.shape[d.output.shape.rank() - 1];
+  for (const auto& [name, outputs] : {std::pair("folded", 1), std::pair("folded by pairs", 2)}) {
+    const Dims fold = folds ? Dims{stride[0], outputs * stride[1]} : Dims{};
+    if (folds && width % outputs == 0 && folded_channels(d.input.shape[1], fold) <= kMostChannels) add(name, {.fold = fold});
+  }
+  return variants;
+}
+
+bool has_epilogue(const Convolution& d) {
+  return d.pass == ConvolutionPass::Forward && (d.bias || d.addend || d.activation != runtime::Activation::None);
 }
 
 std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
@@ -103,18 +153,12 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   const bool by_last = last > first || (last == first && uses_tensor_cores(d));
   const ChannelOrder best = by_last ? ChannelOrder::Last : ChannelOrder::First, other = by_last ? ChannelOrder::First : ChannelOrder::Last;
   std::vector<DnnAttempt> attempts;
-  // cuDNN 9.19 gives wrong weight gradients with asymmetric padding (f64 (1, 3, 9) * (6, 3, 4), padding (0)(3)) and for groups over three
-  // axes (f16, engine 1).
+  // cuDNN 9.19 gives wrong weight gradients for groups over three axes (f16, engine 1).
   if (d.groups > 1 && d.stride.rank() == 3) return attempts;
   const DnnProblem plain = dnn_problem(d, {best});
-  bool refused = false;
-  for (int i = 0; i < plain.pre.rank(); ++i) {
-    refused = refused || plain.pre[i] < 0 || plain.post[i] < 0;
-    refused = refused || (d.pass == ConvolutionPass::BackwardWeight && plain.pre[i] != plain.post[i]);
-  }
-  const bool epilogue = d.pass == ConvolutionPass::Forward && (d.bias || d.addend || d.activation != runtime::Activation::None);
+  const bool refused = has_refused_padding(d, plain);
   if (!refused) {
-    if (epilogue && (!d.addend || lies_ordered(d.output, best))) attempts.push_back({best, false, true});
+    if (has_epilogue(d) && (!d.addend || lies_ordered(d.output, best))) attempts.push_back({best, false, true});
     attempts.push_back({best, false, false});
   }
   const DnnProblem padded = dnn_problem(d, {best, true});
@@ -136,6 +180,7 @@ std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
   if (attempt.order == ChannelOrder::Last) key += ", channels last";
   if (attempt.padded) key += ", padded";
   if (attempt.channels > 0) key += ", " + std::to_string(attempt.channels) + " channels";
+  if (!attempt.fold.empty()) key += ", folded " + to_string(attempt.fold);
   if (attempt.fused)
     key += std::string(d.bias ? ", bias" : "") + (d.addend ? ", addend" : "") + (d.activation == runtime::Activation::Relu ? ", relu" : "");
   return key;

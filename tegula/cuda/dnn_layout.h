@@ -16,13 +16,14 @@ struct DnnAttempt {
   bool padded = false;  // the input is padded (or cropped) by a copy of ours instead of by cuDNN
   bool fused = false;   // bias, addend and activation belong to the call
   std::int64_t channels = 0;  // the input's channels are filled up with zeros to so many; 0: as they are
+  Dims fold = {};             // so many pixels along these axes become channels (plain_fold.h); empty: they do not
 };
 
 /// What cuDNN sees. Where a layout differs from the described one, a copy lies between.
 struct DnnProblem {
   Layout input, weight, output;
   Dims stride, dilation, pre, post;
-  /// The described layouts with as many axes, and how far cuDNN's input is shifted against the described one (0 unless padded).
+  /// The described layouts with as many axes, and how far cuDNN's input is shifted against the described one (0 unless padded or folded).
   Layout described_input, described_weight, described_output;
   Dims shift;
 };
@@ -32,8 +33,17 @@ DnnProblem dnn_problem(const runtime::Convolution& description, const DnnAttempt
 /// The ways worth trying, the one with the least copying first.
 std::vector<DnnAttempt> dnn_attempts(const runtime::Convolution& description);
 
-/// To how many channels an image should be filled up for the engines that read 16 bytes at a time; 0 where that is no use.
-std::int64_t filled_channels(const runtime::Convolution& description);
+/// Another arrangement of the same sums.
+struct DnnVariant {
+  const char* name;
+  std::vector<DnnAttempt> attempts;
+};
+/// For images of so few channels that the engines which read 16 bytes at a time do not take them: filling them up and folding steps into
+/// them cost a copy and may be worth it.
+std::vector<DnnVariant> dnn_variants(const runtime::Convolution& description);
+
+/// Whether something is done to the results of a forward pass.
+bool has_epilogue(const runtime::Convolution& description);
 
 /// Whether tensor cores do the products.
 bool uses_tensor_cores(const runtime::Convolution& description);

@@ -40,8 +40,9 @@ class DnnGraph {
   /// Throws Error when cuDNN refuses the description.
   DnnGraph(const Dnn& dnn, const runtime::Convolution& description, const DnnProblem& problem, bool fused);
 
-  /// Up to `most` plans that need no more than `workspace` bytes: what each of the library's ways of guessing ranks first. All give the same bits every time, add up in the
-  /// described precision, and leave out transforms that lose accuracy.
+  /// Up to `most` plans that need no more than `workspace` bytes: what each of the library's ways of guessing ranks first; what it falls back
+  /// on only where they know nothing. All give the same bits every time, add up in the described precision, and leave out transforms that
+  /// lose accuracy.
   std::vector<DnnPlan> plans(std::size_t workspace, std::size_t most) const;
   /// The plan of a remembered engine, or nothing when it does not work here.
   std::optional<DnnPlan> plan(const std::string& engine, std::size_t workspace) const;
