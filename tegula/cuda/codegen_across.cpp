@@ -79,16 +79,34 @@ void Writer::accumulate(const std::vector<std::pair<Id, std::string>>& reduction
   });
 }
 
+std::int64_t Writer::held_across(Spread own) const {
+  return own == Spread::Uniform ? 1 : own == Spread::Row ? grid_.row_steps : std::int64_t{grid_.column_steps} * grid_.vector;
+}
+std::string Writer::first_across(const std::string& name, Spread own) const {
+  return own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]";
+}
+
 void Writer::combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread own, std::size_t bytes,
-                            const RowsMeet& meet) {
-  const std::int64_t held = own == Spread::Uniform ? 1
-                            : own == Spread::Row   ? grid_.row_steps
-                                                   : std::int64_t{grid_.column_steps} * grid_.vector;
-  combine(op, own == Spread::Uniform ? "&" + name : own == Spread::Row ? name : "&" + name + "[0][0]", held, columns, rows, bytes, meet);
+                            std::size_t idle_bytes) {
+  combine(op, first_across(name, own), held_across(own), columns, rows, bytes, idle_bytes);
+}
+
+/// Brings columns of registers together for the first row of threads, in memory that is idle. False where that does not have the room.
+bool Writer::combine_rows_for_first(const std::string& op, const std::vector<std::string>& names, Spread own, std::size_t bytes,
+                                    std::size_t idle_bytes) {
+  const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
+  const auto held = static_cast<std::size_t>(held_across(own));
+  if (lines <= 1 || names.size() * held * static_cast<std::size_t>(lines * grid_.column_threads) * bytes > idle_bytes) return false;
+  std::string list = "ring";
+  for (const std::string& name : names) list += ", " + first_across(name, own);
+  line("combine_rows_for_first<" + op + ", " + std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", " +
+       std::to_string(held) + ">(" + list + ");");
+  barrier();  // before the next loop fetches into it
+  return true;
 }
 
 void Writer::combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes,
-                     const RowsMeet& meet) {
+                     std::size_t idle_bytes) {
   const std::string threads = std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", ";
   if (columns && grid_.columns_across() > 1) {
     crossed_ = true;
@@ -122,9 +140,9 @@ void Writer::combine(const std::string& op, const std::string& first, std::int64
     constexpr std::int64_t kAtOnce = 8;
     const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
     const std::size_t each = static_cast<std::size_t>(lines * grid_.column_threads) * bytes;  // of one value
-    const std::int64_t room = static_cast<std::int64_t>(meet.idle_bytes / each), at_once = std::min(held, std::max(room, kAtOnce));
+    const std::int64_t room = static_cast<std::int64_t>(idle_bytes / each), at_once = std::min(held, std::max(room, kAtOnce));
     std::string how = threads + std::to_string(held);
-    if (lines > 1 && (meet.for_first || at_once > kAtOnce)) how += ", " + std::to_string(at_once) + (meet.for_first ? ", true" : "");
+    if (lines > 1 && at_once > kAtOnce) how += ", " + std::to_string(at_once);
     if (lines > 1 && room < at_once) use_shared(static_cast<std::size_t>(at_once) * each);
     line("combine_rows<" + op + ", " + how + ">(" + first + ", " + (lines == 1 ? "nullptr" : room < at_once ? "shared" : "ring") + ");");
     if (lines > 1 && room >= at_once) barrier();  // before the next loop fetches into it

@@ -234,26 +234,51 @@ void Writer::loop(Id id) {
   for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
   for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
   --repeats_;
-  for (std::size_t k = 0; k < count; ++k) {
-    if (!deferred[k]) continue;
-    const Id parameter = body.parameters[k + 1];
-    const tile::Type& own = a_.type(parameter);
-    const std::string op = reduction_name(at(deferred[k]->chain[0]).kind) + "<" + type_name(own) + ">";
-    const std::string name = "a" + std::to_string(parameter);
-    bool columns = false, rows = false;
-    for (const Id reduce : deferred[k]->chain) {
-      columns = columns || crossing(reduce) == Crossing::Columns;
-      rows = rows || crossing(reduce) == Crossing::Rows;
+  combine_deferred(deferred, static_cast<std::size_t>(prefetch.stages) * prefetch.stage_bytes);
+}
+
+/// What the threads have added up for themselves in a loop; `idle_bytes` of the ring have nothing in them any more.
+void Writer::combine_deferred(const std::vector<std::optional<Deferred>>& all, std::size_t idle_bytes) {
+  struct Sum {
+    Id parameter;
+    std::string op, name;
+    bool columns = false, rows = false, for_first = false;
+  };
+  std::vector<Sum> sums;
+  for (const auto& deferred : all) {
+    if (!deferred) continue;
+    const Id parameter = deferred->parameter;
+    Sum sum{.parameter = parameter,
+            .op = reduction_name(at(deferred->chain[0]).kind) + "<" + type_name(a_.type(parameter)) + ">",
+            .name = "a" + std::to_string(parameter)};
+    for (const Id reduce : deferred->chain) {
+      sum.columns = sum.columns || crossing(reduce) == Crossing::Columns;
+      sum.rows = sum.rows || crossing(reduce) == Crossing::Rows;
     }
-    combine_across(op, name, columns, rows, spread(parameter), size_of(own.dtype),
-                   {.idle_bytes = static_cast<std::size_t>(prefetch.stages) * prefetch.stage_bytes,
-                    .for_first = only_stored_behind(*deferred[k]) && !acts(spread(parameter)).empty()});
-    loops(spread(parameter), own.shape, Step::Elements, [&] {
-      const std::string target = variable(parameter) + place(spread(parameter));
-      line(target + " = " + op + "::of(" + target + ", " + name + place(spread(parameter)) + ");");
+    sum.for_first = sum.rows && !sum.columns && only_stored_behind(*deferred) && !acts(spread(parameter)).empty();
+    sums.push_back(sum);
+    for (const Id reduce : deferred->chain) deferred_.erase(reduce);
+    deferred_.erase(deferred->combination);
+  }
+  std::vector<bool> done(sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Sum& sum = sums[i];
+    const Spread own = spread(sum.parameter);
+    const tile::Type& type = a_.type(sum.parameter);
+    std::vector<std::string> alike;  // as many as there is room for
+    std::vector<std::size_t> which;
+    for (std::size_t j = i; j < sums.size() && sum.for_first && !done[i]; ++j) {
+      if (!sums[j].for_first || sums[j].op != sum.op || a_.type(sums[j].parameter).shape != type.shape) continue;
+      alike.push_back(sums[j].name);
+      which.push_back(j);
+    }
+    while (!alike.empty() && !combine_rows_for_first(sum.op, alike, own, size_of(type.dtype), idle_bytes)) alike.pop_back();
+    for (std::size_t j = 0; j < alike.size(); ++j) done[which[j]] = true;
+    if (!done[i]) combine_across(sum.op, sum.name, sum.columns, sum.rows, own, size_of(type.dtype), idle_bytes);
+    loops(own, type.shape, Step::Elements, [&] {
+      const std::string target = variable(sum.parameter) + place(own);
+      line(target + " = " + sum.op + "::of(" + target + ", " + sum.name + place(own) + ");");
     });
-    for (const Id reduce : deferred[k]->chain) deferred_.erase(reduce);
-    deferred_.erase(deferred[k]->combination);
   }
 }
 

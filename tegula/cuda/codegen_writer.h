@@ -14,12 +14,6 @@
 
 namespace tegula::gpu {
 
-/// How the threads of a column bring together what they hold.
-struct RowsMeet {
-  std::size_t idle_bytes = 0;  // of the ring, which the loop before has left
-  bool for_first = false;      // only the first row of threads needs the result
-};
-
 class Writer {
  public:
   Writer(const Analysis& analysis, const ThreadGrid& grid, const Staging& staging, bool one_at_a_time)
@@ -177,10 +171,15 @@ class Writer {
   void flush_reductions();
   bool compares_halves(Id reduce) const;
   void accumulate(const std::vector<std::pair<Id, std::string>>& reductions, Spread into);
+  std::int64_t held_across(Spread spread) const;
+  std::string first_across(const std::string& name, Spread spread) const;
+  /// `idle_bytes`: of the ring, which the loop before has left.
   void combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes,
-               const RowsMeet& meet = {});
+               std::size_t idle_bytes = 0);
   void combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes,
-                      const RowsMeet& meet = {});
+                      std::size_t idle_bytes = 0);
+  bool combine_rows_for_first(const std::string& op, const std::vector<std::string>& names, Spread spread, std::size_t bytes,
+                              std::size_t idle_bytes);
   enum class Crossing : std::uint8_t { None, Columns, Rows };
   Crossing crossing(Id reduce) const;  // for tiles that are not flat
   void scan(Id id);
@@ -206,6 +205,7 @@ class Writer {
   };
   bool moves_on(const tile::Region& body, Id pointer) const;
   bool only_stored_behind(const Deferred& deferred) const;
+  void combine_deferred(const std::vector<std::optional<Deferred>>& all, std::size_t idle_bytes);
   std::optional<Deferred> deferrable(const tile::Region& body, std::size_t k) const;
 
   const Analysis& a_;

@@ -206,16 +206,20 @@ __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unus
   }
 }
 
-/// Combines x[i] over the threads with the same column; all of them get the result, or only those of the first row of threads. So many values
-/// at a time meet in shared memory, between two barriers.
-template <class Op, int kRows, int kColumns, int kCount, int kAtOnce = (kCount < 8 ? kCount : 8), bool kForFirst = false, class T>
-__device__ inline void combine_rows(T* x, unsigned char* shared) {
-  constexpr int kWarpRows = kColumns < 32 ? 32 / kColumns : 1, kLines = kRows < kWarpRows ? 1 : kRows / kWarpRows;
+template <class Op, int kColumns, int kCount, class T>
+__device__ inline void combine_rows_of_warp(T* x) {
 #pragma unroll
   for (int distance = 16; distance >= kColumns; distance /= 2) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
   }
+}
+/// Combines x[i] over the threads with the same column; all of them get the result. So many values at a time meet in shared memory, between
+/// two barriers.
+template <class Op, int kRows, int kColumns, int kCount, int kAtOnce = (kCount < 8 ? kCount : 8), class T>
+__device__ inline void combine_rows(T* x, unsigned char* shared) {
+  constexpr int kWarpRows = kColumns < 32 ? 32 / kColumns : 1, kLines = kRows < kWarpRows ? 1 : kRows / kWarpRows;
+  combine_rows_of_warp<Op, kColumns, kCount>(x);
   if constexpr (kLines > 1) {
     T* parts = reinterpret_cast<T*>(shared);
     const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
@@ -227,7 +231,6 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
         for (int i = 0; i < kAtOnce && first + i < kCount; ++i) parts[(row / kWarpRows * kAtOnce + i) * kColumns + column] = x[first + i];
       }
       __syncthreads();
-      if (kForFirst && row >= kWarpRows) continue;
 #pragma unroll
       for (int i = 0; i < kAtOnce && first + i < kCount; ++i) {
         T total = parts[i * kColumns + column];
@@ -236,6 +239,47 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
         x[first + i] = total;
       }
     }
+  }
+}
+
+/// The same for several arrays at once, of which only the first row of threads gets the result: every thread adds up a share of the places.
+/// `shared` holds all values of all threads. Little code, as it runs once, when none of it is in the instruction cache.
+template <class Op, int kRows, int kColumns, int kCount, class T, class... More>
+__device__ inline void combine_rows_for_first(unsigned char* shared, T* x, More*... more) {
+  constexpr int kMost = 16 / sizeof(T), kWide = kCount % kMost == 0 ? kMost : 1, kVectors = kCount / kWide, kPlaces = kVectors * kColumns;
+  constexpr int kWarpRows = kColumns < 32 ? 32 / kColumns : 1, kLines = kRows / kWarpRows, kArrays = 1 + sizeof...(More);
+  Wide<T, kWide>* const parts = reinterpret_cast<Wide<T, kWide>*>(shared);
+  const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
+  T* const arrays[kArrays] = {x, more...};
+#pragma unroll
+  for (int array = 0; array < kArrays; ++array) combine_rows_of_warp<Op, kColumns, kCount>(arrays[array]);
+  __syncthreads();
+  if (row % kWarpRows == 0) {
+#pragma unroll
+    for (int array = 0; array < kArrays; ++array) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i)
+        parts[(row / kWarpRows * kArrays + array) * kPlaces + i / kWide * kColumns + column].x[i % kWide] = arrays[array][i];
+    }
+  }
+  __syncthreads();
+#pragma unroll 1
+  for (int place = threadIdx.x; place < kArrays * kPlaces; place += kRows * kColumns) {
+    Wide<T, kWide> total = parts[place];
+#pragma unroll
+    for (int line = 1; line < kLines; ++line) {
+      const Wide<T, kWide> part = parts[line * kArrays * kPlaces + place];
+#pragma unroll
+      for (int k = 0; k < kWide; ++k) total.x[k] = Op::of(total.x[k], part.x[k]);
+    }
+    parts[place] = total;
+  }
+  __syncthreads();
+  if (row > 0) return;
+#pragma unroll
+  for (int array = 0; array < kArrays; ++array) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) arrays[array][i] = parts[array * kPlaces + i / kWide * kColumns + column].x[i % kWide];
   }
 }
 

@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_8408c8f8e8903478(const A
       stage = stage == 2 ? 0 : stage + 1;
     }
   }
-  combine_rows<Sum<float>, 16, 16, 4, 4, true>(&a23[0][0], ring);
+  combine_rows_for_first<Sum<float>, 16, 16, 4>(ring, &a23[0][0]);
   __syncthreads();
   #pragma unroll
   for (int c = 0; c < 1; ++c) {

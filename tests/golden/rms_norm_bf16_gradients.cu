@@ -269,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
       stage = stage == 2 ? 0 : stage + 1;
     }
   }
-  combine_rows<Sum<float>, 8, 32, 24, 24, true>(&a22[0][0], ring);
+  combine_rows_for_first<Sum<float>, 8, 32, 24>(ring, &a22[0][0]);
   __syncthreads();
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
