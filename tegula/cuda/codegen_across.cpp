@@ -171,31 +171,38 @@ void Writer::flush_reductions() {
   const Spread own = spread(ids.front());
   const bool columns = crossing(ids.front()) == Crossing::Columns, rows = crossing(ids.front()) == Crossing::Rows;
   const auto op_of = [&](Id id) { return reduction_name(at(id).kind) + "<" + scalar_name(at(id).type.dtype) + ">"; };
-  // A long column goes into four parts: a fourth of the additions wait for each other, and of their rounding errors meet.
-  const bool parts = own == Spread::Column && grid_.row_steps >= 16 && grid_.column_steps * grid_.vector <= 4;
+  // A long column goes into four parts: a fourth of the additions wait for each other, and of their rounding errors meet. Rows that are walked
+  // over go into two: there are few threads to fill the time.
+  const bool column = own == Spread::Column && grid_.row_steps >= 16 && grid_.column_steps * grid_.vector <= 4;
+  const bool halves = own != Spread::Column && columns && repeats_ > 0 && grid_.vector >= 4 && spread(at(ids.front()).operands[0]) != own &&
+                      std::ranges::none_of(ids, [&](Id id) { return compares_halves(id); });
+  const int parts = column ? 4 : halves ? 2 : 1;
   std::vector<std::pair<Id, std::string>> names;
   for (const Id id : ids) {
     comment_origin(id);
     declare(id);
     const std::string value = variable(id) + place(own), nothing = op_of(id) + "::nothing()";
-    if (!parts) {
+    if (parts == 1) {
       loops(own, at(id).type.shape, Step::Elements, {}, [&] { line(value + " = " + nothing + ";"); });
       names.emplace_back(id, variable(id));
       continue;
     }
     const std::string part = "parts" + std::to_string(id);
-    line(type_name(at(id).type) + " " + part + "[4]" + dimensions(own, at(id).type.shape) + ";");
+    line(type_name(at(id).type) + " " + part + "[" + std::to_string(parts) + "]" + dimensions(own, at(id).type.shape) + ";");
     loops(own, at(id).type.shape, Step::Elements, {}, [&] {
-      for (int i = 0; i < 4; ++i) line(part + "[" + std::to_string(i) + "]" + place(own) + " = " + nothing + ";");
+      for (int i = 0; i < parts; ++i) line(part + "[" + std::to_string(i) + "]" + place(own) + " = " + nothing + ";");
     });
-    names.emplace_back(id, part + "[r % 4]");
+    names.emplace_back(id, part + (column ? "[r % 4]" : "[k % 2]"));
   }
   accumulate(names, own);
-  for (const Id id : parts ? ids : std::vector<Id>{}) {
-    const auto part = [&](const char* i) { return "parts" + std::to_string(id) + "[" + i + "]" + place(own); };
+  for (const Id id : parts > 1 ? ids : std::vector<Id>{}) {
     const std::string of = op_of(id) + "::of(";
+    const auto both = [&](int i, int k) {
+      const auto part = [&](int which) { return "parts" + std::to_string(id) + "[" + std::to_string(which) + "]" + place(own); };
+      return of + part(i) + ", " + part(k) + ")";
+    };
     loops(own, at(id).type.shape, Step::Elements, {}, [&] {
-      line(variable(id) + place(own) + " = " + of + of + part("0") + ", " + part("1") + "), " + of + part("2") + ", " + part("3") + "));");
+      line(variable(id) + place(own) + " = " + (column ? of + both(0, 1) + ", " + both(2, 3) + ")" : both(0, 1)) + ";");
     });
   }
   std::set<Id> done;

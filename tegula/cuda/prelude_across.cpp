@@ -135,6 +135,32 @@ __device__ inline void await_exchange(void*) { __syncthreads(); }
 #endif
 #endif
 
+/// Two values over rows of a few warps: each half of a warp brings one of them together, and every thread reads the parts of all warps.
+/// `parts` is the row's own.
+template <class Op, int kWarps, class T>
+__device__ inline void combine_pair(T* x, T* parts) {
+  const int warp = threadIdx.x / 32 % kWarps, lane = threadIdx.x % 32;
+  const bool second = lane >= 16;
+  T mine = Op::of(second ? x[1] : x[0], exchanged(second ? x[0] : x[1], 16));
+#pragma unroll
+  for (int distance = 8; distance > 0; distance /= 2) mine = Op::of(mine, exchanged(mine, distance));
+  if (lane % 16 == 0) parts[2 * warp + lane / 16] = mine;
+  __syncthreads();
+  constexpr int kWide = kWarps % 2 == 0 && sizeof(T) == 4 ? 4 : 2;
+  alignas(16) T all[2 * kWarps];
+#pragma unroll
+  for (int i = 0; i < 2 * kWarps; i += kWide) *reinterpret_cast<Wide<T, kWide>*>(all + i) = *reinterpret_cast<const Wide<T, kWide>*>(parts + i);
+#pragma unroll
+  for (int reach = 1; reach < kWarps; reach *= 2) {
+#pragma unroll
+    for (int w = 0; w + reach < kWarps; w += 2 * reach) {
+      all[2 * w] = Op::of(all[2 * w], all[2 * (w + reach)]);
+      all[2 * w + 1] = Op::of(all[2 * w + 1], all[2 * (w + reach) + 1]);
+    }
+  }
+  x[0] = all[0], x[1] = all[1];
+}
+
 /// Combines x[i] over the kColumns threads of each row of threads, and over the cluster; all of them get the result. `shared` is this
 /// reduction's own: [kRows][kWarps][kCount] parts of the warps, then [kRows][kCluster][kCount] parts of the blocks. kAgain: it may have been
 /// used before. Where it is not, a cluster has no barrier at all: every warp tells every block, `shared` is [kRows][kCluster][kWarps][kCount],
@@ -142,6 +168,10 @@ __device__ inline void await_exchange(void*) { __syncthreads(); }
 template <class Op, int kRows, int kColumns, int kCluster, int kCount, bool kAgain, class T>
 __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unused]] void* counter = nullptr) {
   constexpr int kWarpColumns = kColumns < 32 ? kColumns : 32, kWarps = kColumns / kWarpColumns;
+  if constexpr (kCount == 2 && kWarps > 1 && kWarps <= 8 && kCluster == 1 && sizeof(T) <= 8) {
+    if constexpr (kAgain) __syncthreads();
+    return combine_pair<Op, kWarps>(x, reinterpret_cast<T*>(shared) + threadIdx.x / kColumns * kWarps * kCount);
+  }
 #pragma unroll
   for (int distance = kWarpColumns / 2; distance > 0; distance /= 2) {
 #pragma unroll

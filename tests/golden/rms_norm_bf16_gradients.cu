@@ -166,16 +166,20 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
         }
       }
       float v35[1];
+      float parts35[2][1];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        v35[r] = Sum<float>::nothing();
+        parts35[0][r] = Sum<float>::nothing();
+        parts35[1][r] = Sum<float>::nothing();
       }
       float v44[1];
+      float parts44[2][1];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        v44[r] = Sum<float>::nothing();
+        parts44[0][r] = Sum<float>::nothing();
+        parts44[1][r] = Sum<float>::nothing();
       }
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
@@ -185,10 +189,20 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            v35[r] = Sum<float>::of(v35[r], (element_of(v33[r][c], k) * element_of(v33[r][c], k)));
-            v44[r] = Sum<float>::of(v44[r], v43[r][c][k]);
+            parts35[k % 2][r] = Sum<float>::of(parts35[k % 2][r], (element_of(v33[r][c], k) * element_of(v33[r][c], k)));
+            parts44[k % 2][r] = Sum<float>::of(parts44[k % 2][r], v43[r][c][k]);
           }
         }
+      }
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        v35[r] = Sum<float>::of(parts35[0][r], parts35[1][r]);
+      }
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 8 + tr;
+        v44[r] = Sum<float>::of(parts44[0][r], parts44[1][r]);
       }
       float together35[2];
       #pragma unroll
