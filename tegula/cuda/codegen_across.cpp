@@ -201,9 +201,8 @@ void Writer::flush_reductions() {
       const auto part = [&](int which) { return "parts" + std::to_string(id) + "[" + std::to_string(which) + "]" + place(own); };
       return of + part(i) + ", " + part(k) + ")";
     };
-    loops(own, at(id).type.shape, Step::Elements, {}, [&] {
-      line(variable(id) + place(own) + " = " + (column ? of + both(0, 1) + ", " + both(2, 3) + ")" : both(0, 1)) + ";");
-    });
+    loops(own, at(id).type.shape, Step::Elements, {},
+          [&] { line(variable(id) + place(own) + " = " + (column ? of + both(0, 1) + ", " + both(2, 3) + ")" : both(0, 1)) + ";"); });
   }
   std::set<Id> done;
   for (const Id id : ids) {

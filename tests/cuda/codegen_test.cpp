@@ -206,6 +206,52 @@ TEST(Codegen, ColumnSumsMeetOnceAfterTheLoop) {
   }
 }
 
+/// What a norm's gradients do: rows are walked over, two sums along each go into its results, and two sums of each column are kept.
+Program walked_rows(std::int64_t rows, std::int64_t columns, DType dtype) {
+  Builder b("walked_rows");
+  const Value in = b.pointer("in0", dtype, false), other = b.pointer("in1", dtype, false), out = b.pointer("out2", f32, true),
+              first = b.pointer("out3", f32, true), second = b.pointer("out4", f32, true), pitch = b.scalar("s0_0", i64),
+              tiles = b.scalar("n0", i64);
+  const Value column = tile::row(b.arange(0, columns)), nothing = b.full({1, columns}, 0, f32);
+  const Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
+  const auto sums = b.for_(zero, tiles, one, {nothing, nothing}, [&](Value i, std::span<const Value> carried) -> std::vector<Value> {
+    const Value place = col(i * b.constant(rows, i64) + b.arange(0, rows)) * pitch + column;
+    const Value x = b.load(in + place), y = b.load(other + place);
+    const Value along = reduce(x, 1, Reduction::Sum), product = reduce(x * y, 1, Reduction::Sum);
+    b.store(out + place, y * broadcast(along, y.shape()) + x * broadcast(product, x.shape()));
+    return {carried[0] + reduce(y, 0, Reduction::Sum), carried[1] + reduce(x * y, 0, Reduction::Sum)};
+  });
+  b.store(first + column, sums[0]);
+  b.store(second + column, sums[1]);
+  return b.finish();
+}
+
+TEST(Codegen, SumsOfWalkedRowsMeetTogether) {
+  struct Tile {
+    std::int64_t rows, columns;
+    DType dtype;
+    std::string along, across;  // how its sums meet
+  };
+  for (const Tile& tile :
+       {Tile{8, 512, bf16, "combine_columns<Sum<float>, 8, 32, 1, 2, true>", "combine_rows_for_first<Sum<float>, 8, 32, 16>(ring, &"},
+        {1, 4096, bf16, "combine_columns<Sum<float>, 1, 256, 1, 2, ", ""},
+        {1, 1536, f32, "combine_columns<Sum<float>, 1, 96, 1, 2, ", ""}}) {
+    const Program program = walked_rows(tile.rows, tile.columns, tile.dtype);
+    const std::string source = generate(program, {{4, 4, 4, 4, 4, 4, 0}, false}, 90).source;
+    EXPECT_NE(source.find(tile.along), std::string::npos) << source;
+    EXPECT_NE(source.find(tile.across), std::string::npos) << source;
+    const std::int64_t tiles = 5;
+    const auto count = static_cast<std::size_t>(tiles * tile.rows * tile.columns), columns = static_cast<std::size_t>(tile.columns);
+    const auto small = [](std::size_t i) { return static_cast<double>(i % 7) - 2; };  // exact in any order
+    const auto smaller = [](std::size_t i) { return static_cast<double>(i % 5) - 1; };
+    EXPECT_TRUE(emulation_agrees(program,
+                                 {TestArgument::filled(tile.dtype, count, small), TestArgument::filled(tile.dtype, count, smaller),
+                                  TestArgument::empty(f32, count), TestArgument::empty(f32, columns), TestArgument::empty(f32, columns),
+                                  TestArgument::scalar(static_cast<double>(tile.columns)), TestArgument::scalar(tiles)},
+                                 {.grids = {{1, 1, 1}}}));
+  }
+}
+
 /// Tiles of four rows, doubled; each begins `apart` rows behind the one before.
 Program doubled_rows(std::int64_t apart) {
   Builder b("doubled");
