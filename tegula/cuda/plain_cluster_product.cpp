@@ -215,7 +215,8 @@ PlainKernel cluster_product_kernel(const runtime::Matmul& d, const BlasProduct& 
   const std::int64_t slots = std::min<std::int64_t>(steps, kShared / 4 / slot);
   const std::int64_t groups = choice.warps * kWarpTile * kWarpTile / (choice.tile_m * choice.tile_n);
   source.define("PARTS", choice.parts), source.define("SLICE", slice);
-  source.define("STEP", kStep), source.define("STEPS", steps), source.define("UNROLL", steps <= 8 ? steps : 1);
+  // Steps are written out where that makes every address a constant; elsewhere it would only take the compiler longer.
+  source.define("STEP", kStep), source.define("STEPS", steps), source.define("UNROLL", slots == steps ? steps : 1);
   source.define("SLOT", slot), source.define("SLOTS", slots), source.define("AHEAD", slots == steps ? steps : slots - 1);
   source.define("GROUPS", groups), source.define("THREADS", choice.warps * 32);
   source.define("RESULT_WIDE", p.result.leading % 4 == 0 && p.result.batch_stride % 4 == 0 && p.m % 4 == 0);
