@@ -52,6 +52,35 @@ extern "C" __global__ void __launch_bounds__(256) pooling(const Element* x, @RES
 }
 )";
 
+/// Halves forward, two at a time: a seventh of the instructions, which are what it takes. A NaN counts as the maximum here, too.
+constexpr const char* kMaxima = R"(
+struct alignas(16) Pairs { unsigned int e[4]; };
+__device__ inline unsigned int larger(unsigned int a, unsigned int b) {
+  asm("max.NaN.@PAIR@ %0, %0, %1;" : "+r"(a) : "r"(b));
+  return a;
+}
+extern "C" __global__ void __launch_bounds__(256) pooling(const Element* x, Element* y) {
+  const Index item = Index(blockIdx.x) * 256 + threadIdx.x;
+  if (item >= BATCH * OUT_H * OUT_W * (C / PIECE)) return;
+  const Index c = item % (C / PIECE) * PIECE, q = item / (C / PIECE) % OUT_W, p = item / (C / PIECE) / OUT_W % OUT_H,
+              n = item / (C / PIECE) / OUT_W / OUT_H;
+  Pairs best = {{LEAST, LEAST, LEAST, LEAST}};
+#pragma unroll
+  for (int r = 0; r < WINDOW_H; ++r) {
+    const Index h = p * STRIDE_H - LOW_H + r * DILATION_H;
+#pragma unroll
+    for (int s = 0; s < WINDOW_W; ++s) {
+      const Index v = q * STRIDE_W - LOW_W + s * DILATION_W;
+      if (h < 0 || h >= IN_H || v < 0 || v >= IN_W) continue;
+      const Pairs pairs = *(const Pairs*)(x + ((n * IN_H + h) * IN_W + v) * C + c);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) best.e[e] = larger(best.e[e], pairs.e[e]);
+    }
+  }
+  *(Pairs*)(y + item * PIECE) = best;
+}
+)";
+
 constexpr const char* kGather = R"(
 extern "C" __global__ void __launch_bounds__(256) gather(const unsigned char* taps, const Element* dy, Element* dx) {
   const Index item = Index(blockIdx.x) * 256 + threadIdx.x;
@@ -164,6 +193,11 @@ std::optional<PiecePooling> piece_pooling(const runtime::Pooling& d) {
                                                          {"BACKWARD", d.backward}};
   for (const auto& [name, value] : values) source.define(name, value);
   source.add(kPieces);
+  if (!d.backward && is_half(d.dtype)) {
+    source.define("LEAST", d.dtype == bf16 ? 0xff80ff80 : 0xfc00fc00);  // both -inf
+    source.add(kMaxima, {{"PAIR", d.dtype == bf16 ? "bf16x2" : "f16x2"}});
+    return PiecePooling{kernel_of("pooling", source, numel(y) / piece), {}, 0};
+  }
   PlainSource windows = source;
   windows.add(kWindows, {{"RESULT", d.backward ? "unsigned char" : "Element"}});
   PiecePooling out{kernel_of("pooling", windows, numel(y) / piece), {}, 0};
