@@ -378,6 +378,13 @@ TEST_P(GpuConvolution, LayersOfRealNetworksMatch) {
   }
 }
 
+TEST_P(GpuConvolution, ImagesOfFewChannelsInStepsMatch) {  // which may be folded
+  for (ConvolutionOptions o : {square(2, 3, 20, 64, 7, 2, 3, 3), square(3, 1, 17, 16, 4, 3, 1, 2)}) {
+    o.dtype = GetParam(), o.input = o.output = Memory::ChannelsLast, o.bias = true, o.activation = Activation::Relu;
+    expect_all_passes(o);
+  }
+}
+
 TEST_P(GpuConvolution, ChannelsLastThroughoutWithEveryEpilogueMatches) {
   for (ConvolutionOptions o : {square(9, 1, 28, 12, 3, 1, 1, 1), square(5, 12, 28, 24, 6, 2, 2, 2), square(6, 24, 14, 32, 6, 2, 2, 2),
                                square(2, 64, 7, 64, 3, 1, 1, 1), square(2, 64, 7, 256, 1, 1, 0, 0), square(3, 5, 9, 7, 3, 2, 1, 1)}) {
