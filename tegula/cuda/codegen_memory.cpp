@@ -269,7 +269,8 @@ void Writer::store(Id id) {
       conditions.push_back(acts(own));
       const std::string on = all_of(conditions);
       if (access->limits.empty()) {
-        line((on.empty() ? "" : "if (" + on + ") ") + "store_wide<" + wide + ", " + count + ">(" + access->pointer + ", " + source + ");");
+        const std::string store = own == Spread::Full && grid_.row_steps > 1 ? "store_rows<" : "store_wide<";
+        line((on.empty() ? "" : "if (" + on + ") ") + store + wide + ", " + count + ">(" + access->pointer + ", " + source + ");");
       } else {
         line((on.empty() ? "" : "if (" + on + ") ") + "store_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") +
              access->pointer + ", " + source + ", " + least_of(access->limits) + ");");

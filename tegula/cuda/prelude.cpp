@@ -221,6 +221,23 @@ __device__ inline void store_wide(T* to, const U* x, int inside) {
     }
   }
 }
+/// The same for several rows of a thread, said outright: a compiler (13.0) that has put halves together by pairs stores those one by one.
+template <int kWide, int kCount, class T, class U>
+__device__ inline void store_rows(T* to, const U* x) {
+#ifndef TEGULA_EMULATED
+  if constexpr (sizeof(Wide<T, kWide>) == 16) {
+#pragma unroll
+    for (int j = 0; j < kCount; j += kWide) {
+      Wide<T, kWide> wide;
+      narrow_wide(x + j, wide);
+      const unsigned int* const w = reinterpret_cast<const unsigned int*>(&wide);
+      asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(to + j), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+    }
+    return;
+  }
+#endif
+  store_wide<kWide, kCount>(to, x);
+}
 // ---- Copies from global to shared memory that the thread waits for later.
 #ifdef TEGULA_EMULATED
 template <int kBytes>

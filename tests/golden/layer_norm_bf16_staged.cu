@@ -134,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
         const int col = first + k;
         x[k] = ((((element_of(x21, k) - v23[r]) * v30[r]) * element_of(x34, k)) + element_of(x38, k));
       }
-      store_wide<8, 8>((out3 + (v11 * s3_0) + row * s3_0 + col), x);
+      store_rows<8, 8>((out3 + (v11 * s3_0) + row * s3_0 + col), x);
     }
   }
 }
