@@ -89,14 +89,14 @@ __device__ inline void exchange_write(T* place, int rank, const T* x, void* coun
   unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(place)), there, told;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(told) : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(counter))), "r"(rank));
+  constexpr int kWords = kCount * static_cast<int>(sizeof(T) / 4), kPair = kWords % 2 == 0 ? 2 : 1;
+  union { T values[kCount]; unsigned int words[kWords]; } parts;
 #pragma unroll
-  for (int n = 0; n < kCount; ++n) {
-    union { T value; unsigned int words[sizeof(T) / 4]; } part;
-    part.value = x[n];
+  for (int i = 0; i < kCount; ++i) parts.values[i] = x[i];
 #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
-      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" :: "r"(there + static_cast<unsigned int>(sizeof(T)) * n + 4 * i), "r"(part.words[i]), "r"(told) : "memory");
-    }
+  for (int i = 0; i < kWords; i += kPair) {
+    if constexpr (kPair == 2) asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" :: "r"(there + 4 * i), "r"(parts.words[i]), "r"(parts.words[i + 1]), "r"(told) : "memory");
+    else asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" :: "r"(there + 4 * i), "r"(parts.words[i]), "r"(told) : "memory");
   }
 }
 /// Until all that was expected is there. Of this block's scope, as it lies in its own memory: a wider one would empty the first-level cache.
