@@ -172,10 +172,10 @@ void Writer::flush_reductions() {
   const bool columns = crossing(ids.front()) == Crossing::Columns, rows = crossing(ids.front()) == Crossing::Rows;
   const auto op_of = [&](Id id) { return reduction_name(at(id).kind) + "<" + scalar_name(at(id).type.dtype) + ">"; };
   // A long column goes into four parts: a fourth of the additions wait for each other, and of their rounding errors meet. Rows that are walked
-  // over go into two: there are few threads to fill the time.
+  // over go into two: there are few threads to fill the time. Four warps or fewer keep pace with memory as they are (StripPreference::paced_bytes).
   const bool column = own == Spread::Column && grid_.row_steps >= 16 && grid_.column_steps * grid_.vector <= 4;
-  const bool halves = own != Spread::Column && columns && repeats_ > 0 && grid_.vector >= 4 && spread(at(ids.front()).operands[0]) != own &&
-                      std::ranges::none_of(ids, [&](Id id) { return compares_halves(id); });
+  const bool halves = own != Spread::Column && columns && repeats_ > 0 && grid_.vector >= 4 && grid_.threads() > 4 * 32 &&
+                      spread(at(ids.front()).operands[0]) != own && std::ranges::none_of(ids, [&](Id id) { return compares_halves(id); });
   const int parts = column ? 4 : halves ? 2 : 1;
   std::vector<std::pair<Id, std::string>> names;
   for (const Id id : ids) {

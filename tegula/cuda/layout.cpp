@@ -114,7 +114,8 @@ tile::TilePreference tiles_for(int architecture) {
                      .accumulators = instances / 4,
                      .in_turn = true,
                      .short_row = 2048,
-                     .walked_bytes = 32 * 1024},
+                     .walked_bytes = 32 * 1024,
+                     .paced_bytes = 12 * 1024},
           .long_rows = long_rows};
 }
 
