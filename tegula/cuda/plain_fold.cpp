@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "tegula/core/divide.h"
 #include "tegula/cuda/plain_source.h"
 
 namespace tegula::gpu {
@@ -10,9 +11,7 @@ namespace {
 constexpr int kThreads = 256;
 
 /// Channels of one row of pixels, filled up.
-std::int64_t row_channels(std::int64_t channels, std::int64_t factor) {
-  return (factor * channels + kFoldPiece - 1) / kFoldPiece * kFoldPiece;
-}
+std::int64_t row_channels(std::int64_t channels, std::int64_t factor) { return divide_up(factor * channels, kFoldPiece) * kFoldPiece; }
 
 /// A thread for each piece of `folded`.
 constexpr const char* kFold = R"(
