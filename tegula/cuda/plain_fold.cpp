@@ -71,7 +71,7 @@ PlainSource source_of(const PlainFold& f, std::int64_t row) {
 }
 
 PlainKernel kernel_of(const char* name, const PlainSource& source, std::int64_t threads) {
-  return {name, source.text(), (threads + kThreads - 1) / kThreads, kThreads, 0};
+  return {name, source.text(), divide_up(threads, kThreads), kThreads, 0};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tegula/core/divide.h"
 #include "tegula/cuda/plain_source.h"
 
 namespace tegula::gpu {
@@ -18,7 +19,7 @@ using Names = std::vector<std::string>;
 constexpr int kThreads = 256;
 
 PlainKernel per_element(const PlainSource& source, std::string name, std::int64_t count) {
-  return {std::move(name), source.text(), (count + kThreads - 1) / kThreads, kThreads};
+  return {std::move(name), source.text(), divide_up(count, kThreads), kThreads};
 }
 
 /// Three spatial axes, missing ones in front with size 1 (shift 0 where that is what they mean).

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tegula/core/divide.h"
 #include "tegula/cuda/plain_source.h"
 
 namespace tegula::gpu {
@@ -16,8 +17,6 @@ constexpr std::int64_t kShortestTile = 1024;  // that a block sorts
 constexpr std::int64_t kMostTiles = 128;      // each reads what all have counted
 constexpr std::int64_t kPiece = 64;           // lines
 constexpr std::int64_t kFindThreads = 128;
-
-std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr const char* kSort = R"(
 // Rows outside of the result count as row LENGTH: they come behind all others and nobody reads them.
@@ -202,13 +201,12 @@ extern "C" __global__ void __launch_bounds__(256) scatter_add(const Number* rows
 }  // namespace
 
 ScatterKernels scatter_kernels(const runtime::ScatterSum& d) {
-  const std::int64_t pieces = quotient_up(d.count, kPiece);
+  const std::int64_t pieces = divide_up(d.count, kPiece);
   const Layout partial = Layout::dense({2 * pieces, d.outer, d.width});
-  const std::int64_t tile = std::max(kShortestTile, quotient_up(d.count, kMostTiles * kThreads) * kThreads),
-                     tiles = quotient_up(d.count, tile);
+  const std::int64_t tile = std::max(kShortestTile, divide_up(d.count, kMostTiles * kThreads) * kThreads), tiles = divide_up(d.count, tile);
   const std::int64_t size = static_cast<std::int64_t>(size_of(d.dtype)), vector = d.width * size % 16 == 0 ? 16 / size : 1;
   const std::int64_t parts = d.width / vector % 2 == 0 ? 2 : 1, packs = d.width / vector / parts;  // a thread has some loads in flight
-  const std::int64_t slabs = quotient_up(d.outer * packs, kFindThreads);
+  const std::int64_t slabs = divide_up(d.outer * packs, kFindThreads);
   const bool narrow = std::max(d.count, d.length) < std::numeric_limits<std::int32_t>::max() / 2;
   PlainSource source(d.dtype, {Layout::dense({d.outer, d.count, d.width}), Layout::dense({d.outer, d.length, d.width}), partial});
   source.add(narrow ? "typedef unsigned Number;\n" : "typedef unsigned long long Number;\n");
@@ -241,7 +239,7 @@ ScatterKernels scatter_kernels(const runtime::ScatterSum& d) {
     add("sort_" + std::to_string(8 * p), tiles);
   }
   add("find", pieces * slabs, kFindThreads);
-  add("add", quotient_up(d.outer * d.length * packs, kThreads));
+  add("add", divide_up(d.outer * d.length * packs, kThreads));
   const auto take = [&](std::int64_t elements, std::size_t element_bytes) {
     return std::exchange(result.scratch_bytes, result.scratch_bytes + align_scratch(static_cast<std::size_t>(elements) * element_bytes));
   };

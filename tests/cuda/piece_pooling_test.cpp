@@ -49,7 +49,8 @@ Pooling pooling(int size, int window, int stride, int low, int high, int dilatio
 TEST(PiecePooling, MatchesThePlainKernelsAlsoWithTiesAndNan) {
   for (const bool backward : {false, true}) {
     for (const Pooling& d :
-         {pooling(7, 3, 2, 1, 1, 1, backward), pooling(6, 2, 2, 0, 0, 1, backward), pooling(8, 3, 1, 2, 1, 2, backward)}) {
+         {pooling(7, 3, 2, 1, 1, 1, backward), pooling(6, 2, 2, 0, 0, 1, backward), pooling(8, 3, 1, 2, 1, 2, backward),
+          pooling(9, 3, 2, 3, 1, 2, backward), pooling(10, 3, 3, 1, 0, 1, backward), pooling(11, 2, 5, 0, 0, 1, backward)}) {
       const auto pieces = piece_pooling(d);
       ASSERT_TRUE(pieces);
       const EmulatedPooling emulated(*pieces);
