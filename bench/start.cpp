@@ -1,11 +1,12 @@
 // What a process waits for on a GPU: the device itself, the first training step (tracing, compiling, choosing algorithms), the steps
 // until everything is captured, and the host's time per replayed step. Run it twice: $TEGULA_CACHE_DIR is cold, then warm.
-// bench_start [batch [net [label]]]: net is mnist-cnn (default) or mlp, the label ends the names of the cases ("cold").
+// bench_start [batch [net [label]]]: net is mnist-cnn (default), mlp or resnet50, the label ends the names of the cases ("cold").
 
 #include <string>
 
 #include "bench/measure.h"
 #include "tegula/models/mnist.h"
+#include "tegula/models/resnet.h"
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 
@@ -18,15 +19,16 @@ double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// `images`: (N, C, H, W).
 template <class Net>
-void measure(std::int64_t batch, const std::string& at) {
-  const PrecisionScope arithmetic(Precision::tf32);
+void measure(const Shape& images, int classes, Precision precision, const std::string& at) {
+  const PrecisionScope arithmetic(precision);
   const double begin = seconds();
   Net net;
-  Tensor x = normal({batch, 1, 28, 28}), y = randint(0, 10, {batch});
+  Tensor x = normal(images), y = randint(0, classes, {images[0]});
   auto adam = optim::Adam(parameters(net), {.lr = 1e-3});
   auto step = jit([&](Tensor x, Tensor y) {
-    Tensor loss = cross_entropy(net(x), y);
+    Tensor loss = cross_entropy(cast(net(x), f32), y);
     adam.step(grad(loss, parameters(net)));
     return loss;
   });
@@ -60,6 +62,7 @@ int main(int argc, char** argv) {
   const std::int64_t batch = argc > 1 ? std::atoll(argv[1]) : 64;
   const std::string net = argc > 2 ? argv[2] : "mnist-cnn";
   const std::string at = "." + net + ".b" + std::to_string(batch) + (argc > 3 ? "." + std::string(argv[3]) : "");
-  if (net == "mlp") measure<models::MnistMlp>(batch, at);
-  else measure<models::MnistCnn>(batch, at);
+  if (net == "resnet50") measure<models::ResNet50>({batch, 3, 224, 224}, 1000, Precision::bf16, at);
+  else if (net == "mlp") measure<models::MnistMlp>({batch, 1, 28, 28}, 10, Precision::tf32, at);
+  else measure<models::MnistCnn>({batch, 1, 28, 28}, 10, Precision::tf32, at);
 }
