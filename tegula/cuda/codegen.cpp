@@ -4,6 +4,8 @@
 #include <bit>
 #include <cctype>
 #include <cstdio>
+#include <cstring>
+#include <string_view>
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/codegen_writer.h"
@@ -17,26 +19,30 @@ using tile::Word;
 
 constexpr int kLargestFact = 4;
 
-/// FNV-1a over words.
-std::uint64_t hash(std::span<const std::uint64_t> words) {
+/// What stands for the end of a kernel's name until its text is known.
+constexpr const char* kNameless = "_@";
+
+std::string nameless(const Program& program) {
+  std::string name = "k_";
+  for (const char c : program.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name + kNameless;
+}
+
+/// FNV-1a.
+std::uint64_t hash(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325ull;
-  for (std::uint64_t word : words) {
-    for (int byte = 0; byte < 8; ++byte, word >>= 8) h = (h ^ (word & 0xff)) * 0x100000001b3ull;
-  }
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
   return h;
 }
 
-std::string kernel_name(const Program& program, const Specialisation& specialisation, int architecture) {
-  std::string name;
-  for (const char c : program.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  std::vector<std::uint64_t> words = tile::structure(program);
-  for (const std::uint8_t fact : specialisation.facts) words.push_back(fact);
-  words.push_back(specialisation.many_sets);
-  if (specialisation.guarded) words.push_back(1);
-  words.push_back(static_cast<std::uint64_t>(architecture));
+/// Named by what is written: programs and specialisations that come to the same text are one kernel, which is compiled once.
+void name_by_text(Generated& code) {
   char digits[24];
-  std::snprintf(digits, sizeof digits, "_%016llx", static_cast<unsigned long long>(hash(words)));
-  return "k_" + name + digits;
+  std::snprintf(digits, sizeof digits, "_%016llx", static_cast<unsigned long long>(hash(code.source + std::to_string(code.shared_bytes))));
+  const std::string before = code.name;
+  code.name.replace(code.name.size() - std::strlen(kNameless), std::string::npos, digits);
+  for (std::size_t at = code.source.find(before); at != std::string::npos; at = code.source.find(before, at))
+    code.source.replace(at, before.size(), code.name);
 }
 
 std::size_t shared_limit(int architecture) {
@@ -151,7 +157,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   Writer writer(analysis, grid, staging, ordered);
   const std::string body = writer.body();
   Generated out;
-  out.name = kernel_name(program, specialisation, architecture);
+  out.name = nameless(program);
   out.threads = grid.threads();
   out.cluster = grid.cluster;
   const std::size_t fixed = writer.scratch_bytes() + writer.part_bytes() + writer.ring_bytes(), row_place = (fixed + 127) / 128 * 128;
@@ -223,6 +229,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   s += body;
   if (ordered) s += specialisation.many_sets ? "  }\n  }\n" : "  }\n";
   s += "}\n";
+  name_by_text(out);
   return out;
 }
 

@@ -39,7 +39,7 @@ struct Specialisation {
 Specialisation specialise(const tile::Program& program, std::span<const runtime::ArgumentSet> sets);
 
 struct Generated {
-  std::string name;  // of the __global__ function; carries a hash of program and specialisation, so that units can be joined
+  std::string name;  // of the __global__ function; carries a hash of the source, so that units can be joined
   std::string source;  // without the prelude
   int threads = 128;  // of a block
   int cluster = 1;  // blocks that run one instance

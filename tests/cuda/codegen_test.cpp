@@ -347,6 +347,18 @@ TEST(Codegen, TheLastOfEqualPlacesStays) {
                                             TestArgument::empty(f32, 50)}));
 }
 
+TEST(Codegen, EqualTextIsOneKernelWhateverIsKnownOfTheArguments) {
+  Builder b("fill");
+  const Value out = b.pointer("out0", f32, true), number = b.scalar("n0", i64), at = b.arange(0, 1024);
+  b.store(out + at, cast(number + at, f32));
+  const Program program = b.finish();
+  const auto known = [&](std::uint8_t pointer, std::uint8_t integer) { return generate(program, {.facts = {pointer, integer}}, 90); };
+  EXPECT_EQ(known(4, 0).source, known(4, 3).source);
+  EXPECT_EQ(known(4, 0).name, known(4, 3).name);
+  EXPECT_NE(known(4, 0).name, known(2, 0).name);  // which cannot store vectors
+  EXPECT_NE(known(4, 0).source.find(" " + known(4, 0).name + "("), std::string::npos);
+}
+
 TEST(Codegen, RandomWordsAreThoseOfTheCounter) {
   for (const std::int64_t start : {0, 4, 3}) {
     Builder b("bits");
