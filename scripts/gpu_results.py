@@ -20,7 +20,8 @@ UNITS = {"us/step": "µs", "us": "µs"}
 PEERS = {
     "mlp.b64": (27.2, "jax-scan"), "mlp.b1024": (40.2, "jax-scan"), "mnist-cnn.b64": (251, "jax-scan"), "mnist-cnn.b1024": (1004, "jax-scan"),
     "softmax.8192x8192": (1698, "compile"), "softmax.65536x1024": (3913, "compile"), "softmax.4096x32768": (2187, "eager"),
-    "layer_norm.8192x8192": (3940, "compile"), "layer_norm.65536x1024": (3891, "compile"), "layer_norm.4096x32768": (4131, "compile"),
+    "layer_norm.plain.8192x8192": (3940, "compile"), "layer_norm.plain.65536x1024": (3891, "compile"),
+    "layer_norm.plain.4096x32768": (4131, "compile"),
     "gelu.8192x8192": (3406, "eager"), "layer_norm.backward.16384x4096": (2410, "compile"), "layer_norm.backward.65536x1024": (2759, "compile"),
     "layer_norm.backward.32768x768": (1681, "compile"), "rms_norm.backward.16384x4096": (2846, "compile"),
     "rms_norm.backward.65536x1024": (3100, "compile"), "rms_norm.backward.32768x768": (2141, "compile"),
@@ -34,7 +35,7 @@ PEAK = {"f32": 60.0, "bf16": 790.0, "f16": 790.0, "fp8": 1979.0}  # TFLOP/s: f32
 LABELS = {  # prefix of a case -> what a reader sees
     "copy": "copy, read + written", "mlp": "MLP 784-128-10, Adam step, tf32", "mnist-cnn": "mnist-cnn, Adam step, tf32",
     "layer_norm.backward": "layer norm backward, bf16", "rms_norm.backward": "RMS norm backward, bf16", "softmax": "softmax, bf16",
-    "layer_norm": "layer norm, bf16", "rms_norm": "RMS norm, bf16", "gelu_tanh": "GELU (tanh), bf16", "gelu": "GELU, bf16",
+    "layer_norm": "layer norm, weight and bias, bf16", "layer_norm.plain": "layer norm, bf16", "rms_norm": "RMS norm, weight, bf16", "gelu_tanh": "GELU (tanh), bf16", "gelu": "GELU, bf16",
     "cross_entropy.both": "cross-entropy forward + backward, bf16", "adamw": "AdamW,", "embedding.backward.one_token": "embedding backward, all tokens equal",
     "embedding.backward": "embedding backward, bf16", "resnet50.infer": "ResNet-50 inference, fp16", "resnet50.train": "ResNet-50 training, bf16", "gemm": "matrix product",
     "first_step": "first step of a process,", "host_per_step": "host code of a replayed step,", "mnist_accuracy": "MNIST test accuracy, mnist-cnn, 5 epochs,",

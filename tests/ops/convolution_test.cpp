@@ -33,8 +33,8 @@ std::string message(const std::function<void()>& f) {
   return "no error";
 }
 
-TEST(Convolution, DeclaredCases) { check(convolution_cases()); }
-TEST(Convolution, DeclaredCasesOfTheLadder) { check(convolution_ladder_cases()); }
+INSTANTIATE_DECLARED_CASES(Convolution, convolution_cases());
+INSTANTIATE_DECLARED_CASES(ConvolutionLadder, convolution_ladder_cases());
 
 TEST(Convolution, OutputSizesAreThoseOfPyTorch) {
   const auto shape = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) {

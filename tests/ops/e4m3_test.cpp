@@ -12,7 +12,7 @@
 namespace tegula {
 namespace {
 
-TEST(E4m3, DeclaredCases) { check(e4m3_cases()); }
+INSTANTIATE_DECLARED_CASES(E4m3, e4m3_cases());
 
 // 448 makes the factor 1.
 TEST(E4m3, RoundsToTheNearestTiesToEven) {

@@ -7,11 +7,11 @@
 
 namespace tegula {
 
-TEST(ElementwiseCases, Arithmetic) { check(arithmetic_cases()); }
-TEST(ElementwiseCases, Math) { check(math_cases()); }
-TEST(ElementwiseCases, Compare) { check(compare_cases()); }
-TEST(ElementwiseCases, Logic) { check(logic_cases()); }
-TEST(ElementwiseCases, Activation) { check(activation_cases()); }
+INSTANTIATE_DECLARED_CASES(Arithmetic, arithmetic_cases());
+INSTANTIATE_DECLARED_CASES(Math, math_cases());
+INSTANTIATE_DECLARED_CASES(Compare, compare_cases());
+INSTANTIATE_DECLARED_CASES(Logic, logic_cases());
+INSTANTIATE_DECLARED_CASES(Activation, activation_cases());
 
 // The check itself: it must see what is wrong.
 TEST(OpCheck, SeesWrongValuesAndWrongGradients) {

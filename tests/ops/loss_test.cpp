@@ -35,8 +35,8 @@ std::string message(const std::function<void()>& f) {
   return "no error";
 }
 
-TEST(Loss, DeclaredCases) { check(loss_cases()); }
-TEST(ClassLoss, DeclaredCases) { check(class_loss_cases()); }
+INSTANTIATE_DECLARED_CASES(Loss, loss_cases());
+INSTANTIATE_DECLARED_CASES(ClassLoss, class_loss_cases());
 
 TEST(Loss, AgreesWithTheDefinitions) {
   const Values x = random_values(12, 1), t = random_values(12, 2);

@@ -26,7 +26,7 @@ std::string message(const std::function<void()>& f) {
   return "no error";
 }
 
-TEST(Matmul, DeclaredCases) { check(matmul_cases()); }
+INSTANTIATE_DECLARED_CASES(Matmul, matmul_cases());
 
 TEST(Matmul, KnownProduct) {
   const Tensor y = matmul(tensor({1, 2, 3, 4, 5, 6}, {2, 3}), tensor({1, 0, 2, 1, 0, 3}, {3, 2}));

@@ -39,7 +39,7 @@ std::string message(const std::function<void()>& f) {
   return "no error";
 }
 
-TEST(Softmax, DeclaredCases) { check(softmax_cases()); }
+INSTANTIATE_DECLARED_CASES(Softmax, softmax_cases());
 
 TEST(Softmax, AgreesWithTheDefinition) {
   const auto x = random_values(4 * 9, 1);
@@ -64,7 +64,7 @@ TEST(Softmax, NeitherLargeInputsNorMinusInfinityHurt) {
   EXPECT_EQ(log_softmax(tensor({0.f, -1e30f})).to_host<double>()[0], 0);
 }
 
-TEST(Normalization, DeclaredCases) { check(normalization_cases()); }
+INSTANTIATE_DECLARED_CASES(Normalization, normalization_cases());
 
 // (x - mean) / sqrt(var + eps) over groups of consecutive elements.
 std::vector<double> standardized(const std::vector<double>& x, std::size_t group, double eps) {

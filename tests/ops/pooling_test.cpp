@@ -24,7 +24,7 @@ std::string message(const std::function<void()>& f) {
 const std::vector<double> kGrid{1, 3, 2, 9, 7, 4, 1, 5, 8, 5, 2, 3, 4, 2, 1, 4};
 Tensor grid() { return tensor(kGrid, {1, 1, 4, 4}); }
 
-TEST(Pooling, DeclaredCases) { check(pooling_cases()); }
+INSTANTIATE_DECLARED_CASES(Pooling, pooling_cases());
 
 TEST(Pooling, KnownValues) {
   EXPECT_EQ(max_pool2d(grid(), 2).to_host<double>(), (std::vector<double>{7, 9, 8, 4}));

@@ -42,7 +42,7 @@ std::string message(const std::function<void()>& f) {
 constexpr std::int64_t kMany = 1 << 18;
 const double kSigma = 5 / std::sqrt(static_cast<double>(kMany));  // five standard errors of a mean of unit variance
 
-TEST(Random, DeclaredCases) { check(random_cases()); }
+INSTANTIATE_DECLARED_CASES(Random, random_cases());
 
 TEST(Random, BitsAreThePhiloxStream) {
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1234567}, ~std::uint64_t{0}}) {
@@ -179,7 +179,7 @@ TEST(Random, ErrorsSayWhatIsWrong) {
   EXPECT_NE(message([] { dropout(tensor({1.f}), 1.5); }).find("expected a probability"), std::string::npos);
 }
 
-TEST(Dropout, DeclaredCases) { check(dropout_cases()); }
+INSTANTIATE_DECLARED_CASES(Dropout, dropout_cases());
 
 TEST(Dropout, KeepsTheMeanAndItsZerosInTheGradient) {
   Generator g(14);
@@ -205,7 +205,7 @@ TEST(Dropout, AlphaKeepsMeanAndVariance) {
   EXPECT_NEAR(m.variance, 1, 0.03);
 }
 
-TEST(Embedding, DeclaredCases) { check(embedding_cases()); }
+INSTANTIATE_DECLARED_CASES(Embedding, embedding_cases());
 
 TEST(Embedding, ThePaddingRowGetsNoGradient) {
   const Tensor weight = tensor({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}, {3, 2}), at = tensor(std::vector<std::int64_t>{2, 0, 2, 1}, {2, 2});

@@ -13,12 +13,12 @@
 
 namespace tegula {
 
-TEST(ShapeCases, Creation) { check(creation_cases()); }
-TEST(ShapeCases, Shape) { check(shape_cases()); }
-TEST(ShapeCases, Join) { check(join_cases()); }
-TEST(ReduceCases, Reduce) { check(reduce_cases()); }
-TEST(ReduceCases, Scan) { check(scan_cases()); }
-TEST(IndexCases, Index) { check(index_cases()); }
-TEST(IndexCases, Sort) { check(sort_cases()); }
+INSTANTIATE_DECLARED_CASES(Creation, creation_cases());
+INSTANTIATE_DECLARED_CASES(Shape, shape_cases());
+INSTANTIATE_DECLARED_CASES(Join, join_cases());
+INSTANTIATE_DECLARED_CASES(Reduce, reduce_cases());
+INSTANTIATE_DECLARED_CASES(Scan, scan_cases());
+INSTANTIATE_DECLARED_CASES(Index, index_cases());
+INSTANTIATE_DECLARED_CASES(Sort, sort_cases());
 
 }  // namespace tegula

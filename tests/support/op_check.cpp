@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -288,8 +289,25 @@ void check(const OpCase& one) {
   }
 }
 
-void check(const std::vector<OpCase>& cases) {
-  for (const OpCase& one : cases) check(one);
+TEST_P(DeclaredCases, Hold) {
+  for (const OpCase& one : GetParam()) check(one);
+}
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeclaredCases);  // in programs that declare none
+
+std::vector<std::vector<OpCase>> by_op(std::vector<OpCase> cases) {
+  std::vector<std::vector<OpCase>> groups;
+  for (OpCase& one : cases) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group[0].op == one.op; });
+    if (same == groups.end()) groups.push_back({std::move(one)});
+    else same->push_back(std::move(one));
+  }
+  return groups;
+}
+
+std::string name_of_op(const testing::TestParamInfo<std::vector<OpCase>>& info) {
+  std::string name = info.param[0].op;
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
 }
 
 }  // namespace tegula

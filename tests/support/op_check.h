@@ -1,6 +1,10 @@
 #pragma once
 // Runs declared cases: value against f64, gradient against central differences, a row of the support table.
 
+#include <gtest/gtest.h>
+
+#include <ostream>
+
 #include "tegula/ops/case.h"
 
 namespace tegula {
@@ -8,7 +12,15 @@ namespace tegula {
 /// Tries the case for every dtype, shape and memory layout it declares; reports what is wrong to GoogleTest, and all of it to the support
 /// table, which is printed at the end of the program and written to $TEGULA_REPORT_DIR/support_table.txt.
 void check(const OpCase& one);
-void check(const std::vector<OpCase>& cases);
+
+/// A test for every op of a list, so that filters, shards and sanitizers can take one op at a time.
+/// `INSTANTIATE_DECLARED_CASES(Math, math_cases());` makes Math/DeclaredCases.Hold/exp, Math/DeclaredCases.Hold/log …
+inline void PrintTo(const OpCase& one, std::ostream* out) { *out << one.op; }
+class DeclaredCases : public testing::TestWithParam<std::vector<OpCase>> {};
+std::vector<std::vector<OpCase>> by_op(std::vector<OpCase> cases);
+std::string name_of_op(const testing::TestParamInfo<std::vector<OpCase>>& info);
+#define INSTANTIATE_DECLARED_CASES(family, cases) \
+  INSTANTIATE_TEST_SUITE_P(family, DeclaredCases, testing::ValuesIn(by_op(cases)), name_of_op)
 
 /// What one run of a case showed. `check` records these.
 struct Finding {
