@@ -141,6 +141,18 @@ Id Analysis::resolve(Id id) const {
   return found == branch_result_.end() ? id : found->second;
 }
 
+Id Analysis::root_of(Id pointer) const {
+  for (;;) {
+    pointer = resolve(pointer);
+    const Instruction& self = program_[pointer];
+    if (self.word == Word::Parameter) return static_cast<Id>(self.attribute);
+    if (self.operands.empty() ||
+        (self.word != Word::Add && self.word != Word::Sub && (self.word < Word::Broadcast || self.word > Word::Transpose)))
+      return -1;
+    pointer = type(self.operands[0]).pointer ? self.operands[0] : self.operands[1];
+  }
+}
+
 std::string Analysis::name(Id id) const {
   id = resolve(id);
   const Instruction& self = program_[id];

@@ -79,6 +79,8 @@ class Analysis {
   int twos(tile::Id id) const { return twos_[index(id)]; }
   /// Result words stand for variables of their loop or branch.
   tile::Id resolve(tile::Id id) const;
+  /// The parameter that a pointer comes from, or -1.
+  tile::Id root_of(tile::Id pointer) const;
   /// Instructions that take the value; -1 where a region yields it.
   const std::vector<tile::Id>& users(tile::Id id) const { return users_[index(resolve(id))]; }
   /// The C++ name of a value: of a parameter, a number, or v12.

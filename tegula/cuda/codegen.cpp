@@ -106,8 +106,28 @@ std::string argument_declaration(const tile::Parameter& parameter, const std::st
   return (is_float(parameter.dtype) ? "double " : "long long ") + name + ";";
 }
 
-std::string parameter_variable(const tile::Parameter& parameter, const std::string& name) {
-  if (parameter.pointer) return stored_name(parameter.dtype) + "* const " + name + " = a." + name + ";";
+/// For each parameter the hint of the prelude that its accesses carry: what is only read, what is only written.
+std::vector<std::string> cache_hints(const Analysis& analysis) {
+  const Program& program = analysis.program();
+  enum : unsigned { kNothing, kRead, kWritten };
+  std::vector<unsigned> uses(program.parameters.size(), kNothing);
+  for (const Instruction& self : program.instructions) {
+    if (self.word != Word::Load && self.word != Word::Store && self.word != Word::AtomicAdd) continue;
+    const unsigned use = self.word == Word::Load ? kRead : self.word == Word::Store ? kWritten : kRead | kWritten;
+    const tile::Id root = analysis.root_of(self.operands[0]);
+    if (root < 0) return std::vector<std::string>(program.parameters.size());
+    uses[static_cast<std::size_t>(root)] |= use;
+  }
+  std::vector<std::string> hints;
+  for (const unsigned use : uses) hints.push_back(use == kRead ? "lasting" : use == kWritten ? "passing" : "");
+  return hints;
+}
+
+std::string parameter_variable(const tile::Parameter& parameter, const std::string& name, const std::string& hint) {
+  if (parameter.pointer) {
+    const std::string place = "a." + name;
+    return stored_name(parameter.dtype) + "* const " + name + " = " + (hint.empty() ? place : hint + "(" + place + ")") + ";";
+  }
   const std::string type = scalar_name(parameter.dtype);
   if (parameter.dtype == DType::boolean) return "const bool " + name + " = a." + name + " != 0;";
   return "const " + type + " " + name + " = static_cast<" + type + ">(a." + name + ");";
@@ -225,7 +245,8 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   s += "  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * "
        "g1);\n";
   s += "  (void)id0, (void)id1, (void)id2;\n";
-  for (std::size_t i = 0; i < names.size(); ++i) s += "  " + parameter_variable(program.parameters[i], names[i]) + "\n";
+  const std::vector<std::string> hints = cache_hints(analysis);
+  for (std::size_t i = 0; i < names.size(); ++i) s += "  " + parameter_variable(program.parameters[i], names[i], hints[i]) + "\n";
   s += body;
   if (ordered) s += specialisation.many_sets ? "  }\n  }\n" : "  }\n";
   s += "}\n";

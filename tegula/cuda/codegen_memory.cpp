@@ -14,6 +14,8 @@ using tile::Word;
 
 namespace {
 
+constexpr std::int64_t kLastingBytes = 16384;  // of what every row meets: where it is more, the L1 holds little of it beside the rows
+
 std::string all_of(const std::vector<std::string>& conditions) {
   std::string text;
   for (const std::string& condition : conditions) {
@@ -30,25 +32,10 @@ std::string least_of(const std::vector<std::string>& limits) {
 
 }  // namespace
 
-/// The parameter that a pointer comes from, or -1.
-tile::Id Writer::root_of(Id pointer) const {
-  for (;;) {
-    pointer = a_.resolve(pointer);
-    const tile::Instruction& self = at(pointer);
-    if (self.word == Word::Parameter) return static_cast<Id>(self.attribute);
-    if (self.operands.empty() ||
-        (self.word != Word::Add && self.word != Word::Sub && (self.word < Word::Broadcast || self.word > Word::Transpose)))
-      return -1;
-    Id next = self.operands[0];
-    if (!a_.type(next).pointer) next = self.operands[1];
-    pointer = next;
-  }
-}
-
 /// What one thread wrote is read by another only behind a barrier, and is not written over before. Different parameters may share
 /// memory only where every element is read and written by one thread: at the same place of one tile.
 void Writer::order_memory(Id pointer, bool writes) {
-  const Id root = root_of(pointer);
+  const Id root = a_.root_of(pointer);
   const bool shared_place = !acts(spread(pointer)).empty();
   const auto clashes = [&](const std::map<Id, std::set<Id>>& touched) {
     for (const auto& [other, pointers] : touched) {
@@ -76,16 +63,20 @@ std::string Writer::pointer_text(const Form& form, Spread loops, const Shape& sh
 bool Writer::is_steady(Id pointer) const {
   const Form form = a_.affine(pointer);
   if (form.root < 0 || form.rest >= 0 || !form.base.is(0)) return false;
-  const Id root = root_of(pointer);
+  const Id root = a_.root_of(pointer);
   const auto& all = a_.program().instructions;
   return root >= 0 && std::none_of(all.begin(), all.end(), [&](const tile::Instruction& self) {
            if (self.word != Word::Store && self.word != Word::AtomicAdd) return false;
-           const Id written = self.operands[0], other = root_of(written);
+           const Id written = self.operands[0], other = a_.root_of(written);
            return other == root || other < 0 || (a_.affine(written).base.is(0) && !a_.type(written).shape.empty());
          });
 }
 
-std::string Writer::source_text(Id pointer, const std::string& text) const { return is_steady(pointer) ? "steady(" + text + ")" : text; }
+std::string Writer::source_text(Id pointer, const std::string& text) const {
+  if (!is_steady(pointer)) return text;
+  const bool lasting = grid_.columns * static_cast<std::int64_t>(size_of(a_.type(pointer).dtype)) >= kLastingBytes;
+  return (lasting ? "steady<true>(" : "steady(") + text + ")";
+}
 
 std::optional<Writer::Access> Writer::wide_access(Id pointer, Id mask, Spread own) {
   if ((own != Spread::Column && own != Spread::Full) || grid_.vector == 1) return {};

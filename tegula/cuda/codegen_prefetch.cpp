@@ -58,12 +58,12 @@ std::size_t Writer::fetched_bytes(const tile::Region& body, Id id) {
       if (condition.kind == Condition::Kind::Tile) return 0;
   }
   if (!uses_counter(body, pointer)) return 0;
-  const Id root = root_of(pointer);
+  const Id root = a_.root_of(pointer);
   const auto writes = [&](auto&& again, const tile::Region& region) -> bool {
     return std::any_of(region.body.begin(), region.body.end(), [&](Id inner) {
       const tile::Instruction& word = at(inner);
       if ((word.word == Word::Store || word.word == Word::AtomicAdd) &&
-          (root_of(word.operands[0]) == root || root_of(word.operands[0]) < 0))
+          (a_.root_of(word.operands[0]) == root || a_.root_of(word.operands[0]) < 0))
         return true;
       return std::any_of(word.regions.begin(), word.regions.end(), [&](const tile::Region& r) { return again(again, r); });
     });

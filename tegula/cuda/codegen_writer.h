@@ -139,7 +139,6 @@ class Writer {
   void await_staged();
   std::string pointer_text(const Form& form, Spread loops, const Shape& shape);
   void order_memory(Id pointer, bool writes);
-  Id root_of(Id pointer) const;
 
   // ---- codegen_prefetch.cpp
   struct Prefetch {

@@ -60,6 +60,17 @@ __device__ inline T rounded(T x) { Stored y; narrow(x, y); return widen(y); }
 template <class T> __device__ inline T infinite() { return static_cast<T>(__int_as_float(0x7f800000)); }
 template <class T> __device__ inline T not_a_number() { return static_cast<T>(__int_as_float(0x7fc00000)); }
 
+// ---- The L2. Where it must let something go, that should be what was written: then rows reach 0.97 of a copy's rate on an H200 instead of
+// 0.94, and 0.88 where it is what was read. The numbers are CUDA's access properties "persisting" and "streaming" (cuda/annotated_ptr).
+#ifndef TEGULA_EMULATED
+constexpr unsigned long long kLasting = 0x14F0000000000000, kPassing = 0x12F0000000000000;
+template <class T> __device__ inline T* lasting(T* p) { return static_cast<T*>(__nv_associate_access_property(p, kLasting)); }
+template <class T> __device__ inline T* passing(T* p) { return static_cast<T*>(__nv_associate_access_property(p, kPassing)); }
+#else
+template <class T> T* lasting(T* p) { return p; }
+template <class T> T* passing(T* p) { return p; }
+#endif
+
 // ---- Memory: kWide neighbours move in one access.
 template <class T, int kWide>
 struct alignas(sizeof(T) * kWide) Wide { T x[kWide]; };
@@ -121,15 +132,16 @@ __device__ inline void load_wide(const T* from, U* x) {
     for (int i = 0; i < kWide; ++i) x[j + i] = element_of(wide, i);
   }
 }
-/// What no instance writes: such loads need not keep their place among the stores.
-template <class T> struct Steady { const T* from; };
-template <class T> __device__ inline Steady<T> steady(const T* from) { return {from}; }
-template <int kWide, class T>
+/// What no instance writes: such loads need not keep their place among the stores. kLasts: it is more than the L1 would keep beside the rows.
+template <class T, bool kLasts> struct Steady { const T* from; };
+template <bool kLasts = false, class T> __device__ inline Steady<T, kLasts> steady(const T* from) { return {from}; }
+template <int kWide, bool kLasts, class T>
 __device__ inline Wide<T, kWide> load_steady(const T* from) {
   union { Wide<T, kWide> wide; unsigned int words[4]; } x;
 #ifndef TEGULA_EMULATED
   constexpr int kBytes = sizeof(Wide<T, kWide>);
-  if constexpr (kBytes == 16) asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3]) : "l"(from));
+  if constexpr (kBytes == 16 && kLasts) asm("ld.global.nc.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3]) : "l"(from), "l"(kLasting));
+  else if constexpr (kBytes == 16) asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3]) : "l"(from));
   else if constexpr (kBytes == 8) asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(x.words[0]), "=r"(x.words[1]) : "l"(from));
   else if constexpr (kBytes == 4) asm("ld.global.nc.u32 %0, [%1];" : "=r"(x.words[0]) : "l"(from));
   else
@@ -137,16 +149,16 @@ __device__ inline Wide<T, kWide> load_steady(const T* from) {
     x.wide = *reinterpret_cast<const Wide<T, kWide>*>(from);
   return x.wide;
 }
-template <int kWide, int kCount, class T>
-__device__ inline void load_wide(Steady<T> steady, Wide<T, kCount>& x) {
+template <int kWide, int kCount, class T, bool kLasts>
+__device__ inline void load_wide(Steady<T, kLasts> steady, Wide<T, kCount>& x) {
 #pragma unroll
-  for (int j = 0; j < kCount; j += kWide) *reinterpret_cast<Wide<T, kWide>*>(x.x + j) = load_steady<kWide>(steady.from + j);
+  for (int j = 0; j < kCount; j += kWide) *reinterpret_cast<Wide<T, kWide>*>(x.x + j) = load_steady<kWide, kLasts>(steady.from + j);
 }
-template <int kWide, int kCount, class T, class U>
-__device__ inline void load_wide(Steady<T> steady, U* x) {
+template <int kWide, int kCount, class T, bool kLasts, class U>
+__device__ inline void load_wide(Steady<T, kLasts> steady, U* x) {
 #pragma unroll
   for (int j = 0; j < kCount; j += kWide) {
-    const Wide<T, kWide> wide = load_steady<kWide>(steady.from + j);
+    const Wide<T, kWide> wide = load_steady<kWide, kLasts>(steady.from + j);
 #pragma unroll
     for (int i = 0; i < kWide; ++i) x[j + i] = element_of(wide, i);
   }
@@ -171,7 +183,7 @@ __device__ inline void copy_async(const T* from, Wide<T, kCount>& to) {
   const unsigned int there = static_cast<unsigned int>(__cvta_generic_to_shared(&to));
 #pragma unroll
   for (int i = 0; i < static_cast<int>(sizeof to / 16); ++i) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(there + 16 * i), "l"(reinterpret_cast<const char*>(from) + 16 * i) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" :: "r"(there + 16 * i), "l"(reinterpret_cast<const char*>(from) + 16 * i), "l"(kLasting) : "memory");
   }
 #else
   for (int i = 0; i < kCount; ++i) to.x[i] = from[i];
@@ -231,7 +243,7 @@ __device__ inline void store_rows(T* to, const U* x) {
       Wide<T, kWide> wide;
       narrow_wide(x + j, wide);
       const unsigned int* const w = reinterpret_cast<const unsigned int*>(&wide);
-      asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(to + j), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+      asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" :: "l"(to + j), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "l"(kPassing) : "memory");
     }
     return;
   }
@@ -250,6 +262,7 @@ template <int kUnfinished> __device__ inline void wait_for_copies() {}
 template <int kBytes>
 __device__ inline void copy_async(void* to, const void* from, int bytes) {
   const unsigned int place = static_cast<unsigned int>(__cvta_generic_to_shared(to));
+  // No hint: for one beside a count of bytes ptxas 13.0 writes an instruction that is illegal.
   if constexpr (kBytes == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(place), "l"(from), "r"(bytes) : "memory");
   else asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" :: "r"(place), "l"(from), "n"(kBytes), "r"(bytes) : "memory");
 }

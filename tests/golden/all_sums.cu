@@ -20,8 +20,8 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_e27bdbeeedd3608
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const part2 = a.part2;
+  float* const in0 = lasting(a.in0);
+  float* const part2 = passing(a.part2);
   const long long n0 = static_cast<long long>(a.n0);
   const float c0 = static_cast<float>(a.c0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
@@ -114,8 +114,8 @@ extern "C" __global__ void __launch_bounds__(64) k_multiply_sum_cbcdb794c364f723
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const out1 = a.out1;
-  float* const part2 = a.part2;
+  float* const out1 = passing(a.out1);
+  float* const part2 = lasting(a.part2);
   const long long n0 = static_cast<long long>(a.n0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);

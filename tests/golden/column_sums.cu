@@ -21,8 +21,8 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_44bdfa8b87bad897(const A
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const part2 = a.part2;
+  float* const in0 = lasting(a.in0);
+  float* const part2 = passing(a.part2);
   const long long n0 = static_cast<long long>(a.n0);
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long n1 = static_cast<long long>(a.n1);
@@ -161,8 +161,8 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_49a047841b8227f5(const Ar
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const out1 = a.out1;
-  float* const part2 = a.part2;
+  float* const out1 = passing(a.out1);
+  float* const part2 = lasting(a.part2);
   const long long n0 = static_cast<long long>(a.n0);
   const long long s2_0 = static_cast<long long>(a.s2_0);
   const long long n1 = static_cast<long long>(a.n1);

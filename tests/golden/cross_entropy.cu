@@ -21,10 +21,10 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  long long* const in1 = a.in1;
-  long long* const in3 = a.in3;
-  float* const out4 = a.out4;
+  float* const in0 = lasting(a.in0);
+  long long* const in1 = lasting(a.in1);
+  long long* const in3 = lasting(a.in3);
+  float* const out4 = passing(a.out4);
   const long long n0 = static_cast<long long>(a.n0);
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long n1 = static_cast<long long>(a.n1);
@@ -111,8 +111,8 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_divide_11c714740bcde915(c
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const out1 = a.out1;
+  float* const in0 = lasting(a.in0);
+  float* const out1 = passing(a.out1);
   const long long n0 = static_cast<long long>(a.n0);
   const float c1 = static_cast<float>(a.c1);
   const long long p_chunks = static_cast<long long>(a.p_chunks);

@@ -12,8 +12,8 @@ extern "C" __global__ void __launch_bounds__(32) k_add_e4f6d714d0ea7d85(const Ar
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  long long* const in0 = a.in0;
-  long long* const out1 = a.out1;
+  long long* const in0 = lasting(a.in0);
+  long long* const out1 = passing(a.out1);
   const long long c1 = static_cast<long long>(a.c1);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long v3 = widen(*(in0));
@@ -44,10 +44,10 @@ extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where_
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  long long* const in0 = a.in0;
-  long long* const in1 = a.in1;
-  float* const in3 = a.in3;
-  float* const out4 = a.out4;
+  long long* const in0 = lasting(a.in0);
+  long long* const in1 = lasting(a.in1);
+  float* const in3 = lasting(a.in3);
+  float* const out4 = passing(a.out4);
   const long long n0 = static_cast<long long>(a.n0);
   const float c0 = static_cast<float>(a.c0);
   const float c2 = static_cast<float>(a.c2);

@@ -18,9 +18,9 @@ extern "C" __global__ void __launch_bounds__(128) k_gather_831c626c7064592d(cons
   (void)id0, (void)id1, (void)id2;
   const long long n1 = static_cast<long long>(a.n1);
   const long long n2 = static_cast<long long>(a.n2);
-  float* const x0 = a.x0;
-  long long* const x1 = a.x1;
-  float* const p_y = a.p_y;
+  float* const x0 = lasting(a.x0);
+  long long* const x1 = lasting(a.x1);
+  float* const p_y = passing(a.p_y);
   const long long n6 = static_cast<long long>(a.n6);
   const long long n7 = static_cast<long long>(a.n7);
   const long long n8 = static_cast<long long>(a.n8);

@@ -13,8 +13,8 @@ extern "C" __global__ void __launch_bounds__(128) k_gelu_ba4855000593f018(const 
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  BFloat16* const in0 = a.in0;
-  BFloat16* const out1 = a.out1;
+  BFloat16* const in0 = lasting(a.in0);
+  BFloat16* const out1 = passing(a.out1);
   const long long n0 = static_cast<long long>(a.n0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);

@@ -22,8 +22,8 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const out1 = a.out1;
+  float* const in0 = lasting(a.in0);
+  float* const out1 = passing(a.out1);
   const long long n0 = static_cast<long long>(a.n0);
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long s1_0 = static_cast<long long>(a.s1_0);

@@ -25,10 +25,10 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  BFloat16* const in0 = a.in0;
-  BFloat16* const in1 = a.in1;
-  BFloat16* const in2 = a.in2;
-  BFloat16* const out3 = a.out3;
+  BFloat16* const in0 = lasting(a.in0);
+  BFloat16* const in1 = lasting(a.in1);
+  BFloat16* const in2 = lasting(a.in2);
+  BFloat16* const out3 = passing(a.out3);
   const long long n0 = static_cast<long long>(a.n0);
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long s3_0 = static_cast<long long>(a.s3_0);

@@ -16,8 +16,8 @@ extern "C" __global__ void __launch_bounds__(256) k_cumsum_069264551e36c467(cons
   (void)id0, (void)id1, (void)id2;
   const long long n1 = static_cast<long long>(a.n1);
   const long long n2 = static_cast<long long>(a.n2);
-  float* const x0 = a.x0;
-  float* const p_y = a.p_y;
+  float* const x0 = lasting(a.x0);
+  float* const p_y = passing(a.p_y);
   const long long n5 = static_cast<long long>(a.n5);
   const long long v1 = id0;
   const long long v3 = v1 * 4ll;

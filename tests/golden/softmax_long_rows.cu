@@ -19,8 +19,8 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const out1 = a.out1;
+  float* const in0 = lasting(a.in0);
+  float* const out1 = passing(a.out1);
   const long long n0 = static_cast<long long>(a.n0);
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long n1 = static_cast<long long>(a.n1);
@@ -79,10 +79,10 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const in1 = a.in1;
-  float* const out2 = a.out2;
-  float* const out3 = a.out3;
+  float* const in0 = lasting(a.in0);
+  float* const in1 = lasting(a.in1);
+  float* const out2 = passing(a.out2);
+  float* const out3 = passing(a.out3);
   const long long n0 = static_cast<long long>(a.n0);
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long s2_0 = static_cast<long long>(a.s2_0);
@@ -157,9 +157,9 @@ extern "C" __global__ void __launch_bounds__(128) k_divide_1145d82a6fb71c9c(cons
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const in1 = a.in1;
-  float* const out2 = a.out2;
+  float* const in0 = lasting(a.in0);
+  float* const in1 = lasting(a.in1);
+  float* const out2 = passing(a.out2);
   const long long n0 = static_cast<long long>(a.n0);
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long s2_0 = static_cast<long long>(a.s2_0);
