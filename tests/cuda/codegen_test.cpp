@@ -80,6 +80,24 @@ Program weighted_rows(Shape2 tile, DType dtype) {
   return b.finish();
 }
 
+/// in1 += in0, and out2 = in0.
+TEST(Codegen, AccessesSayWhatTheCacheShouldKeep) {
+  Builder b("hints");
+  const Value from = b.pointer("in0", f32, false), both = b.pointer("in1", f32, true), to = b.pointer("out2", f32, true);
+  const Value at = b.program_id(0) * b.constant(std::int64_t{64}, i64) + b.arange(0, 64), x = b.load(from + at);
+  b.store(to + at, x);
+  b.store(both + at, x + b.load(both + at));
+  const std::string source = generate(b.finish(), {{4, 4, 4}, false}, 90).source;
+  EXPECT_NE(source.find("in0 = lasting(a.in0);"), std::string::npos) << source;
+  EXPECT_NE(source.find("in1 = a.in1;"), std::string::npos);
+  EXPECT_NE(source.find("out2 = passing(a.out2);"), std::string::npos);
+  const auto weights = [](std::int64_t columns) {
+    return generate(weighted_rows({1, columns}, bf16), {{4, 4, 4, 4, 4, 10}, false}, 90).source;
+  };
+  EXPECT_NE(weights(4096).find("(steady("), std::string::npos);
+  EXPECT_NE(weights(8192).find("(steady<true>("), std::string::npos);
+}
+
 TEST(Codegen, AClusterWorksOnAFewRowsTogether) {
   struct Case {
     Shape2 tile;
