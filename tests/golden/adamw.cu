@@ -1,5 +1,5 @@
 // add_cast_pow_subtract_divide_cast_pow_subtract_etc: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_bd56d95c2b36eaa1 {
+struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292 {
   double* in0;
   long long* out1;
   float* out2;
@@ -12,12 +12,12 @@ struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_bd56d95c2b
   double c9;
   long long p_chunks;
 };
-struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_bd56d95c2b36eaa1 {
+struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292 {
   long long first_instance;
   long long grid[3];
-  Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_bd56d95c2b36eaa1 a;
+  Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292 a;
 };
-extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_bd56d95c2b36eaa1(const Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_bd56d95c2b36eaa1* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292(const Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -65,19 +65,19 @@ extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_
 // 32 threads, cluster of 1, 0 bytes shared
 
 // multiply_subtract_cast: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_multiply_subtract_cast_07bd69f9893b3f10 {
+struct Arguments_k_multiply_subtract_cast_bddbea300dd2306f {
   double* in0;
   float* out1;
   double c10;
   double c11;
   long long p_chunks;
 };
-struct Set_k_multiply_subtract_cast_07bd69f9893b3f10 {
+struct Set_k_multiply_subtract_cast_bddbea300dd2306f {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_subtract_cast_07bd69f9893b3f10 a;
+  Arguments_k_multiply_subtract_cast_bddbea300dd2306f a;
 };
-extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_07bd69f9893b3f10(const Set_k_multiply_subtract_cast_07bd69f9893b3f10* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_bddbea300dd2306f(const Set_k_multiply_subtract_cast_bddbea300dd2306f* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_07bd69
 // 32 threads, cluster of 1, 0 bytes shared
 
 // multiply_multiply_multiply_add_multiply_multiply_etc: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_bbbf79019c560f03 {
+struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a {
   float* in0;
   float* in1;
   float* in2;
@@ -130,12 +130,12 @@ struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_bbbf7901
   long long p_chunks;
   long long tiles0;
 };
-struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_bbbf79019c560f03 {
+struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_bbbf79019c560f03 a;
+  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a a;
 };
-extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc_bbbf79019c560f03(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_bbbf79019c560f03* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.

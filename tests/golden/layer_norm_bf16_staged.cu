@@ -1,5 +1,5 @@
 // cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 2 x 65536, 1 x 256 threads in each of 8 blocks, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_a71a69a2b2b3fc06 {
+struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_32cc8a4f45ed8f19 {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -14,7 +14,7 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_a71a69a2
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_a71a69a2b2b3fc06(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_a71a69a2b2b3fc06 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_32cc8a4f45ed8f19(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_32cc8a4f45ed8f19 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 1152;  // of rows
