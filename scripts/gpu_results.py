@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """bench/results/<machine>.json of a GPU from the logs of a visit.
 
-usage: gpu_results.py MACHINE COMMIT LOG… [--note TEXT], with logs of bench_gpu, bench_start, bench_mnist_race, bench_cifar10 and bench/peers/cifar10_torch.py. Peers that
-are not in the logs are those measured on the same kind of card on the date in PEERS_DATE (PyTorch 2.11, Triton 3.6, JAX).
+usage: gpu_results.py MACHINE COMMIT LOG…, with logs of bench_gpu, bench_start, bench_mnist_race, bench_cifar10, bench/peers/cifar10_torch.py and
+bench/peers/rows_torch.py. Peers that are not in the logs are those measured on the same kind of card on the date in PEERS_DATE (PyTorch 2.11, Triton 3.6, JAX).
 """
 import argparse
 import datetime
@@ -14,6 +14,7 @@ import statistics
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS_DATE = "2026-11-21"
 LINE = re.compile(r"^(\S+)\s+([0-9.]+)\s+(us/step|us|ms|s|GB/s|TFLOP/s|img/s|%)(?:\s+([0-9.]+) of (\w+))?")
+PEER = re.compile(r"^peer\.(\S+) (\d+) GB/s (\S+)")
 RUN = re.compile(r"^(mnist|cifar10|pytorch),\s+(.*?):\s+([0-9.]+) (ms|s), accuracy ([0-9.]+)")
 UNITS = {"us/step": "µs", "us": "µs"}
 # The best of eager, compiled and graph; milliseconds and microseconds: less is better.
@@ -69,13 +70,16 @@ def main():
     parser.add_argument("logs", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
     rows, runs = {}, {}
-    for log in options.logs:
-        for line in log.read_text(errors="replace").splitlines():
-            if (match := LINE.match(line)) and not match[1].startswith(("step_", "device_start")):
-                name, value, unit, share, _ = match.groups()
-                rows[name] = row_of(name, float(value), unit, float(share) if share else None)
-            elif match := RUN.match(line):
-                runs.setdefault(match[1], []).append((float(match[3]), match[4], float(match[5]), match[2]))
+    lines = [line for log in options.logs for line in log.read_text(errors="replace").splitlines()]
+    for line in lines:
+        if match := PEER.match(line):  # the best that was measured on any day
+            PEERS[match[1]] = max(PEERS.get(match[1], (0, "")), (int(match[2]), match[3]))
+    for line in lines:
+        if (match := LINE.match(line)) and not match[1].startswith(("step_", "device_start")):
+            name, value, unit, share, _ = match.groups()
+            rows[name] = row_of(name, float(value), unit, float(share) if share else None)
+        elif match := RUN.match(line):
+            runs.setdefault(match[1], []).append((float(match[3]), match[4], float(match[5]), match[2]))
     for who, label in (("mnist", "MNIST to 99 %, training"), ("cifar10", "CIFAR-10, airbench-style network, training")):
         if who not in runs:
             continue
