@@ -75,7 +75,7 @@ def main():
         if match := PEER.match(line):  # the best that was measured on any day
             PEERS[match[1]] = max(PEERS.get(match[1], (0, "")), (int(match[2]), match[3]))
     for line in lines:
-        if (match := LINE.match(line)) and not match[1].startswith(("step_", "device_start")):
+        if (match := LINE.match(line)) and not match[1].startswith(("step_", "device_start", "peer.")):
             name, value, unit, share, _ = match.groups()
             rows[name] = row_of(name, float(value), unit, float(share) if share else None)
         elif match := RUN.match(line):
