@@ -119,7 +119,7 @@ std::vector<std::string> cache_hints(const Analysis& analysis) {
     uses[static_cast<std::size_t>(root)] |= use;
   }
   std::vector<std::string> hints;
-  for (const unsigned use : uses) hints.push_back(use == kRead ? "lasting" : use == kWritten ? "passing" : "");
+  for (const unsigned use : uses) hints.emplace_back(use == kRead ? "lasting" : use == kWritten ? "passing" : "");
   return hints;
 }
 

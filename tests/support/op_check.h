@@ -15,7 +15,7 @@ void check(const OpCase& one);
 
 /// A test for every op of a list, so that filters, shards and sanitizers can take one op at a time.
 /// `INSTANTIATE_DECLARED_CASES(Math, math_cases());` makes Math/DeclaredCases.Hold/exp, Math/DeclaredCases.Hold/log …
-inline void PrintTo(const OpCase& one, std::ostream* out) { *out << one.op; }
+inline std::ostream& operator<<(std::ostream& out, const OpCase& one) { return out << one.op; }
 class DeclaredCases : public testing::TestWithParam<std::vector<OpCase>> {};
 std::vector<std::vector<OpCase>> by_op(std::vector<OpCase> cases);
 std::string name_of_op(const testing::TestParamInfo<std::vector<OpCase>>& info);
