@@ -137,8 +137,10 @@ std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePrefere
     (moves(nest.row) ? bytes : repeated) += nest.cols * nest.streams[static_cast<std::size_t>(s)].bytes;
     writes = writes || (s >= nest.loads && moves(nest.row));
   }
-  const bool long_enough = bytes > (repeated > bytes ? preference.bytes_of_fewer : preference.bytes) && bytes <= preference.most_bytes;
-  return writes && repeated > 0 && long_enough ? preference.rows : 1;
+  const bool meets_much = repeated > bytes;
+  if (!writes || repeated == 0 || bytes <= (meets_much ? preference.bytes_of_fewer : preference.bytes) || bytes > preference.most_bytes)
+    return 1;
+  return meets_much && bytes <= preference.bytes_of_more ? preference.more_rows : preference.rows;
 }
 
 // Instances that walk over short rows get tiles of more of them: what a tile reads is what should be on its way from memory. Not where four

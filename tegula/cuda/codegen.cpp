@@ -163,6 +163,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   if (!staging.possible || !use.reduces_columns || use.leaves_the_grid || !room) staging = {};
   use.staged_bytes = staging.bytes;
   use.direct_loads = static_cast<int>(staging.direct.size());
+  use.direct_bytes = staging.direct_bytes;
   if (use.rows > 1 && !worth_staging(use)) staging = {}, use.staged_bytes = 0;
   const ThreadGrid grid = choose_threads(use);
   if (!grid.staged) staging.staged.clear();

@@ -204,6 +204,7 @@ void Writer::flush_reductions() {
     loops(own, at(id).type.shape, Step::Elements, {},
           [&] { line(variable(id) + place(own) + " = " + (column ? of + both(0, 1) + ", " + both(2, 3) + ")" : both(0, 1)) + ";"); });
   }
+  if (columns) read_ahead(ids.back());
   std::set<Id> done;
   for (const Id id : ids) {
     if (done.contains(id)) continue;

@@ -176,11 +176,36 @@ void Writer::read_vector(Id id) {
   if (staging_.staged.contains(id)) { return line("const " + wide + " " + name + " = row" + std::to_string(id) + staged_place(id) + ";"); }
   line(wide + " " + name + ";");
   const bool part = !grid_.staged && !grid_.columns_fit();
-  const bool early = staging_.direct.size() == 1;  // there are registers for a few vectors of one load
+  const bool early = staging_.direct.size() == 1 || reads_ahead_;  // there are registers for a few vectors
   const std::string text = pointer_text(a_.affine(pointer), spread(id), at(id).type.shape);
-  line("load_wide<" + std::to_string(std::min(a_.contiguous(pointer), grid_.vector)) + ", " + std::to_string(grid_.vector) +
-       (part ? ", true>(" : ">(") + (part || !early ? text : source_text(pointer, text)) + ", " + name +
+  const std::string ahead = name + " = ahead" + std::to_string(id) + "[c];";
+  if (reads_ahead_ && grid_.ahead == grid_.column_steps) return line(ahead);
+  line((reads_ahead_ ? "if (c < " + std::to_string(grid_.ahead) + ") " + ahead + " else " : "") + "load_wide<" +
+       std::to_string(std::min(a_.contiguous(pointer), grid_.vector)) + ", " + std::to_string(grid_.vector) + (part ? ", true>(" : ">(") +
+       (part || !early ? text : source_text(pointer, text)) + ", " + name +
        (part ? ", " + std::to_string(grid_.columns) + " - col, 0.0f" : "") + ");");
+}
+
+/// What only the last pass over a staged row needs, of its first steps: asked for before the last exchange that it waits for.
+void Writer::read_ahead(Id reduction) {
+  const std::vector<Id>& body = a_.program().body.body;
+  if (grid_.ahead == 0 || std::ranges::any_of(body, [&](Id id) { return id > reduction && at(id).word == Word::Reduce; })) return;
+  const auto waits = [&](Id load) { return load > reduction && spread(load) == Spread::Column && is_steady(at(load).operands[0]); };
+  reads_ahead_ = std::ranges::all_of(staging_.direct, waits);
+  if (!reads_ahead_) return;
+  const std::string count = std::to_string(grid_.vector);
+  for (const Id id : staging_.direct) {
+    const Id pointer = at(id).operands[0];
+    const std::string name = "ahead" + std::to_string(id);
+    line("Wide<" + stored_name(a_.type(pointer).dtype) + ", " + count + "> " + name + "[" + std::to_string(grid_.ahead) + "];");
+    line("#pragma unroll");
+    open("for (int c = 0; c < " + std::to_string(grid_.ahead) + "; ++c)");
+    line("const int col = " + column_text() + ";");
+    line((grid_.columns_fit() ? "" : "if (col < " + std::to_string(grid_.columns) + ") ") + "load_wide<" +
+         std::to_string(std::min(a_.contiguous(pointer), grid_.vector)) + ", " + count + ">(" +
+         pointer_text(a_.affine(pointer), Spread::Column, at(id).type.shape) + ", " + name + "[c]);");
+    close();
+  }
 }
 
 void Writer::load(Id id) {

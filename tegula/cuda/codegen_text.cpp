@@ -46,6 +46,12 @@ std::set<tile::Id> Writer::vectors_of(const std::vector<Id>& values) const {
   return loads;
 }
 
+/// The first column of the vector that the loops are at.
+std::string Writer::column_text() const {
+  const std::string vector = grid_.columns_across() == 1 ? "c" : "(c * " + std::to_string(grid_.columns_across()) + " + tc)";
+  return grid_.vector > 1 ? vector + " * " + std::to_string(grid_.vector) : vector;
+}
+
 bool Writer::open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values) {
   int& braces = nests_.emplace_back(0);
   const auto open_one = [&](const std::string& text) { open(text), ++braces; };
@@ -68,16 +74,17 @@ bool Writer::open_loops(Spread spread, const Shape& shape, Step step, const std:
   if (spread == Spread::Row) return false;
   const std::set<Id> vectors = vectors_of(values);
   if (staged && !vectors.empty()) await_staged();
-  const bool alone = grid_.resident <= 1, one_row = grid_.row_steps == 1;
+  const bool alone = grid_.resident <= 1, one_row = grid_.row_steps == 1, one_step = grid_.row_steps > 2;
   loop("c", grid_.column_steps,
-       !staged   ? "#pragma unroll"
-       : alone   ? "#pragma unroll 4"
-       : one_row ? "#pragma unroll 2"
-                 : "#pragma unroll 1");
-  std::string col = grid_.columns_across() == 1 ? "c" : "(c * " + std::to_string(grid_.columns_across()) + " + tc)";
-  if (grid_.vector > 1) col += " * " + std::to_string(grid_.vector);
+       !staged || reads_ahead_ ? "#pragma unroll"
+       : alone                 ? "#pragma unroll 4"
+       : one_row               ? "#pragma unroll 2"
+                               : "#pragma unroll 1");
+  std::string col = column_text();
   if (staged || !vectors.empty()) {
     line("const int col = " + col + ";");
+    // Always so, which the compiler does not know: it would mix the steps, and has no registers for more than one of so many rows.
+    if (reads_ahead_ && one_step && grid_.columns_fit()) open_one("if (col > -static_cast<int>(g1))");
     if (staged && !grid_.columns_fit()) open_one("if (col < " + std::to_string(grid_.columns) + ")");
     // What meets every row is read once for all of them.
     for (const Id load : vectors)

@@ -86,6 +86,7 @@ class Writer {
   void loops(Spread spread, const Shape& shape, Step step, F&& body) {
     loops(spread, shape, step, {}, body);
   }
+  std::string column_text() const;
   /// Whether the elements of the vector at `col` are still to be walked over.
   bool open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values);
   template <class F>
@@ -135,6 +136,7 @@ class Writer {
   void stage(Id load);
   std::string staged_place(Id load) const;
   void read_vector(Id load);
+  void read_ahead(Id reduction);
   bool at_hand(Id load) const { return staging_.staged.contains(load) || staging_.direct.contains(load); }
   void await_staged();
   std::string pointer_text(const Form& form, Spread loops, const Shape& shape);
@@ -217,6 +219,7 @@ class Writer {
   int depth_ = 1;
   std::size_t shared_bytes_ = 0, part_bytes_ = 0, ring_bytes_ = 0, staged_bytes_ = 0;
   std::vector<std::pair<std::size_t, std::size_t>> exchanges_;  // between blocks: where the counter lies among the parts, bytes it expects
+  bool reads_ahead_ = false;  // the last pass finds its first vectors in registers
   bool awaits_staged_ = false;  // copies are on their way
   std::vector<Id> reductions_;  // that wait for each other
   std::vector<int> nests_;  // how many braces each open nest of loops has

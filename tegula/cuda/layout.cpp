@@ -15,10 +15,13 @@ constexpr std::int64_t kBytesOfBlockRow = 32768 * 4;
 // What the memory of a GPU takes to be kept busy: some 64 KiB on their way to every multiprocessor, in several blocks, so that some load
 // while others compute (measured on an H200: 48 KiB reach 0.83 of the copy bandwidth, 64 KiB 0.93).
 constexpr std::int64_t kBytesOfThread = 64, kResidentThreads = 1024;
-constexpr std::int64_t kBytesInRegisters = 32 * 1024, kBytesBesideOthers = 15 * 1024;  // longer rows are staged
+constexpr std::int64_t kBytesInRegisters = 32 * 1024, kBytesBesideOthers = 15 * 1024,  // longer rows are staged
+    kBytesOfFewThreads = 24 * 1024;
 constexpr std::int64_t kStagedBytesOfBlock = 112 * 1024, kSharedBytes = 224 * 1024;  // so that two blocks have room
 constexpr std::int64_t kStagedBytesOfShare = 32 * 1024, kSharingThreads = 256, kSharingThreadsOfProcessor = 1536,
                        kThreadsOfProcessor = 2048;
+constexpr std::int64_t kRegistersOfProcessor = 65536;
+constexpr std::int64_t kRegistersOfThread = 16, kRegistersOfRow = 8;  // that the last pass over staged rows takes
 constexpr int kMaxThreads = 1024, kWarp = 32;
 
 int power_of_two_from(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)))); }
@@ -43,27 +46,37 @@ ThreadGrid staged_cluster(const TileUse& use) {
   const std::int64_t bytes = use.columns * use.staged_bytes;
   grid.cluster = std::min(use.most_blocks, power_of_two_from(divide_up(bytes, kStagedBytesOfShare)));
   // Clusters of sixteen leave some multiprocessors empty.
-  if (grid.cluster > kMostBlocksOfRow && bytes <= 2 * kMostBlocksOfRow * kStagedBytesOfShare && use.rows > 1)
+  if (grid.cluster > kMostBlocksOfRow && bytes <= 2 * kMostBlocksOfRow * kStagedBytesOfShare && use.rows == 2)
     grid.cluster = kMostBlocksOfRow;
   const std::int64_t vectors = divide_up(use.columns / use.vector, grid.cluster);
-  const std::int64_t most = bytes > grid.cluster * kStagedBytesOfShare ? 2 * kSharingThreads : kSharingThreads;
+  const int fewer = use.rows > 2 ? 2 : 1;  // so many times fewer threads, with more registers each
+  const std::int64_t most = (bytes > grid.cluster * kStagedBytesOfShare ? 2 : 1) * kSharingThreads / fewer;
   grid.column_threads = static_cast<int>(std::min<std::int64_t>(most, divide_up(vectors, kWarp) * kWarp));
   grid.column_steps = static_cast<int>(divide_up(vectors, grid.column_threads));
   const std::int64_t held = std::int64_t{grid.column_steps} * grid.column_threads * use.vector * use.staged_bytes;
-  grid.resident = static_cast<int>(std::clamp<std::int64_t>(kSharedBytes / held, 1, kSharingThreadsOfProcessor / grid.column_threads));
+  grid.resident =
+      static_cast<int>(std::clamp<std::int64_t>(kSharedBytes / held, 1, kSharingThreadsOfProcessor / (fewer * grid.column_threads)));
+  if (use.rows > 1 && use.direct_bytes > 0) {
+    const std::int64_t registers = kRegistersOfProcessor / (grid.resident * grid.column_threads) / 8 * 8;
+    const std::int64_t free = std::min<std::int64_t>(registers, 255) - kRegistersOfThread - kRegistersOfRow * use.rows;
+    grid.ahead = static_cast<int>(std::clamp<std::int64_t>(free * 4 / (use.direct_bytes * use.vector), 0, grid.column_steps));
+  }
   return grid;
 }
 
-/// Nothing of the row's length is held, so there is room for all threads of a multiprocessor.
+/// Nothing of the row's length is held, so there is room for all threads of a multiprocessor. Six short rows, 256 threads each, keep memory
+/// busier than four with 512: more of them are at different places of their work.
 ThreadGrid staged_row(const TileUse& use) {
   ThreadGrid grid;
   grid.columns = use.columns;
   grid.vector = use.vector;
   grid.reduces = grid.staged = true;
   const std::int64_t bytes = use.columns * use.staged_bytes, vectors = use.columns / use.vector;
-  const std::int64_t most = bytes > kBytesInRegisters ? kMaxThreads : kMaxThreads / 2;
+  const bool short_row = bytes <= kBytesOfFewThreads;
+  const std::int64_t most = short_row ? kSharingThreads : bytes > kBytesInRegisters ? kMaxThreads : kMaxThreads / 2;
   grid.column_threads = static_cast<int>(std::min<std::int64_t>(most, divide_up(vectors, kWarp) * kWarp));
-  grid.resident = static_cast<int>(std::min<std::int64_t>(kThreadsOfProcessor / most, kSharedBytes / bytes));
+  grid.resident =
+      static_cast<int>(std::min<std::int64_t>((short_row ? kSharingThreadsOfProcessor : kThreadsOfProcessor) / most, kSharedBytes / bytes));
   grid.column_steps = static_cast<int>(divide_up(vectors, grid.column_threads));
   return grid;
 }
@@ -100,8 +113,10 @@ tile::TilePreference tiles_for(int architecture) {
   if (blocks_of_row(architecture) > 1)
     long_rows = {.rows = 2,
                  .bytes = kStagedBytesOfBlock,
+                 .most_bytes = 2 * kMostBlocksOfRow * kStagedBytesOfShare,
                  .bytes_of_fewer = kStagedBytesOfBlock / 2,
-                 .most_bytes = kMostBlocksOfRow * kStagedBytesOfShare};
+                 .more_rows = 4,
+                 .bytes_of_more = kMostBlocksOfRow * kStagedBytesOfShare / 2};
   return {.elements = 4096,
           .longest_row = longest * cluster,
           .instances = instances,

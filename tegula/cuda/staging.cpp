@@ -30,6 +30,7 @@ class Finder {
       const int bytes = static_cast<int>(size_of(a_.type(a_[id].operands[0]).dtype));
       if (passes.size() == 1 && stores <= 1) {
         result.direct.insert(id);
+        result.direct_bytes += bytes;
       } else {
         if (bytes * vector_ % 16 != 0 || a_.contiguous(a_[id].operands[0]) * bytes < 16) return result;
         result.staged.insert(id);

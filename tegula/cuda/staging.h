@@ -19,6 +19,7 @@ struct Staging {
   std::set<tile::Id> staged;  // loads that lie in shared memory
   std::set<tile::Id> direct;  // loads that one pass alone needs: it reads them itself
   int bytes = 0;  // of the staged elements in one column, of all rows
+  int direct_bytes = 0;  // of the direct ones
 };
 
 /// What could be done for a program whose largest tile is one row or a few; `vector`: elements in one access.

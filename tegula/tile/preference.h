@@ -21,9 +21,11 @@ struct StripPreference {
 /// Long rows, reduced and written each as a whole, that meet a row of numbers: where so many bytes of a row are read, a few are one tile.
 struct LongRowPreference {
   std::int64_t rows = 1;
-  std::int64_t bytes = 0;           // of a row, from here on
-  std::int64_t bytes_of_fewer = 0;  // the same where what meets every row is larger than the row
+  std::int64_t bytes = 0;  // of a row, from here on
   std::int64_t most_bytes = -1;
+  // The same where what meets every row is larger than the row: more of them, up to so many bytes.
+  std::int64_t bytes_of_fewer = 0;
+  std::int64_t more_rows = 1, bytes_of_more = -1;
 };
 
 /// How the lowering should cut its tiles.

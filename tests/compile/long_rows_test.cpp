@@ -68,6 +68,35 @@ TEST_P(LongRows, AreNormalisedAndSummedRight) {
   }
 }
 
+class ManyLongRows : public testing::TestWithParam<std::int64_t> {};
+
+// On a GPU a few of them are one tile, and share what meets every row.
+TEST_P(ManyLongRows, AreNormalisedRight) {
+  const std::int64_t rows = 16, columns = GetParam();
+  for (const DType dtype : {f32, bf16}) {
+    const double tolerance = dtype == f32 ? 2e-5 : 1.0 / 128;
+    const Tensor x = cast(normal({rows, columns}) + 0.5, dtype), weight = cast(uniform({columns}) + 0.5, dtype),
+                 bias = cast(normal({columns}), dtype);
+    eval(x, weight, bias);
+    const Values in = x.to_host<double>(), w = weight.to_host<double>(), b = bias.to_host<double>();
+    Values layers(in.size()), roots(in.size());
+    const auto n = static_cast<std::size_t>(columns);
+    for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+      double sum = 0, squares = 0;
+      for (std::size_t c = 0; c < n; ++c) sum += in[r * n + c], squares += in[r * n + c] * in[r * n + c];
+      const double mean = sum / static_cast<double>(n), square = squares / static_cast<double>(n);
+      for (std::size_t c = 0; c < n; ++c) {
+        layers[r * n + c] = (in[r * n + c] - mean) / std::sqrt(square - mean * mean + 1e-5) * w[c] + b[c];
+        roots[r * n + c] = in[r * n + c] / std::sqrt(square + 1e-5) * w[c];
+      }
+    }
+    EXPECT_LE(worst(layer_norm(x, {columns}, {.weight = weight, .bias = bias}), layers), tolerance) << name(dtype);
+    EXPECT_LE(worst(rms_norm(x, {columns}, {.weight = weight, .eps = 1e-5}), roots), tolerance) << name(dtype);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, ManyLongRows, testing::Values(8192, 32768, 40008, 65536, 100000, 131072, 262144));
+
 // Whole vectors and not, one block and clusters of every size.
 INSTANTIATE_TEST_SUITE_P(Lengths, LongRows, testing::Values(4096, 12288, 20001, 32768, 40008, 65536, 100000, 131072, 262144));
 

@@ -1,5 +1,5 @@
-// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 2 x 65536, 1 x 256 threads in each of 8 blocks, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_32cc8a4f45ed8f19 {
+// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
+struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_55dd690adcddd918 {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -14,14 +14,14 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_32cc8a4f
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_32cc8a4f45ed8f19(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_32cc8a4f45ed8f19 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_55dd690adcddd918(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_55dd690adcddd918 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
-  constexpr int held = 1152;  // of rows
+  constexpr int held = 2176;  // of rows
   const int block = cluster_rank();
-  const int tr = static_cast<int>(threadIdx.x) / 256, tc = block * 256 + static_cast<int>(threadIdx.x) % 256;
+  const int tr = static_cast<int>(threadIdx.x) / 128, tc = block * 128 + static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
-  const long long instance = blockIdx.x / 8;
+  const long long instance = blockIdx.x / 16;
   long long id0 = instance, id1 = 0, id2 = 0;
   if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
@@ -39,26 +39,26 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   if (threadIdx.x == 0) {
-    expect_exchange(shared + parts + 512, 512);
-    expect_exchange(shared + parts + 1040, 512);
+    expect_exchange(shared + parts + 1024, 1024);
+    expect_exchange(shared + parts + 2064, 1024);
   }
   cluster_arrive();
   const long long v8 = id0;
-  const long long v11 = v8 * 2ll;
+  const long long v11 = v8 * 4ll;
   Wide<BFloat16, 8>* const row21 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
   #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     #pragma unroll
-    for (int r = 0; r < 2; ++r) {
+    for (int r = 0; r < 4; ++r) {
       const int row = r;
-      copy_async((in0 + (v11 * s0_0) + row * s0_0 + col), row21[(r * 4 + c) * 256]);
+      copy_async((in0 + (v11 * s0_0) + row * s0_0 + col), row21[(r * 4 + c) * 128]);
     }
   }
   // the user's line
-  float v22[2];
+  float v22[4];
   #pragma unroll
-  for (int r = 0; r < 2; ++r) {
+  for (int r = 0; r < 4; ++r) {
     const int row = r;
     v22[r] = Sum<float>::nothing();
   }
@@ -67,9 +67,9 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     #pragma unroll
-    for (int r = 0; r < 2; ++r) {
+    for (int r = 0; r < 4; ++r) {
       const int row = r;
-      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 256];
+      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 128];
       const int first = col;
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
@@ -79,16 +79,16 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
     }
   }
   cluster_wait();
-  combine_columns<Sum<float>, 1, 256, 8, 2, false>(v22, shared + parts, shared + parts + 512);
-  float v23[2];
+  combine_columns<Sum<float>, 1, 128, 16, 4, false>(v22, shared + parts, shared + parts + 1024);
+  float v23[4];
   #pragma unroll
-  for (int r = 0; r < 2; ++r) {
+  for (int r = 0; r < 4; ++r) {
     const int row = r;
     v23[r] = v22[r] * c0;
   }
-  float v27[2];
+  float v27[4];
   #pragma unroll
-  for (int r = 0; r < 2; ++r) {
+  for (int r = 0; r < 4; ++r) {
     const int row = r;
     v27[r] = Sum<float>::nothing();
   }
@@ -96,9 +96,9 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     #pragma unroll
-    for (int r = 0; r < 2; ++r) {
+    for (int r = 0; r < 4; ++r) {
       const int row = r;
-      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 256];
+      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 128];
       const int first = col;
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
@@ -107,36 +107,50 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
       }
     }
   }
-  combine_columns<Sum<float>, 1, 256, 8, 2, false>(v27, shared + parts + 528, shared + parts + 1040);
-  float v30[2];
+  Wide<BFloat16, 8> ahead34[4];
   #pragma unroll
-  for (int r = 0; r < 2; ++r) {
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 2048 + tc) * 8;
+    load_wide<8, 8>((in1 + col), ahead34[c]);
+  }
+  Wide<BFloat16, 8> ahead38[4];
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const int col = (c * 2048 + tc) * 8;
+    load_wide<8, 8>((in2 + col), ahead38[c]);
+  }
+  combine_columns<Sum<float>, 1, 128, 16, 4, false>(v27, shared + parts + 1040, shared + parts + 2064);
+  float v30[4];
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
     const int row = r;
     const float v28 = v27[r] * c0;
     const float v29 = v28 + c1;
     v30[r] = rsqrtf(v29);
   }
-  #pragma unroll 1
+  #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
-    Wide<BFloat16, 8> x34;
-    load_wide<8, 8>((in1 + col), x34);
-    Wide<BFloat16, 8> x38;
-    load_wide<8, 8>((in2 + col), x38);
-    #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int row = r;
-      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 256];
-      float x[8];
-      const int first = col;
+    if (col > -static_cast<int>(g1)) {
+      Wide<BFloat16, 8> x34;
+      x34 = ahead34[c];
+      Wide<BFloat16, 8> x38;
+      x38 = ahead38[c];
       #pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        const int col = first + k;
-        x[k] = ((((element_of(x21, k) - v23[r]) * v30[r]) * element_of(x34, k)) + element_of(x38, k));
+      for (int r = 0; r < 4; ++r) {
+        const int row = r;
+        const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 128];
+        float x[8];
+        const int first = col;
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) {
+          const int col = first + k;
+          x[k] = ((((element_of(x21, k) - v23[r]) * v30[r]) * element_of(x34, k)) + element_of(x38, k));
+        }
+        store_rows<8, 8>((out3 + (v11 * s3_0) + row * s3_0 + col), x);
       }
-      store_rows<8, 8>((out3 + (v11 * s3_0) + row * s3_0 + col), x);
     }
   }
 }
-// 256 threads, cluster of 8, 33920 bytes shared
+// 128 threads, cluster of 16, 34944 bytes shared
 
