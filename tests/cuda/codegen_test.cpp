@@ -104,12 +104,14 @@ TEST(Codegen, AClusterWorksOnAFewRowsTogether) {
     DType dtype;
     int cluster;
   };
-  for (const Case& c : {Case{{2, 65536}, bf16, 8}, {{2, 40008}, f16, 8}, {{3, 30000}, f32, 8}, {{2, 131072}, bf16, 8}}) {
+  for (const Case& c :
+       {Case{{2, 65536}, bf16, 8}, {{2, 40008}, f16, 8}, {{3, 30000}, f32, 16}, {{4, 32768}, bf16, 8}, {{2, 131072}, bf16, 8}}) {
     const Program program = weighted_rows(c.tile, c.dtype);
     const Generated code = generate(program, {{4, 4, 4, 4, 4, 3}, false}, 90);
     EXPECT_EQ(code.cluster, c.cluster);
     EXPECT_NE(code.source.find("copy_async"), std::string::npos);
     EXPECT_NE(code.source.find("expect_exchange"), std::string::npos);
+    EXPECT_LT(code.source.find("> ahead"), code.source.rfind("combine_columns<"));  // weights, before what they wait for
     const std::size_t rows = static_cast<std::size_t>(2 * c.tile.rows), once = static_cast<std::size_t>(c.tile.columns),
                       count = rows * once;
     EXPECT_TRUE(emulation_agrees(
