@@ -2,7 +2,7 @@
 """bench/results/<machine>.json of a GPU from the logs of a visit.
 
 usage: gpu_results.py MACHINE COMMIT LOG…, with logs of bench_gpu, bench_start, bench_mnist_race, bench_cifar10, bench/peers/cifar10_torch.py and
-bench/peers/rows_torch.py. Peers that are not in the logs are those measured on the same kind of card on the date in PEERS_DATE (PyTorch 2.11, Triton 3.6, JAX).
+bench/peers/rows_torch.py. Peers that are not in the logs are those measured on the same kind of card on the days in PEERS_DATE (PyTorch 2.11, Triton 3.6, JAX).
 """
 import argparse
 import datetime
@@ -12,7 +12,7 @@ import re
 import statistics
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PEERS_DATE = "2026-11-21"
+PEERS_DATE = "2026-11-21 and 22"
 LINE = re.compile(r"^(\S+)\s+([0-9.]+)\s+(us/step|us|ms|s|GB/s|TFLOP/s|img/s|%)(?:\s+([0-9.]+) of (\w+))?")
 PEER = re.compile(r"^peer\.(\S+) (\d+) GB/s (\S+)")
 RUN = re.compile(r"^(mnist|cifar10|pytorch),\s+(.*?):\s+([0-9.]+) (ms|s), accuracy ([0-9.]+)")
