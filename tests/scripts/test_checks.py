@@ -70,6 +70,13 @@ class Tables(unittest.TestCase):
         row = {"name": "step", "value": 9.123, "unit": "ms", "floor": 6, "share": 0.657, "peer": 1234.5, "ratio": None}
         self.assertEqual(readme_tables.row_text(row), "| step | 9.12 ms | 6 ms | 0.66 | 1234 ms | – |")
 
+    def test_a_page_shows_the_rows_that_it_wants(self):
+        row = {"name": "alone", "value": 1, "unit": "ms"}
+        result = {"machine": "m", "date": "d", "versions": {}, "commit": "c", "rows": [row, {**row, "name": "beside", "ratio": 2}]}
+        shown = readme_tables.table("m.json", result, readme_tables.has_peer)
+        self.assertIn("| beside | 1 ms |", shown)
+        self.assertNotIn("alone", shown)
+
     def test_only_the_part_between_the_markers_changes(self):
         text = f"a {readme_tables.BEGIN} old {readme_tables.END} b"
         self.assertEqual(readme_tables.splice(text, "new"), f"a {readme_tables.BEGIN}\nnew\n{readme_tables.END} b")
