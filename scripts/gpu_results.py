@@ -36,7 +36,8 @@ PEAK = {"f32": 60.0, "bf16": 790.0, "f16": 790.0, "fp8": 1979.0}  # TFLOP/s: f32
 LABELS = {  # prefix of a case -> what a reader sees
     "copy": "copy, read + written", "mlp": "MLP 784-128-10, Adam step, tf32", "mnist-cnn": "mnist-cnn, Adam step, tf32",
     "layer_norm.backward": "layer norm backward, bf16", "rms_norm.backward": "RMS norm backward, bf16", "softmax": "softmax, bf16",
-    "layer_norm": "layer norm, weight and bias, bf16", "layer_norm.plain": "layer norm, bf16", "rms_norm": "RMS norm, weight, bf16", "gelu_tanh": "GELU (tanh), bf16", "gelu": "GELU, bf16",
+    "layer_norm": "layer norm, weight and bias, bf16", "layer_norm.plain": "layer norm, bf16", "rms_norm": "RMS norm, weight, bf16",
+    "gelu_tanh": "GELU (tanh), bf16", "gelu": "GELU, bf16",
     "cross_entropy.both": "cross-entropy forward + backward, bf16", "adamw": "AdamW,", "embedding.backward.one_token": "embedding backward, all tokens equal",
     "embedding.backward": "embedding backward, bf16", "resnet50.infer": "ResNet-50 inference, fp16", "resnet50.train": "ResNet-50 training, bf16", "gemm": "matrix product",
     "first_step": "first step of a process,", "host_per_step": "host code of a replayed step,", "mnist_accuracy": "MNIST test accuracy, mnist-cnn, 5 epochs,",
@@ -71,9 +72,8 @@ def main():
     options = parser.parse_args()
     rows, runs = {}, {}
     lines = [line for log in options.logs for line in log.read_text(errors="replace").splitlines()]
-    for line in lines:
-        if match := PEER.match(line):  # the best that was measured on any day
-            PEERS[match[1]] = max(PEERS.get(match[1], (0, "")), (int(match[2]), match[3]))
+    for match in filter(None, map(PEER.match, lines)):  # the best that was measured on any day
+        PEERS[match[1]] = max(PEERS.get(match[1], (0, "")), (int(match[2]), match[3]))
     for line in lines:
         if (match := LINE.match(line)) and not match[1].startswith(("step_", "device_start", "peer.")):
             name, value, unit, share, _ = match.groups()

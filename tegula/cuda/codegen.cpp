@@ -5,10 +5,10 @@
 #include <cctype>
 #include <cstdio>
 #include <cstring>
-#include <string_view>
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/codegen_writer.h"
+#include "tegula/cuda/text_hash.h"
 
 namespace tegula::gpu {
 namespace {
@@ -28,17 +28,11 @@ std::string nameless(const Program& program) {
   return name + kNameless;
 }
 
-/// FNV-1a.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325ull;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-  return h;
-}
-
 /// Named by what is written: programs and specialisations that come to the same text are one kernel, which is compiled once.
 void name_by_text(Generated& code) {
   char digits[24];
-  std::snprintf(digits, sizeof digits, "_%016llx", static_cast<unsigned long long>(hash(code.source + std::to_string(code.shared_bytes))));
+  std::snprintf(digits, sizeof digits, "_%016llx",
+                static_cast<unsigned long long>(text_hash(code.source + std::to_string(code.shared_bytes))));
   const std::string before = code.name;
   code.name.replace(code.name.size() - std::strlen(kNameless), std::string::npos, digits);
   for (std::size_t at = code.source.find(before); at != std::string::npos; at = code.source.find(before, at))
@@ -112,8 +106,9 @@ std::vector<std::string> cache_hints(const Analysis& analysis) {
   enum : unsigned { kNothing, kRead, kWritten };
   std::vector<unsigned> uses(program.parameters.size(), kNothing);
   for (const Instruction& self : program.instructions) {
-    if (self.word != Word::Load && self.word != Word::Store && self.word != Word::AtomicAdd) continue;
-    const unsigned use = self.word == Word::Load ? kRead : self.word == Word::Store ? kWritten : kRead | kWritten;
+    const unsigned use = (self.word == Word::Load || self.word == Word::AtomicAdd ? kRead : kNothing) |
+                         (self.word == Word::Store || self.word == Word::AtomicAdd ? kWritten : kNothing);
+    if (use == kNothing) continue;
     const tile::Id root = analysis.root_of(self.operands[0]);
     if (root < 0) return std::vector<std::string>(program.parameters.size());
     uses[static_cast<std::size_t>(root)] |= use;

@@ -139,11 +139,20 @@ std::string Writer::inside_text(const Access& access) const {
   return on.empty() ? limit : on + " ? " + limit + " : 0";
 }
 
+/// The type of a vector of elements as they lie there.
+std::string Writer::wide_type(Id pointer) const {
+  return "Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + ">";
+}
+
+/// How one is loaded, up to the end of what load_wide must be told at least.
+std::string Writer::load_text(Id pointer) const {
+  return "load_wide<" + std::to_string(std::min(a_.contiguous(pointer), grid_.vector)) + ", " + std::to_string(grid_.vector);
+}
+
 /// Sends every vector of the thread on its way into shared memory.
 void Writer::stage(Id id) {
   const Id pointer = at(id).operands[0];
-  const std::string wide = "Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + ">",
-                    name = "row" + std::to_string(id);
+  const std::string wide = wide_type(pointer), name = "row" + std::to_string(id);
   line(wide + "* const " + name + " = reinterpret_cast<" + wide + "*>(shared + held" +
        (staged_bytes_ > 0 ? " + " + std::to_string(staged_bytes_) : "") + ") + threadIdx.x;");
   const bool one_row = spread(id) == Spread::Column;
@@ -171,8 +180,7 @@ void Writer::await_staged() {
 /// A vector that the innermost loops take the elements of.
 void Writer::read_vector(Id id) {
   const Id pointer = at(id).operands[0];
-  const std::string wide = "Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + ">",
-                    name = "x" + std::to_string(id);
+  const std::string wide = wide_type(pointer), name = "x" + std::to_string(id);
   if (staging_.staged.contains(id)) { return line("const " + wide + " " + name + " = row" + std::to_string(id) + staged_place(id) + ";"); }
   line(wide + " " + name + ";");
   const bool part = !grid_.staged && !grid_.columns_fit();
@@ -180,9 +188,8 @@ void Writer::read_vector(Id id) {
   const std::string text = pointer_text(a_.affine(pointer), spread(id), at(id).type.shape);
   const std::string ahead = name + " = ahead" + std::to_string(id) + "[c];";
   if (reads_ahead_ && grid_.ahead == grid_.column_steps) return line(ahead);
-  line((reads_ahead_ ? "if (c < " + std::to_string(grid_.ahead) + ") " + ahead + " else " : "") + "load_wide<" +
-       std::to_string(std::min(a_.contiguous(pointer), grid_.vector)) + ", " + std::to_string(grid_.vector) + (part ? ", true>(" : ">(") +
-       (part || !early ? text : source_text(pointer, text)) + ", " + name +
+  line((reads_ahead_ ? "if (c < " + std::to_string(grid_.ahead) + ") " + ahead + " else " : "") + load_text(pointer) +
+       (part ? ", true>(" : ">(") + (part || !early ? text : source_text(pointer, text)) + ", " + name +
        (part ? ", " + std::to_string(grid_.columns) + " - col, 0.0f" : "") + ");");
 }
 
@@ -193,16 +200,14 @@ void Writer::read_ahead(Id reduction) {
   const auto waits = [&](Id load) { return load > reduction && spread(load) == Spread::Column && is_steady(at(load).operands[0]); };
   reads_ahead_ = std::ranges::all_of(staging_.direct, waits);
   if (!reads_ahead_) return;
-  const std::string count = std::to_string(grid_.vector);
   for (const Id id : staging_.direct) {
     const Id pointer = at(id).operands[0];
     const std::string name = "ahead" + std::to_string(id);
-    line("Wide<" + stored_name(a_.type(pointer).dtype) + ", " + count + "> " + name + "[" + std::to_string(grid_.ahead) + "];");
+    line(wide_type(pointer) + " " + name + "[" + std::to_string(grid_.ahead) + "];");
     line("#pragma unroll");
     open("for (int c = 0; c < " + std::to_string(grid_.ahead) + "; ++c)");
     line("const int col = " + column_text() + ";");
-    line((grid_.columns_fit() ? "" : "if (col < " + std::to_string(grid_.columns) + ") ") + "load_wide<" +
-         std::to_string(std::min(a_.contiguous(pointer), grid_.vector)) + ", " + count + ">(" +
+    line((grid_.columns_fit() ? "" : "if (col < " + std::to_string(grid_.columns) + ") ") + load_text(pointer) + ">(" +
          pointer_text(a_.affine(pointer), Spread::Column, at(id).type.shape) + ", " + name + "[c]);");
     close();
   }
@@ -227,8 +232,8 @@ void Writer::load(Id id) {
     if (packed) {
       packed_[id] = size_of(a_.type(pointer).dtype);
       if (crossed_) late_.insert(id);
-      line("Wide<" + stored_name(a_.type(pointer).dtype) + ", " + std::to_string(grid_.vector) + "> " + variable(id) +
-           (own == Spread::Full ? "[" + std::to_string(grid_.row_steps) + "]" : "") + "[" + std::to_string(grid_.column_steps) + "];");
+      line(wide_type(pointer) + " " + variable(id) + (own == Spread::Full ? "[" + std::to_string(grid_.row_steps) + "]" : "") + "[" +
+           std::to_string(grid_.column_steps) + "];");
     } else {
       declare(id);
     }

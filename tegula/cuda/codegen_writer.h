@@ -135,6 +135,8 @@ class Writer {
   std::string inside_text(const Access& access) const;
   void stage(Id load);
   std::string staged_place(Id load) const;
+  std::string wide_type(Id pointer) const;
+  std::string load_text(Id pointer) const;
   void read_vector(Id load);
   void read_ahead(Id reduction);
   bool at_hand(Id load) const { return staging_.staged.contains(load) || staging_.direct.contains(load); }

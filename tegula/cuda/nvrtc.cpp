@@ -22,6 +22,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/shared_library.h"
+#include "tegula/cuda/text_hash.h"
 #include "tegula/cuda/tuning.h"
 
 namespace tegula::gpu {
@@ -189,16 +190,6 @@ std::vector<std::string> options_for(const std::string& target, int version) {
   return options;
 }
 
-std::uint64_t hash(std::string_view text, std::uint64_t h) {
-  while (!text.empty()) {
-    std::uint64_t word = text.size();
-    const std::size_t taken = text.copy(reinterpret_cast<char*>(&word), sizeof word);
-    text.remove_prefix(taken);
-    h = (h ^ word) * 0x9E3779B97F4A7C15ull;
-    h ^= h >> 32;
-  }
-  return h;
-}
 std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
   char text[40];
   std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(a), static_cast<unsigned long long>(b));
@@ -206,8 +197,7 @@ std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
 }
 
 // ---- The cache on disk: a line of magic and a checksum, then the cubin.
-constexpr std::uint64_t kSeed = 0xcbf29ce484222325ull;
-std::string header_of(std::string_view image) { return "tegula cubin 2 " + hexadecimal(hash(image, kSeed), image.size()) + "\n"; }
+std::string header_of(std::string_view image) { return "tegula cubin 2 " + hexadecimal(text_hash(image), image.size()) + "\n"; }
 
 std::optional<std::vector<char>> read_cached(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -257,7 +247,7 @@ std::optional<std::filesystem::path> cubin_path(const std::string& source, int a
   std::string key = std::to_string(version);
   for (const std::string& option : cubin_options(architecture, version)) key += " " + option;
   key += "\n" + source;
-  return *folder / (hexadecimal(hash(key, kSeed), hash(key, kSeed ^ 0x9E3779B97F4A7C15ull)) + ".cubin");
+  return *folder / (hexadecimal(text_hash(key), text_hash(key, kTextHashSeed ^ 0x9E3779B97F4A7C15ull)) + ".cubin");
 }
 
 /// One of a limited number.

@@ -1,5 +1,5 @@
 // add_cast_pow_subtract_divide_cast_pow_subtract_etc: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292 {
+struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a {
   double* in0;
   long long* out1;
   float* out2;
@@ -12,12 +12,12 @@ struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d7405
   double c9;
   long long p_chunks;
 };
-struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292 {
+struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a {
   long long first_instance;
   long long grid[3];
-  Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292 a;
+  Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a a;
 };
-extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292(const Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_a3ed3d74055fc292* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a(const Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -65,19 +65,19 @@ extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_
 // 32 threads, cluster of 1, 0 bytes shared
 
 // multiply_subtract_cast: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_multiply_subtract_cast_bddbea300dd2306f {
+struct Arguments_k_multiply_subtract_cast_52f886505561f110 {
   double* in0;
   float* out1;
   double c10;
   double c11;
   long long p_chunks;
 };
-struct Set_k_multiply_subtract_cast_bddbea300dd2306f {
+struct Set_k_multiply_subtract_cast_52f886505561f110 {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_subtract_cast_bddbea300dd2306f a;
+  Arguments_k_multiply_subtract_cast_52f886505561f110 a;
 };
-extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_bddbea300dd2306f(const Set_k_multiply_subtract_cast_bddbea300dd2306f* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_52f886505561f110(const Set_k_multiply_subtract_cast_52f886505561f110* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_bddbea
 // 32 threads, cluster of 1, 0 bytes shared
 
 // multiply_multiply_multiply_add_multiply_multiply_etc: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a {
+struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b {
   float* in0;
   float* in1;
   float* in2;
@@ -130,12 +130,12 @@ struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6
   long long p_chunks;
   long long tiles0;
 };
-struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a {
+struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a a;
+  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b a;
 };
-extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_87df50c6d110a35a* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.

@@ -1,5 +1,5 @@
 // multiply_sum: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_multiply_sum_0ac7d9740110b968 {
+struct Arguments_k_multiply_sum_9f9ed16f65a4e6ca {
   float* in0;
   float* part2;
   long long n0;
@@ -10,7 +10,7 @@ struct Arguments_k_multiply_sum_0ac7d9740110b968 {
   long long part_elements;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_0ac7d9740110b968(const Arguments_k_multiply_sum_0ac7d9740110b968 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_9f9ed16f65a4e6ca(const Arguments_k_multiply_sum_9f9ed16f65a4e6ca a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   unsigned char* const ring = shared + 32;  // what is fetched ahead
@@ -98,14 +98,14 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_0ac7d9740110b96
 // 256 threads, cluster of 1, 49184 bytes shared
 
 // multiply_sum: tile 1 x 256, 1 x 64 threads, vectors of 4
-struct Arguments_k_multiply_sum_aafdd9c8e6cb5e70 {
+struct Arguments_k_multiply_sum_dd7318982d193699 {
   float* out1;
   float* part2;
   long long n0;
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(64) k_multiply_sum_aafdd9c8e6cb5e70(const Arguments_k_multiply_sum_aafdd9c8e6cb5e70 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_multiply_sum_dd7318982d193699(const Arguments_k_multiply_sum_dd7318982d193699 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

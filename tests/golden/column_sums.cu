@@ -1,5 +1,5 @@
 // sum: tile 64 x 64, 16 x 16 threads, vectors of 4
-struct Arguments_k_sum_d92ec7e4e9330a2c {
+struct Arguments_k_sum_741fb884b4724f3b {
   float* in0;
   float* part2;
   long long n0;
@@ -12,7 +12,7 @@ struct Arguments_k_sum_d92ec7e4e9330a2c {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_d92ec7e4e9330a2c(const Arguments_k_sum_d92ec7e4e9330a2c a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_sum_741fb884b4724f3b(const Arguments_k_sum_741fb884b4724f3b a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   unsigned char* const ring = shared + 0;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 16, tc = static_cast<int>(threadIdx.x) % 16;
@@ -143,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_d92ec7e4e9330a2c(const A
 // 256 threads, cluster of 1, 49152 bytes shared
 
 // sum: tile 64 x 16, 16 x 4 threads, vectors of 4
-struct Arguments_k_sum_abe3b11f27de5630 {
+struct Arguments_k_sum_11968ff3c81fcac9 {
   float* out1;
   float* part2;
   long long n0;
@@ -153,7 +153,7 @@ struct Arguments_k_sum_abe3b11f27de5630 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64) k_sum_abe3b11f27de5630(const Arguments_k_sum_abe3b11f27de5630 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_sum_11968ff3c81fcac9(const Arguments_k_sum_11968ff3c81fcac9 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
   (void)tr, (void)tc, (void)failure;

@@ -1,5 +1,5 @@
 // max_subtract_exp_sum_log_equal_where_sum_subtract_etc: tile 1 x 1000, 1 x 64 threads, vectors of 4
-struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_e1ee11f359ad8123 {
+struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_1e7276b8dd10acf1 {
   float* in0;
   long long* in1;
   long long* in3;
@@ -12,7 +12,7 @@ struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_e1ee11f
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_e1ee11f359ad8123(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_e1ee11f359ad8123 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_1e7276b8dd10acf1(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_1e7276b8dd10acf1 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_
 // 64 threads, cluster of 1, 32 bytes shared
 
 // sum_divide: tile 1 x 256, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_divide_88aacb9bd60fd092 {
+struct Arguments_k_sum_divide_3683922e1f9ec581 {
   float* in0;
   float* out1;
   long long n0;
@@ -102,7 +102,7 @@ struct Arguments_k_sum_divide_88aacb9bd60fd092 {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(64) k_sum_divide_88aacb9bd60fd092(const Arguments_k_sum_divide_88aacb9bd60fd092 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_sum_divide_3683922e1f9ec581(const Arguments_k_sum_divide_3683922e1f9ec581 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

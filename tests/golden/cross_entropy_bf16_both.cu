@@ -1,5 +1,5 @@
 // cast_max_subtract_exp_sum_log_equal_where_etc: tile 1 x 32768, 1 x 1024 threads, vectors of 8
-struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_b98f4393d25228b0 {
+struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_ed8e20804f97ac34 {
   BFloat16* in0;
   long long* in1;
   long long* in3;
@@ -15,7 +15,7 @@ struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_b98f4393d25228b
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_sum_log_equal_where_etc_b98f4393d25228b0(const Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_b98f4393d25228b0 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_sum_log_equal_where_etc_ed8e20804f97ac34(const Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_ed8e20804f97ac34 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 384;  // of rows
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
 // 1024 threads, cluster of 1, 65920 bytes shared
 
 // sum_divide: tile 1 x 64, 1 x 32 threads, vectors of 4
-struct Arguments_k_sum_divide_360f1917a659a02a {
+struct Arguments_k_sum_divide_d182966db94ac1cd {
   float* in0;
   float* out1;
   long long n0;
@@ -135,7 +135,7 @@ struct Arguments_k_sum_divide_360f1917a659a02a {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(32) k_sum_divide_360f1917a659a02a(const Arguments_k_sum_divide_360f1917a659a02a a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_sum_divide_d182966db94ac1cd(const Arguments_k_sum_divide_d182966db94ac1cd a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;

@@ -1,11 +1,11 @@
 // add: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_add_f341da206b6c613c {
+struct Arguments_k_add_ff05ed9eb86b39cc {
   long long* in0;
   long long* out1;
   long long c1;
   long long p_chunks;
 };
-extern "C" __global__ void __launch_bounds__(32) k_add_f341da206b6c613c(const Arguments_k_add_f341da206b6c613c a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_add_ff05ed9eb86b39cc(const Arguments_k_add_ff05ed9eb86b39cc a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(32) k_add_f341da206b6c613c(const Ar
 // 32 threads, cluster of 1, 0 bytes shared
 
 // uniform_less_multiply_where: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_uniform_less_multiply_where_2aacff9d45f89900 {
+struct Arguments_k_uniform_less_multiply_where_acc8cfa43b3304fb {
   long long* in0;
   long long* in1;
   float* in3;
@@ -37,7 +37,7 @@ struct Arguments_k_uniform_less_multiply_where_2aacff9d45f89900 {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where_2aacff9d45f89900(const Arguments_k_uniform_less_multiply_where_2aacff9d45f89900 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where_acc8cfa43b3304fb(const Arguments_k_uniform_less_multiply_where_acc8cfa43b3304fb a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;

@@ -1,5 +1,5 @@
 // gather: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_gather_1fde75ecf49959cd {
+struct Arguments_k_gather_4a1b3d54c3d5172d {
   long long n1;
   long long n2;
   float* x0;
@@ -9,7 +9,7 @@ struct Arguments_k_gather_1fde75ecf49959cd {
   long long n7;
   long long n8;
 };
-extern "C" __global__ void __launch_bounds__(128) k_gather_1fde75ecf49959cd(const Arguments_k_gather_1fde75ecf49959cd a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_gather_4a1b3d54c3d5172d(const Arguments_k_gather_4a1b3d54c3d5172d a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;

@@ -1,5 +1,5 @@
 // sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_e8b5b3b9a64f6db1 {
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_233033b1d08c83e1 {
   float* in0;
   float* out1;
   long long n0;
@@ -12,7 +12,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_e8b5b3b9a64f6
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_e8b5b3b9a64f6db1(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_e8b5b3b9a64f6db1 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_233033b1d08c83e1(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_233033b1d08c83e1 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

@@ -1,5 +1,5 @@
 // sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_43b31919e823234f {
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_87652dba10a33bd8 {
   float* in0;
   float* out1;
   long long n0;
@@ -13,7 +13,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_43b31919e8232
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_43b31919e823234f(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_43b31919e823234f a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_87652dba10a33bd8(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_87652dba10a33bd8 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

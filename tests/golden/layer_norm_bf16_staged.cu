@@ -1,5 +1,5 @@
 // cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_55dd690adcddd918 {
+struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_19d8749cad19c62a {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -14,7 +14,7 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_55dd690a
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_55dd690adcddd918(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_55dd690adcddd918 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_19d8749cad19c62a(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_19d8749cad19c62a a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 2176;  // of rows

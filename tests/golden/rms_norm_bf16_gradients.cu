@@ -1,5 +1,5 @@
 // cast_multiply_sum_multiply_add_rsqrt_multiply_etc: tile 8 x 768, 8 x 32 threads, vectors of 8
-struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_a38ab697ab6d7609 {
+struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_4c2af12e96eb5415 {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -19,7 +19,7 @@ struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_a38ab697ab6
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_a38ab697ab6d7609(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_a38ab697ab6d7609 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_4c2af12e96eb5415(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_4c2af12e96eb5415 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   unsigned char* const ring = shared + 0;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
@@ -304,7 +304,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
 // 256 threads, cluster of 1, 73728 bytes shared
 
 // cast_multiply_sum_multiply_add_rsqrt_multiply_etc: tile 132 x 16, 64 x 4 threads, vectors of 4
-struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_6adc93c28519edf3 {
+struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_f97e44a3767252aa {
   BFloat16* out3;
   float* part5;
   long long n0;
@@ -314,7 +314,7 @@ struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_6adc93c2851
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_6adc93c28519edf3(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_6adc93c28519edf3 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_f97e44a3767252aa(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_f97e44a3767252aa a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
   (void)tr, (void)tc, (void)failure;

@@ -1,5 +1,5 @@
 // max_subtract_exp_sum_divide: tile 1 x 1024, 1 x 64 threads, vectors of 4
-struct Arguments_k_max_subtract_exp_sum_divide_9fc1a0df70221818 {
+struct Arguments_k_max_subtract_exp_sum_divide_7943f4c0c9e83f52 {
   float* in0;
   float* out1;
   long long n0;
@@ -10,7 +10,7 @@ struct Arguments_k_max_subtract_exp_sum_divide_9fc1a0df70221818 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_divide_9fc1a0df70221818(const Arguments_k_max_subtract_exp_sum_divide_9fc1a0df70221818 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_divide_7943f4c0c9e83f52(const Arguments_k_max_subtract_exp_sum_divide_7943f4c0c9e83f52 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

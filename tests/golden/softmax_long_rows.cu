@@ -1,5 +1,5 @@
 // max: tile 1 x 262144, 1 x 1024 threads in each of 8 blocks, vectors of 4
-struct Arguments_k_max_a298b4e22f56d3f0 {
+struct Arguments_k_max_0e0025133dfdc7f3 {
   float* in0;
   float* out1;
   long long n0;
@@ -9,7 +9,7 @@ struct Arguments_k_max_a298b4e22f56d3f0 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_a298b4e22f56d3f0(const Arguments_k_max_a298b4e22f56d3f0 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_0e0025133dfdc7f3(const Arguments_k_max_0e0025133dfdc7f3 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int block = cluster_rank();
@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
 // 1024 threads, cluster of 8, 1040 bytes shared
 
 // subtract_exp_sum: tile 1 x 262144, 1 x 512 threads in each of 16 blocks, vectors of 4
-struct Arguments_k_subtract_exp_sum_4b7c3a432a3fb5dd {
+struct Arguments_k_subtract_exp_sum_22147004e3aa9309 {
   float* in0;
   float* in1;
   float* out2;
@@ -68,7 +68,7 @@ struct Arguments_k_subtract_exp_sum_4b7c3a432a3fb5dd {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_4b7c3a432a3fb5dd(const Arguments_k_subtract_exp_sum_4b7c3a432a3fb5dd a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_22147004e3aa9309(const Arguments_k_subtract_exp_sum_22147004e3aa9309 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 1152;  // of rows
@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
 // 512 threads, cluster of 16, 66688 bytes shared
 
 // divide: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_divide_a3787a3e5e1866a4 {
+struct Arguments_k_divide_98512d4ec1afa7d6 {
   float* in0;
   float* in1;
   float* out2;
@@ -150,7 +150,7 @@ struct Arguments_k_divide_a3787a3e5e1866a4 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_divide_a3787a3e5e1866a4(const Arguments_k_divide_a3787a3e5e1866a4 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_divide_98512d4ec1afa7d6(const Arguments_k_divide_98512d4ec1afa7d6 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;

@@ -13,9 +13,10 @@ namespace tegula {
 /// table, which is printed at the end of the program and written to $TEGULA_REPORT_DIR/support_table.txt.
 void check(const OpCase& one);
 
+inline std::ostream& operator<<(std::ostream& out, const OpCase& one) { return out << one.op; }  // in GoogleTest's lists
+
 /// A test for every op of a list, so that filters, shards and sanitizers can take one op at a time.
 /// `INSTANTIATE_DECLARED_CASES(Math, math_cases());` makes Math/DeclaredCases.Hold/exp, Math/DeclaredCases.Hold/log …
-inline std::ostream& operator<<(std::ostream& out, const OpCase& one) { return out << one.op; }
 class DeclaredCases : public testing::TestWithParam<std::vector<OpCase>> {};
 std::vector<std::vector<OpCase>> by_op(std::vector<OpCase> cases);
 std::string name_of_op(const testing::TestParamInfo<std::vector<OpCase>>& info);
