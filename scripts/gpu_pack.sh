@@ -1,27 +1,25 @@
 #!/usr/bin/env bash
-# Packs what a visit to a GPU machine needs into carry/ (ignored by git): built programs, the CUDA module, the shared libraries that
-# machine lacks, MNIST when it is at hand. usage: scripts/gpu_pack.sh BUILD_DIR [program…]; default: tests, benchmarks, command line.
+# Packs what a visit to a GPU machine needs into carry/ (ignored by git): built programs, the CUDA module, the shared libraries that the
+# machine lacks, MNIST and CIFAR-10 where they are at hand, and compiled kernels, so that the visit's time goes to running them.
+# usage: scripts/gpu_pack.sh BUILD_DIR [CACHE_DIR], the cache as this leaves it (about ten minutes):
+#   TEGULA_CACHE_DIR=CACHE_DIR TEGULA_TEST_DEVICE=cuda scripts/kernels_offline.sh BUILD_DIR BUILD_DIR/tests/test_ops
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-build=$1
-shift
+build=$1 cache=${2:-}
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
-programs=("$@")
-if [ ${#programs[@]} -eq 0 ]; then
-  for candidate in tests/test_ops tests/test_compile tests/test_nn tests/test_optim tests/test_train tests/test_cuda bench/bench_gpu tegula; do
-    [ -x "$build/$candidate" ] && programs+=("$candidate")
-  done
-fi
-for program in "${programs[@]}"; do
-  strip -o "$stage/$(basename "$program")" "$build/$program"
-done
 strip -o "$stage/libtegula_cuda.so" "$build/libtegula_cuda.so"
-for program in "${programs[@]}"; do
+for program in tests/test_{ops,compile,cuda} bench/bench_{gpu,start,mnist_race,cifar10} tegula; do
+  strip -o "$stage/$(basename "$program")" "$build/$program"
   ldd "$build/$program" | awk '$3 ~ /lib(dnnl|hwy|OpenCL|png|gtest|zstd)/ {print $3}'
 done | sort -u | while read -r library; do cp -L "$library" "$stage/"; done
-[ -d "$root/../shared/data/mnist" ] && cp -r "$root/../shared/data/mnist" "$stage/mnist"
+data=$root/../shared/data
+[ -d "$data/mnist" ] && cp -r "$data/mnist" "$stage/mnist"
+cp "$data/cifar10-jpeg/cifar10-jpeg.tar.xz" "$stage" 2>/dev/null || echo "without CIFAR-10"
+if [ -n "$cache" ]; then
+  mkdir "$stage/kernels"
+  find "$cache" -name '*.cubin' -exec cp -t "$stage/kernels" {} +
+fi
 mkdir -p "$root/carry"
-rm -f "$root/carry/pack.tar.gz"
-tar -C "$stage" -czf "$root/carry/pack.tar.gz" .
+tar -C "$stage" -c . | xz -4 -T0 >"$root/carry/pack.tar.xz"
 ls -la "$root/carry"

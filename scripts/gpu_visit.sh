@@ -1,57 +1,96 @@
 #!/usr/bin/env bash
-# Runs on the GPU machine, from the repository root, with carry/ as scripts/gpu_pack.sh left it.
-# usage: scripts/gpu_visit.sh stage… with stages: info, cuda, ops, sanitize, bench[:prefix…], peers, mnist. Logs go to $OUT.
+# Runs on the GPU machine, from the repository root, with carry/ as scripts/gpu_pack.sh left it. Logs go to $OUT/all.tgz.
+# usage: scripts/gpu_visit.sh stage…, each with its time limit behind a colon, in seconds:
+#   info                            card, driver, what is missing
+#   start bench race cifar accuracy the figures of scripts/gpu_results.py: first steps, bench_gpu's cases ($CASES, or all), training runs
+#   peers                           the same work in PyTorch, in this visit
+#   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
+#                                   $GROUP tests a process, as many at once as there are cores, spread over the GPUs
+#   profile                         time of each kernel of bench_gpu's $CASES
 set -uo pipefail
-OUT=${OUT:-out}
-mkdir -p "$OUT"
-work=/tmp/tegula-visit
-if [ ! -d $work ]; then
-  mkdir -p $work
-  tar -C $work -xzf carry/pack.tar.gz
-fi
+work=/tmp/tegula-visit logs=/tmp/tegula-logs
+mkdir -p "$work" "$logs"
+[ -e $work/tegula ] || tar -C $work -xJf carry/pack.tar.xz
 site=$(python3 -c 'import torch, os; print(os.path.dirname(os.path.dirname(torch.__file__)))' 2>/dev/null)
-for folder in "$site"/nvidia/*/lib /usr/local/cuda/lib64; do LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:$folder"; done
-export LD_LIBRARY_PATH=$work:$LD_LIBRARY_PATH
-export TEGULA_CUDA_LIBRARY=$work/libtegula_cuda.so TEGULA_CACHE_DIR=/tmp/tegula-cache
+for folder in "$site"/nvidia/*/lib /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64; do LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:$folder"; done
+export LD_LIBRARY_PATH=$work:$LD_LIBRARY_PATH TEGULA_CUDA_LIBRARY=$work/libtegula_cuda.so TEGULA_CACHE_DIR=/tmp/tegula-cache work
+mkdir -p $TEGULA_CACHE_DIR
 
-# The end of a test log: failures and the closing lines.
-brief() { grep -aE "FAILED|PASSED|SKIPPED|Failure|Error|error" "$1" | grep -av " ok " | head -${2:-40} | cut -c1-300; }
+# Runs every GPU test in groups, one process each, until the time is over. $1: name of the stage, $2: seconds, rest: the tool in front.
+pool() {
+  local stage=$1
+  export end=$(($(date +%s) + $2)) gpus=$(nvidia-smi -L | wc -l) tool="${*:3}" out=$logs/$stage TEGULA_TEST_DEVICE=cuda TEGULA_THREADS=1
+  export TEGULA_CACHE_DIR=$work/kernels
+  [ -z "$tool" ] || export TEGULA_TUNE=0  # the libraries' own guesses: no sanitizer need watch them compete
+  mkdir -p "$out" "$TEGULA_CACHE_DIR"
+  for program in ops compile cuda; do
+    [ $program = cuda ] && filter='Gpu*:*/Gpu*:Cuda*:OnGpu*' || filter='*'
+    $work/test_$program --gtest_list_tests --gtest_filter="$filter" |
+      awk -v p=test_$program '/^[^ ]/ {suite = $1} /^  / {print p, suite $1}'
+  done | grep -E "${ONLY:-.}" >"$out.tests"
+  local long='Scan/|Sort/|conv|matmul|LongRows|scatter'
+  # Those that take minutes under a sanitizer begin, alone; of the others, neighbours are in different groups.
+  grep -E "$long" "$out.tests" >"$out.groups"
+  for program in test_ops test_compile test_cuda; do
+    grep -vE "$long" "$out.tests" | grep "^$program " | cut -d' ' -f2 |
+      awk -v p=$program -v size="${GROUP:-4}" '{all[NR] = $1} END {n = int((NR + size - 1) / size); for (g = 1; g <= n; ++g) {line = all[g]; for (i = g + n; i <= NR; i += n) line = line ":" all[i]; print p, line}}'
+  done >>"$out.groups"
+  xargs -a "$out.groups" -P "$(nproc)" --process-slot-var=SLOT -L 1 bash -c '
+    left=$((end - $(date +%s))); [ $left -gt 5 ] || exit 0
+    CUDA_VISIBLE_DEVICES=$((SLOT % gpus)) timeout $left $tool $work/$1 --gtest_filter="$2" >"$out/$(echo "$1.$2" | tr "/:" "__" | cut -c1-150).log" 2>&1; exit 0' _
+  report "$stage"
+}
+
+# What a pool's logs say: tests ended and failed, those that did not end, what the sanitizer found.
+report() {
+  local out=$logs/$1
+  cat "$out"/*.log >"$out.log"
+  sed -n 's/^\[ *\(OK\|SKIPPED\|FAILED\) *\] \([^ ,]*\)\(,.*\)\{0,1\} (.*ms)$/\2/p' "$out.log" | sort -u >"$out.ended"
+  echo "$1: $(wc -l <"$out.tests") tests, passed $(grep -ac '^\[       OK.*ms)' "$out.log"), skipped $(grep -ac '^\[  SKIPPED.*ms)' "$out.log"), failed $(grep -ac '^\[  FAILED  \].*ms)' "$out.log"), not ended:" \
+    $(cut -d' ' -f2 "$out.tests" | sort -u | comm -23 - "$out.ended" | head -40)
+  grep -ah '^\[  FAILED  \].*ms)' "$out.log" | cut -c1-160 | head -20
+  grep -aE '=====.*(Invalid|hazard|Uninit|Device not|rror|SUMMARY)' "$out.log" | sort | uniq -c | sort -rn | cut -c1-200 | head -20
+}
+
+decode() { [ -e /tmp/cifar ] || python3 scripts/cifar10_from_jpegs.py $work/cifar10-jpeg.tar.xz /tmp/cifar; }
+
+run_stage() {  # name, seconds
+  local log=$logs/$1.txt limit=${2:-400}
+  case $1 in
+    info) nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; nproc; ldd $work/test_ops | grep "not found" ;;
+    start)
+      for i in 1 2 3; do
+        rm -rf /tmp/cold /tmp/cold-driver
+        CUDA_CACHE_PATH=/tmp/cold-driver TEGULA_CACHE_DIR=/tmp/cold $work/bench_start 64 mnist-cnn cold | sed "$([ $i = 1 ] && echo 's/\.cold/.cold,.first.of.the.machine/')" | grep -E "$([ $i = 1 ] && echo first_step || echo .)"
+      done
+      for i in 1 2 3; do TEGULA_CACHE_DIR=/tmp/cold $work/bench_start 64 mnist-cnn warm; done
+      for i in 1 2; do TEGULA_CACHE_DIR=/tmp/cold $work/bench_start 64 mlp warm; done ;;
+    bench)
+      timeout "$limit" $work/bench_gpu ${CASES:-} >/dev/null 2>&1  # compiles and chooses algorithms
+      timeout "$limit" $work/bench_gpu ${CASES:-} 2>&1 ;;
+    race) timeout "$limit" $work/bench_mnist_race $work/mnist 512 2 8e-3 tf32 4 ;;
+    cifar) decode; timeout "$limit" $work/bench_cifar10 /tmp/cifar 8 3 ;;
+    accuracy)
+      for precision in fp32 tf32 bf16 fp16 fp8; do
+        timeout "$limit" $work/tegula train mnist-cnn --device cuda --precision $precision --data $work/mnist --out /tmp/m.safetensors --plot /tmp/m.png >"$logs/mnist.$precision.log" 2>&1
+        awk -v name=mnist_accuracy.cuda.$precision '$4 == "%" && $7 == "%" {last = $6} END {print name, last, "%"}' "$logs/mnist.$precision.log"
+      done ;;
+    peers)
+      timeout "$limit" python3 bench/peers/rows_torch.py ${CASES:-} 2>&1 | grep --line-buffered peer
+      [ -n "${CASES:-}" ] || { decode; timeout "$limit" python3 bench/peers/cifar10_torch.py /tmp/cifar 8 3 2>&1 | grep pytorch; } ;;
+    test) pool test "$limit" ;;
+    memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
+    profile)
+      timeout "$limit" ncu --graph-profiling node --metrics gpu__time_duration.sum,launch__grid_size,launch__registers_per_thread --csv $work/bench_gpu ${CASES:-} |
+        grep '^"' | cut -c1-240 ;;
+    *) echo "unknown stage $1" ;;
+  esac 2>&1 | tee "$log"
+}
 
 for stage in "$@"; do
   echo "=== $stage ($(date +%T))"
-  case $stage in
-    info) nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; ldd $work/test_ops | grep "not found" ;;
-    cuda) timeout 300 $work/test_cuda --gtest_brief=1 >"$OUT/cuda.log" 2>&1; echo "rc $?"; brief "$OUT/cuda.log" 60 ;;
-    ops|compile|nn|optim|train)
-      shards=$([ "$stage" = compile ] && echo 4 || echo 14)
-      for ((shard = 0; shard < shards; shard++)); do
-        TEGULA_TEST_DEVICE=cuda TEGULA_THREADS=1 GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard timeout 240 $work/test_$stage >"$OUT/$stage.$shard.log" 2>&1 &
-      done
-      wait
-      cat "$OUT/$stage".*.log >"$OUT/$stage.log"
-      echo "passed $(grep -ac '^\[       OK' "$OUT/$stage.log"), failed $(grep -ac '^\[  FAILED  \].*ms)' "$OUT/$stage.log"), shards that ended $(grep -ac 'tests from .* test suites* ran' "$OUT/$stage.log") of $shards"
-      grep -a '^\[  FAILED  \].*ms)' "$OUT/$stage.log" | head -60 | cut -c1-160 ;;
-    sanitize)
-      for tool in memcheck racecheck initcheck; do
-        TEGULA_TUNE=0 TEGULA_TEST_DEVICE=cuda timeout 280 compute-sanitizer --tool $tool $work/test_cuda --gtest_brief=1 --gtest_filter='CudaKernel*:Generated*' >"$OUT/$tool.log" 2>&1
-        echo "$tool rc $?"; grep -aE "=====.*(ERROR|Invalid|hazard|Uninit)" "$OUT/$tool.log" | head -5
-      done ;;
-    bench*) timeout 400 $work/bench_gpu $(echo "${stage#bench}" | tr ':' ' ') 2>&1 | tee "$OUT/bench.log" ;;
-    profile*)  # profile:prefix:first:count, time of each kernel of bench_gpu's case
-      IFS=: read -r _ prefix first kernels <<<"$stage"
-      timeout 200 ncu --graph-profiling node --metrics gpu__time_duration.sum,launch__grid_size,launch__registers_per_thread -s "$first" -c "$kernels" $work/bench_gpu $prefix >"$OUT/profile.$prefix.log" 2>&1
-      python3 - "$OUT/profile.$prefix.log" <<'PY'
-import re, sys
-name, rows = None, []
-for line in open(sys.argv[1], errors="replace"):
-    head = re.match(r"\s{2}(\S.*?) \((\d+), \d+, \d+\)x\((\d+),", line)
-    if head: name = head[1][:70]; rows.append([name, head[2], head[3], ""])
-    value = re.match(r"\s+gpu__time_duration.sum\s+(\w+)\s+([\d.,]+)", line)
-    if value and rows: rows[-1][3] = value[2] + " " + value[1]
-for row in rows: print("%-72s grid %7s block %5s %12s" % tuple(row))
-PY
-      ;;
-    mnist) timeout 120 $work/tegula train mnist-cnn --device cuda --data $work/mnist --out /tmp/m.safetensors --plot /tmp/m.png 2>&1 | tail -12 ;;
-    *) echo "unknown stage $stage" ;;
-  esac
+  IFS=: read -r name seconds <<<"$stage"
+  run_stage "$name" "$seconds"
 done
+echo "=== end ($(date +%T))"
+[ -n "${OUT:-}" ] && tar -C "$logs" -czf "$OUT/all.tgz" .
