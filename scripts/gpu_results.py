@@ -16,6 +16,7 @@ PEERS_DATE = "2026-11-21 and 22"
 LINE = re.compile(r"^(\S+)\s+([0-9.]+)\s+(us/step|us|ms|s|GB/s|TFLOP/s|img/s|%)(?:\s+([0-9.]+) of (\w+))?")
 PEER = re.compile(r"^peer\.(\S+) (\d+) GB/s (\S+)")
 RUN = re.compile(r"^(mnist|cifar10|pytorch),\s+(.*?):\s+([0-9.]+) (ms|s), accuracy ([0-9.]+)")
+LEFT_OUT = ("step_", "device_start", "peer.", "column_sum", "mean.", "batch_norm")  # parts of other work
 UNITS = {"us/step": "µs", "us": "µs"}
 # The best of eager, compiled and graph; milliseconds and microseconds: less is better.
 PEERS = {
@@ -70,16 +71,17 @@ def main():
     parser.add_argument("commit")
     parser.add_argument("logs", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
-    rows, runs = {}, {}
+    values, runs = {}, {}
     lines = [line for log in options.logs for line in log.read_text(errors="replace").splitlines()]
     for match in filter(None, map(PEER.match, lines)):  # the best that was measured on any day
         PEERS[match[1]] = max(PEERS.get(match[1], (0, "")), (int(match[2]), match[3]))
     for line in lines:
-        if (match := LINE.match(line)) and not match[1].startswith(("step_", "device_start", "peer.")):
+        if (match := LINE.match(line)) and not match[1].startswith(LEFT_OUT):
             name, value, unit, share, _ = match.groups()
-            rows[name] = row_of(name, float(value), unit, float(share) if share else None)
+            values.setdefault(name, []).append((float(value), unit, float(share) if share else None))
         elif match := RUN.match(line):
             runs.setdefault(match[1], []).append((float(match[3]), match[4], float(match[5]), match[2]))
+    rows = {name: row_of(name, *sorted(measured)[len(measured) // 2]) for name, measured in values.items()}
     for who, label in (("mnist", "MNIST to 99 %, training"), ("cifar10", "CIFAR-10, airbench-style network, training")):
         if who not in runs:
             continue

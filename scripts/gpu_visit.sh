@@ -66,7 +66,7 @@ run_stage() {  # name, seconds
         CUDA_CACHE_PATH=/tmp/cold-driver TEGULA_CACHE_DIR=/tmp/cold $work/bench_start 64 mnist-cnn cold | sed "$([ $i = 1 ] && echo 's/\.cold/.cold,.first.of.the.machine/')" | grep -E "$([ $i = 1 ] && echo first_step || echo .)"
       done
       for i in 1 2 3; do TEGULA_CACHE_DIR=/tmp/cold $work/bench_start 64 mnist-cnn warm; done
-      for i in 1 2; do TEGULA_CACHE_DIR=/tmp/cold $work/bench_start 64 mlp warm; done ;;
+      for i in cold warm warm; do TEGULA_CACHE_DIR=/tmp/cold $work/bench_start 64 mlp $i; done ;;
     bench)
       timeout "$limit" $work/bench_gpu ${CASES:-} >/dev/null 2>&1  # compiles and chooses algorithms
       timeout "$limit" $work/bench_gpu ${CASES:-} 2>&1 ;;
