@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Formatting and static analysis. Usage: scripts/lint.sh [--fix] [--all] [files]
 #   without files: those that differ from the branch's upstream state (HEAD); --all: every source; --fix: rewrite the formatting.
-# Uses clang-format-19 and clang-tidy-19 where they are installed; clang-tidy reads build/release/compile_commands.json.
+# Uses clang-format-19 and clang-tidy-19 where they are installed; clang-tidy reads build/lint/compile_commands.json.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,14 +39,14 @@ else
 fi
 
 if command -v clang-tidy-19 > /dev/null; then
-  [ -f build/release/compile_commands.json ] || cmake --preset release > /dev/null
+  [ -f build/lint/compile_commands.json ] || cmake --preset release -B build/lint -D TEGULA_FEW_UNITS=OFF > /dev/null
   # Only files that are compiled; headers are checked with them. GCC's own warning flags are unknown to clang.
   mapfile -t compiled < <(printf '%s\n' "${files[@]}" | while read -r file; do
-    if grep -qF "\"$PWD/$file\"" build/release/compile_commands.json; then echo "$file"; fi
+    if grep -qF "\"$PWD/$file\"" build/lint/compile_commands.json; then echo "$file"; fi
   done)
   if [ ${#compiled[@]} -gt 0 ]; then
     printf '%s\n' "${compiled[@]}" |
-      xargs -P "$(nproc)" -n 4 clang-tidy-19 --quiet -p build/release --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations || status=1
+      xargs -P "$(nproc)" -n 4 clang-tidy-19 --quiet -p build/lint --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations || status=1
   fi
 else
   echo "lint: no clang-tidy-19, static analysis left out"
