@@ -79,9 +79,13 @@ void finish(const BenchChoice& choice, const Report& report, const io::Figure& f
 
 void add_options(CLI::App& command, BenchChoice& choice, WithPrecision precision) {
   choice.plot = command.get_name() + ".png";
-  command.add_option("--device", choice.devices, "cpu, cuda, cuda:1, …; several may be given [all there are]")->type_name("NAME");
+  command.add_option("--device", choice.devices, "cpu, cuda, cuda:1, …; several may be given [all there are]")
+      ->delimiter(',')
+      ->type_name("NAME");
   if (precision == WithPrecision::Yes) {
-    command.add_option("--precision", choice.precisions, "in what operands are multiplied")->check(CLI::IsMember(precision_names()));
+    command.add_option("--precision", choice.precisions, "in what operands are multiplied")
+        ->delimiter(',')
+        ->check(CLI::IsMember(precision_names()));
   }
   command.add_option("--out", choice.plot, "the plot, PNG or SVG")->capture_default_str()->type_name("FILE");
   command.add_option("--json", choice.json, "the numbers too")->type_name("FILE");

@@ -103,7 +103,7 @@ void add_bench_conv(CLI::App& bench) {
   auto choice = std::make_shared<ConvChoice>();
   CLI::App& command = *bench.add_subcommand("conv", "one convolution by five algorithms, from the plain sum to the library");
   add_options(command, *choice, WithPrecision::Yes);
-  command.add_option("--batch", choice->batch, "images at once")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+  command.add_option("--batch", choice->batch, "images at once")->check(positive())->capture_default_str()->type_name("N");
   command.callback([choice] { run(*choice); });
 }
 

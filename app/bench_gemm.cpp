@@ -110,7 +110,10 @@ void batched_gemm(GemmChoice choice) {
 CLI::App& add(CLI::App& bench, const std::string& name, const std::string& text, const std::shared_ptr<GemmChoice>& choice) {
   CLI::App& command = *bench.add_subcommand(name, text);
   add_options(command, *choice, WithPrecision::Yes);
-  command.add_option("--sizes", choice->sizes, "the sizes N of the N x N matrices")->check(CLI::PositiveNumber)->type_name("N");
+  command.add_option("--sizes", choice->sizes, "the sizes N of the N x N matrices, as in 256,512")
+      ->delimiter(',')
+      ->check(positive())
+      ->type_name("N");
   return command;
 }
 
@@ -126,7 +129,7 @@ void add_bench_gemm(CLI::App& bench) {
 void add_bench_batched_gemm(CLI::App& bench) {
   auto choice = std::make_shared<GemmChoice>();
   CLI::App& command = add(bench, "batched-gemm", "many small matrix products: one after another, and as one batch", choice);
-  command.add_option("--count", choice->count, "matrices of a batch")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+  command.add_option("--count", choice->count, "matrices of a batch")->check(positive())->capture_default_str()->type_name("N");
   command.callback([choice] { batched_gemm(*choice); });
 }
 

@@ -2,6 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <charconv>
+#include <functional>
+
 #include "commands.h"
 #include "progress.h"
 #include "tegula/core/error.h"
@@ -25,12 +28,33 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+CLI::Validator number(const std::string& name, const std::string& expected, std::function<bool(double)> fits) {
+  return {[=](const std::string& text) {
+            double value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool whole = error == std::errc() && end == text.data() + text.size();
+            return whole && fits(value) ? std::string() : "got " + text + ", expected a number " + expected;
+          },
+          name};
+}
+
 }  // namespace
+
+CLI::Validator positive() {
+  return number("POSITIVE", "above 0", [](double x) { return x > 0; });
+}
+CLI::Validator not_negative() {
+  return number("NONNEGATIVE", "of at least 0", [](double x) { return x >= 0; });
+}
+CLI::Validator between(double low, double high) {
+  const std::string range = format("%g to %g", low, high);
+  return number(range, "from " + range, [=](double x) { return x >= low && x <= high; });
+}
 
 void add_options(CLI::App& command, DataChoice& choice) {
   command.add_option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")
       ->type_name("DIR");
-  command.add_option("--limit", choice.limit, "use only the first N images of each set")->check(CLI::PositiveNumber)->type_name("N");
+  command.add_option("--limit", choice.limit, "use only the first N images of each set")->check(positive())->type_name("N");
 }
 
 Sets read_sets(const DataChoice& choice, const Shape& input) {
@@ -65,7 +89,7 @@ Sets read_sets(const DataChoice& choice, const Shape& input) {
 void add_options(CLI::App& command, ModelChoice& choice) {
   command.add_option("model", choice.name_or_file, names())->required()->type_name("MODEL");
   command.add_option("--dropout", choice.dropout, "probability of the dropout layer, 0 for none")
-      ->check(CLI::Range(0.0, 0.99))
+      ->check(between(0.0, 0.99))
       ->type_name("P");
   command.add_flag("--batch-norm", choice.batch_norm, "batch normalisation before each ReLU");
 }

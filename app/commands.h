@@ -22,6 +22,11 @@ void add_info(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_kernel(CLI::App& app);
 
+// What a number may be, said in words where it is not.
+CLI::Validator positive();
+CLI::Validator not_negative();
+CLI::Validator between(double low, double high);
+
 /// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.
 void add_device_option(CLI::App& command);
 

@@ -86,7 +86,7 @@ void add_graph(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("graph", "the graph of a model, its plan, its tile programs");
   add_options(command, choice->model);
   command.get_option("model")->description("a model file, or one of: " + command.get_option("model")->get_description());
-  command.add_option("--batch", choice->batch, "images at once")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+  command.add_option("--batch", choice->batch, "images at once")->check(positive())->capture_default_str()->type_name("N");
   command.add_flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
   command.add_option("--stage", choice->stage, "what to print")->check(CLI::IsMember(kStages))->capture_default_str();
   add_precision(command);

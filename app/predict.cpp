@@ -51,7 +51,7 @@ void add_predict(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("predict", "the class of pictures (PNG, or an idx file of images)");
   command.add_option("file", choice->file, "a model written by tegula train")->required()->type_name("FILE");
   command.add_option("images", choice->images, "pictures of one digit each, of any size; or idx files")->required()->type_name("IMAGE");
-  command.add_option("--count", choice->count, "images of an idx file")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+  command.add_option("--count", choice->count, "images of an idx file")->check(positive())->capture_default_str()->type_name("N");
   command.add_flag("!--no-pictures", choice->draw, "print the results only");
   add_device_option(command);
   command.callback([choice] { run(*choice); });

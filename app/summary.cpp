@@ -138,7 +138,7 @@ void add_summary(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("summary", "layers, shapes, parameters and work of a model");
   add_options(command, choice->model);
   command.get_option("model")->description("a model file, or one of: " + command.get_option("model")->get_description());
-  command.add_option("--batch", choice->batch, "images at once")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+  command.add_option("--batch", choice->batch, "images at once")->check(positive())->capture_default_str()->type_name("N");
   add_device_option(command);
   command.callback([choice] { run(choice->model, choice->batch); });
 }

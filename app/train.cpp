@@ -166,15 +166,15 @@ void add_train(CLI::App& app) {
   add_options(command, choice->model);
   add_options(command, choice->data);
   command.add_option("--epochs", choice->epochs, "passes over the training images")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str()
       ->type_name("N");
-  command.add_option("--batch", choice->batch, "images per step")->check(CLI::PositiveNumber)->capture_default_str()->type_name("N");
+  command.add_option("--batch", choice->batch, "images per step")->check(positive())->capture_default_str()->type_name("N");
   command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model and optimizer")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("X");
   command.add_option("--label-smoothing", choice->smoothing, "share of each label that is spread over all classes while training")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0.0, 1.0))
       ->capture_default_str()
       ->type_name("P");
   command.add_option("--optimizer", choice->optimizer, "how weights are updated")
@@ -193,7 +193,7 @@ void add_train(CLI::App& app) {
   add_precision(command);
   command.add_flag("--print-precision", choice->print_precision, "what each op of the training step reads, computes in and stores");
   command.add_option("--show", choice->show, "classified test images to draw at the end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str()
       ->type_name("N");
   add_device_option(command);

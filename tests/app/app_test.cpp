@@ -147,7 +147,7 @@ void bench(std::vector<std::string> arguments, const std::string& curve, const s
   }
 }
 
-TEST(App, BenchGemm) { bench({"gemm", "--precision", "fp32", "bf16", "--sizes", "16", "48"}, "cpu bf16", "flops", 4); }
+TEST(App, BenchGemm) { bench({"gemm", "--precision", "fp32", "bf16", "--sizes", "16,48"}, "cpu bf16", "flops", 4); }
 TEST(App, BenchBatchedGemm) { bench({"batched-gemm", "--count", "5"}, "cpu fp32 batched", "speedup", 4); }
 TEST(App, BenchMlp) { bench({"mlp", "--batch", "8"}, "seconds for an epoch", "epoch", 2); }
 TEST(App, BenchSaxpy) { bench({"saxpy"}, "y = a x + y", "bandwidth", 2); }
@@ -163,7 +163,10 @@ TEST(App, SaysWhatIsWrong) {
   fails({"train", "resnet"}, 1, "one of mnist-mlp, mnist-cnn, lenet5");
   fails({"train", "mnist-mlp", "--data", folder.path()}, 1, "no file train-images-idx3-ubyte");
   fails({"train", "mnist-mlp", "--optimizer", "magic"}, 2, "magic");
-  fails({"train", "mnist-mlp", "--epochs", "-1"}, 2, "--epochs");
+  fails({"train", "mnist-mlp", "--epochs", "-1"}, 2, "--epochs: got -1, expected a number of at least 0\n");
+  fails({"train", "mnist-mlp", "--batch", "0"}, 2, "--batch: got 0, expected a number above 0\n");
+  fails({"train", "mnist-mlp", "--batch", "8x"}, 2, "--batch: got 8x, expected a number above 0\n");
+  fails({"train", "mnist-mlp", "--dropout", "2"}, 2, "--dropout: got 2, expected a number from 0 to 0.99\n");
   fails({"train", "mnist-mlp", "--resume", folder / "none", "--limit", "10"}, 1, "none");
   fails({"eval", folder / "none"}, 1, "none");
   io::write_atomically(folder / "text", testing::bytes_of("this is no model"));
