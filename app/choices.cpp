@@ -28,7 +28,7 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-CLI::Validator number(const std::string& name, const std::string& expected, std::function<bool(double)> fits) {
+CLI::Validator number(const std::string& name, const std::string& expected, const std::function<bool(double)>& fits) {
   return {[=](const std::string& text) {
             double value = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
