@@ -2,9 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <charconv>
-#include <functional>
-
 #include "commands.h"
 #include "progress.h"
 #include "tegula/core/error.h"
@@ -28,28 +25,17 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-CLI::Validator number(const std::string& name, const std::string& expected, const std::function<bool(double)>& fits) {
-  return {[=](const std::string& text) {
-            double value = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            const bool whole = error == std::errc() && end == text.data() + text.size();
-            return whole && fits(value) ? std::string() : "got " + text + ", expected a number " + expected;
-          },
-          name};
+/// The same check, which says what came and what was expected in words.
+CLI::Validator in_words(const CLI::Validator& check, const std::string& expected) {
+  return {[=](const std::string& text) { return check(text).empty() ? std::string() : "got " + text + ", expected a number " + expected; },
+          check.get_description()};
 }
 
 }  // namespace
 
-CLI::Validator positive() {
-  return number("POSITIVE", "above 0", [](double x) { return x > 0; });
-}
-CLI::Validator not_negative() {
-  return number("NONNEGATIVE", "of at least 0", [](double x) { return x >= 0; });
-}
-CLI::Validator between(double low, double high) {
-  const std::string range = format("%g to %g", low, high);
-  return number(range, "from " + range, [=](double x) { return x >= low && x <= high; });
-}
+CLI::Validator positive() { return in_words(CLI::PositiveNumber, "above 0"); }
+CLI::Validator not_negative() { return in_words(CLI::NonNegativeNumber, "of at least 0"); }
+CLI::Validator between(double low, double high) { return in_words(CLI::Range(low, high), format("from %g to %g", low, high)); }
 
 void add_options(CLI::App& command, DataChoice& choice) {
   command.add_option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")

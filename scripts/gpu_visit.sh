@@ -6,7 +6,7 @@
 #   peers                           the same work in PyTorch, in this visit
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
 #                                   $GROUP tests a process, $JOBS at once (all cores), spread over the GPUs numbered in $GPUS (all)
-#   profile                         time of each kernel of bench_gpu's $CASES
+#   profile                         time of each of $COUNT kernels of bench_gpu's $CASES, from the $FIRST on
 set -uo pipefail
 work=/tmp/tegula-visit logs=/tmp/tegula-logs
 mkdir -p "$work" "$logs"
@@ -69,7 +69,7 @@ run_stage() {  # name, seconds
       for i in cold warm warm; do TEGULA_CACHE_DIR=/tmp/cold $work/bench_start 64 mlp $i; done ;;
     bench)
       timeout "$limit" $work/bench_gpu ${CASES:-} >/dev/null 2>&1  # compiles and chooses algorithms
-      timeout "$limit" $work/bench_gpu ${CASES:-} 2>&1 ;;
+      timeout "$limit" $work/bench_gpu ${CASES:-} ;;
     race) timeout "$limit" $work/bench_mnist_race $work/mnist 512 2 8e-3 tf32 4 ;;
     cifar) decode; timeout "$limit" $work/bench_cifar10 /tmp/cifar 8 3 ;;
     accuracy)
@@ -85,8 +85,18 @@ run_stage() {  # name, seconds
     test) pool test "$limit" ;;
     memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
     profile)
-      timeout "$limit" ncu --graph-profiling node --metrics gpu__time_duration.sum,launch__grid_size,launch__registers_per_thread --csv $work/bench_gpu ${CASES:-} |
-        grep '^"' | cut -c1-240 ;;
+      timeout "$limit" ncu --graph-profiling node --metrics gpu__time_duration.sum,launch__grid_size,launch__registers_per_thread -s "${FIRST:-0}" -c "${COUNT:-100}" $work/bench_gpu ${CASES:-} >"$logs/ncu.log" 2>&1
+      python3 - "$logs/ncu.log" <<'PY'
+import re, sys
+name, rows = None, []
+for line in open(sys.argv[1], errors="replace"):
+    head = re.match(r"\s{2}(\S.*?) \((\d+), \d+, \d+\)x\((\d+),", line)
+    if head: name = head[1][:70]; rows.append([name, head[2], head[3], ""])
+    value = re.match(r"\s+gpu__time_duration.sum\s+(\w+)\s+([\d.,]+)", line)
+    if value and rows: rows[-1][3] = value[2] + " " + value[1]
+for row in rows: print("%-72s grid %7s block %5s %12s" % tuple(row))
+PY
+      ;;
     *) echo "unknown stage $1" ;;
   esac 2>&1 | tee "$log"
 }
@@ -97,4 +107,4 @@ for stage in "$@"; do
   run_stage "$name" "$seconds"
 done
 echo "=== end ($(date +%T))"
-[ -n "${OUT:-}" ] && tar -C "$logs" -czf "$OUT/all.tgz" .
+[ -z "${OUT:-}" ] || tar -C "$logs" -czf "$OUT/all.tgz" .

@@ -39,7 +39,7 @@ else
 fi
 
 if command -v clang-tidy-19 > /dev/null; then
-  [ -f build/lint/compile_commands.json ] || cmake --preset release -B build/lint -D TEGULA_FEW_UNITS=OFF > /dev/null
+  cmake --preset release -B build/lint -D TEGULA_FEW_UNITS=OFF > /dev/null  # each time: sources come and go
   # Only files that are compiled; headers are checked with them. GCC's own warning flags are unknown to clang.
   mapfile -t compiled < <(printf '%s\n' "${files[@]}" | while read -r file; do
     if grep -qF "\"$PWD/$file\"" build/lint/compile_commands.json; then echo "$file"; fi

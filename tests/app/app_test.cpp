@@ -166,6 +166,7 @@ TEST(App, SaysWhatIsWrong) {
   fails({"train", "mnist-mlp", "--epochs", "-1"}, 2, "--epochs: got -1, expected a number of at least 0\n");
   fails({"train", "mnist-mlp", "--batch", "0"}, 2, "--batch: got 0, expected a number above 0\n");
   fails({"train", "mnist-mlp", "--batch", "8x"}, 2, "--batch: got 8x, expected a number above 0\n");
+  fails({"train", "mnist-mlp", "--lr", "inf"}, 2, "--lr: got inf, expected a number above 0\n");
   fails({"train", "mnist-mlp", "--dropout", "2"}, 2, "--dropout: got 2, expected a number from 0 to 0.99\n");
   fails({"train", "mnist-mlp", "--resume", folder / "none", "--limit", "10"}, 1, "none");
   fails({"eval", folder / "none"}, 1, "none");
