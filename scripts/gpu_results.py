@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """bench/results/<machine>.json of a GPU from the logs of a visit.
 
-usage: gpu_results.py MACHINE COMMIT LOG…, with logs of bench_gpu, bench_start, bench_mnist_race, bench_cifar10, bench/peers/cifar10_torch.py and
-bench/peers/rows_torch.py. Peers that are not in the logs are those measured on the same kind of card on the days in PEERS_DATE (PyTorch 2.11, Triton 3.6, JAX).
+usage: gpu_results.py MACHINE COMMIT LOG…, with logs of bench_gpu, bench_start, bench_mnist_race, bench_cifar10 and of the visit's peers. A row's peer is the
+fastest form in the logs: eager, compiled, in a CUDA graph, Triton, JAX.
 """
 import argparse
 import datetime
@@ -12,26 +12,21 @@ import re
 import statistics
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PEERS_DATE = "2026-11-21 and 22"
 LINE = re.compile(r"^(\S+)\s+([0-9.]+)\s+(us/step|us|ms|s|GB/s|TFLOP/s|img/s|%)(?:\s+([0-9.]+) of (\w+))?")
+OTHER = re.compile(r"^by \w+\.py (\S+).*?\s([0-9.]+) (us/step|ms|GB/s|TFLOP/s|img/s)")  # ready scripts
 PEER = re.compile(r"^peer\.(\S+) (\d+) GB/s (\S+)")
 RUN = re.compile(r"^(mnist|cifar10|pytorch),\s+(.*?):\s+([0-9.]+) (ms|s), accuracy ([0-9.]+)")
 LEFT_OUT = ("step_", "device_start", "peer.", "column_sum", "mean.", "batch_norm")  # parts of other work
+RATES = ("GB/s", "TFLOP/s", "img/s")  # more is better
 UNITS = {"us/step": "µs", "us": "µs"}
-# The best of eager, compiled and graph; milliseconds and microseconds: less is better.
-PEERS = {
-    "mlp.b64": (27.2, "jax-scan"), "mlp.b1024": (40.2, "jax-scan"), "mnist-cnn.b64": (251, "jax-scan"), "mnist-cnn.b1024": (1004, "jax-scan"),
-    "softmax.8192x8192": (1698, "compile"), "softmax.65536x1024": (3913, "compile"), "softmax.4096x32768": (2187, "eager"),
-    "layer_norm.plain.8192x8192": (3940, "compile"), "layer_norm.plain.65536x1024": (3891, "compile"),
-    "layer_norm.plain.4096x32768": (4131, "compile"),
-    "gelu.8192x8192": (3406, "eager"), "layer_norm.backward.16384x4096": (2410, "compile"), "layer_norm.backward.65536x1024": (2759, "compile"),
-    "layer_norm.backward.32768x768": (1681, "compile"), "rms_norm.backward.16384x4096": (2846, "compile"),
-    "rms_norm.backward.65536x1024": (3100, "compile"), "rms_norm.backward.32768x768": (2141, "compile"),
-    "cross_entropy.both.8192x32768": (1544, "compile"), "cross_entropy.both.8192x50304": (1542, "compile"),
-    "cross_entropy.both.8192x131072": (1659, "compile"), "adamw.132M": (3439, "fused"), "embedding.backward.65536x768": (0.75, "eager"),
-    "resnet50.infer.b1": (0.44, "compile"), "resnet50.infer.b256": (8.6, "compile"), "resnet50.train.b256": (6779, "compile"),
-    "gemm.bf16.4096": (739, "cuBLAS"), "gemm.bf16.8192": (790, "cuBLAS"),
-}
+# A peer's name of a case, without its form: ours, with what was found in the pattern.
+PEER_CASES = [(re.compile(pattern), ours) for pattern, ours in (
+    (r"mlp128\.(b\d+)", r"mlp.\1"), (r"kerascnn\.(b\d+)", r"mnist-cnn.\1"), (r"softmax\.(\w+)", r"softmax.\1"), (r"layernorm\.(\d\w+)", r"layer_norm.plain.\1"),
+    (r"gelu\.(\w+)", r"gelu_tanh.\1"), (r"layernorm\.bwd\.(\w+)", r"layer_norm.backward.\1"), (r"rmsnorm\.bwd\.(\w+)", r"rms_norm.backward.\1"),
+    (r"cross_entropy\.fwd\+bwd\.(\w+)", r"cross_entropy.both.\1"), (r"adamw\.(\w+)", r"adamw.\1"), (r"embedding\.bwd\.(\w+)", r"embedding.backward.\1"),
+    (r"gemm\.bf16\.(\d+)", r"gemm.bf16.\1"), (r"gemm\.fp16\.(\d+)", r"gemm.f16.\1"), (r"gemm\.fp32\.(\d+)", r"gemm.f32.\1"),
+    (r"resnet50\.train\.bf16\.(b\d+)", r"resnet50.train.\1"), (r"resnet50\.infer\.fp16\.(b\d+)", r"resnet50.infer.\1"))]
+FORM = re.compile(r"\.(eager|compile|cudagraph|fused|cublas|triton|scan)(?=\.|$)")
 PEAK = {"f32": 60.0, "bf16": 790.0, "f16": 790.0, "fp8": 1979.0}  # TFLOP/s: f32 and fp8 of the data sheet, halves what the power limit sustains
 
 LABELS = {  # prefix of a case -> what a reader sees
@@ -53,15 +48,38 @@ def label(name):
     return name
 
 
-def row_of(name, value, unit, share):
+def is_faster(a, b, unit):
+    return a > b if unit in RATES else a < b
+
+
+def peers_of(lines):
+    """The fastest form of each case: {our name: (value, form)}."""
+    best = {}
+    for line in lines:
+        if match := PEER.match(line):
+            name, value, form, unit = match[1], float(match[2]), match[3], "GB/s"
+        elif match := OTHER.match(line):
+            full, value, unit = match[1], float(match[2]), match[3]
+            found, plain = FORM.search(full), FORM.sub("", full.removeprefix("jax."))
+            form = found[1] if found else "cublas" if plain.startswith("gemm.") else "eager"
+            if full.startswith("jax."):
+                form = "jax-" + form
+            name = next((pattern.sub(ours, plain) for pattern, ours in PEER_CASES if pattern.fullmatch(plain)), None)
+        else:
+            continue
+        if name and (name not in best or is_faster(value, best[name][0], unit)):
+            best[name] = (value, form)
+    return best
+
+
+def row_of(name, value, unit, share, peers):
     row = {"name": label(name), "value": value, "unit": UNITS.get(unit, unit), "share": share}
     if unit == "TFLOP/s":
         row["share"] = round(value / PEAK[name.split(".")[1]], 2)
-    if name in PEERS:
-        peer, how = PEERS[name]
-        row["peer"] = f"{peer} ({how})"
-        faster = value / peer if unit in ("GB/s", "TFLOP/s", "img/s") else peer / value
-        row["ratio"] = round(faster, 2)
+    if name in peers:
+        peer, form = peers[name]
+        row["peer"] = f"{peer:.4g} ({form})"
+        row["ratio"] = round(value / peer if unit in RATES else peer / value, 2)
     return row
 
 
@@ -73,15 +91,14 @@ def main():
     options = parser.parse_args()
     values, runs = {}, {}
     lines = [line for log in options.logs for line in log.read_text(errors="replace").splitlines()]
-    for match in filter(None, map(PEER.match, lines)):  # the best that was measured on any day
-        PEERS[match[1]] = max(PEERS.get(match[1], (0, "")), (int(match[2]), match[3]))
+    peers = peers_of(lines)
     for line in lines:
         if (match := LINE.match(line)) and not match[1].startswith(LEFT_OUT):
             name, value, unit, share, _ = match.groups()
             values.setdefault(name, []).append((float(value), unit, float(share) if share else None))
         elif match := RUN.match(line):
             runs.setdefault(match[1], []).append((float(match[3]), match[4], float(match[5]), match[2]))
-    rows = {name: row_of(name, *sorted(measured)[len(measured) // 2]) for name, measured in values.items()}
+    rows = {name: row_of(name, *sorted(measured)[len(measured) // 2], peers) for name, measured in values.items()}
     for who, label in (("mnist", "MNIST to 99 %, training"), ("cifar10", "CIFAR-10, airbench-style network, training")):
         if who not in runs:
             continue
@@ -96,7 +113,7 @@ def main():
         rows[who] = row
     result = {
         "machine": options.machine, "date": datetime.date.today().isoformat(),
-        "versions": {"CUDA": "13.0", "cuDNN": "9.19", "PyTorch": "2.11", "Triton": "3.6", "peers": f"measured {PEERS_DATE}"},
+        "versions": {"CUDA": "13.0", "cuDNN": "9.19", "PyTorch": "2.11", "Triton": "3.6", "JAX": "0.11"},
         "commit": options.commit, "rows": list(rows.values()),
     }
     path = ROOT / "bench/results" / (re.sub(r"[^a-z0-9]+", "-", options.machine.lower()).strip("-") + ".json")

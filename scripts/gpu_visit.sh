@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs on the GPU machine, from the repository root, with carry/ as scripts/gpu_pack.sh left it. Logs go to $OUT/all.tgz.
+# Runs on the GPU machine, from the repository root, with carry/ as scripts/gpu_pack.sh left it. Logs go to $LOGS (/tmp/tegula-logs) and $OUT/all.tgz.
 # usage: scripts/gpu_visit.sh stage…, each with its time limit behind a colon, in seconds:
 #   info                            card, driver, what is missing
 #   start bench race cifar accuracy the figures of scripts/gpu_results.py: first steps, bench_gpu's cases ($CASES, or all), training runs
-#   peers                           the same work in PyTorch, in this visit
+#   peers                           the same work in PyTorch, Triton and JAX; what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
 #                                   $GROUP tests a process, $JOBS at once (all cores), spread over the GPUs numbered in $GPUS (all)
 #   profile                         time of each of $COUNT kernels of bench_gpu's $CASES, from the $FIRST on
 set -uo pipefail
-work=/tmp/tegula-visit logs=/tmp/tegula-logs
+work=/tmp/tegula-visit logs=${LOGS:-/tmp/tegula-logs}
 mkdir -p "$work" "$logs"
 [ -e $work/tegula ] || tar -C $work -xJf carry/pack.tar.xz
 site=$(python3 -c 'import torch, os; print(os.path.dirname(os.path.dirname(torch.__file__)))' 2>/dev/null)
@@ -56,6 +56,16 @@ report() {
 
 decode() { [ -e /tmp/cifar ] || python3 scripts/cifar10_from_jpegs.py $work/cifar10-jpeg.tar.xz /tmp/cifar; }
 
+# CIFAR-10, then the ready scripts of the peers that the pack brought along; $1: seconds for each.
+other_peers() {
+  decode
+  timeout "$1" python3 bench/peers/cifar10_torch.py /tmp/cifar 8 3 2>&1 | grep --line-buffered pytorch
+  for script in "small_and_backward jax" "small_and_backward torch" "torch small" "torch gemm" "torch mem" "torch resnet" triton; do
+    read -r name sections <<<"$script"
+    timeout "$1" python3 $work/peers/${name}_h200.py $sections 2>>"$logs/peers.err" | sed -u "s/^/by ${name}_h200.py /"
+  done
+}
+
 run_stage() {  # name, seconds
   local log=$logs/$1.txt limit=${2:-400}
   case $1 in
@@ -81,7 +91,7 @@ run_stage() {  # name, seconds
       done ;;
     peers)
       timeout "$limit" python3 bench/peers/rows_torch.py ${CASES:-} 2>&1 | grep --line-buffered peer
-      [ -n "${CASES:-}" ] || { decode; timeout "$limit" python3 bench/peers/cifar10_torch.py /tmp/cifar 8 3 2>&1 | grep pytorch; } ;;
+      [ -n "${CASES:-}" ] || other_peers "$limit" ;;
     test) pool test "$limit" ;;
     memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
     profile)

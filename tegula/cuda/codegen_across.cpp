@@ -122,7 +122,7 @@ void Writer::combine(const std::string& op, const std::string& first, std::int64
       part_bytes_ += (each * parts + 15) / 16 * 16;
       if (counted) {
         counter = ", shared + parts + " + std::to_string(part_bytes_);
-        exchanges_.emplace_back(part_bytes_, each * parts);
+        exchanges_.push_back(part_bytes_);
         part_bytes_ += 16;
       }
     }

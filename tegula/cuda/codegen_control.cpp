@@ -15,8 +15,7 @@ std::string Writer::body() {
   const std::string written = std::exchange(out_, {});
   if (!exchanges_.empty()) {
     open("if (threadIdx.x == 0)");
-    for (const auto& [counter, bytes] : exchanges_)
-      line("expect_exchange(shared + parts + " + std::to_string(counter) + ", " + std::to_string(bytes) + ");");
+    for (const std::size_t counter : exchanges_) line("begin_exchange(shared + parts + " + std::to_string(counter) + ");");
     close();
   }
   if (grid_.cluster > 1) line("cluster_arrive();");

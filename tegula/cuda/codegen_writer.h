@@ -220,7 +220,7 @@ class Writer {
   bool leaves_ = false;  // the code before this place has left where the kernel is stopped
   int depth_ = 1;
   std::size_t shared_bytes_ = 0, part_bytes_ = 0, ring_bytes_ = 0, staged_bytes_ = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> exchanges_;  // between blocks: where the counter lies among the parts, bytes it expects
+  std::vector<std::size_t> exchanges_;  // between blocks: where the counters lie among the parts
   bool reads_ahead_ = false;  // the last pass finds its first vectors in registers
   bool awaits_staged_ = false;  // copies are on their way
   std::vector<Id> reductions_;  // that wait for each other

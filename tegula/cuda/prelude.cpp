@@ -92,6 +92,18 @@ __device__ inline void load_wide(const T* from, Wide<T, kCount>& x) {
 #pragma unroll
   for (int j = 0; j < kCount; j += kWide) *reinterpret_cast<Wide<T, kWide>*>(x.x + j) = *reinterpret_cast<const Wide<T, kWide>*>(from + j);
 }
+/// One element and nothing beside it: of three neighbours the compiler would make one wide load that reads on where nothing was written.
+template <int kBytes> struct WordOf { typedef unsigned char Type; };
+template <> struct WordOf<2> { typedef unsigned short Type; };
+template <> struct WordOf<4> { typedef unsigned int Type; };
+template <> struct WordOf<8> { typedef unsigned long long Type; };
+template <class T>
+__device__ inline T alone(const T* from) {
+  typedef typename WordOf<sizeof(T)>::Type Word;
+  union { Word word; T value; } x;
+  x.word = *reinterpret_cast<const volatile Word*>(from);
+  return x.value;
+}
 template <int kWide, int kCount, bool kWhole, class T, class U>
 __device__ inline void load_wide(const T* from, Wide<T, kCount>& x, int inside, U) {
 #pragma unroll
@@ -101,7 +113,7 @@ __device__ inline void load_wide(const T* from, Wide<T, kCount>& x, int inside, 
     } else {
 #pragma unroll
       for (int i = j; i < j + kWide; ++i) {
-        if (!kWhole && i < inside) x.x[i] = from[i];
+        if (!kWhole && i < inside) x.x[i] = alone(from + i);
         else x.x[i].bits = 0;
       }
     }
@@ -172,7 +184,7 @@ __device__ inline void load_wide(const T* from, U* x, int inside, U other) {
       load_wide<kWide, kWide>(from + j, x + j);
     } else {
 #pragma unroll
-      for (int i = j; i < j + kWide; ++i) x[i] = !kWhole && i < inside ? static_cast<U>(widen(from[i])) : other;
+      for (int i = j; i < j + kWide; ++i) x[i] = !kWhole && i < inside ? static_cast<U>(widen(alone(from + i))) : other;
     }
   }
 }

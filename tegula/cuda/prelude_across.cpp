@@ -77,10 +77,14 @@ __device__ inline void cluster_barrier() {
 /// over, which have a fence of their own, and a release would wait for the copies that are on their way.
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-/// A word of 64 bits that counts the bytes that arrive in this block; one thread expects them before cluster_arrive().
-__device__ inline void expect_exchange(void* counter, int bytes) {
+/// A word of 64 bits that counts the bytes that arrive in this block; one thread begins it before cluster_arrive() and says how many they are
+/// behind cluster_wait(): some may have come by then, the count goes below zero and back.
+__device__ inline void begin_exchange(void* counter) {
   const unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(counter));
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" :: "r"(here) : "memory");
+}
+__device__ inline void expect_exchange(void* counter, int bytes) {
+  const unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(counter));
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(here), "r"(bytes) : "memory");
 }
 /// Writes to the same place in the shared memory of block `rank` and tells its counter.
@@ -129,6 +133,7 @@ __device__ inline void cluster_barrier() { __syncthreads(); }
 __device__ inline void cluster_arrive() {}
 __device__ inline void cluster_wait() { __syncthreads(); }
 template <class T> __device__ inline void cluster_write(T* place, int, T x) { *place = x; }
+__device__ inline void begin_exchange(void*) {}
 __device__ inline void expect_exchange(void*, int) {}
 template <int kCount, class T> __device__ inline void exchange_write(T* place, int, const T* x, void*) { for (int i = 0; i < kCount; ++i) place[i] = x[i]; }
 __device__ inline void await_exchange(void*) { __syncthreads(); }
@@ -164,7 +169,7 @@ __device__ inline void combine_pair(T* x, T* parts) {
 /// Combines x[i] over the kColumns threads of each row of threads, and over the cluster; all of them get the result. `shared` is this
 /// reduction's own: [kRows][kWarps][kCount] parts of the warps, then [kRows][kCluster][kCount] parts of the blocks. kAgain: it may have been
 /// used before. Where it is not, a cluster has no barrier at all: every warp tells every block, `shared` is [kRows][kCluster][kWarps][kCount],
-/// and `counter` expects all of it.
+/// and `counter`, begun, expects all of it.
 template <class Op, int kRows, int kColumns, int kCluster, int kCount, bool kAgain, class T>
 __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unused]] void* counter = nullptr) {
   constexpr int kWarpColumns = kColumns < 32 ? kColumns : 32, kWarps = kColumns / kWarpColumns;
@@ -172,12 +177,13 @@ __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unus
     if constexpr (kAgain) __syncthreads();
     return combine_pair<Op, kWarps>(x, reinterpret_cast<T*>(shared) + threadIdx.x / kColumns * kWarps * kCount);
   }
+  constexpr bool kCounted = kCluster > 1 && !kAgain && kColumns >= 32 && sizeof(T) >= 4;
+  if (kCounted && threadIdx.x == 0) expect_exchange(counter, kRows * kCluster * kWarps * kCount * static_cast<int>(sizeof(T)));
 #pragma unroll
   for (int distance = kWarpColumns / 2; distance > 0; distance /= 2) {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
   }
-  constexpr bool kCounted = kCluster > 1 && !kAgain && kColumns >= 32 && sizeof(T) >= 4;
   if constexpr (kCounted) {
     constexpr int kParts = kCluster * kWarps, kLanes = kParts > 16 ? 32 : kParts > 8 ? 16 : kParts > 4 ? 8 : kParts > 2 ? 4 : 2;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / kWarps;

@@ -110,7 +110,7 @@ TEST(Codegen, AClusterWorksOnAFewRowsTogether) {
     const Generated code = generate(program, {{4, 4, 4, 4, 4, 3}, false}, 90);
     EXPECT_EQ(code.cluster, c.cluster);
     EXPECT_NE(code.source.find("copy_async"), std::string::npos);
-    EXPECT_NE(code.source.find("expect_exchange"), std::string::npos);
+    EXPECT_NE(code.source.find("begin_exchange"), std::string::npos);
     EXPECT_LT(code.source.find("> ahead"), code.source.rfind("combine_columns<"));  // weights, before what they wait for
     const std::size_t rows = static_cast<std::size_t>(2 * c.tile.rows), once = static_cast<std::size_t>(c.tile.columns),
                       count = rows * once;

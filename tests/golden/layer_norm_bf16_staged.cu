@@ -1,5 +1,5 @@
 // cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_19d8749cad19c62a {
+struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_00f19a4b1283ade5 {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -14,7 +14,7 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_19d8749c
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_19d8749cad19c62a(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_19d8749cad19c62a a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_00f19a4b1283ade5(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_00f19a4b1283ade5 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 2176;  // of rows
@@ -39,8 +39,8 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   if (threadIdx.x == 0) {
-    expect_exchange(shared + parts + 1024, 1024);
-    expect_exchange(shared + parts + 2064, 1024);
+    begin_exchange(shared + parts + 1024);
+    begin_exchange(shared + parts + 2064);
   }
   cluster_arrive();
   const long long v8 = id0;

@@ -1,5 +1,5 @@
 // max: tile 1 x 262144, 1 x 1024 threads in each of 8 blocks, vectors of 4
-struct Arguments_k_max_0e0025133dfdc7f3 {
+struct Arguments_k_max_19bb9756a40ed16f {
   float* in0;
   float* out1;
   long long n0;
@@ -9,7 +9,7 @@ struct Arguments_k_max_0e0025133dfdc7f3 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_0e0025133dfdc7f3(const Arguments_k_max_0e0025133dfdc7f3 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_19bb9756a40ed16f(const Arguments_k_max_19bb9756a40ed16f a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int block = cluster_rank();
@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   if (threadIdx.x == 0) {
-    expect_exchange(shared + parts + 1024, 1024);
+    begin_exchange(shared + parts + 1024);
   }
   cluster_arrive();
   const long long v3 = id0;
@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
 // 1024 threads, cluster of 8, 1040 bytes shared
 
 // subtract_exp_sum: tile 1 x 262144, 1 x 512 threads in each of 16 blocks, vectors of 4
-struct Arguments_k_subtract_exp_sum_22147004e3aa9309 {
+struct Arguments_k_subtract_exp_sum_d59f83d3a9869d42 {
   float* in0;
   float* in1;
   float* out2;
@@ -68,7 +68,7 @@ struct Arguments_k_subtract_exp_sum_22147004e3aa9309 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_22147004e3aa9309(const Arguments_k_subtract_exp_sum_22147004e3aa9309 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_d59f83d3a9869d42(const Arguments_k_subtract_exp_sum_d59f83d3a9869d42 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 1152;  // of rows
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   if (threadIdx.x == 0) {
-    expect_exchange(shared + parts + 1024, 1024);
+    begin_exchange(shared + parts + 1024);
   }
   cluster_arrive();
   const long long v6 = id0;

@@ -183,6 +183,7 @@ inline int cluster_rank() { return static_cast<int>(emulated::current->block - e
 inline void cluster_barrier() { emulated::wait(emulated::kCluster); }
 inline void cluster_arrive() {}
 inline void cluster_wait() { cluster_barrier(); }
+inline void begin_exchange(void*) {}
 inline void expect_exchange(void*, int) {}
 inline void await_exchange(void*) { cluster_barrier(); }
 template <class T>
