@@ -19,25 +19,34 @@ char** names;
 
 bool wanted(const std::string& name) { return bench::selected(count, names, name); }
 
-/// Median over batches of the mean time of one run in a batch, in seconds; the device's queue is empty before and after each batch.
-double timed(const std::function<void()>& run) {
+/// So many runs of the work, one after another.
+using Runs = std::function<void(int)>;
+
+/// Those of a jit-ed function, as many as possible in one CUDA graph: as bench/peers/rows_torch.py times PyTorch, and JAX's scan runs.
+template <class F, class... Args>
+Runs repeated(Jit<F>& step, const Args&... args) {
+  return [&step, args...](int times) { step.repeat(times, args...); };
+}
+
+/// Median over batches of 16 ms of the mean time of one run in a batch, in seconds; the device's queue is empty before and after each batch.
+double timed(const Runs& run) {
   Device& device = default_device();
-  for (int i = 0; i < 4; ++i) run();
+  for (int i = 0; i < 4; ++i) run(1);
   device.synchronize();
   const auto batch = [&](int runs) {
     return bench::wall(
                [&] {
-                 for (int i = 0; i < runs; ++i) run();
+                 run(runs);
                  device.synchronize();
                },
-               0, 0) /
+               0, 1) /
            runs;
   };
   const double one = batch(1);
-  return batch(std::clamp(static_cast<int>(0.04 / std::max(one, 1e-7)), 1, 20000));
+  return batch(std::clamp(static_cast<int>(0.016 / std::max(one, 1e-7)), 1, 20000));
 }
 
-void memory(const std::string& name, double bytes, const std::function<void()>& run) {
+void memory(const std::string& name, double bytes, const Runs& run) {
   if (!wanted(name)) return;
   const double time = timed(run);
   bench::report(name, bytes / time / 1e9, "GB/s", copy_rate > 0 ? bytes / time / copy_rate : 0, "copy");
@@ -47,7 +56,9 @@ void copy_ceiling() {
   const std::size_t bytes = std::size_t{small ? 1u : 4096u} << 20;
   Device& device = default_device();
   const auto a = device.allocate(bytes), b = device.allocate(bytes);
-  copy_rate = 2.0 * static_cast<double>(bytes) / timed([&] { device.copy(a->data(), b->data(), bytes); });
+  copy_rate = 2.0 * static_cast<double>(bytes) / timed([&](int times) {
+    for (int i = 0; i < times; ++i) device.copy(a->data(), b->data(), bytes);
+  });
   bench::report("copy", copy_rate / 1e9, "GB/s");
 }
 
@@ -66,18 +77,18 @@ void rowwise() {
     eval(x, w, b);
     const double bytes = 4.0 * static_cast<double>(rows * cols);
     auto soft = jit([&](Tensor x) { return softmax(x); });
-    memory("softmax" + at, bytes, [&] { soft(x); });
+    memory("softmax" + at, bytes, repeated(soft, x));
     auto layer = jit([&](Tensor x, Tensor w, Tensor b) { return layer_norm(x, {cols}, {.weight = w, .bias = b}); });
-    memory("layer_norm" + at, bytes, [&] { layer(x, w, b); });
+    memory("layer_norm" + at, bytes, repeated(layer, x, w, b));
     auto plain = jit([&](Tensor x) { return layer_norm(x, {cols}); });  // as the peers' scripts time it
-    memory("layer_norm.plain" + at, bytes, [&] { plain(x); });
+    memory("layer_norm.plain" + at, bytes, repeated(plain, x));
     auto rms = jit([&](Tensor x, Tensor w) { return rms_norm(x, {cols}, {.weight = w}); });
-    memory("rms_norm" + at, bytes, [&] { rms(x, w); });
+    memory("rms_norm" + at, bytes, repeated(rms, x, w));
     if (cols == 8192) {
       auto activation = jit([](Tensor x) { return gelu(x); });
-      memory("gelu" + at, bytes, [&] { activation(x); });
+      memory("gelu" + at, bytes, repeated(activation, x));
       auto tanh_form = jit([](Tensor x) { return gelu(x, Approximate::Tanh); });
-      memory("gelu_tanh" + at, bytes, [&] { tanh_form(x); });
+      memory("gelu_tanh" + at, bytes, repeated(tanh_form, x));
     }
   }
 }
@@ -92,9 +103,9 @@ void backward() {
     const double bytes = 6.0 * static_cast<double>(rows * cols);
     auto layer = jit(
         [&](Tensor x, Tensor dy, Tensor w, Tensor b) { return vjp({layer_norm(x, {cols}, {.weight = w, .bias = b})}, {dy}, {x, w, b}); });
-    memory("layer_norm" + at, bytes, [&] { layer(x, dy, w, b); });
+    memory("layer_norm" + at, bytes, repeated(layer, x, dy, w, b));
     auto rms = jit([&](Tensor x, Tensor dy, Tensor w) { return vjp({rms_norm(x, {cols}, {.weight = w})}, {dy}, {x, w}); });
-    memory("rms_norm" + at, bytes, [&] { rms(x, dy, w); });
+    memory("rms_norm" + at, bytes, repeated(rms, x, dy, w));
   }
   for (const std::int64_t classes : {32768, 50304, 131072}) {
     const std::int64_t rows = scaled(8192);
@@ -104,7 +115,7 @@ void backward() {
       Tensor l = cross_entropy(cast(x, f32), y);
       return std::pair(l, grad(l, x));
     });
-    memory("cross_entropy.both." + shape_text(rows, classes), 4.0 * static_cast<double>(rows * classes), [&] { loss(x, y); });
+    memory("cross_entropy.both." + shape_text(rows, classes), 4.0 * static_cast<double>(rows * classes), repeated(loss, x, y));
   }
 }
 
@@ -118,10 +129,10 @@ void columns() {
       eval(x);
       auto total = jit([](Tensor x) { return sum(x, 0); });
       const std::string at = std::string(tegula::name(dtype)) + "." + shape_text(rows, cols);
-      memory("column_sum." + at, static_cast<double>(x.numel()) * static_cast<double>(size_of(dtype)), [&] { total(x); });
+      memory("column_sum." + at, static_cast<double>(x.numel()) * static_cast<double>(size_of(dtype)), repeated(total, x));
       if (rows == 64) continue;
       auto mean_of = jit([](Tensor x) { return mean(x); });
-      memory("mean." + at, static_cast<double>(x.numel()) * static_cast<double>(size_of(dtype)), [&] { mean_of(x); });
+      memory("mean." + at, static_cast<double>(x.numel()) * static_cast<double>(size_of(dtype)), repeated(mean_of, x));
     }
   }
   for (auto [size, channels] : {std::pair<std::int64_t, std::int64_t>{56, 64}, {56, 256}, {14, 1024}, {7, 2048}}) {
@@ -137,14 +148,14 @@ void columns() {
     };
     const double elements = static_cast<double>(x.numel());
     auto train = jit(forward);
-    memory("batch_norm.forward" + at, 8 * elements, [&] { train(x, z, w, b); });  // x twice, z, y
+    memory("batch_norm.forward" + at, 8 * elements, repeated(train, x, z, w, b));  // x twice, z, y
     auto both = jit([&](Tensor x, Tensor z, Tensor w, Tensor b, Tensor dy) {
       auto y = forward(x, z, w, b);
       auto all = vjp({y[0]}, {dy}, {x, z, w, b});
       all.insert(all.end(), y.begin(), y.end());
       return all;
     });
-    memory("batch_norm.both" + at, 22 * elements, [&] { both(x, z, w, b, z); });  // and x, y, dy -> dz; x, dz -> dx
+    memory("batch_norm.both" + at, 22 * elements, repeated(both, x, z, w, b, z));  // and x, y, dy -> dz; x, dz -> dx
   }
 }
 
@@ -161,7 +172,7 @@ void updates() {
   }
   auto adam = optim::AdamW(list, {.lr = 1e-3});
   auto step = jit([&] { adam.step(gradients); });
-  memory("adamw.132M", 28.0 * 4 * static_cast<double>(rows * 10752), [&] { step(); });
+  memory("adamw.132M", 28.0 * 4 * static_cast<double>(rows * 10752), repeated(step));
 
   if (wanted("embedding.backward")) {
     const std::int64_t vocabulary = scaled(50304), tokens = scaled(65536);
@@ -169,8 +180,8 @@ void updates() {
            dy = cast(normal({tokens, 768}), bf16);
     eval(e, i, same, dy);
     auto back = jit([](Tensor e, Tensor i, Tensor dy) { return vjp({embedding(i, e)}, {dy}, {e})[0]; });
-    bench::report("embedding.backward.65536x768", timed([&] { back(e, i, dy); }) * 1e3, "ms");
-    bench::report("embedding.backward.one_token", timed([&] { back(e, same, dy); }) * 1e3, "ms");
+    bench::report("embedding.backward.65536x768", timed(repeated(back, e, i, dy)) * 1e3, "ms");
+    bench::report("embedding.backward.one_token", timed(repeated(back, e, same, dy)) * 1e3, "ms");
   }
 }
 
@@ -197,7 +208,11 @@ void network(const std::string& name, std::int64_t batch) {
     adam.step(grad(loss, parameters(net)));
     return loss;
   });
-  bench::report(full, timed([&] { step(); }) * 1e6, "us/step");
+  bench::report(full, timed(repeated(step)) * 1e6, "us/step");
+  const auto call_by_call = [&](int times) {
+    for (int i = 0; i < times; ++i) step();
+  };
+  bench::report(full + ".call_by_call", timed(call_by_call) * 1e6, "us/step");
   if (std::getenv("TEGULA_BENCH_PLAN")) std::printf("%s", step.print_plan().c_str());
   if (std::getenv("TEGULA_BENCH_KERNELS")) std::printf("%s", step.print_kernels().c_str());
 }
@@ -212,7 +227,7 @@ void products() {
       eval(a, b);
       auto product = jit([](Tensor a, Tensor b) { return matmul(a, b); });
       const auto s = static_cast<double>(size);
-      bench::report(at, 2 * s * s * s / timed([&] { product(a, b); }) / 1e12, "TFLOP/s");
+      bench::report(at, 2 * s * s * s / timed(repeated(product, a, b)) / 1e12, "TFLOP/s");
     }
     const std::string at = "gemm.fp8." + std::to_string(n);
     if (!wanted(at)) continue;
@@ -224,7 +239,7 @@ void products() {
       return linear(a, b);
     });
     const auto s = static_cast<double>(size);
-    bench::report(at, 2 * s * s * s / timed([&] { product(a, b); }) / 1e12, "TFLOP/s");
+    bench::report(at, 2 * s * s * s / timed(repeated(product, a, b)) / 1e12, "TFLOP/s");
     if (std::getenv("TEGULA_BENCH_PLAN")) std::printf("%s", product.print_plan().c_str());
   }
 }
@@ -243,7 +258,7 @@ void resnet() {
       sgd.step(grad(loss, parameters(net)));
       return loss;
     });
-    bench::report(name, static_cast<double>(batch) / timed([&] { step(x, y); }), "img/s");
+    bench::report(name, static_cast<double>(batch) / timed(repeated(step, x, y)), "img/s");
     if (std::getenv("TEGULA_BENCH_PLAN")) std::printf("%s", step.print_plan().c_str());
   }
   for (const std::int64_t n : {std::int64_t{1}, batch}) {
@@ -255,7 +270,7 @@ void resnet() {
     Tensor x = normal({n, 3, size, size});
     eval(x);
     auto run = jit([&](Tensor x) { return net(x); });
-    bench::report(at, timed([&] { run(x); }) * 1e3, "ms");
+    bench::report(at, timed(repeated(run, x)) * 1e3, "ms");
     if (std::getenv("TEGULA_BENCH_PLAN")) std::printf("%s", run.print_plan().c_str());
   }
 }

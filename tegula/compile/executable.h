@@ -29,6 +29,8 @@ class Executable {
     bool repeats = false;
     /// A number per leaf that changes when the contents of a steady leaf do. Empty: not known, so everything is computed.
     std::span<const std::uint64_t> versions = {};
+    /// So many runs, one after another; at least 1.
+    int times = 1;
   };
   /// Throws Error when a check failed (an index out of range); no update has been written then. On an asynchronous device a failed check
   /// is reported by a later run, or by confirm(), and until then no run writes updates.
@@ -76,10 +78,11 @@ class Executable {
   runtime::LaunchOptions options_of(std::size_t step) const;
   void patch(const Bindings& bindings);
   void walk(const Bindings& bindings);
-  void queue(const Bindings& bindings);
+  int queue(const Bindings& bindings, int times);
   void issue(std::size_t step);
   void issue();
-  std::unique_ptr<runtime::Recording> record();
+  int replay(int times);
+  std::unique_ptr<runtime::Recording> record(int times);
   void upload_constants();
   void* fixed_address(const Reference& reference) const;
   void* address(const Reference& reference, const Bindings& bindings) const;
@@ -112,7 +115,8 @@ class Executable {
   Ref<Buffer> report_buffer_;
   runtime::Failure* reports_ = nullptr;  // the same in shared memory
   std::vector<void*> bound_;  // the addresses of the last run
-  std::unique_ptr<runtime::Recording> recording_;
+  std::unique_ptr<runtime::Recording> recording_, many_;  // of one run, and of many_times_
+  int many_times_ = 0;
   bool prepared_launches_ = false, recordable_ = true;
   std::mutex mutex_;
 };

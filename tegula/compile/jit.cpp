@@ -200,7 +200,7 @@ struct JitState::Impl {
   Recorded record(std::span<const Tensor> args, const Body& body);
   Entry& make_entry(std::span<const Tensor> args, const Body& body);
   Entry* find();
-  std::vector<Tensor> replay(Entry& entry);
+  std::vector<Tensor> replay(Entry& entry, int times);
 };
 
 JitState::JitState(std::source_location where) : impl_(std::make_unique<Impl>()) { impl_->where = where; }
@@ -302,7 +302,7 @@ Entry* JitState::Impl::find() {
   return nullptr;
 }
 
-std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
+std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
   const Recorded& r = entry.recorded;
   runtime::Device& device = entry.executable->device();
   for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
@@ -336,7 +336,7 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
   for (int cell : r.updated_cells) r.cells[static_cast<std::size_t>(cell)]->written_in_place();
   {
     std::scoped_lock lock(entry.executable->mutex());
-    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}, true, entry.versions});
+    entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}, true, entry.versions, times});
   }
   std::vector<Tensor> results;
   results.reserve(r.outputs.size());
@@ -350,9 +350,15 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry) {
   return results;
 }
 
-std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body& body) {
+std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body& body, int times) {
   for (const Tensor& argument : arguments) argument.shape(impl_->where);
-  if (Trace::current() || eager()) return body(arguments);
+  if (times < 1) {
+    throw Error({.op = "jit", .got = std::to_string(times) + " repetitions", .expected = "at least one", .where = impl_->where});
+  }
+  if (Trace::current() || eager()) {
+    for (; times > 1; --times) body(arguments);
+    return body(arguments);
+  }
   Impl& impl = *impl_;
   if (impl.running) {
     throw Error({.op = "jit",
@@ -393,7 +399,7 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   impl.last = entry;
   entry->calls++;
   entry->last_use = ++impl.clock;
-  auto results = impl.replay(*entry);
+  auto results = impl.replay(*entry, times);
   impl.arguments.clear();
   return results;
 }

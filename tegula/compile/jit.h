@@ -17,7 +17,7 @@ class JitState {
   explicit JitState(std::source_location where);
   ~JitState();
   using Body = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
-  std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body);
+  std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body, int times = 1);
   /// How many times the function was traced, and how many executables are kept.
   int traces() const;
   int executables() const;
@@ -75,6 +75,14 @@ class Jit {
 
   template <class... Args>
   auto operator()(const Args&... args) {
+    return repeat(1, args...);
+  }
+
+  /// Calls it so many times with the same arguments and returns the last results: `step.repeat(100)` are a hundred steps of a training whose
+  /// Variables say where it is. A GPU gets up to 512 steps of the plan as one CUDA graph, without the 1.5 µs that lie between two graphs.
+  /// Throws Error when `times` is less than 1.
+  template <class... Args>
+  auto repeat(int times, const Args&... args) {
     using Result = decltype(f_((static_cast<void>(args), Tensor())...));
     const Tensor arguments[sizeof...(Args) + 1] = {Tensor(args)..., Tensor()};
     auto results = state_->call(std::span(arguments, sizeof...(Args)), [&](std::span<const Tensor> tensors) {
@@ -86,7 +94,7 @@ class Jit {
           return compile::pack(f_(tensors[I]...));
         }
       }(std::make_index_sequence<sizeof...(Args)>{});
-    });
+    }, times);
     if constexpr (!std::is_void_v<Result>) return compile::unpack<Result>(results);
   }
 

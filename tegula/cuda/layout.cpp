@@ -134,8 +134,12 @@ tile::TilePreference tiles_for(int architecture) {
           .long_rows = long_rows};
 }
 
+// Beside one weight only rows so short that six fit on a multiprocessor with room left: in bf16 8192 columns run at 0.96 of the copy bandwidth
+// instead of 0.92, 12288 at 0.96 instead of 0.97.
 bool worth_staging(const TileUse& use) {
-  return use.columns * use.staged_bytes > (use.rows == 1 && use.direct_loads > 1 ? kBytesBesideOthers : kBytesInRegisters);
+  const std::int64_t bytes = use.columns * use.staged_bytes;
+  const bool beside = use.rows == 1 && use.direct_loads > 0 && bytes > kBytesBesideOthers;
+  return bytes > kBytesInRegisters || (beside && (use.direct_loads > 1 || bytes < kBytesOfFewThreads));
 }
 
 bool prefers_sums(std::int64_t results, std::int64_t terms) { return results * terms <= (terms <= 128 ? 1 << 21 : 1 << 18); }

@@ -60,6 +60,77 @@ TEST(Jit, WritesFollowProgramOrderAndReadsSeeThem) {
   EXPECT_EQ(Tensor(w).item(), 7);
 }
 
+TEST(Jit, RepeatIsAsManyCalls) {
+  const auto run = [](std::initializer_list<int> times) {  // at once, or one by one
+    manual_seed(5);
+    Variable position(0.0f), noise(zeros({37})), other(ones({37}));
+    auto f = jit([&](Tensor rate) {
+      position = position + rate;
+      noise = noise * 0.5 + other * uniform({37});
+      other = sin(noise) + position.read();
+      return std::pair(position.read(), sum(other.read()));
+    });
+    std::vector<float> seen;
+    for (const int n : times) {
+      const auto [at, total] = n < 0 ? f(1.0f) : f.repeat(n, 1.0f);
+      for (int i = -1; i > n; --i) f(1.0f);
+      seen.push_back(n < 0 ? Tensor(position).item() : at.item());
+      if (n > 0) {
+        EXPECT_EQ(total.item(), sum(other.read()).item());
+      }
+    }
+    const std::vector<float> values = Tensor(noise).to_host();
+    seen.insert(seen.end(), values.begin(), values.end());
+    return seen;
+  };
+  EXPECT_EQ(run({-1, -2, -40, -39, -7, -600}), run({1, 2, 40, 39, 7, 600}));
+}
+
+TEST(Jit, RepeatAlternatesBetweenTwoVariables) {
+  Variable a(1.0f), b(2.0f);
+  auto swap = jit([&] {
+    Tensor old = a.read();
+    a = b.read();
+    b = old;
+  });
+  swap.repeat(7);
+  EXPECT_EQ(Tensor(a).item(), 2);
+  EXPECT_EQ(Tensor(b).item(), 1);
+  swap.repeat(4);
+  EXPECT_EQ(Tensor(a).item(), 2);
+}
+
+TEST(Jit, RepeatKeepsResultsThatAreStillHeld) {
+  Variable n(0.0f);
+  auto f = jit([&] {
+    n = n + 1.0;
+    return n * 10.0;
+  });
+  const Tensor third = f.repeat(3), eighth = f.repeat(5), ninth = f();
+  EXPECT_EQ(third.item(), 30);
+  EXPECT_EQ(eighth.item(), 80);
+  EXPECT_EQ(ninth.item(), 90);
+}
+
+TEST(Jit, RepeatReportsAFailedCheckAndWritesNothingBehindIt) {
+  Variable at(Tensor(0));
+  const Tensor table = arange(4) * 1.0;
+  auto f = jit([&] {
+    Tensor here = take(table, at.read(), 0);
+    at = at + 1;
+    return here;
+  });
+  f(), f();
+  const std::string message = message_of([&] { f.repeat(6).item(); });
+  EXPECT_TRUE(contains(message, "4")) << message;
+  EXPECT_EQ(Tensor(at).item(), 4);
+}
+
+TEST(Jit, RepeatingLessThanOnceIsAnError) {
+  auto f = jit([](Tensor x) { return x * 2.0; });
+  EXPECT_TRUE(contains(message_of([&] { f.repeat(0, ones({3})); }), "0 repetitions, expected at least one"));
+}
+
 TEST(Jit, AnOldHandleKeepsItsValue) {
   Variable w(tensor({1.f, 2.f}));
   Tensor old = w.read();
