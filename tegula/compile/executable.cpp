@@ -231,6 +231,7 @@ int Executable::queue(const Bindings& bindings, int times) {
   } else {
     recording_ = nullptr;
     many_ = nullptr;
+    many_times_ = 0;
     bound_.clear();
     for (const auto& list : {bindings.leaves, bindings.outputs, bindings.updates}) bound_.insert(bound_.end(), list.begin(), list.end());
     patch(bindings);
@@ -245,11 +246,12 @@ int Executable::queue(const Bindings& bindings, int times) {
   return 1;
 }
 
+// The longest series so far is kept as one recording; shorter ones, and what is left of longer ones, are replayed run by run.
 int Executable::replay(int times) {
   const int most = std::min(times, kRecordedSteps / static_cast<int>(std::max<std::size_t>(plan_.steps.size(), 1)));
-  if (most > 1 && (!many_ || most > many_times_)) {
-    many_ = record(most);
-    many_times_ = most;
+  if (most > many_times_) {
+    many_times_ = most;  // also where it cannot be recorded: once is enough
+    many_ = most > 1 ? record(most) : nullptr;
   }
   const bool many = many_ && times >= many_times_;
   (many ? many_ : recording_)->replay();

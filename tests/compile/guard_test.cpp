@@ -104,5 +104,24 @@ TEST_F(OnQueue, StepsQueuedBehindAFailureDoNothing) {
   EXPECT_EQ(table.read().to_host(), (std::vector<float>{0, 2, 2}));
 }
 
+TEST_F(OnQueue, RepeatedRunsAreFewRecordings) {
+  if (&default_device() != &queued()) GTEST_SKIP() << "counts what the queue was asked for";
+  Variable n(0.0f);
+  auto step = jit([&](Tensor by) { n = n + by; });
+  const Tensor by(1.0f);
+  step(by), step(by);  // the second is recorded
+  const auto before = queued().counters;
+  step.repeat(100, by);
+  EXPECT_EQ(queued().counters.recordings, before.recordings + 1);
+  EXPECT_EQ(queued().counters.replays, before.replays + 1);
+  step.repeat(30, by);  // shorter than what is recorded
+  EXPECT_EQ(queued().counters.recordings, before.recordings + 1);
+  EXPECT_EQ(queued().counters.replays, before.replays + 31);
+  step.repeat(1100, by);  // 512 steps at once
+  EXPECT_EQ(queued().counters.recordings, before.recordings + 2);
+  EXPECT_EQ(queued().counters.replays, before.replays + 31 + 2 + 76);
+  EXPECT_EQ(Tensor(n).item(), 1232);
+}
+
 }  // namespace
 }  // namespace tegula
