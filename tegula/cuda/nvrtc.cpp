@@ -21,18 +21,13 @@
 #include <thread>
 
 #include "tegula/core/error.h"
-#include "tegula/cuda/shared_library.h"
+#include "tegula/cuda/nvrtc_process.h"
+#include "tegula/cuda/nvrtc_library.h"
 #include "tegula/cuda/text_hash.h"
 #include "tegula/cuda/tuning.h"
 
 namespace tegula::gpu {
 namespace {
-
-// The part of nvrtc.h that is used, as its documentation gives it.
-using Result = int;
-using Handle = struct Opaque*;
-constexpr Result kSuccess = 0, kCompilationFailed = 6;
-constexpr const char* kLibrary = "NVRTC";
 
 void finish_background();
 
@@ -83,105 +78,16 @@ Background& background() {
 }
 void finish_background() { background().finish(); }
 
-class Nvrtc {
- public:
-  /// Throws Error naming the library.
-  static const Nvrtc& get() {
-    static const Nvrtc instance;
-    return instance;
-  }
-
-  int version = 0;  // 13000 for 13.0
-  Result (*create)(Handle*, const char* source, const char* name, int headers, const char* const* contents, const char* const* names);
-  Result (*destroy)(Handle*);
-  Result (*compile)(Handle, int options, const char* const* texts);
-  Result (*log_size)(Handle, std::size_t*);
-  Result (*log)(Handle, char*);
-  Result (*cubin_size)(Handle, std::size_t*);
-  Result (*cubin)(Handle, char*);
-  Result (*ptx_size)(Handle, std::size_t*);
-  Result (*ptx)(Handle, char*);
-  const char* (*error_text)(Result);
-
- private:
-  Nvrtc()
-      : library_("cuda", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
-                 "install the CUDA toolkit's NVRTC package, or set CUDA_PATH") {
-    library_.read_ahead();  // 110 MB
-    find(create, "nvrtcCreateProgram");
-    find(destroy, "nvrtcDestroyProgram");
-    find(compile, "nvrtcCompileProgram");
-    find(log_size, "nvrtcGetProgramLogSize");
-    find(log, "nvrtcGetProgramLog");
-    find(cubin_size, "nvrtcGetCUBINSize");
-    find(cubin, "nvrtcGetCUBIN");
-    find(ptx_size, "nvrtcGetPTXSize");
-    find(ptx, "nvrtcGetPTX");
-    find(error_text, "nvrtcGetErrorString");
-    Result (*get_version)(int*, int*);
-    find(get_version, "nvrtcVersion");
-    int major = 0, minor = 0;
-    if (get_version(&major, &minor) == kSuccess) version = 1000 * major + 10 * minor;
-    remember_version(kLibrary, reinterpret_cast<const void*>(get_version), version);
-    // Registered behind whatever the library has to do at the end of the process, so that it is done before.
-    std::atexit(finish_background);
-  }
-  template <class F>
-  void find(F& function, const char* symbol) const {
-    function = library_.function<std::remove_pointer_t<F>>(symbol);
-  }
-  Library library_;
-};
-
-void check(Result result, const char* what) {
-  if (result == kSuccess) return;
-  throw Error({.op = "cuda",
-               .got = std::string(what) + ": " + Nvrtc::get().error_text(result),
-               .advice = "this is a defect of the generated code or of the compiler's installation"});
+/// The compiler, with what this process has to do about it.
+const Nvrtc& compiler() {
+  static const Nvrtc& opened = []() -> const Nvrtc& {
+    const Nvrtc& nvrtc = Nvrtc::get();
+    remember_version(kNvrtc, nvrtc.place(), nvrtc.version);
+    std::atexit(finish_background);  // behind whatever the library has to do at the end of the process, so that it is done before
+    return nvrtc;
+  }();
+  return opened;
 }
-
-/// A unit after compilation.
-class Unit {
- public:
-  Unit(const std::string& source, const std::vector<std::string>& options) {
-    check(nvrtc_.create(&handle_, source.c_str(), "tegula.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
-    std::vector<const char*> texts;
-    for (const std::string& option : options) texts.push_back(option.c_str());
-    const Result result = nvrtc_.compile(handle_, static_cast<int>(texts.size()), texts.data());
-    log_ = text(nvrtc_.log_size, nvrtc_.log);
-    if (result == kSuccess) return;
-    const std::string what =
-        result == kCompilationFailed ? "source that does not compile:\n" + log_ : nvrtc_.error_text(result) + ("\n" + log_);
-    nvrtc_.destroy(&handle_);
-    throw Error({.op = "cuda", .got = what, .expected = "CUDA C++ that NVRTC accepts"});
-  }
-  Unit(const Unit&) = delete;
-  Unit& operator=(const Unit&) = delete;
-  ~Unit() { nvrtc_.destroy(&handle_); }
-
-  const std::string& log() const { return log_; }
-  std::string ptx() const { return text(nvrtc_.ptx_size, nvrtc_.ptx); }
-  std::vector<char> cubin() const {
-    std::size_t size = 0;
-    check(nvrtc_.cubin_size(handle_, &size), "nvrtcGetCUBINSize");
-    std::vector<char> image(size);
-    check(nvrtc_.cubin(handle_, image.data()), "nvrtcGetCUBIN");
-    return image;
-  }
-
- private:
-  std::string text(Result (*size_of_text)(Handle, std::size_t*), Result (*get)(Handle, char*)) const {
-    std::size_t size = 0;
-    check(size_of_text(handle_, &size), "the size of a text");
-    std::string result(size, '\0');
-    check(get(handle_, result.data()), "a text");
-    while (!result.empty() && result.back() == '\0') result.pop_back();
-    return result;
-  }
-  const Nvrtc& nvrtc_ = Nvrtc::get();
-  Handle handle_ = nullptr;
-  std::string log_;
-};
 
 std::vector<std::string> options_for(const std::string& target, int version) {
   std::vector<std::string> options{"--gpu-architecture=" + target, "--std=c++17", "--fmad=true", "--diag-suppress=177,550"};
@@ -262,6 +168,24 @@ class Turn {
   std::counting_semaphore<>& free_;
 };
 
+/// One of those that compile at a time: where they are several, other processes help.
+class Several {
+ public:
+  Several() {
+    constexpr int kMany = 5;
+    if (++number() == kMany) CompilerProcesses::get().start();
+  }
+  Several(const Several&) = delete;
+  Several& operator=(const Several&) = delete;
+  ~Several() { --number(); }
+
+ private:
+  static std::atomic<int>& number() {
+    static std::atomic<int> number = 0;
+    return number;
+  }
+};
+
 }  // namespace
 
 std::optional<std::filesystem::path> cache_folder() {
@@ -285,20 +209,23 @@ std::vector<char> compile_cubin(const std::string& source, int architecture) {
     return cached;
   };
   // The compiler is opened where something has to be compiled.
-  const auto known = known_version(kLibrary);
+  const auto known = known_version(kNvrtc);
   if (known) {
     if (auto cached = look_up(*known)) return *std::move(cached);
   }
-  const int version = Nvrtc::get().version;
+  const int version = compiler().version;
   if (version != known) {
     if (auto cached = look_up(version)) return *std::move(cached);
   }
   std::vector<char> cubin;
   {
+    const Several several;
     static std::counting_semaphore<> processors(std::max(1u, std::thread::hardware_concurrency()));
     const Turn turn(processors);
     if (background().is_ending()) throw Error({.op = "cuda", .got = "the end of the program"});
-    cubin = Unit(source, cubin_options(architecture, version)).cubin();
+    const std::vector<std::string> options = cubin_options(architecture, version);
+    auto elsewhere = CompilerProcesses::get().compile(source, options, version);
+    cubin = elsewhere ? *std::move(elsewhere) : Unit(source, options).cubin();
   }
   ++compiled;
   if (path) write_cached(*path, cubin);
@@ -307,7 +234,7 @@ std::vector<char> compile_cubin(const std::string& source, int architecture) {
 
 std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture) {
   // A process must not end while a library is being opened: that is not left to the thread.
-  const auto known = known_version(kLibrary);
+  const auto known = known_version(kNvrtc);
   const auto path = known ? cubin_path(source, architecture, *known) : std::nullopt;
   if (!path || !std::filesystem::exists(*path)) nvrtc_available();
   auto task = std::make_shared<std::packaged_task<std::vector<char>()>>(
@@ -317,20 +244,21 @@ std::shared_future<std::vector<char>> compile_cubin_later(std::string source, in
   return result;
 }
 
-bool anything_compiled() { return known_version(kLibrary).has_value(); }
+bool anything_compiled() { return known_version(kNvrtc).has_value(); }
 
 void warm_up_compiler() {
+  CompilerProcesses::get().start();
   try {
     compile_ptx("extern \"C\" __global__ void nothing() {}\n", 80);
   } catch (const Error&) { return; }  // whoever needs it will say what is missing
 }
 
 std::string compile_ptx(const std::string& source, int architecture) {
-  return Unit(source, options_for("compute_" + std::to_string(architecture), Nvrtc::get().version)).ptx();
+  return Unit(source, options_for("compute_" + std::to_string(architecture), compiler().version)).ptx();
 }
 
 std::map<std::string, Figures> figures(const std::string& source, int architecture) {
-  std::vector<std::string> options = cubin_options(architecture, Nvrtc::get().version);
+  std::vector<std::string> options = cubin_options(architecture, compiler().version);
   options.emplace_back("--ptxas-options=-v");
   const Unit unit(source, options);
   std::map<std::string, Figures> result;
@@ -364,7 +292,7 @@ std::map<std::string, Figures> figures(const std::string& source, int architectu
 
 bool nvrtc_available(std::string* why) {
   try {
-    Nvrtc::get();
+    compiler();
     return true;
   } catch (const Error& error) {
     if (why) *why = error.what();

@@ -37,7 +37,7 @@ std::map<std::string, Figures> figures(const std::string& source, int architectu
 
 /// Whether compiled kernels are kept here that an earlier process needed the compiler for.
 bool anything_compiled();
-/// Opens NVRTC and has it compile something, which it does faster from then on.
+/// Opens NVRTC and has it compile something, which it does faster from then on; starts the processes that help it (nvrtc_process.h).
 void warm_up_compiler();
 
 /// Whether NVRTC can be opened; when not, `why` says what is missing.

@@ -32,3 +32,7 @@ fake_driver_test(listing paper "CudaListing.*")
 tegula_test(cuda.no_library LABEL unit TIMEOUT 120
             COMMAND sh -c "cp '$<TARGET_FILE:test_cuda>' . && ./test_cuda --gtest_brief=1 --gtest_filter=Registry.*")
 set_property(TEST cuda.no_library APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${driver_dir}" TEGULA_FAKE_DRIVER=sm_90 TEGULA_TEST_NO_LIBRARY=1)
+
+# tests/cuda/nvrtc_process_test.cpp starts it.
+add_dependencies(test_cuda tegula_nvrtc)
+target_compile_definitions(test_cuda PRIVATE "TEGULA_NVRTC=\"$<TARGET_FILE:tegula_nvrtc>\"")
