@@ -84,8 +84,8 @@ void copy_ceiling() {
   Device& device = default_device();
   const auto a = device.allocate(bytes), b = device.allocate(bytes);
   copy_rate = 2.0 * static_cast<double>(bytes) / timed([&](int times) {
-    for (int i = 0; i < times; ++i) device.copy(a->data(), b->data(), bytes);
-  });
+                for (int i = 0; i < times; ++i) device.copy(a->data(), b->data(), bytes);
+              });
   bench::report("copy", copy_rate / 1e9, "GB/s");
 }
 

@@ -85,16 +85,19 @@ class Jit {
   auto repeat(int times, const Args&... args) {
     using Result = decltype(f_((static_cast<void>(args), Tensor())...));
     const Tensor arguments[sizeof...(Args) + 1] = {Tensor(args)..., Tensor()};
-    auto results = state_->call(std::span(arguments, sizeof...(Args)), [&](std::span<const Tensor> tensors) {
-      return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        if constexpr (std::is_void_v<Result>) {
-          f_(tensors[I]...);
-          return std::vector<Tensor>();
-        } else {
-          return compile::pack(f_(tensors[I]...));
-        }
-      }(std::make_index_sequence<sizeof...(Args)>{});
-    }, times);
+    auto results = state_->call(
+        std::span(arguments, sizeof...(Args)),
+        [&](std::span<const Tensor> tensors) {
+          return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            if constexpr (std::is_void_v<Result>) {
+              f_(tensors[I]...);
+              return std::vector<Tensor>();
+            } else {
+              return compile::pack(f_(tensors[I]...));
+            }
+          }(std::make_index_sequence<sizeof...(Args)>{});
+        },
+        times);
     if constexpr (!std::is_void_v<Result>) return compile::unpack<Result>(results);
   }
 

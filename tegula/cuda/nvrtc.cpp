@@ -21,8 +21,8 @@
 #include <thread>
 
 #include "tegula/core/error.h"
-#include "tegula/cuda/nvrtc_process.h"
 #include "tegula/cuda/nvrtc_library.h"
+#include "tegula/cuda/nvrtc_process.h"
 #include "tegula/cuda/text_hash.h"
 #include "tegula/cuda/tuning.h"
 

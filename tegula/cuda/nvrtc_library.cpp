@@ -20,8 +20,7 @@ const Nvrtc& Nvrtc::get() {
 }
 
 Nvrtc::Nvrtc()
-    : library_("cuda", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
-               "install the CUDA toolkit's NVRTC package, or set CUDA_PATH") {
+    : library_("cuda", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, "install the CUDA toolkit's NVRTC package, or set CUDA_PATH") {
   library_.read_ahead();  // 110 MB
   find(create, "nvrtcCreateProgram");
   find(destroy, "nvrtcDestroyProgram");

@@ -75,9 +75,7 @@ TEST(Jit, RepeatIsAsManyCalls) {
       const auto [at, total] = n < 0 ? f(1.0f) : f.repeat(n, 1.0f);
       for (int i = -1; i > n; --i) f(1.0f);
       seen.push_back(n < 0 ? Tensor(position).item() : at.item());
-      if (n > 0) {
-        EXPECT_EQ(total.item(), sum(other.read()).item());
-      }
+      if (n > 0) { EXPECT_EQ(total.item(), sum(other.read()).item()); }
     }
     const std::vector<float> values = Tensor(noise).to_host();
     seen.insert(seen.end(), values.begin(), values.end());

@@ -22,7 +22,9 @@ namespace tegula::gpu {
 namespace {
 
 const std::vector<std::string> kOptions{"--gpu-architecture=sm_90", "--std=c++17"};
-std::string kernel(int number) { return "extern \"C\" __global__ void k" + std::to_string(number) + "(int* x) { *x = " + std::to_string(number) + "; }\n"; }
+std::string kernel(int number) {
+  return "extern \"C\" __global__ void k" + std::to_string(number) + "(int* x) { *x = " + std::to_string(number) + "; }\n";
+}
 
 class NvrtcProcess : public testing::Test {
  protected:
