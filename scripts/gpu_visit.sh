@@ -3,7 +3,7 @@
 # usage: scripts/gpu_visit.sh stage…, each with its time limit behind a colon, in seconds:
 #   info                            card, driver, what is missing
 #   start bench race cifar accuracy the figures of scripts/gpu_results.py: first steps, bench_gpu's cases ($CASES, or all), training runs
-#   peers                           the same work in PyTorch, Triton and JAX; what they compile is kept, so a second time is shorter
+#   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
 #                                   $GROUP tests a process, $JOBS at once (all cores), spread over the GPUs numbered in $GPUS (all)
 #   profile                         time of each of $COUNT kernels of bench_gpu's $CASES, from the $FIRST on
@@ -56,13 +56,15 @@ report() {
 
 decode() { [ -e /tmp/cifar ] || python3 scripts/cifar10_from_jpegs.py $work/cifar10-jpeg.tar.xz /tmp/cifar; }
 
-# CIFAR-10, then the ready scripts of the peers that the pack brought along; $1: seconds for each.
-other_peers() {
-  decode
-  timeout "$1" python3 bench/peers/cifar10_torch.py /tmp/cifar 8 3 2>&1 | grep --line-buffered pytorch
-  for script in "small_and_backward jax" "small_and_backward torch" "torch small" "torch gemm" "torch mem" "torch resnet" triton; do
-    read -r name sections <<<"$script"
-    timeout "$1" python3 $work/peers/${name}_h200.py $sections 2>>"$logs/peers.err" | sed -u "s/^/by ${name}_h200.py /"
+# The peers, or those named in $PEERS (script:sections for the ready scripts that the pack brought along); $1: seconds for each.
+peers() {
+  for peer in ${PEERS:-rows cifar small_and_backward:jax small_and_backward:torch torch:small torch:gemm torch:mem torch:resnet triton:}; do
+    IFS=: read -r name sections <<<"$peer"
+    case $name in
+      rows) timeout "$1" python3 bench/peers/rows_torch.py ${CASES:-} 2>&1 | grep --line-buffered peer ;;
+      cifar) decode; timeout "$1" python3 bench/peers/cifar10_torch.py /tmp/cifar 8 3 2>&1 | grep --line-buffered pytorch ;;
+      *) timeout "$1" python3 $work/peers/${name}_h200.py $sections 2>>"$logs/peers.err" | sed -u "s/^/by ${name}_h200.py /" ;;
+    esac
   done
 }
 
@@ -89,9 +91,7 @@ run_stage() {  # name, seconds
         done >"$logs/mnist.$precision.log" 2>&1
         awk -v name=mnist_accuracy.cuda.$precision '$1 == 5 && $7 == "%" {sum += $6; ++runs; all = all " " $6} END {printf "%s %.2f %% of%s\n", name, sum / runs, all}' "$logs/mnist.$precision.log"
       done ;;
-    peers)
-      timeout "$limit" python3 bench/peers/rows_torch.py ${CASES:-} 2>&1 | grep --line-buffered peer
-      [ -n "${CASES:-}" ] || other_peers "$limit" ;;
+    peers) peers "$limit" ;;
     test) pool test "$limit" ;;
     memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
     profile)
