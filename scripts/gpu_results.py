@@ -44,7 +44,7 @@ def label(name):
     """The reader's words for a case, with its sizes."""
     for prefix in sorted(LABELS, key=len, reverse=True):
         if name.startswith(prefix):
-            return (LABELS[prefix] + " " + name[len(prefix):].strip(".").replace(".", " ")).strip()
+            return (LABELS[prefix] + " " + name[len(prefix):].strip(".").replace(".", " ").replace("_", " ")).strip()
     return name
 
 
