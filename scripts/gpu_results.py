@@ -19,13 +19,12 @@ RUN = re.compile(r"^(mnist|cifar10|pytorch),\s+(.*?):\s+([0-9.]+) (ms|s), accura
 LEFT_OUT = ("step_", "device_start", "peer.", "column_sum", "mean.", "batch_norm")  # parts of other work
 RATES = ("GB/s", "TFLOP/s", "img/s")  # more is better
 UNITS = {"us/step": "µs", "us": "µs"}
-# A peer's name of a case, without its form: ours, with what was found in the pattern.
-PEER_CASES = [(re.compile(pattern), ours) for pattern, ours in (
-    (r"mlp128\.(b\d+)", r"mlp.\1"), (r"kerascnn\.(b\d+)", r"mnist-cnn.\1"), (r"softmax\.(\w+)", r"softmax.\1"), (r"layernorm\.(\d\w+)", r"layer_norm.plain.\1"),
-    (r"gelu\.(\w+)", r"gelu_tanh.\1"), (r"layernorm\.bwd\.(\w+)", r"layer_norm.backward.\1"), (r"rmsnorm\.bwd\.(\w+)", r"rms_norm.backward.\1"),
-    (r"cross_entropy\.fwd\+bwd\.(\w+)", r"cross_entropy.both.\1"), (r"adamw\.(\w+)", r"adamw.\1"), (r"embedding\.bwd\.(\w+)", r"embedding.backward.\1"),
-    (r"gemm\.bf16\.(\d+)", r"gemm.bf16.\1"), (r"gemm\.fp16\.(\d+)", r"gemm.f16.\1"), (r"gemm\.fp32\.(\d+)", r"gemm.f32.\1"),
-    (r"resnet50\.train\.bf16\.(b\d+)", r"resnet50.train.\1"), (r"resnet50\.infer\.fp16\.(b\d+)", r"resnet50.infer.\1"))]
+PEER_CASES = {  # prefix of a peer's case, without its form -> ours
+    "mlp128": "mlp", "kerascnn": "mnist-cnn", "softmax": "softmax", "layernorm": "layer_norm.plain", "gelu": "gelu_tanh",
+    "layernorm.bwd": "layer_norm.backward", "rmsnorm.bwd": "rms_norm.backward", "cross_entropy.fwd+bwd": "cross_entropy.both", "adamw": "adamw",
+    "embedding.bwd": "embedding.backward", "gemm.bf16": "gemm.bf16", "gemm.fp16": "gemm.f16", "gemm.fp32": "gemm.f32",
+    "resnet50.train.bf16": "resnet50.train", "resnet50.infer.fp16": "resnet50.infer",
+}
 FORM = re.compile(r"\.(eager|compile|cudagraph|fused|cublas|triton|scan)(?=\.|$)")
 PEAK = {"f32": 60.0, "bf16": 790.0, "f16": 790.0, "fp8": 1979.0}  # TFLOP/s: f32 and fp8 of the data sheet, halves what the power limit sustains
 
@@ -40,12 +39,16 @@ LABELS = {  # prefix of a case -> what a reader sees
 }
 
 
+def longest_prefix(table, name):
+    """What the table has for the longest beginning of the name that it knows, and the rest; (None, name) without one."""
+    known = max((prefix for prefix in table if name.startswith(prefix)), key=len, default=None)
+    return (None, name) if known is None else (table[known], name[len(known):])
+
+
 def label(name):
     """The reader's words for a case, with its sizes."""
-    for prefix in sorted(LABELS, key=len, reverse=True):
-        if name.startswith(prefix):
-            return (LABELS[prefix] + " " + name[len(prefix):].strip(".").replace(".", " ").replace("_", " ")).strip()
-    return name
+    words, rest = longest_prefix(LABELS, name)
+    return name if words is None else (words + " " + rest.strip(".").replace(".", " ").replace("_", " ")).strip()
 
 
 def is_faster(a, b, unit):
@@ -64,7 +67,8 @@ def peers_of(lines):
             form = found[1] if found else "cublas" if plain.startswith("gemm.") else "eager"
             if full.startswith("jax."):
                 form = "jax-" + form
-            name = next((pattern.sub(ours, plain) for pattern, ours in PEER_CASES if pattern.fullmatch(plain)), None)
+            ours, rest = longest_prefix(PEER_CASES, plain)
+            name = ours and ours + rest
         else:
             continue
         if name and (name not in best or is_faster(value, best[name][0], unit)):

@@ -249,7 +249,8 @@ bool anything_compiled() { return known_version(kNvrtc).has_value(); }
 void warm_up_compiler() {
   CompilerProcesses::get().start();
   try {
-    compile_ptx("extern \"C\" __global__ void nothing() {}\n", 80);
+    compiler();
+    Nvrtc::warm_up();
   } catch (const Error&) { return; }  // whoever needs it will say what is missing
 }
 

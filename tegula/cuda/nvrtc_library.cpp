@@ -37,6 +37,8 @@ Nvrtc::Nvrtc()
   if (get_version_(&major, &minor) == kSuccess) version = 1000 * major + 10 * minor;
 }
 
+void Nvrtc::warm_up() { Unit("extern \"C\" __global__ void nothing() {}\n", {"--gpu-architecture=compute_80"}); }
+
 Unit::Unit(const std::string& source, const std::vector<std::string>& options) {
   check(nvrtc_.create(&handle_, source.c_str(), "tegula.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
   std::vector<const char*> texts;

@@ -33,6 +33,8 @@ class Nvrtc {
   Result (*ptx_size)(Handle, std::size_t*);
   Result (*ptx)(Handle, char*);
   const char* (*error_text)(Result);
+  /// Compiles something small: the first unit of a process takes longer than the others.
+  static void warm_up();
   /// An address in the library.
   const void* place() const { return reinterpret_cast<const void*>(get_version_); }
 

@@ -21,7 +21,6 @@
 namespace tegula::gpu {
 namespace {
 
-constexpr int kSocket = 3;  // of the other program
 constexpr int kIdleMilliseconds = 10'000, kWaitMilliseconds = 120'000;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
 constexpr std::uint32_t kRequest = 0x54434d51, kResult = 0x54434d52;
@@ -107,9 +106,9 @@ int spawn_compiler(const std::filesystem::path& path) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, ends[1], kSocket);
+  posix_spawn_file_actions_adddup2(&files, ends[1], kCompilerSocket);
   for (const int standard : {0, 1, 2}) posix_spawn_file_actions_addopen(&files, standard, "/dev/null", O_RDWR, 0);
-  posix_spawn_file_actions_addclosefrom_np(&files, kSocket + 1);
+  posix_spawn_file_actions_addclosefrom_np(&files, kCompilerSocket + 1);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

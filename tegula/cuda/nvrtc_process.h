@@ -11,6 +11,8 @@
 
 namespace tegula::gpu {
 
+constexpr int kCompilerSocket = 3;  // in the other program
+
 /// Programs that compile what they are sent and end by themselves when nothing has come for ten seconds, or with this process. May be used
 /// from several threads.
 class CompilerProcesses {

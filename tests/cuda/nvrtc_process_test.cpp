@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>

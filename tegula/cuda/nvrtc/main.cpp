@@ -8,10 +8,8 @@
 int main() {
   // Who started this waits for it: the work is a child's, which is nobody's afterwards.
   if (const pid_t child = fork(); child != 0) _exit(child < 0);
-  constexpr int kSocket = 3;
   try {
-    // The first unit takes longer than the others: before anything is asked for.
-    static_cast<void>(tegula::gpu::Unit("extern \"C\" __global__ void nothing() {}\n", {"--gpu-architecture=compute_80"}).ptx());
-    _exit(tegula::gpu::serve_compilations(kSocket));
+    tegula::gpu::Nvrtc::warm_up();  // before anything is asked for
+    _exit(tegula::gpu::serve_compilations(tegula::gpu::kCompilerSocket));
   } catch (...) { _exit(1); }  // who waits for a result sees the end
 }
