@@ -220,8 +220,9 @@ std::vector<char> compile_cubin(const std::string& source, int architecture) {
   std::vector<char> cubin;
   {
     const Several several;
-    static std::counting_semaphore<> processors(std::max(1u, std::thread::hardware_concurrency()));
-    const Turn turn(processors);
+    static std::counting_semaphore<> places(
+        std::max({1, static_cast<int>(std::thread::hardware_concurrency()), CompilerProcesses::get().count()}));
+    const Turn turn(places);
     if (background().is_ending()) throw Error({.op = "cuda", .got = "the end of the program"});
     const std::vector<std::string> options = cubin_options(architecture, version);
     auto elsewhere = CompilerProcesses::get().compile(source, options, version);

@@ -100,33 +100,40 @@ std::vector<std::string> parts_of(const std::vector<char>& bytes, std::int32_t o
   return parts;
 }
 
-/// Our end of a socket to a new process, or -1. The program leaves at once a child of its own, so nobody has to wait for it.
-int spawn_compiler(const std::filesystem::path& path) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
+/// Our ends of sockets to as many new processes; none when the program cannot be started. It leaves at once a child of its own, so nobody
+/// has to wait for it.
+std::vector<int> spawn_compilers(const std::filesystem::path& path, int count) {
+  std::vector<int> ours, theirs;
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, ends[1], kCompilerSocket);
+  for (int i = 0; i < count; ++i) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) break;
+    ours.push_back(ends[0]);
+    theirs.push_back(fcntl(ends[1], F_DUPFD_CLOEXEC, kCompilerSocket + count));  // above the places where the program finds them
+    close(ends[1]);
+    posix_spawn_file_actions_adddup2(&files, theirs.back(), kCompilerSocket + i);
+  }
   for (const int standard : {0, 1, 2}) posix_spawn_file_actions_addopen(&files, standard, "/dev/null", O_RDWR, 0);
-  posix_spawn_file_actions_addclosefrom_np(&files, kCompilerSocket + 1);
+  posix_spawn_file_actions_addclosefrom_np(&files, kCompilerSocket + static_cast<int>(theirs.size()));
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  std::string name = path.string();
-  char* arguments[] = {name.data(), nullptr};
+  std::string name = path.string(), number = std::to_string(theirs.size());
+  char* arguments[] = {name.data(), number.data(), nullptr};
   pid_t child = 0;
   const int failed = posix_spawn(&child, name.c_str(), &files, &attributes, arguments, environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
-  close(ends[1]);
+  for (const int end : theirs) close(end);
   int status = 0;
   while (failed == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  if (failed == 0 && status == 0) return ends[0];
-  close(ends[0]);
-  return -1;
+  if (failed == 0 && status == 0) return ours;
+  for (const int end : ours) close(end);
+  return {};
 }
 
 int default_count() {
@@ -159,19 +166,18 @@ int CompilerProcesses::running() const {
 }
 
 void CompilerProcesses::start() {
+  int missing = 0;
   {
     const std::scoped_lock lock(mutex_);
-    if (starting_ || static_cast<int>(processes_.size()) >= count_ || access(path_.c_str(), X_OK) != 0) return;
+    missing = count_ - static_cast<int>(processes_.size());
+    if (starting_ || missing <= 0 || access(path_.c_str(), X_OK) != 0) return;
     starting_ = true;
   }
-  for (bool more = true; more;) {
-    const int socket = spawn_compiler(path_);
-    const std::scoped_lock lock(mutex_);
-    if (socket >= 0) processes_.push_back({socket});
-    more = socket >= 0 && static_cast<int>(processes_.size()) < count_;
-    starting_ = more;
-    changed_.notify_all();
-  }
+  const std::vector<int> sockets = spawn_compilers(path_, missing);
+  const std::scoped_lock lock(mutex_);
+  for (const int socket : sockets) processes_.push_back({socket});
+  starting_ = false;
+  changed_.notify_all();
 }
 
 std::optional<std::vector<char>> CompilerProcesses::compile(const std::string& source, const std::vector<std::string>& options,
@@ -220,6 +226,19 @@ int serve_compilations(int socket) {
     if (!send_message(socket, kResult, version, cubin)) return 1;
   }
   return 0;
+}
+
+bool fork_servers(int count) {
+  for (int i = 0; i < count; ++i) {
+    const pid_t child = fork();
+    if (child < 0) return false;
+    if (child > 0) continue;
+    for (int other = 0; other < count; ++other) {  // an end that others hold never ends
+      if (other != i) close(kCompilerSocket + other);
+    }
+    _exit(serve_compilations(kCompilerSocket + i));
+  }
+  return true;
 }
 
 }  // namespace tegula::gpu

@@ -11,13 +11,14 @@
 
 namespace tegula::gpu {
 
-constexpr int kCompilerSocket = 3;  // in the other program
+constexpr int kCompilerSocket = 3;  // the first of them in the other program
 
 /// Programs that compile what they are sent and end by themselves when nothing has come for ten seconds, or with this process. May be used
 /// from several threads.
 class CompilerProcesses {
  public:
-  /// Up to `count` of the program at `path`; none are started yet.
+  /// Up to `count` of the program at `path`; none are started yet. The program is started once for all that are missing, and takes their number
+  /// as its argument: it opens NVRTC, and what it has opened then is its children's.
   CompilerProcesses(std::filesystem::path path, int count) : path_(std::move(path)), count_(count) {}
   CompilerProcesses(const CompilerProcesses&) = delete;
   CompilerProcesses& operator=(const CompilerProcesses&) = delete;
@@ -33,6 +34,7 @@ class CompilerProcesses {
   /// caller compiles it here, and finds out why. `version` is that of NVRTC here.
   std::optional<std::vector<char>> compile(const std::string& source, const std::vector<std::string>& options, int version);
   int running() const;
+  int count() const { return count_; }
 
  private:
   struct Process {
@@ -47,7 +49,9 @@ class CompilerProcesses {
   bool starting_ = false;
 };
 
-/// What the program does: compiles what comes through the socket until nothing does. Returns its exit status.
+/// What one of the processes does: compiles what comes through the socket until nothing does. Returns its exit status.
 int serve_compilations(int socket);
+/// Children of this process that do so, one for each socket; false when there could not be so many.
+bool fork_servers(int count);
 
 }  // namespace tegula::gpu
