@@ -78,6 +78,7 @@ Analysis::Analysis(const tile::Program& program, const Specialisation& specialis
       specialisation_(specialisation),
       forms_(program.instructions.size()),
       twos_(program.instructions.size(), 0),
+      bits_(program.instructions.size(), kAnyBits),
       users_(program.instructions.size()) {
   name_parameters();
   choose_tile();
@@ -127,6 +128,8 @@ void Analysis::visit(const tile::Region& region) {
     if (self.word == Word::Result && program_[self.operands[0]].word == Word::If)
       branch_result_.try_emplace({self.operands[0], self.attribute}, id);
     examine(id);
+    if (self.word == Word::For && bits(self.operands[0]) < kAnyBits)  // counts up from there
+      bits_[index(self.regions[0].parameters[0])] = bits(self.operands[1]);
     for (const tile::Region& inner : self.regions) visit(inner);
   }
   for (const Id id : region.results) users_[index(resolve(id))].push_back(-1);
@@ -166,6 +169,7 @@ void Analysis::examine(Id id) {
   const Instruction& self = program_[id];
   if (self.type.shape.rank() > 0) forms_[index(id)] = derive(self);
   twos_[index(id)] = derive_twos(self);
+  bits_[index(id)] = derive_bits(self);
 }
 
 Form Analysis::affine(Id id) const {
@@ -359,17 +363,52 @@ Form Analysis::derive_comparison(const Instruction& self) const {
   return form;
 }
 
+int Analysis::fact_of(const Instruction& parameter) const {
+  const auto i = static_cast<std::size_t>(parameter.attribute);
+  return i < specialisation_.facts.size() ? specialisation_.facts[i] : 0;
+}
+
+int Analysis::derive_bits(const Instruction& self) const {
+  constexpr int kMost = 63, kShortBits = 31;  // of i64; of an argument, and of what counts program instances
+  if (self.type.pointer || !is_integer(self.type.dtype)) return self.type.dtype == DType::boolean ? 1 : kAnyBits;
+  const auto operand = [&](std::size_t i) { return bits(self.operands[i]); };
+  const auto of_number = [](std::int64_t value) {
+    return value < 0 ? kAnyBits : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
+  };
+  const auto both = [&](int value) { return std::max(operand(0), operand(1)) <= kMost && value <= kMost ? value : kAnyBits; };
+  const auto derive = [&] {
+    switch (self.word) {
+      case Word::Parameter: return (fact_of(self) & kShort) != 0 ? kShortBits : kAnyBits;
+      case Word::Constant: return of_number(self.integer);
+      case Word::ProgramId:
+      case Word::NumPrograms: return kShortBits;
+      case Word::Arange: return self.attribute < 0 ? kAnyBits : of_number(self.attribute + numel(self.type.shape) - 1);
+      case Word::Add: return both(std::max(operand(0), operand(1)) + 1);
+      case Word::Mul: return both(operand(0) + operand(1));
+      case Word::Min:
+      case Word::Rem: return both(std::min(operand(0), operand(1)));
+      case Word::Max: return both(std::max(operand(0), operand(1)));
+      case Word::Div: return both(operand(0));
+      case Word::Select: return std::max(operand(1), operand(2));
+      case Word::Cast:
+      case Word::Broadcast:
+      case Word::ExpandDims:
+      case Word::Reshape:
+      case Word::Transpose: return operand(0);
+      default: return kAnyBits;
+    }
+  };
+  const int result = derive();
+  return result < static_cast<int>(8 * size_of(self.type.dtype)) ? result : kAnyBits;
+}
+
 int Analysis::derive_twos(const Instruction& self) const {
   const auto operand = [&](std::size_t i) { return twos(self.operands[i]); };
-  const auto fact = [&]() -> int {
-    const auto i = static_cast<std::size_t>(self.attribute);
-    return i < specialisation_.facts.size() ? specialisation_.facts[i] : 0;
-  };
   if (!self.type.pointer && !is_integer(self.type.dtype)) return 0;
   switch (self.word) {
     case Word::Parameter:
-      if (self.type.pointer) return std::max(0, fact() - std::countr_zero(size_of(self.type.dtype)));
-      return fact();
+      if (self.type.pointer) return std::max(0, fact_of(self) - std::countr_zero(size_of(self.type.dtype)));
+      return fact_of(self) & ~kShort;
     case Word::Constant: return twos_of(self.integer);
     case Word::Add:
     case Word::Sub:

@@ -15,6 +15,7 @@
 
 namespace tegula::gpu {
 
+constexpr int kAnyBits = 64;
 constexpr int kManyTwos = 30;  // "divisible by any power of two that matters"
 
 /// A scalar expression in C++, or a number.
@@ -77,6 +78,8 @@ class Analysis {
   Form box(tile::Id id) const;
   /// 2^twos divides every element (pointers: counted in elements).
   int twos(tile::Id id) const { return twos_[index(id)]; }
+  /// At least 0 and below 2^bits, every element; kAnyBits when not known.
+  int bits(tile::Id id) const { return bits_[index(id)]; }
   /// Result words stand for variables of their loop or branch.
   tile::Id resolve(tile::Id id) const;
   /// The parameter that a pointer comes from, or -1.
@@ -104,6 +107,8 @@ class Analysis {
   Form derive_product(const tile::Instruction& self) const;
   Form derive_comparison(const tile::Instruction& self) const;
   int derive_twos(const tile::Instruction& self) const;
+  int fact_of(const tile::Instruction& parameter) const;
+  int derive_bits(const tile::Instruction& self) const;
   void name_parameters();
   void choose_tile();
 
@@ -111,7 +116,7 @@ class Analysis {
   const Specialisation& specialisation_;
   std::int64_t rows_ = 1, columns_ = 1;
   std::vector<Form> forms_;
-  std::vector<int> twos_;
+  std::vector<int> twos_, bits_;
   std::vector<std::vector<tile::Id>> users_;
   std::map<std::pair<tile::Id, std::int64_t>, tile::Id> branch_result_;
   std::vector<std::string> parameter_names_;

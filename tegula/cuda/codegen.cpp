@@ -133,18 +133,21 @@ std::string parameter_variable(const tile::Parameter& parameter, const std::stri
 Specialisation specialise(const Program& program, std::span<const runtime::ArgumentSet> sets) {
   Specialisation result;
   result.many_sets = sets.size() != 1;
+  result.one_axis = std::ranges::all_of(sets, [](const runtime::ArgumentSet& set) { return set.grid[1] == 1 && set.grid[2] == 1; });
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const tile::Parameter& parameter = program.parameters[i];
     int fact = 0;
+    bool is_short = is_integer(parameter.dtype) && !parameter.pointer;
     if (parameter.pointer || is_integer(parameter.dtype)) {
       fact = kLargestFact;
       for (const runtime::ArgumentSet& set : sets) {
         const auto bits = parameter.pointer ? reinterpret_cast<std::uint64_t>(set.arguments[i].pointer)
                                             : static_cast<std::uint64_t>(set.arguments[i].integer);
         fact = std::min(fact, bits == 0 ? kLargestFact : std::countr_zero(bits));
+        is_short = is_short && bits >> 31 == 0;
       }
     }
-    result.facts.push_back(static_cast<std::uint8_t>(fact));
+    result.facts.push_back(static_cast<std::uint8_t>(fact | (is_short ? kShort : 0)));
   }
   return result;
 }
@@ -237,9 +240,12 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   } else {
     s += "  const long long instance = blockIdx.x" + blocks + ";\n";
   }
-  s += "  long long id0 = instance, id1 = 0, id2 = 0;\n";
-  s += "  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * "
-       "g1);\n";
+  if (specialisation.one_axis) {
+    s += "  const long long id0 = instance, id1 = 0, id2 = 0;\n";
+  } else {
+    s += "  const long long id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * "
+         "g1);\n";
+  }
   s += "  (void)id0, (void)id1, (void)id2;\n";
   const std::vector<std::string> hints = cache_hints(analysis);
   for (std::size_t i = 0; i < names.size(); ++i) s += "  " + parameter_variable(program.parameters[i], names[i], hints[i]) + "\n";

@@ -25,13 +25,17 @@
 
 namespace tegula::gpu {
 
+/// Of an integer argument: at least 0 and below 2^31.
+constexpr std::uint8_t kShort = 8;
+
 /// What the code may take for granted about the arguments; it is generated once for each value of this.
 struct Specialisation {
   /// Per parameter. Pointers: 2^fact divides the address, in bytes, at most 2^4. Integers: 2^fact divides the value, at most 2^4 (0 counts as
-  /// 2^4). Floats and booleans: 0.
+  /// 2^4), and kShort or not. Floats and booleans: 0.
   std::vector<std::uint8_t> facts;
   bool many_sets = false;
   bool guarded = false;  // does nothing when one of LaunchOptions::guards has failed
+  bool one_axis = false;  // grids are (n, 1, 1)
   bool operator==(const Specialisation&) const = default;
   auto operator<=>(const Specialisation&) const = default;
 };

@@ -30,13 +30,13 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) convolution(const float
   for (int i = threadIdx.x; i < STEPS * TILES * 256; i += WARPS * 32) weights[i] = 0;
   __syncthreads();
 #endif
-#pragma unroll 8
+#pragma unroll 4
   for (int i = threadIdx.x * 4; i < K * KERNEL_H * KERNEL_W * C; i += WARPS * 128) {
     const Four v = rounded(*(const Four*)(w + i));
     const int c = i % C, s = i / C % KERNEL_W, r = i / (C * KERNEL_W) % KERNEL_H, tap = r / STRIDE_H * TAPS_W + s / STRIDE_W;
     const int k = tap * K + i / (C * KERNEL_W * KERNEL_H), n = (r % STRIDE_H * STRIDE_W + s % STRIDE_W) * C + c;
-    weights[fragment(k, n)] = v.x, weights[fragment(k, n + 1)] = v.y;
-    weights[fragment(k, n + 2)] = v.z, weights[fragment(k, n + 3)] = v.w;
+    float* const to = weights + fragment(k, n);  // n is a multiple of 4: its neighbours lie 16 apart
+    to[0] = v.x, to[16] = v.y, to[32] = v.z, to[48] = v.w;
   }
   for (int i = threadIdx.x; i < STEPS * 4; i += WARPS * 32) {
     const int tap = i * 4 < DEPTH ? i * 4 / K : 0, u = TAPS_H - 1 - tap / TAPS_W, v = TAPS_W - 1 - tap % TAPS_W;

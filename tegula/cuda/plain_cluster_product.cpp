@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)@ATTRIBUTES@ cluster_pro
     }
     end_group();
   };
-#pragma unroll
+#pragma unroll 1
   for (int step = 0; step < AHEAD; ++step) request(step);
   float sum[2][4][4] = {};
 #pragma unroll UNROLL

@@ -33,12 +33,15 @@ __device__ inline float larger(float a, float b) { return a != a || b != b ? a +
 // Division by 0 gives 0. Most indices are small: 32-bit division is several times as fast.
 __device__ inline int divided(int a, int b) { return b == 0 ? 0 : b == -1 ? static_cast<int>(0u - static_cast<unsigned int>(a)) : a / b; }
 __device__ inline int remainder_of(int a, int b) { return b == 0 || b == -1 ? 0 : a % b; }
+// Of what is at least 0 and below 2^32.
+__device__ inline long long divided_short(long long a, long long b) { return b == 0 ? 0 : static_cast<unsigned int>(a) / static_cast<unsigned int>(b); }
+__device__ inline long long remainder_short(long long a, long long b) { return b == 0 ? 0 : static_cast<unsigned int>(a) % static_cast<unsigned int>(b); }
 __device__ inline long long divided(long long a, long long b) {
-  if (((a | b) >> 32) == 0) return b == 0 ? 0 : static_cast<unsigned int>(a) / static_cast<unsigned int>(b);
+  if (((a | b) >> 32) == 0) return divided_short(a, b);
   return b == 0 ? 0 : b == -1 ? static_cast<long long>(0ull - static_cast<unsigned long long>(a)) : a / b;
 }
 __device__ inline long long remainder_of(long long a, long long b) {
-  if (((a | b) >> 32) == 0) return b == 0 ? 0 : static_cast<unsigned int>(a) % static_cast<unsigned int>(b);
+  if (((a | b) >> 32) == 0) return remainder_short(a, b);
   return b == 0 || b == -1 ? 0 : a % b;
 }
 __device__ inline int shifted_left(int a, int b) { return static_cast<int>(static_cast<unsigned int>(a) << (b & 31)); }
@@ -103,10 +106,10 @@ __device__ inline float digamma(float x) { return static_cast<float>(digamma(sta
 
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): the four words with this counter.
 struct Philox { unsigned int x[4]; };
-__device__ inline Philox philox(long long seed, unsigned long long block) {
+template <int Unrolled> __device__ inline Philox philox(long long seed, unsigned long long block) {
   unsigned int x = static_cast<unsigned int>(block), y = static_cast<unsigned int>(block >> 32), z = 0, w = 0;
   unsigned int k0 = static_cast<unsigned int>(seed), k1 = static_cast<unsigned int>(static_cast<unsigned long long>(seed) >> 32);
-#pragma unroll
+#pragma unroll Unrolled
   for (int round = 0; round < 10; ++round) {
     const unsigned int high_x = __umulhi(0xD2511F53u, x), low_x = 0xD2511F53u * x, high_z = __umulhi(0xCD9E8D57u, z), low_z = 0xCD9E8D57u * z;
     x = high_z ^ y ^ k0, y = low_z, z = high_x ^ w ^ k1, w = low_x;
@@ -114,14 +117,15 @@ __device__ inline Philox philox(long long seed, unsigned long long block) {
   }
   return {{x, y, z, w}};
 }
+/// What stands alone is code for each element of a tile: it is kept short.
 __device__ inline int philox_word(long long seed, long long index) {
-  const Philox words = philox(seed, static_cast<unsigned long long>(index) / 4);
+  const Philox words = philox<2>(seed, static_cast<unsigned long long>(index) / 4);
   const int i = static_cast<int>(index & 3);
   return static_cast<int>(i == 0 ? words.x[0] : i == 1 ? words.x[1] : i == 2 ? words.x[2] : words.x[3]);
 }
 /// Words index … index + 3, where index is a multiple of 4.
 __device__ inline void philox_words(long long seed, long long index, int* x) {
-  const Philox words = philox(seed, static_cast<unsigned long long>(index) / 4);
+  const Philox words = philox<10>(seed, static_cast<unsigned long long>(index) / 4);
 #pragma unroll
   for (int i = 0; i < 4; ++i) x[i] = static_cast<int>(words.x[i]);
 }

@@ -379,6 +379,39 @@ TEST(Codegen, EqualTextIsOneKernelWhateverIsKnownOfTheArguments) {
   EXPECT_NE(known(4, 0).source.find(" " + known(4, 0).name + "("), std::string::npos);
 }
 
+/// What is divided is up to 2^32 - 1; more, less than 0 and what is not known take the general way.
+TEST(Codegen, ShortNumbersAreDividedInShort) {
+  Builder b("quotients");
+  const Value quotients = b.pointer("out0", i64, true), sums = b.pointer("out1", i64, true), first = b.scalar("o0", i64),
+              divisor = b.scalar("n0", i64);
+  const Value x = first + b.program_id(0), place = b.program_id(1) * 3 + b.program_id(0);
+  b.store(quotients + place, x / divisor * 100 + x % divisor);
+  const Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
+  const Value sum = b.for_(first, first + 4, one, {zero}, [&](Value i, std::span<const Value> carried) -> std::vector<Value> {
+    return {carried[0] + i / divisor * 100 + i % divisor};
+  })[0];
+  b.store(sums + place, sum);
+  const Program program = b.finish();
+  for (const double from : {0.0, 5.0, 0x1p31 - 1, 0x1p31, -5.0, 0x1p40}) {
+    for (const double by : {1.0, 3.0, 0.0, 0x1p31 - 1, 0x1p35, -7.0}) {
+      for (const std::int64_t lines : {1, 2}) {
+        EXPECT_TRUE(emulation_agrees(
+            program, {TestArgument::empty(i64, 6), TestArgument::empty(i64, 6), TestArgument::scalar(from), TestArgument::scalar(by)},
+            {.grids = {{3, lines, 1}}}))
+            << from << " by " << by << ", " << lines;
+      }
+    }
+  }
+  const auto text = [&](std::uint8_t known, bool one_axis) {
+    return generate(program, {.facts = {3, 3, known, known}, .one_axis = one_axis}, 90).source;
+  };
+  EXPECT_NE(text(kShort, true).find("divided_short("), std::string::npos);
+  EXPECT_EQ(text(kShort, true).find("divided("), std::string::npos);
+  EXPECT_EQ(text(0, true).find("_short("), std::string::npos);
+  EXPECT_NE(text(0, true).find("divided("), std::string::npos);
+  EXPECT_NE(text(kShort, false).find("id1 = remainder_of(divided(instance"), std::string::npos);
+}
+
 TEST(Codegen, RandomWordsAreThoseOfTheCounter) {
   for (const std::int64_t start : {0, 4, 3}) {
     Builder b("bits");

@@ -55,9 +55,9 @@ Tensor leaf(const Shape& shape, DType dtype = f32) {
 std::vector<Generated> generated_of(const std::vector<tile::Program>& programs, bool many_sets) {
   std::vector<Generated> out;
   for (const tile::Program& program : programs) {
-    Specialisation facts{{}, many_sets};
+    Specialisation facts{.facts = {}, .many_sets = many_sets, .one_axis = true};
     for (const tile::Parameter& parameter : program.parameters)
-      facts.facts.push_back(parameter.pointer ? 4 : is_integer(parameter.dtype) ? 3 : 0);
+      facts.facts.push_back(parameter.pointer ? 4 : is_integer(parameter.dtype) ? 3 | kShort : 0);
     out.push_back(generate(program, facts, 90));
   }
   return out;

@@ -1,5 +1,5 @@
 // add_cast_pow_subtract_divide_cast_pow_subtract_etc: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a {
+struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a {
   double* in0;
   long long* out1;
   float* out2;
@@ -12,12 +12,12 @@ struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc3
   double c9;
   long long p_chunks;
 };
-struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a {
+struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a {
   long long first_instance;
   long long grid[3];
-  Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a a;
+  Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a a;
 };
-extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a(const Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_b87cb44bc346909a* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a(const Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -31,8 +31,7 @@ extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_
   const auto& a = sets[set].a;
   const long long instance = place - sets[set].first_instance;
   const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   double* const in0 = lasting(a.in0);
   long long* const out1 = passing(a.out1);
@@ -65,19 +64,19 @@ extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_
 // 32 threads, cluster of 1, 0 bytes shared
 
 // multiply_subtract_cast: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_multiply_subtract_cast_52f886505561f110 {
+struct Arguments_k_multiply_subtract_cast_031c43fbe25a7638 {
   double* in0;
   float* out1;
   double c10;
   double c11;
   long long p_chunks;
 };
-struct Set_k_multiply_subtract_cast_52f886505561f110 {
+struct Set_k_multiply_subtract_cast_031c43fbe25a7638 {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_subtract_cast_52f886505561f110 a;
+  Arguments_k_multiply_subtract_cast_031c43fbe25a7638 a;
 };
-extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_52f886505561f110(const Set_k_multiply_subtract_cast_52f886505561f110* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_031c43fbe25a7638(const Set_k_multiply_subtract_cast_031c43fbe25a7638* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -91,8 +90,7 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_52f886
   const auto& a = sets[set].a;
   const long long instance = place - sets[set].first_instance;
   const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   double* const in0 = lasting(a.in0);
   float* const out1 = passing(a.out1);
@@ -110,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_52f886
 // 32 threads, cluster of 1, 0 bytes shared
 
 // multiply_multiply_multiply_add_multiply_multiply_etc: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b {
+struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd {
   float* in0;
   float* in1;
   float* in2;
@@ -130,12 +128,12 @@ struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b366
   long long p_chunks;
   long long tiles0;
 };
-struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b {
+struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b a;
+  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd a;
 };
-extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_d644b3669d68cf5b* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -149,8 +147,7 @@ extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_a
   const auto& a = sets[set].a;
   const long long instance = place - sets[set].first_instance;
   const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const in1 = lasting(a.in1);

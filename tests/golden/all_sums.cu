@@ -1,5 +1,5 @@
 // multiply_sum: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_multiply_sum_9f9ed16f65a4e6ca {
+struct Arguments_k_multiply_sum_ab1ef500cf7694e7 {
   float* in0;
   float* part2;
   long long n0;
@@ -10,15 +10,14 @@ struct Arguments_k_multiply_sum_9f9ed16f65a4e6ca {
   long long part_elements;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_9f9ed16f65a4e6ca(const Arguments_k_multiply_sum_9f9ed16f65a4e6ca a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_ab1ef500cf7694e7(const Arguments_k_multiply_sum_ab1ef500cf7694e7 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   unsigned char* const ring = shared + 32;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const part2 = passing(a.part2);
@@ -98,21 +97,20 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_9f9ed16f65a4e6c
 // 256 threads, cluster of 1, 49184 bytes shared
 
 // multiply_sum: tile 1 x 256, 1 x 64 threads, vectors of 4
-struct Arguments_k_multiply_sum_dd7318982d193699 {
+struct Arguments_k_multiply_sum_a1f095a3ab95a63e {
   float* out1;
   float* part2;
   long long n0;
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(64) k_multiply_sum_dd7318982d193699(const Arguments_k_multiply_sum_dd7318982d193699 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_multiply_sum_a1f095a3ab95a63e(const Arguments_k_multiply_sum_a1f095a3ab95a63e a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const out1 = passing(a.out1);
   float* const part2 = lasting(a.part2);

@@ -1,5 +1,5 @@
 // sum: tile 64 x 64, 16 x 16 threads, vectors of 4
-struct Arguments_k_sum_741fb884b4724f3b {
+struct Arguments_k_sum_b251653368f77f0f {
   float* in0;
   float* part2;
   long long n0;
@@ -12,14 +12,13 @@ struct Arguments_k_sum_741fb884b4724f3b {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_741fb884b4724f3b(const Arguments_k_sum_741fb884b4724f3b a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_sum_b251653368f77f0f(const Arguments_k_sum_b251653368f77f0f a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   unsigned char* const ring = shared + 0;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 16, tc = static_cast<int>(threadIdx.x) % 16;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const part2 = passing(a.part2);
@@ -33,11 +32,11 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_741fb884b4724f3b(const A
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   const long long v8 = id0;
-  const long long v9 = divided(v8, p_instances);
+  const long long v9 = divided_short(v8, p_instances);
   const long long v10 = v9 * p_share;
   const long long v11 = v10 + p_share;
   const long long v12 = smaller(v11, p_chunks);
-  const long long v13 = remainder_of(v8, p_instances);
+  const long long v13 = remainder_short(v8, p_instances);
   const long long v16 = v13 * 64ll;
   float v23[1][4];
   #pragma unroll
@@ -143,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_741fb884b4724f3b(const A
 // 256 threads, cluster of 1, 49152 bytes shared
 
 // sum: tile 64 x 16, 16 x 4 threads, vectors of 4
-struct Arguments_k_sum_11968ff3c81fcac9 {
+struct Arguments_k_sum_add668ca148f6ad0 {
   float* out1;
   float* part2;
   long long n0;
@@ -153,13 +152,12 @@ struct Arguments_k_sum_11968ff3c81fcac9 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64) k_sum_11968ff3c81fcac9(const Arguments_k_sum_11968ff3c81fcac9 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_sum_add668ca148f6ad0(const Arguments_k_sum_add668ca148f6ad0 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const out1 = passing(a.out1);
   float* const part2 = lasting(a.part2);

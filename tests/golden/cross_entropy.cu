@@ -1,5 +1,5 @@
 // max_subtract_exp_sum_log_equal_where_sum_subtract_etc: tile 1 x 1000, 1 x 64 threads, vectors of 4
-struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_1e7276b8dd10acf1 {
+struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_f60503cd3318d3c7 {
   float* in0;
   long long* in1;
   long long* in3;
@@ -12,14 +12,13 @@ struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_1e7276b
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_1e7276b8dd10acf1(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_1e7276b8dd10acf1 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_f60503cd3318d3c7(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_f60503cd3318d3c7 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   long long* const in1 = lasting(a.in1);
@@ -94,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_
 // 64 threads, cluster of 1, 32 bytes shared
 
 // sum_divide: tile 1 x 256, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_divide_3683922e1f9ec581 {
+struct Arguments_k_sum_divide_4b48095b8d831e60 {
   float* in0;
   float* out1;
   long long n0;
@@ -102,14 +101,13 @@ struct Arguments_k_sum_divide_3683922e1f9ec581 {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(64) k_sum_divide_3683922e1f9ec581(const Arguments_k_sum_divide_3683922e1f9ec581 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_sum_divide_4b48095b8d831e60(const Arguments_k_sum_divide_4b48095b8d831e60 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const out1 = passing(a.out1);

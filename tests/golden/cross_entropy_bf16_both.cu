@@ -1,5 +1,5 @@
 // cast_max_subtract_exp_sum_log_equal_where_etc: tile 1 x 32768, 1 x 1024 threads, vectors of 8
-struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_ed8e20804f97ac34 {
+struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_dce2abebd6ec0d00 {
   BFloat16* in0;
   long long* in1;
   long long* in3;
@@ -15,15 +15,14 @@ struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_ed8e20804f97ac3
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_sum_log_equal_where_etc_ed8e20804f97ac34(const Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_ed8e20804f97ac34 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_sum_log_equal_where_etc_dce2abebd6ec0d00(const Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_dce2abebd6ec0d00 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 384;  // of rows
   const int tr = static_cast<int>(threadIdx.x) / 1024, tc = static_cast<int>(threadIdx.x) % 1024;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   BFloat16* const in0 = lasting(a.in0);
   long long* const in1 = lasting(a.in1);
@@ -127,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
 // 1024 threads, cluster of 1, 65920 bytes shared
 
 // sum_divide: tile 1 x 64, 1 x 32 threads, vectors of 4
-struct Arguments_k_sum_divide_d182966db94ac1cd {
+struct Arguments_k_sum_divide_098701ad7d9a0c91 {
   float* in0;
   float* out1;
   long long n0;
@@ -135,12 +134,11 @@ struct Arguments_k_sum_divide_d182966db94ac1cd {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(32) k_sum_divide_d182966db94ac1cd(const Arguments_k_sum_divide_d182966db94ac1cd a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_sum_divide_098701ad7d9a0c91(const Arguments_k_sum_divide_098701ad7d9a0c91 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const out1 = passing(a.out1);

@@ -1,16 +1,15 @@
 // add: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_add_ff05ed9eb86b39cc {
+struct Arguments_k_add_72609cd322a6e601 {
   long long* in0;
   long long* out1;
   long long c1;
   long long p_chunks;
 };
-extern "C" __global__ void __launch_bounds__(32) k_add_ff05ed9eb86b39cc(const Arguments_k_add_ff05ed9eb86b39cc a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_add_72609cd322a6e601(const Arguments_k_add_72609cd322a6e601 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   long long* const in0 = lasting(a.in0);
   long long* const out1 = passing(a.out1);
@@ -25,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(32) k_add_ff05ed9eb86b39cc(const Ar
 // 32 threads, cluster of 1, 0 bytes shared
 
 // uniform_less_multiply_where: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_uniform_less_multiply_where_acc8cfa43b3304fb {
+struct Arguments_k_uniform_less_multiply_where_19037952642a13f1 {
   long long* in0;
   long long* in1;
   float* in3;
@@ -37,12 +36,11 @@ struct Arguments_k_uniform_less_multiply_where_acc8cfa43b3304fb {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where_acc8cfa43b3304fb(const Arguments_k_uniform_less_multiply_where_acc8cfa43b3304fb a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where_19037952642a13f1(const Arguments_k_uniform_less_multiply_where_19037952642a13f1 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   long long* const in0 = lasting(a.in0);
   long long* const in1 = lasting(a.in1);

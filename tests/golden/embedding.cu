@@ -1,5 +1,5 @@
 // gather: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_gather_4a1b3d54c3d5172d {
+struct Arguments_k_gather_30d661d851e230e8 {
   long long n1;
   long long n2;
   float* x0;
@@ -9,12 +9,11 @@ struct Arguments_k_gather_4a1b3d54c3d5172d {
   long long n7;
   long long n8;
 };
-extern "C" __global__ void __launch_bounds__(128) k_gather_4a1b3d54c3d5172d(const Arguments_k_gather_4a1b3d54c3d5172d a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_gather_30d661d851e230e8(const Arguments_k_gather_30d661d851e230e8 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   const long long n1 = static_cast<long long>(a.n1);
   const long long n2 = static_cast<long long>(a.n2);

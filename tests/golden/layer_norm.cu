@@ -1,5 +1,5 @@
 // sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_233033b1d08c83e1 {
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_e8977cc77336a7b9 {
   float* in0;
   float* out1;
   long long n0;
@@ -12,14 +12,13 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_233033b1d08c8
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_233033b1d08c83e1(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_233033b1d08c83e1 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_e8977cc77336a7b9(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_e8977cc77336a7b9 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const out1 = passing(a.out1);

@@ -1,5 +1,5 @@
 // cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_00f19a4b1283ade5 {
+struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_341bd68c91d7aa1d {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -14,7 +14,7 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_00f19a4b
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_00f19a4b1283ade5(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_00f19a4b1283ade5 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_341bd68c91d7aa1d(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_341bd68c91d7aa1d a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 2176;  // of rows
@@ -22,8 +22,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = block * 128 + static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x / 16;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   BFloat16* const in0 = lasting(a.in0);
   BFloat16* const in1 = lasting(a.in1);

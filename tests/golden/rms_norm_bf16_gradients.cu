@@ -1,5 +1,5 @@
 // cast_multiply_sum_multiply_add_rsqrt_multiply_etc: tile 8 x 768, 8 x 32 threads, vectors of 8
-struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_4c2af12e96eb5415 {
+struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_9d0a9c1f03a914f5 {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -19,14 +19,13 @@ struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_4c2af12e96e
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_4c2af12e96eb5415(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_4c2af12e96eb5415 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_9d0a9c1f03a914f5(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_9d0a9c1f03a914f5 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   unsigned char* const ring = shared + 0;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   BFloat16* const in0 = lasting(a.in0);
   BFloat16* const in1 = lasting(a.in1);
@@ -304,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
 // 256 threads, cluster of 1, 73728 bytes shared
 
 // cast_multiply_sum_multiply_add_rsqrt_multiply_etc: tile 132 x 16, 64 x 4 threads, vectors of 4
-struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_f97e44a3767252aa {
+struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_d582276bb6d9b70b {
   BFloat16* out3;
   float* part5;
   long long n0;
@@ -314,13 +313,12 @@ struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_f97e44a3767
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_f97e44a3767252aa(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_f97e44a3767252aa a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_d582276bb6d9b70b(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_d582276bb6d9b70b a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   BFloat16* const out3 = passing(a.out3);
   float* const part5 = lasting(a.part5);

@@ -1,18 +1,17 @@
 // cumsum: tile 4 x 1000, 1 x 256 threads, vectors of 4
-struct Arguments_k_cumsum_e59fb8355f78282a {
+struct Arguments_k_cumsum_363f7b4c6e254860 {
   long long n1;
   long long n2;
   float* x0;
   float* p_y;
   long long n5;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cumsum_e59fb8355f78282a(const Arguments_k_cumsum_e59fb8355f78282a a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cumsum_363f7b4c6e254860(const Arguments_k_cumsum_363f7b4c6e254860 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   const long long n1 = static_cast<long long>(a.n1);
   const long long n2 = static_cast<long long>(a.n2);

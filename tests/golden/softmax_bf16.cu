@@ -1,5 +1,5 @@
 // cast_max_subtract_exp_sum_divide_cast: tile 1 x 8192, 1 x 256 threads, vectors of 8
-struct Arguments_k_cast_max_subtract_exp_sum_divide_cast_6d9e19807eadc80c {
+struct Arguments_k_cast_max_subtract_exp_sum_divide_cast_6874fd71ed735580 {
   BFloat16* in0;
   BFloat16* out1;
   long long n0;
@@ -10,14 +10,13 @@ struct Arguments_k_cast_max_subtract_exp_sum_divide_cast_6d9e19807eadc80c {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256, 4) k_cast_max_subtract_exp_sum_divide_cast_6d9e19807eadc80c(const Arguments_k_cast_max_subtract_exp_sum_divide_cast_6d9e19807eadc80c a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256, 4) k_cast_max_subtract_exp_sum_divide_cast_6874fd71ed735580(const Arguments_k_cast_max_subtract_exp_sum_divide_cast_6874fd71ed735580 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   BFloat16* const in0 = lasting(a.in0);
   BFloat16* const out1 = passing(a.out1);

@@ -1,5 +1,5 @@
 // max: tile 1 x 262144, 1 x 1024 threads in each of 8 blocks, vectors of 4
-struct Arguments_k_max_19bb9756a40ed16f {
+struct Arguments_k_max_cd25977dc36f881d {
   float* in0;
   float* out1;
   long long n0;
@@ -9,15 +9,14 @@ struct Arguments_k_max_19bb9756a40ed16f {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_19bb9756a40ed16f(const Arguments_k_max_19bb9756a40ed16f a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_cd25977dc36f881d(const Arguments_k_max_cd25977dc36f881d a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int block = cluster_rank();
   const int tr = static_cast<int>(threadIdx.x) / 1024, tc = block * 1024 + static_cast<int>(threadIdx.x) % 1024;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x / 8;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const out1 = passing(a.out1);
@@ -55,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
 // 1024 threads, cluster of 8, 1040 bytes shared
 
 // subtract_exp_sum: tile 1 x 262144, 1 x 512 threads in each of 16 blocks, vectors of 4
-struct Arguments_k_subtract_exp_sum_d59f83d3a9869d42 {
+struct Arguments_k_subtract_exp_sum_8af425d14a87eba0 {
   float* in0;
   float* in1;
   float* out2;
@@ -68,7 +67,7 @@ struct Arguments_k_subtract_exp_sum_d59f83d3a9869d42 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_d59f83d3a9869d42(const Arguments_k_subtract_exp_sum_d59f83d3a9869d42 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_8af425d14a87eba0(const Arguments_k_subtract_exp_sum_8af425d14a87eba0 a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 1152;  // of rows
@@ -76,8 +75,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
   const int tr = static_cast<int>(threadIdx.x) / 512, tc = block * 512 + static_cast<int>(threadIdx.x) % 512;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x / 16;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const in1 = lasting(a.in1);
@@ -138,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
 // 512 threads, cluster of 16, 66688 bytes shared
 
 // divide: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_divide_98512d4ec1afa7d6 {
+struct Arguments_k_divide_1e544ee19d587cec {
   float* in0;
   float* in1;
   float* out2;
@@ -150,12 +148,11 @@ struct Arguments_k_divide_98512d4ec1afa7d6 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_divide_98512d4ec1afa7d6(const Arguments_k_divide_98512d4ec1afa7d6 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_divide_1e544ee19d587cec(const Arguments_k_divide_1e544ee19d587cec a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const in1 = lasting(a.in1);
@@ -168,8 +165,8 @@ extern "C" __global__ void __launch_bounds__(128) k_divide_98512d4ec1afa7d6(cons
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   const long long v6 = id0;
-  const long long v7 = remainder_of(v6, tiles1);
-  const long long v8 = divided(v6, tiles1);
+  const long long v7 = remainder_short(v6, tiles1);
+  const long long v8 = divided_short(v6, tiles1);
   const long long v11 = v7 * 512ll;
   float v21[1][4];
   #pragma unroll

@@ -1,5 +1,5 @@
 // add: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_add_4e82150ef61cd901 {
+struct Arguments_k_add_55a7d2556438ac33 {
   float* in0;
   float* out1;
   long long n0;
@@ -11,12 +11,11 @@ struct Arguments_k_add_4e82150ef61cd901 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_add_4e82150ef61cd901(const Arguments_k_add_4e82150ef61cd901 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_add_55a7d2556438ac33(const Arguments_k_add_55a7d2556438ac33 a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
-  long long id0 = instance, id1 = 0, id2 = 0;
-  if (g1 * g2 != 1) id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
   float* const in0 = lasting(a.in0);
   float* const out1 = passing(a.out1);
@@ -29,8 +28,8 @@ extern "C" __global__ void __launch_bounds__(128) k_add_4e82150ef61cd901(const A
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
   const long long v6 = id0;
-  const long long v7 = remainder_of(v6, tiles1);
-  const long long v8 = divided(v6, tiles1);
+  const long long v7 = remainder_short(v6, tiles1);
+  const long long v8 = divided_short(v6, tiles1);
   const long long v11 = v7 * 512ll;
   float v21[1][4];
   #pragma unroll

@@ -109,7 +109,10 @@ class EmulatedKernel final : public runtime::Kernel {
 
   void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& launch_options) const override {
     Specialisation specialisation = specialise(program_, sets);
-    if (!options_.aligned) std::fill(specialisation.facts.begin(), specialisation.facts.end(), std::uint8_t{0});
+    if (!options_.aligned) {  // nothing is known
+      std::fill(specialisation.facts.begin(), specialisation.facts.end(), std::uint8_t{0});
+      specialisation.one_axis = false;
+    }
     specialisation.guarded = !launch_options.guards.empty();
     const Generated code = generate(program_, specialisation, options_.architecture);
     long long instances = 0;
