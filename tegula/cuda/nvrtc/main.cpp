@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   // Who started this waits for it: the work is a child's, which is nobody's afterwards.
   if (const pid_t child = fork(); child != 0) _exit(child < 0);
   try {
-    tegula::gpu::Nvrtc::warm_up();  // before anything is asked for, and once for all of them
+    tegula::gpu::Nvrtc::warm_up();  // before anything is asked for, once for all of them; as PTX, which leaves no thread behind
     _exit(!tegula::gpu::fork_servers(count));
   } catch (...) { _exit(1); }  // who waits for a result sees the end
 }
