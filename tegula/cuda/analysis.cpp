@@ -369,13 +369,13 @@ int Analysis::fact_of(const Instruction& parameter) const {
 }
 
 int Analysis::derive_bits(const Instruction& self) const {
-  constexpr int kMost = 63, kShortBits = 31;  // of i64; of an argument, and of what counts program instances
+  constexpr int kShortBits = 31;  // of an argument, and of what counts program instances
   if (self.type.pointer || !is_integer(self.type.dtype)) return self.type.dtype == DType::boolean ? 1 : kAnyBits;
   const auto operand = [&](std::size_t i) { return bits(self.operands[i]); };
   const auto of_number = [](std::int64_t value) {
     return value < 0 ? kAnyBits : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
   };
-  const auto both = [&](int value) { return std::max(operand(0), operand(1)) <= kMost && value <= kMost ? value : kAnyBits; };
+  const auto both = [&](int value) { return std::max(operand(0), operand(1)) < kAnyBits ? value : kAnyBits; };
   const auto derive = [&] {
     switch (self.word) {
       case Word::Parameter: return (fact_of(self) & kShort) != 0 ? kShortBits : kAnyBits;

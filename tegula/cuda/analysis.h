@@ -15,7 +15,7 @@
 
 namespace tegula::gpu {
 
-constexpr int kAnyBits = 64;
+constexpr int kAnyBits = 64;   // "may be negative, or as large as i64 goes"
 constexpr int kManyTwos = 30;  // "divisible by any power of two that matters"
 
 /// A scalar expression in C++, or a number.

@@ -160,11 +160,11 @@ std::string Writer::word_text(Id id, Spread loops) {
   if (const char* function = math_function(self.word); function != nullptr && (real || !float_only)) {
     return call(std::string(function) + (first.dtype == DType::f32 ? "f" : ""));
   }
-  const bool integer_only = self.word == Word::Div;
   if ((self.word == Word::Div || self.word == Word::Rem) && first.dtype == DType::i64 &&
       std::max(a_.bits(self.operands[0]), a_.bits(self.operands[1])) <= 32) {
     return call(self.word == Word::Div ? "divided_short" : "remainder_short");
   }
+  const bool integer_only = self.word == Word::Div;
   if (const char* function = own_function(self.word); function != nullptr && !(integer_only && real)) return call(function);
   if (const char* sign = operator_of(self.word)) return x(0) + " " + sign + " " + x(1);
   throw Error({.op = "cuda",

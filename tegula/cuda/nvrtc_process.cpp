@@ -109,10 +109,15 @@ std::vector<int> spawn_compilers(const std::filesystem::path& path, int count) {
   for (int i = 0; i < count; ++i) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) break;
-    ours.push_back(ends[0]);
-    theirs.push_back(fcntl(ends[1], F_DUPFD_CLOEXEC, kCompilerSocket + count));  // above the places where the program finds them
+    const int above = fcntl(ends[1], F_DUPFD_CLOEXEC, kCompilerSocket + count);  // the places where the program finds them
     close(ends[1]);
-    posix_spawn_file_actions_adddup2(&files, theirs.back(), kCompilerSocket + i);
+    if (above < 0) {
+      close(ends[0]);
+      break;
+    }
+    ours.push_back(ends[0]);
+    theirs.push_back(above);
+    posix_spawn_file_actions_adddup2(&files, above, kCompilerSocket + i);
   }
   for (const int standard : {0, 1, 2}) posix_spawn_file_actions_addopen(&files, standard, "/dev/null", O_RDWR, 0);
   posix_spawn_file_actions_addclosefrom_np(&files, kCompilerSocket + static_cast<int>(theirs.size()));

@@ -3,6 +3,7 @@
 #include "tegula/cuda/nvrtc_process.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -80,6 +81,19 @@ TEST_F(NvrtcProcess, NobodyWaitsForAProgramThatFails) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(processes.compile(kernel(i), kOptions, version), std::nullopt) << program;
     EXPECT_EQ(processes.running(), 0) << program;
   }
+}
+
+TEST_F(NvrtcProcess, WithoutFilesForSocketsNoneRuns) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 40;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  CompilerProcesses processes(path, 64);  // whose places lie above the limit
+  processes.start();
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(processes.running(), 0);
+  EXPECT_EQ(processes.compile(kernel(0), kOptions, Nvrtc::get().version), std::nullopt);
 }
 
 TEST_F(NvrtcProcess, RequestsThatMakeNoSenseEndTheServer) {
