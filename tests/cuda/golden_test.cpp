@@ -20,6 +20,7 @@
 #include "tegula/tegula.h"
 #include "tests/support/emulator.h"
 #include "tests/support/op_check.h"
+#include "tests/support/source_folder.h"
 
 namespace tegula::gpu {
 namespace {
@@ -146,7 +147,7 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
     }
     text = std::regex_replace(text, std::regex("// golden_test.cpp:[0-9]+"), "// the user's line");
     EXPECT_FALSE(text.empty());
-    const std::filesystem::path path = std::filesystem::path(TEGULA_SOURCE_DIR) / "tests" / "golden" / (work.name + ".cu");
+    const std::filesystem::path path = std::filesystem::path(source_folder()) / "tests" / "golden" / (work.name + ".cu");
     if (update) std::ofstream(path) << text;
 #ifndef __clang__  // which evaluates the operands of a formula in another order: the same kernels with their lines exchanged
     const std::string expected = read(path);

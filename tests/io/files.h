@@ -11,6 +11,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
+#include "tests/support/source_folder.h"
 
 namespace tegula::testing {
 
@@ -49,7 +50,7 @@ std::string message_of(F f) {
 /// The folder of data sets shared by all checkouts: TEGULA_DATA, or ../shared/data seen from the sources. Empty when there is none.
 inline std::string shared_data() {
   const char* set = std::getenv("TEGULA_DATA");
-  const std::string path = set ? set : std::string(TEGULA_SOURCE_DIR) + "/../shared/data";
+  const std::string path = set ? set : source_folder() + "/../shared/data";
   return std::filesystem::is_directory(path) ? path : "";
 }
 

@@ -18,7 +18,7 @@ namespace {
 template <class Read>
 int refused(const std::string& name, int count, Read read) {
   std::vector<std::string> seeds;
-  for (const auto& file : std::filesystem::directory_iterator(std::string(TEGULA_SOURCE_DIR) + "/tests/fuzz/" + name)) {
+  for (const auto& file : std::filesystem::directory_iterator(source_folder() + "/tests/fuzz/" + name)) {
     seeds.push_back(testing::text_of(io::read_file(file.path().string())));
   }
   std::sort(seeds.begin(), seeds.end());

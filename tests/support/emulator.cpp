@@ -15,6 +15,7 @@
 #include "tegula/core/error.h"
 #include "tegula/cuda/layout.h"
 #include "tests/support/gradient_product.h"
+#include "tests/support/source_folder.h"
 
 namespace tegula::gpu {
 namespace {
@@ -82,7 +83,7 @@ Run compile(const std::string& includes, const std::string& source_text) {
   return run = reinterpret_cast<Run>(dlsym(handle, "run"));
 }
 
-std::string include(const std::string& file) { return std::string("#include \"") + TEGULA_SOURCE_DIR + "/tests/support/" + file + "\"\n"; }
+std::string include(const std::string& file) { return "#include \"" + source_folder() + "/tests/support/" + file + "\"\n"; }
 
 Run compile(const Generated& code, const Specialisation& specialisation) {
   static const std::filesystem::path prefix = [] {  // the part that is the same for all, compiled once
