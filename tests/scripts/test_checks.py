@@ -70,12 +70,14 @@ class Tables(unittest.TestCase):
         row = {"name": "step", "value": 9.123, "unit": "ms", "floor": 6, "share": 0.657, "peer": 1234.5, "ratio": None}
         self.assertEqual(readme_tables.row_text(row), "| step | 9.12 ms | 6 ms | 0.66 | 1234 ms | – |")
 
-    def test_a_page_shows_the_rows_that_it_wants(self):
+    def test_the_front_page_shows_the_rows_that_it_wants_and_misses_none(self):
         row = {"name": "alone", "value": 1, "unit": "ms"}
-        result = {"machine": "m", "date": "d", "versions": {}, "commit": "c", "rows": [row, {**row, "name": "beside", "ratio": 2}]}
-        shown = readme_tables.table("m.json", result, readme_tables.has_peer)
-        self.assertIn("| beside | 1 ms |", shown)
+        result = {"machine": "m", "date": "d", "versions": {}, "commit": "c", "rows": [row, {**row, "name": "beside", "ratio": 2, "peer": 2}]}
+        shown = readme_tables.front_page({"m.json": result}, {"m.json": ["beside"]})
+        self.assertIn("| beside | m | 1 ms | 2 ms | 2.00x |", shown)
         self.assertNotIn("alone", shown)
+        with self.assertRaises(SystemExit):
+            readme_tables.front_page({"m.json": result}, {"m.json": ["gone"]})
 
     def test_only_the_part_between_the_markers_changes(self):
         text = f"a {readme_tables.BEGIN} old {readme_tables.END} b"
