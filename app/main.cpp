@@ -4,7 +4,6 @@
 #include <exception>
 
 #include "commands.h"
-#include "tegula/core/warning.h"
 
 int main(int argc, char** argv) {
   using namespace tegula;
@@ -19,9 +18,6 @@ int main(int argc, char** argv) {
   app::add_info(app);
   app::add_bench(app);
   app::add_kernel(app);
-  set_warning_handler([](const std::string& name, const std::string& text) {
-    std::fprintf(stderr, "tegula: %s: %s%s\n", name.c_str(), name.starts_with("print.") ? "\n" : "", text.c_str());
-  });
   try {
     app.parse(argc, argv);
     return 0;

@@ -43,12 +43,14 @@ static std::vector<float> train_on(Device& device, const data::Dataset& digits) 
   assert(Tensor(net.hidden.weight).device() == device.name());
 
   // The first call traced the function, compiled it, and loaded the kernels (from the cache on disk, when an earlier run left them there).
-  // The second traces again, to compare. From the third on a step is a replay: on the GPU one CUDA graph, launched as a whole.
+  // The calls 2, 4, 16, 256, … trace again, to compare. All others are replays: on the GPU one CUDA graph, launched as a whole.
   Tensor loss = step(x, y);
   losses.push_back(loss.item());
   loss = step(x, y);
   losses.push_back(loss.item());
   assert(step.executables() == 1 && step.traces() == 2);
+  for (int call = 4; call <= 16; ++call) loss = step(x, y);
+  losses.push_back(loss.item());
 
   // On the GPU a call returns as soon as its work is queued; asking for a number (item, to_host, print) waits. So ask rarely: here after
   // the last step. And no step asks for memory: what it needs was planned when it was compiled.

@@ -6,6 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/host_array.h"
 #include "tegula/core/shape.h"     // Shape{2, 3}
+#include "tegula/core/warning.h"   // set_warning_handler
 #include "tegula/graph/tensor.h"   // Tensor, tensor({1.f, 2.f}), item, to_host, print
 #include "tegula/graph/variable.h" // Variable, Parameter, Flag: state
 

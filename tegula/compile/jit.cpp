@@ -53,6 +53,7 @@ struct Entry {
   Recorded recorded;
   std::shared_ptr<Executable> executable;
   std::uint64_t calls = 0, last_use = 0;
+  std::uint64_t next_check = 2;  // the call that is traced to compare: 2, 4, 16, 256, …
   // Buffers reused from call to call, so that a replay allocates nothing.
   std::vector<void*> leaves, outputs, updates;
   std::vector<std::uint64_t> versions;  // of leaves that are Variables
@@ -388,9 +389,10 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
       throw;
     }
     impl.running = false;
-  } else if (entry->calls == 1 || always_check()) {
+  } else if (const bool due = entry->calls + 1 == entry->next_check; due || always_check()) {
     const Recorded again = impl.record(impl.arguments, body);
     if (holds(again.guards) && entry->recorded.guards.size() == again.guards.size()) require_equal(entry->recorded, again, impl.where);
+    if (due) entry->next_check *= entry->next_check;
   }
   if (waits && first) evaluate(pending, impl.where);
   for (Tensor& argument : impl.arguments) {

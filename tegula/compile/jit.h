@@ -119,8 +119,9 @@ class Jit {
 
 /// f, traced at the first call with each signature and compiled as one program; later calls skip the building. In the trace:
 /// Variables may be read and assigned (all writes are committed together after the run); other captured values and Tensors are
-/// constants; item(), print() and creating a Variable are errors at the user's line. The second call traces again, and a difference
-/// between the two graphs (a captured number that changed) is an error naming both lines; TEGULA_CHECK=jit does so at every call.
+/// constants; item(), print() and creating a Variable are errors at the user's line. The calls 2, 4, 16, 256, … of a signature trace again,
+/// and a difference between the two graphs (a captured number or Tensor that changed) is an error naming both lines. Between these calls
+/// such a change is not seen; with TEGULA_CHECK=jit in the environment every call is compared.
 template <class F>
 Jit<F> jit(F f, std::source_location where = std::source_location::current()) {
   return Jit<F>(std::move(f), where);

@@ -1,5 +1,5 @@
 #pragma once
-// TEGULA_PRINT: the text of a stage goes to the warning handler, as "print.<stage>".
+// TEGULA_PRINT: the text of a stage goes where warnings go, as "print.<stage>".
 
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ bool wants(std::string_view stage);
 
 void show(std::string_view stage, const auto& text_of) {
   if (!wants(stage)) return;
-  if (const std::string text = text_of(); !text.empty()) warn("print." + std::string(stage), text);
+  if (const std::string text = text_of(); !text.empty()) show_text("print." + std::string(stage), text);
 }
 
 /// What these launches (of the steps that are no calls, in order) run, and what library calls are. For people. The code of a GPU depends on

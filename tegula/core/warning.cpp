@@ -1,30 +1,54 @@
 #include "tegula/core/warning.h"
 
+#include <cstdio>
 #include <mutex>
+#include <unordered_set>
+#include <utility>
 
 namespace tegula {
 namespace {
 
-std::mutex mutex;
-WarningHandler& current() {
-  static auto* handler = new WarningHandler;
-  return *handler;
+struct State {
+  std::mutex mutex;
+  WarningHandler handler;
+  std::unordered_set<std::size_t> said;  // hashes of name and text: a few bytes, however long the sentences
+};
+State& state() {
+  static auto* instance = new State;  // warnings may come while the process ends
+  return *instance;
+}
+
+void hand_over(const WarningHandler& handler, const std::string& name, const std::string& text) {
+  if (handler) return handler(name, text);
+  const bool is_block = text.ends_with('\n');  // a plan, a kernel
+  std::fprintf(stderr, "tegula: %s:%s%s%s", name.c_str(), is_block ? "\n" : " ", text.c_str(), is_block ? "" : "\n");
 }
 
 }  // namespace
 
 void set_warning_handler(WarningHandler handler) {
-  std::scoped_lock lock(mutex);
-  current() = std::move(handler);
+  const std::scoped_lock lock(state().mutex);
+  state().handler = std::move(handler);
+  state().said.clear();
 }
 
 void warn(const std::string& name, const std::string& text) {
   WarningHandler handler;
   {
-    std::scoped_lock lock(mutex);
-    handler = current();
+    const std::scoped_lock lock(state().mutex);
+    if (!state().said.insert(std::hash<std::string>()(name + '\n' + text)).second) return;
+    handler = state().handler;
   }
-  if (handler) handler(name, text);
+  hand_over(handler, name, text);
+}
+
+void show_text(const std::string& name, const std::string& text) {
+  WarningHandler handler;
+  {
+    const std::scoped_lock lock(state().mutex);
+    handler = state().handler;
+  }
+  hand_over(handler, name, text);
 }
 
 }  // namespace tegula

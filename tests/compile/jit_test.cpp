@@ -5,6 +5,7 @@
 #include "tegula/compile/cache.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
+#include "tegula/core/warning.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
@@ -28,13 +29,44 @@ std::string message_of(const std::function<void()>& f) {
 }
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(Jit, TracesOncePerSignatureAndOnceMoreToCompare) {
+TEST(Jit, TracesOncePerSignatureAndAtTheCalls2And4And16And256ToCompare) {
   auto f = jit([](Tensor x) { return x * 2.0; });
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(f(ones({3})).to_host(), (std::vector<float>{2, 2, 2}));
-  EXPECT_EQ(f.traces(), 2);
+  const Tensor x = ones({3});
+  for (int i = 1; i <= 300; ++i) {
+    EXPECT_EQ(f(x).to_host(), (std::vector<float>{2, 2, 2}));
+    EXPECT_EQ(f.traces(), 1 + (i >= 2) + (i >= 4) + (i >= 16) + (i >= 256)) << "call " << i;
+  }
   EXPECT_EQ(f(ones({4})).to_host().size(), 4u);
-  EXPECT_EQ(f.traces(), 3);
+  EXPECT_EQ(f.traces(), 6);
   EXPECT_EQ(f.executables(), 2);
+}
+
+TEST(Jit, WhatChangesAfterTheSecondCallIsNoticedAtTheNextCallThatIsCompared) {
+  for (const int changed : {3, 5, 17}) {  // compared at 4, 16, 256
+    float scale = 1;
+    auto number = jit([&](Tensor x) { return x * scale; });
+    Tensor captured = ones({2});
+    auto tensor = jit([&](Tensor x) { return x + captured; });
+    const Tensor x = ones({2});
+    int call = 1;
+    for (; call < changed; ++call) number(x), tensor(x);
+    scale = 2;
+    captured = zeros({2});
+    const int due = changed == 3 ? 4 : changed == 5 ? 16 : 256;
+    for (; call < due; ++call) number(x), tensor(x);
+    EXPECT_TRUE(contains(message_of([&] { number(x); }), "did not build the same graph twice: first the number in")) << changed;
+    EXPECT_TRUE(contains(message_of([&] { tensor(x); }), "a captured tensor")) << changed;
+    EXPECT_TRUE(contains(message_of([&] { number(x); }), "first the number in"));  // until it is mended
+  }
+}
+
+TEST(Jit, ManySignaturesAreWarnedOfOnce) {
+  std::vector<std::string> warnings;
+  set_warning_handler([&](const std::string& name, const std::string&) { warnings.push_back(name); });
+  auto f = jit([](Tensor x) { return x * 2.0; });
+  for (int n = 1; n <= 20; ++n) f(ones({n}));
+  set_warning_handler(nullptr);
+  EXPECT_EQ(warnings, std::vector<std::string>{"jit.many_signatures"});
 }
 
 TEST(Jit, NumbersAreInputs) {

@@ -92,7 +92,7 @@ TEST(Trainer, CallsBackAndTracesOncePerMode) {
   trainer.fit(clouds(400, 1));
   EXPECT_EQ(steps, 16);
   EXPECT_EQ(epochs, 2);
-  EXPECT_LE(trainer.traces(), 2);  // the second call traces again to check
+  EXPECT_LE(trainer.traces(), 5);  // the calls 2, 4, 16 and 256 trace again to check
 }
 
 TEST(Trainer, TakesAnyLoss) {
