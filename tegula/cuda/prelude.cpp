@@ -114,7 +114,7 @@ __device__ inline void load_wide(const T* from, Wide<T, kCount>& x, int inside, 
 #pragma unroll
       for (int i = j; i < j + kWide; ++i) {
         if (!kWhole && i < inside) x.x[i] = alone(from + i);
-        else x.x[i].bits = 0;
+        else x.x[i] = T{};
       }
     }
   }
