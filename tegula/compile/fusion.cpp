@@ -1,22 +1,11 @@
 // What the passes ask about a fusion, and what they do to it once it is made.
 
-#include <algorithm>
+#include <optional>
 
 #include "tegula/compile/fuse.h"
+#include "tegula/compile/view_axes.h"
 
 namespace tegula::compile {
-namespace {
-
-constexpr std::int64_t kMark = 1'000'003;  // strides of a probe: powers of no consequence, all different
-
-Layout probe(const Shape& shape) {
-  Layout layout{shape, Dims::filled(shape.rank(), 0), 0};
-  for (int i = 0; i < shape.rank(); ++i) layout.strides[i] = kMark * (i + 1) * (i + 7);
-  return layout;
-}
-
-}  // namespace
-
 Through look_through(const Graph& graph, int item) {
   std::vector<int> views;
   Through out{item, true, {}};
@@ -25,18 +14,13 @@ Through look_through(const Graph& graph, int item) {
     if (graph[out.base].as<ViewOp>().waits()) out.plain = false;
     out.base = graph[out.base].inputs[0];
   }
-  const Layout marks = probe(graph[out.base].shape);
-  std::optional<Layout> layout = marks;
+  const Shape& base = graph[out.base].shape;
+  std::optional<Layout> layout = marked(base);
   for (auto it = views.rbegin(); it != views.rend() && layout; ++it) layout = graph[*it].as<ViewOp>().apply(*layout);
-  if (!layout || layout->offset != 0) return {out.base, false, {}};
-  for (int i = 0; i < layout->shape.rank(); ++i) {
-    int axis = -1;
-    for (int j = 0; j < marks.shape.rank(); ++j) {
-      if (layout->shape[i] != 1 && layout->strides[i] == marks.strides[j] && layout->shape[i] == marks.shape[j]) axis = j;
-    }
-    if (axis < 0 && layout->shape[i] != 1 && layout->strides[i] != 0) out.plain = false;  // a slice, a flip, a part
-    out.axes.push_back(axis);
-  }
+  std::optional<std::vector<int>> axes;
+  if (layout) axes = axes_of(base, *layout);
+  if (axes) out.axes = std::move(*axes);
+  else out.plain = false;
   return out;
 }
 

@@ -240,7 +240,7 @@ class Lowering {
   // ---- Values.
   Value load(int s) {
     if (const auto found = loaded_.find(s); found != loaded_.end()) return found->second;
-    first_read_.try_emplace(s, stage_);
+    last_load_[s] = ++emitted_;
     Value at = offset(s), result;
     if (stream(s).kind == Operand::Kind::Index) {
       Value start = offsets_[static_cast<std::size_t>(s)];
@@ -289,6 +289,7 @@ class Lowering {
   }
 
   void store(int s, Value y) {
+    first_store_.try_emplace(s, ++emitted_);
     Value at = offset(s);
     Value pointer = pointers_[static_cast<std::size_t>(s)];
     if (!at.is_empty()) pointer = pointer + at;
@@ -356,7 +357,6 @@ class Lowering {
   }
 
   void write_stage(int stage) {
-    stage_ = stage;
     std::vector<int> reductions;
     bool stores = false;
     for (int i : items_) {
@@ -429,8 +429,9 @@ class Lowering {
         if (stream(s).kind != Operand::Kind::Memory || size_of(item(stream(s).item).dtype) != size_of(item(i).dtype)) continue;
         int walks = 0;
         for (int t = 0; t < nest_.loads; ++t) walks += stream(t).kind == Operand::Kind::Memory && stream(t).item == stream(s).item;
-        const auto first = first_read_.find(s);
-        bool alike = walks == 1 && stream(s).pattern.offset == 0 && first != first_read_.end() && first->second <= level_.at(i);
+        const auto load = last_load_.find(s), store = first_store_.find(out);
+        const bool read_first = load != last_load_.end() && store != first_store_.end() && load->second < store->second;
+        bool alike = walks == 1 && stream(s).pattern.offset == 0 && read_first;
         for (const Loop& l : nest_.loops)
           alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
         if (alike) step.in_place.emplace_back(i, stream(s).item);
@@ -447,8 +448,9 @@ class Lowering {
   Builder builder_;
   std::vector<int> items_;
   std::map<int, int> level_;
-  int stages_ = 0, stage_ = 0;  // their number; that being written
-  std::map<int, int> first_read_;  // stream -> stage
+  int stages_ = 0;  // their number
+  int emitted_ = 0;  // loads and stores so far
+  std::map<int, int> last_load_, first_store_;  // stream -> which of them
   std::vector<Reference> arguments_;
   std::vector<Value> pointers_, extents_, counts_, offsets_, at_;
   std::vector<std::vector<Value>> strides_;  // [loop][stream]

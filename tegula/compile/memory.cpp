@@ -69,9 +69,10 @@ class Planner {
         const int last = late ? end : last_read_[static_cast<std::size_t>(item)];
         bool placed = false;
         for (const auto& [out, in] : step.in_place) {
-          if (out != item || !block_of.contains(in) || last_read_[static_cast<std::size_t>(in)] != s || !may_replace(item, in)) continue;
+          if (out != item || !block_of.contains(in) || !may_replace(item, in)) continue;
           Block& block = blocks[block_of.at(in)];
-          if (block.bytes != bytes || taken_.contains(in)) continue;
+          // Whoever holds the block may need it for longer than the operand is read: what is copied late is needed to the end.
+          if (block.bytes != bytes || block.last > s || taken_.contains(in)) continue;
           taken_[in] = true;
           block.last = std::max(block.last, last);
           block_of[item] = block_of.at(in);
