@@ -20,7 +20,6 @@
 #include "tegula/tegula.h"
 #include "tests/support/emulator.h"
 #include "tests/support/op_check.h"
-#include "tests/support/source_folder.h"
 
 namespace tegula::gpu {
 namespace {

@@ -15,7 +15,6 @@
 #include "tegula/core/error.h"
 #include "tegula/cuda/layout.h"
 #include "tests/support/gradient_product.h"
-#include "tests/support/source_folder.h"
 
 namespace tegula::gpu {
 namespace {

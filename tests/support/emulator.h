@@ -9,6 +9,7 @@
 #include "tegula/cuda/codegen.h"
 #include "tegula/cuda/plain_kernels.h"
 #include "tegula/runtime/device.h"
+#include "tests/support/source_folder.h"
 
 namespace tegula::gpu {
 
