@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "tegula/core/text.h"
+
 namespace tegula {
 namespace {
 
@@ -16,7 +18,8 @@ std::string format(const Report& report) {
 
 }  // namespace
 
-Error::Error(Report report) : std::runtime_error(format(report)), report_(std::move(report)) {}
+// Names from files may hold escape sequences, which must not reach a terminal.
+Error::Error(Report report) : std::runtime_error(printable(format(report))), report_(std::move(report)) {}
 
 std::string to_string(const std::source_location& where) {
   if (where.line() == 0) return "";

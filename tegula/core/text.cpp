@@ -15,6 +15,24 @@ std::string bytes_text(std::size_t bytes) {
   return text.data();
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F, in UTF-8 two bytes, are control characters, too.
+    const bool is_wide = c == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
+    if ((c >= 0x20 && c != 0x7F && !is_wide) || c == '\n' || c == '\t') {
+      out += text[i];
+      continue;
+    }
+    std::array<char, 8> code{};
+    std::snprintf(code.data(), code.size(), "\\x%02x", is_wide ? static_cast<unsigned char>(text[++i]) : c);
+    out += code.data();
+  }
+  return out;
+}
+
 std::string dot_quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {

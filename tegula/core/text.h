@@ -10,6 +10,9 @@ namespace tegula {
 /// "1.5 GiB"
 std::string bytes_text(std::size_t bytes);
 
+/// Without what a terminal would obey: control characters but line ends and tabs become \x1b and the like. For names that come from files.
+std::string printable(std::string_view text);
+
 /// In Graphviz' quotes; line ends become \n.
 std::string dot_quoted(std::string_view text);
 

@@ -1,11 +1,12 @@
 #include "tegula/data/idx.h"
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <optional>
 
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
+#include "tegula/io/gzip.h"
 
 namespace tegula::data {
 namespace {
@@ -37,21 +38,30 @@ std::int64_t big_endian_size(std::span<const std::byte> bytes, std::size_t at) {
   return value;
 }
 
-/// Copies elements of `width` bytes from big-endian to the machine's order.
-void copy_elements(const std::byte* from, std::byte* to, std::size_t bytes, std::size_t width) {
-  if (bytes == 0) return;
-  if (width == 1 || std::endian::native == std::endian::big) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  for (std::size_t at = 0; at < bytes; at += width) {
-    for (std::size_t i = 0; i < width; ++i) to[at + i] = from[at + width - 1 - i];
-  }
+/// Turns elements of `width` bytes from big-endian to the machine's order.
+void turn_elements(std::span<std::byte> bytes, std::size_t width) {
+  if (width == 1 || std::endian::native == std::endian::big) return;
+  for (std::size_t at = 0; at < bytes.size(); at += width) std::reverse(bytes.data() + at, bytes.data() + at + width);
 }
 
-}  // namespace
+struct Header {
+  DType dtype;
+  Shape shape;
+  std::size_t begin;                   // of the data, bytes
+  std::optional<std::size_t> needed;   // bytes of data; nothing when that passes 63 bits
 
-HostArray parse_idx(std::span<const std::byte> bytes, std::string_view name) {
+  [[noreturn]] void complain_of(std::string_view name, const std::string& rest) const {
+    complain(name, rest + " bytes of data",
+             (needed ? std::to_string(*needed) : "more than 2^63") + std::string(" for shape ") + to_string(shape) + " of " +
+                 std::string(tegula::name(dtype)),
+             "the file is truncated or damaged; fetch it again");
+  }
+};
+
+constexpr std::size_t kMaxHeader = kMagicBytes + kSizeBytes * static_cast<std::size_t>(kMaxRank);
+
+/// From the first kMaxHeader bytes of a file, or all that it has.
+Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
   if (bytes.size() < kMagicBytes) complain(name, std::to_string(bytes.size()) + " bytes", "at least 4 (the magic number)");
   if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0})
     complain(name, "a magic number that does not begin with two zero bytes", "00 00 dtype rank");
@@ -70,18 +80,42 @@ HostArray parse_idx(std::span<const std::byte> bytes, std::string_view name) {
     shape.push_back(big_endian_size(bytes, kMagicBytes + kSizeBytes * static_cast<std::size_t>(i)));
     overflow |= __builtin_mul_overflow(needed, shape.back(), &needed);
   }
-  const std::size_t rest = bytes.size() - header;
-  if (overflow || static_cast<std::size_t>(needed) != rest) {
-    complain(name, std::to_string(rest) + " bytes of data",
-             (overflow ? "more than 2^63" : std::to_string(needed)) + std::string(" for shape ") + to_string(shape) + " of " +
-                 std::string(tegula::name(*dtype)),
-             "the file is truncated or damaged; fetch it again");
-  }
-  HostArray array = HostArray::empty(*dtype, shape);
-  copy_elements(bytes.data() + header, static_cast<std::byte*>(array.buffer->data()), rest, size_of(*dtype));
+  return {*dtype, shape, header, overflow ? std::nullopt : std::optional(static_cast<std::size_t>(needed))};
+}
+
+std::span<std::byte> bytes_in(const HostArray& array) { return {static_cast<std::byte*>(array.buffer->data()), array.bytes()}; }
+
+/// What the header promises is asked of the decompressor, and not a byte more: a small file cannot fill the memory beyond that.
+HostArray parse_packed(std::span<const std::byte> packed, std::string_view name) {
+  io::GzipReader reader(packed, name, "idx");
+  io::Bytes head(kMaxHeader);
+  head.resize(reader.read(head));
+  const Header header = parse_header(head, name);
+  const std::size_t in_head = head.size() - header.begin;
+  if (!header.needed || in_head > *header.needed) header.complain_of(name, (reader.at_end() ? "" : "at least ") + std::to_string(in_head));
+  const HostArray array = HostArray::empty(header.dtype, header.shape);
+  const auto data = bytes_in(array);
+  std::copy_n(head.begin() + static_cast<std::ptrdiff_t>(header.begin), in_head, data.begin());
+  const std::size_t come = in_head + reader.read(data.subspan(in_head));
+  if (come < data.size()) header.complain_of(name, std::to_string(come));
+  if (!reader.at_end()) header.complain_of(name, "more than " + std::to_string(come));
+  turn_elements(data, size_of(header.dtype));
   return array;
 }
 
-HostArray read_idx(const std::string& path) { return parse_idx(io::read_file_or_gzip(path, {.op = "idx"}), path); }
+}  // namespace
+
+HostArray parse_idx(std::span<const std::byte> bytes, std::string_view name) {
+  if (io::is_gzip(bytes)) return parse_packed(bytes, name);
+  const Header header = parse_header(bytes, name);
+  const auto rest = bytes.subspan(header.begin);
+  if (header.needed != rest.size()) header.complain_of(name, std::to_string(rest.size()));
+  const HostArray array = HostArray::empty(header.dtype, header.shape);
+  std::copy(rest.begin(), rest.end(), bytes_in(array).begin());
+  turn_elements(bytes_in(array), size_of(header.dtype));
+  return array;
+}
+
+HostArray read_idx(const std::string& path) { return parse_idx(io::read_file(path, {.op = "idx"}), path); }
 
 }  // namespace tegula::data

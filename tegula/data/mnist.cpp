@@ -48,6 +48,9 @@ LabelledImages load(const std::string& dir, const std::string& set) {
     complain(label_path, std::to_string(classes.shape[0]) + " labels", std::to_string(pixels.shape[0]) + ", one per image in " + image_path,
              "the files may belong to different sets");
   }
+  if (pixels.bytes() == 0)
+    complain(image_path, "shape " + to_string(pixels.shape), "at least one image of at least one pixel",
+             "the file is damaged; fetch it again");
   LabelledImages result{HostArray::empty(f32, {pixels.shape[0], 1, pixels.shape[1], pixels.shape[2]}),
                         HostArray::empty(i64, classes.shape)};
   const auto from = pixels.values<std::uint8_t>();

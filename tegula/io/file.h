@@ -1,5 +1,5 @@
 #pragma once
-// Whole-file reading (plain and gzip) and writing that is all or nothing.
+// Whole-file reading, and writing that is all or nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,16 +19,6 @@ struct ReadOptions {
 
 /// The contents of the regular file `path`. Throws Error when it is missing, unreadable, not a regular file or larger than the limit.
 Bytes read_file(const std::string& path, const ReadOptions& options = {});
-
-/// As read_file, and a file that begins with the gzip magic is decompressed, whatever its name.
-Bytes read_file_or_gzip(const std::string& path, const ReadOptions& options = {});
-
-/// Whether the bytes begin with the gzip magic.
-bool is_gzip(std::span<const std::byte> bytes);
-
-/// Decompresses one or more gzip members (RFC 1952), checking CRC and length. `name` stands for the file in messages.
-/// Throws Error for truncated or corrupt data, for bytes after the last member, and when the output passes the limit.
-Bytes gunzip(std::span<const std::byte> bytes, std::string_view name, const ReadOptions& options = {});
 
 /// A regular file opened for reading pieces of it.
 class InputFile {
@@ -51,7 +41,8 @@ class InputFile {
 };
 
 /// A file that appears under its name only as a whole: bytes go to a temporary file in the same folder; commit() flushes it to the
-/// disk, renames it over `path` and flushes the folder. Without commit() nothing is left behind and an older file stays as it was.
+/// disk, renames it over `path` and flushes the folder. Without commit() nothing is left behind and an older file stays as it was; what a
+/// killed process has left is removed by the next writer of the same file. A symbolic link stays, the file behind it is replaced.
 class AtomicFile {
  public:
   /// Throws Error when the folder cannot be written, or when `path` exists and is no regular file.
@@ -69,13 +60,17 @@ class AtomicFile {
   [[noreturn]] void fail(const char* what) const;
   void discard() noexcept;
 
-  std::string path_;
-  std::string temporary_;
+  std::string path_;       // as the user wrote it
+  std::string target_;     // behind symbolic links
+  std::string temporary_;  // empty: renamed or removed
   std::string op_;
   int descriptor_ = -1;
 };
 
 /// Replaces the contents of `path` by `bytes`, all or nothing (see AtomicFile). Throws Error.
 void write_atomically(const std::string& path, std::span<const std::byte> bytes, std::string_view op = "write_atomically");
+
+/// Throws the Error that writing `path` would throw now, if any, and leaves nothing behind: to be asked before long work.
+void require_writable(const std::string& path, std::string_view op);
 
 }  // namespace tegula::io

@@ -223,6 +223,9 @@ std::uint64_t header_length(std::span<const std::byte> prefix, std::uint64_t fil
 
 Header parse_header(std::span<const std::byte> text, std::uint64_t data_bytes, const Complaint& complain) {
   if (text.empty() || text[0] != std::byte{'{'}) complain("a header that does not begin with '{'", "a JSON object");
+  // The JSON parser takes a zero byte for the end of its text, and would not look at what hides behind it.
+  if (const auto zero = std::find(text.begin(), text.end(), std::byte{0}); zero != text.end())
+    complain("a zero byte in the header at its byte " + std::to_string(zero - text.begin()), "a JSON object and spaces");
   Header header;
   HeaderReader reader(header, complain);
   const auto* begin = reinterpret_cast<const char*>(text.data());

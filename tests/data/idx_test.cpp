@@ -1,6 +1,7 @@
 #include "tegula/data/idx.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "tests/io/files.h"
 
@@ -56,6 +57,35 @@ TEST(Idx, RefusesSizesThatDoNotFillTheFile) {
 TEST(Idx, EveryTruncationIsAnError) {
   const std::string whole = idx(0x08, {2, 3}, "abcdef");
   for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_ERROR(parse(whole.substr(0, size)), "idx: got file: ");
+}
+
+/// The text `times` times, as a gzip file.
+std::string packed(const std::string& text, int times = 1) {
+  const testing::TemporaryFolder folder;
+  gzFile file = ::gzopen((folder / "f.gz").c_str(), "wb9");
+  for (int i = 0; i < times; ++i)
+    EXPECT_EQ(::gzwrite(file, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+  ::gzclose(file);
+  return testing::text_of(io::read_file(folder / "f.gz"));
+}
+
+TEST(Idx, ReadsCompressedFilesAndRefusesThemAsPlainOnes) {
+  EXPECT_EQ(parse(packed(idx(0x08, {2, 3}, "abcdef"))).values<std::uint8_t>()[5], 'f');
+  EXPECT_EQ(parse(packed(idx(0x0B, {20}, std::string(39, '\1') + "\2"))).values<std::int16_t>()[19], 0x0102);
+  EXPECT_EQ(parse(packed(idx(0x0C, {0, 28, 28}, ""))).shape, (Shape{0, 28, 28}));
+  EXPECT_ERROR(parse(packed(idx(0x08, {2, 20}, "abc"))), "3 bytes of data, expected 40 for shape (2, 20) of u8");
+  EXPECT_ERROR(parse(packed(idx(0x08, {2, 20}, std::string(41, 'x')))), "more than 40 bytes of data, expected 40");
+  EXPECT_ERROR(parse(packed(idx(0x08, {2}, "abc"))), "3 bytes of data, expected 2");
+  EXPECT_ERROR(parse(packed(idx(0x0E, {0xffffffff, 0xffffffff, 0xffffffff}, "abc"))), "more than 2^63");
+  EXPECT_ERROR(parse(packed("PNG!")), "two zero bytes");
+}
+
+TEST(Idx, ASmallFileTakesNoMoreMemoryThanItsHeaderPromises) {
+  const std::string bomb = packed(idx(0x08, {10}, std::string((1 << 20) - 8, '\0')), 300);
+  ASSERT_LT(bomb.size(), 400'000u);
+  const long before = testing::peak_memory();
+  EXPECT_ERROR(parse(bomb), "at least 28 bytes of data, expected 10");
+  EXPECT_LT(testing::peak_memory() - before, 16 << 20);
 }
 
 TEST(Idx, NamesAMissingFile) {

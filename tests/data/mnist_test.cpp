@@ -62,6 +62,17 @@ TEST(Mnist, RefusesFilesThatDoNotFitTogether) {
   EXPECT_ERROR(mnist(folder.path()), "images of one size");
 }
 
+TEST(Mnist, RefusesImagesWithoutPixelsAndSetsWithoutImages) {
+  const TemporaryFolder folder;
+  write_set(folder);
+  for (const std::string& sizes :
+       {std::string("\0\0\0\4\0\0\0\0\0\0\0\x1c", 12), std::string("\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", 12)}) {
+    io::write_atomically(folder / "train-images-idx3-ubyte", bytes_of(std::string("\0\0\x08\x03", 4) + sizes));
+    write(folder / "train-labels-idx1-ubyte", sizes[3], 0);
+    EXPECT_ERROR(mnist(folder.path()), "at least one image of at least one pixel");
+  }
+}
+
 TEST(Mnist, ReadsTheRealFiles) {
   const std::string data = tegula::testing::shared_data();
   if (data.empty()) GTEST_SKIP() << "no shared data";

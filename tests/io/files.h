@@ -2,6 +2,7 @@
 // What the tests of readers and writers share: a scratch folder, bytes from text, the message of an error, the shared data sets.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -45,6 +46,13 @@ std::string message_of(F f) {
     f();
   } catch (const Error& error) { return error.what(); }
   return "";
+}
+
+/// The most memory this process has had so far, in bytes.
+inline long peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
 }
 
 /// The folder of data sets shared by all checkouts: TEGULA_DATA, or ../shared/data seen from the sources. Empty when there is none.

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tegula/data/idx.h"
+#include "tegula/io/gzip.h"
 #include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"
 #include "tests/fuzz/mutate.h"

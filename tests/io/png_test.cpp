@@ -1,6 +1,7 @@
 #include "tegula/io/png.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstring>
 
@@ -54,8 +55,13 @@ TEST(Png, AHeaderThatPromisesTooMuchTakesNoMemory) {
   const TemporaryFolder folder;
   write_png(folder / "p", picture({3, 5}));
   Bytes bytes = read_file(folder / "p");
-  bytes[17] = std::byte{1};  // width 65541; the CRC no longer matches
-  EXPECT_ERROR(parse_png(bytes, "p"), "png: got p: ");
+  bytes[17] = std::byte{0xF};  // width 983045
+  bytes[22] = std::byte{1};    // height 259: just below 2^28 pixels
+  const auto crc = static_cast<std::uint32_t>(::crc32(0, reinterpret_cast<const Bytef*>(bytes.data() + 12), 17));  // of type and header
+  for (std::size_t i = 0; i < 4; ++i) bytes[29 + i] = static_cast<std::byte>(crc >> (24 - 8 * i));
+  const long before = testing::peak_memory();
+  EXPECT_ERROR(parse_png(bytes, "p"), std::to_string(bytes.size()) + " bytes for 983045 x 259 pixels");
+  EXPECT_LT(testing::peak_memory() - before, 16 << 20);
 }
 
 TEST(Png, ReadsThePngSuite) {

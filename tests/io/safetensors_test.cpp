@@ -130,6 +130,17 @@ TEST(Safetensors, RefusesHeadersOfAnotherForm) {
   EXPECT_ERROR(parse("{\"a\":" + std::string(100'000, '[')), "an array");
 }
 
+TEST(Safetensors, NothingHidesBehindAZeroByte) {
+  EXPECT_ERROR(parse(std::string("{}\0 whatever", 12)), "a zero byte in the header at its byte 2");
+  EXPECT_NO_THROW(parse("{}      "));
+}
+
+TEST(Safetensors, NamesCannotCommandATerminal) {
+  const std::string message = tegula::testing::message_of(
+      [] { parse("{\"\\u001b]0;title\\u0007\\u009b2J\":{\"dtype\":\"F99\",\"shape\":[],\"data_offsets\":[0,0]}}"); });
+  EXPECT_NE(message.find("'\\x1b]0;title\\x07\\x9b2J'"), std::string::npos) << message;
+}
+
 TEST(Safetensors, RefusesNumbersThatAreNoSizes) {
   EXPECT_ERROR(parse("{\"a\":" + entry("U8", "-1", "0,1") + "}"), "a negative number");
   EXPECT_ERROR(parse("{\"a\":" + entry("U8", "1.0", "0,1") + "}"), "a fraction");

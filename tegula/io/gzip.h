@@ -1,0 +1,44 @@
+#pragma once
+// Decompression of gzip files (RFC 1952), whole or piece by piece.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tegula/io/file.h"
+
+namespace tegula::io {
+
+/// Whether the bytes begin with the gzip magic.
+bool is_gzip(std::span<const std::byte> bytes);
+
+/// Decompresses one or more gzip members, checking CRC and length. `name` stands for the file in messages.
+/// Throws Error for truncated or corrupt data, for bytes after the last member, and when the output passes the limit. Takes at most three
+/// times the memory of what comes out, whatever the file promises.
+Bytes gunzip(std::span<const std::byte> bytes, std::string_view name, const ReadOptions& options = {});
+
+/// The same piece by piece, for a reader whose format says how much there is: it takes no more memory than the pieces do.
+class GzipReader {
+ public:
+  /// Refers to `bytes`.
+  GzipReader(std::span<const std::byte> bytes, std::string_view name, std::string_view op);
+  ~GzipReader();
+
+  /// Fills `into`; fewer bytes mean that the data, whole and checked, ended. Throws Error as gunzip does.
+  std::size_t read(std::span<std::byte> into);
+  /// Whether nothing more comes. Consumes a byte otherwise: ask last.
+  bool at_end();
+  [[noreturn]] void fail(std::string got, std::string expected, std::string advice) const;
+
+ private:
+  struct Inflater;
+  std::span<const std::byte> bytes_;
+  std::string name_, op_;
+  std::unique_ptr<Inflater> inflater_;
+  std::size_t used_ = 0;  // of bytes_
+  bool ended_ = false;
+};
+
+}  // namespace tegula::io
