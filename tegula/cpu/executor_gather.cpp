@@ -9,6 +9,10 @@
 namespace tegula::host {
 namespace {
 
+/// Whether an axis has others within it. The rank is at most kMaxAxes; that is said for GCC, which unrolls the recursions below and else
+/// warns of accesses behind the arrays.
+bool has_inner(int axis, int last) { return axis < std::min(last, kMaxAxes - 1); }
+
 struct Bounds {
   std::int64_t low, high;
 };
@@ -40,7 +44,7 @@ void for_rows(const GatherStep& step, const Slot* slots, F&& f) {
       if (row.mask != nullptr) row.mask += steps * step.mask_stride[axis];
     };
     advance(low);
-    if (axis == step.rank - 1) {
+    if (!has_inner(axis, step.rank - 1)) {
       if (high > low) f(row, high - low);
       return;
     }
@@ -107,7 +111,7 @@ const Step* write_indices(const Step* at, Frame& frame) {
   const int last = step.rank - 1;
   const std::int64_t stride = slots[step.stride[last]].integer;
   const auto walk = [&](auto&& self, int axis, std::int64_t base, const std::byte* offset) -> void {
-    if (axis < last) {
+    if (has_inner(axis, last)) {
       for (std::int64_t i = 0; i < step.size[axis]; ++i) {
         self(self, axis + 1, base + i * slots[step.stride[axis]].integer, offset + i * step.offset_stride[axis]);
       }
@@ -133,7 +137,7 @@ const Step* write_box(const Step* at, Frame& frame) {
   const int last = step.rank - 1;
   const auto walk = [&](auto&& self, int axis, bool inside) -> void {
     const auto [low, high] = bounds(step, frame.slots, axis);
-    if (axis < last) {
+    if (has_inner(axis, last)) {
       for (std::int64_t i = 0; i < step.size[axis]; ++i) self(self, axis + 1, inside && i >= low && i < high);
       return;
     }
