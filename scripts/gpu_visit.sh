@@ -10,7 +10,7 @@
 set -uo pipefail
 work=/tmp/tegula-visit logs=${LOGS:-/tmp/tegula-logs}
 mkdir -p "$work" "$logs"
-[ -e $work/tegula ] || tar -C $work -xJf carry/pack.tar.xz
+[ -e $work/tegula ] || tar -C $work --no-same-owner -xJf carry/pack.tar.xz  # the kernels of another user would not be read
 site=$(python3 -c 'import torch, os; print(os.path.dirname(os.path.dirname(torch.__file__)))' 2>/dev/null)
 for folder in "$site"/nvidia/*/lib /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64; do LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}:$folder"; done
 export LD_LIBRARY_PATH=$work:$LD_LIBRARY_PATH TEGULA_CUDA_LIBRARY=$work/libtegula_cuda.so TEGULA_CACHE_DIR=/tmp/tegula-cache work

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,6 +20,7 @@
 #include <thread>
 
 #include "tegula/core/error.h"
+#include "tegula/cuda/cache_file.h"
 #include "tegula/cuda/nvrtc_library.h"
 #include "tegula/cuda/nvrtc_process.h"
 #include "tegula/cuda/text_hash.h"
@@ -102,41 +102,6 @@ std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
   return text;
 }
 
-// ---- The cache on disk: a line of magic and a checksum, then the cubin.
-std::string header_of(std::string_view image) { return "tegula cubin 2 " + hexadecimal(text_hash(image), image.size()) + "\n"; }
-
-std::optional<std::vector<char>> read_cached(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  std::string content((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t end = content.find('\n');
-  if (end == std::string::npos) return {};
-  const std::string_view image = std::string_view(content).substr(end + 1);
-  if (content.compare(0, end + 1, header_of(image)) != 0) return {};
-  return std::vector<char>(image.begin(), image.end());
-}
-
-/// Under its name only as a whole; failures do not matter.
-void write_cached(const std::filesystem::path& path, const std::vector<char>& cubin) {
-  static std::atomic<int> number = 0;
-  std::error_code ignored;
-  std::filesystem::create_directories(path.parent_path(), ignored);
-  const std::filesystem::path temporary = path.string() + "." + std::to_string(getpid()) + "." + std::to_string(number++);
-  {
-    std::ofstream file(temporary, std::ios::binary);
-    const std::string_view image(cubin.data(), cubin.size());
-    file << header_of(image) << image;
-    file.flush();
-    if (!file) {
-      file.close();
-      std::filesystem::remove(temporary, ignored);
-      return;
-    }
-  }
-  std::filesystem::rename(temporary, path, ignored);
-  if (ignored) std::filesystem::remove(temporary, ignored);
-}
-
 std::atomic<int> compiled = 0, from_disk = 0;
 
 std::vector<std::string> cubin_options(int architecture, int version) {
@@ -146,13 +111,17 @@ std::vector<std::string> cubin_options(int architecture, int version) {
   return options;
 }
 
-/// Where the cubin of a unit lies; nowhere when nothing is kept.
-std::optional<std::filesystem::path> cubin_path(const std::string& source, int architecture, int version) {
-  const auto folder = cache_folder();
-  if (!folder) return {};
+/// Under what the cubin of a unit is kept: all that it depends on.
+std::string cubin_key(const std::string& source, int architecture, int version) {
   std::string key = std::to_string(version);
   for (const std::string& option : cubin_options(architecture, version)) key += " " + option;
-  key += "\n" + source;
+  return key + "\n" + source;
+}
+
+/// Where it lies; nowhere when nothing is kept.
+std::optional<std::filesystem::path> cubin_path(const std::string& key) {
+  const auto folder = cache_folder();
+  if (!folder) return {};
   return *folder / (hexadecimal(text_hash(key), text_hash(key, kTextHashSeed ^ 0x9E3779B97F4A7C15ull)) + ".cubin");
 }
 
@@ -201,10 +170,12 @@ std::optional<std::filesystem::path> cache_folder() {
 }
 
 std::vector<char> compile_cubin(const std::string& source, int architecture) {
+  std::string key;
   std::optional<std::filesystem::path> path;
   const auto look_up = [&](int version) -> std::optional<std::vector<char>> {
-    path = cubin_path(source, architecture, version);
-    auto cached = path ? read_cached(*path) : std::nullopt;
+    key = cubin_key(source, architecture, version);
+    path = cubin_path(key);
+    auto cached = path ? read_cubin(*path, key) : std::nullopt;
     if (cached) ++from_disk;
     return cached;
   };
@@ -229,15 +200,15 @@ std::vector<char> compile_cubin(const std::string& source, int architecture) {
     cubin = elsewhere ? *std::move(elsewhere) : Unit(source, options).cubin();
   }
   ++compiled;
-  if (path) write_cached(*path, cubin);
+  if (path) write_cubin(*path, key, cubin);
   return cubin;
 }
 
 std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture) {
   // A process must not end while a library is being opened: that is not left to the thread.
   const auto known = known_version(kNvrtc);
-  const auto path = known ? cubin_path(source, architecture, *known) : std::nullopt;
-  if (!path || !std::filesystem::exists(*path)) nvrtc_available();
+  const auto path = known ? cubin_path(cubin_key(source, architecture, *known)) : std::nullopt;
+  if (std::error_code ignored; !path || !std::filesystem::exists(*path, ignored)) nvrtc_available();
   auto task = std::make_shared<std::packaged_task<std::vector<char>()>>(
       [source = std::move(source), architecture] { return compile_cubin(source, architecture); });
   std::shared_future<std::vector<char>> result = task->get_future().share();

@@ -1,6 +1,5 @@
 #include "tegula/cuda/nvrtc_process.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -15,13 +14,14 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tegula/core/code_file.h"
 #include "tegula/core/error.h"
 #include "tegula/cuda/nvrtc_library.h"
 
 namespace tegula::gpu {
 namespace {
 
-constexpr int kIdleMilliseconds = 10'000, kWaitMilliseconds = 120'000;
+constexpr int kIdleMilliseconds = 10'000, kSendMilliseconds = 5'000, kWaitMilliseconds = 120'000;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
 constexpr std::uint32_t kRequest = 0x54434d51, kResult = 0x54434d52;
 
@@ -32,11 +32,16 @@ struct Header {
   std::uint64_t bytes;
 };
 
+/// Who is sent something waits for it, so that it is read at once. False when it is not: the other side was stopped, or is gone.
 bool send_all(int socket, const void* data, std::size_t size) {
   const char* at = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t sent = send(socket, at, size, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    pollfd ready{.fd = socket, .events = POLLOUT, .revents = 0};
+    const int polled = poll(&ready, 1, kSendMilliseconds);
+    if (polled < 0 && errno == EINTR) continue;
+    if (polled <= 0) return false;
+    const ssize_t sent = send(socket, at, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (sent <= 0) return false;
     at += sent, size -= static_cast<std::size_t>(sent);
   }
@@ -149,9 +154,8 @@ int default_count() {
 
 /// Beside the file that this function is in.
 std::filesystem::path default_path() {
-  Dl_info here{};
-  if (dladdr(reinterpret_cast<const void*>(&default_path), &here) == 0 || !here.dli_fname) return {};
-  return std::filesystem::absolute(here.dli_fname).parent_path() / "tegula-nvrtc";
+  const std::filesystem::path file = code_file(reinterpret_cast<const void*>(&default_path));
+  return file.empty() ? file : file.parent_path() / "tegula-nvrtc";
 }
 
 }  // namespace

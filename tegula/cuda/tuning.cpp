@@ -1,13 +1,12 @@
 #include "tegula/cuda/tuning.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
@@ -28,12 +27,6 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-std::string default_path() {
-  if (const std::string own = environment("TEGULA_TUNING_FILE"); !own.empty()) return own;
-  const auto folder = cache_folder();
-  return folder ? (*folder / "tuning.json").string() : std::string();
-}
-
 /// What decides which file the loader finds.
 std::string places() {
   std::string text;
@@ -51,30 +44,61 @@ std::optional<std::string> identity(const std::string& path, const std::string& 
   return version + " " + std::to_string(size) + " " + std::to_string(time.time_since_epoch().count()) + " " + path;
 }
 
+/// JSON is UTF-8, and paths are any bytes: those beyond ASCII are written as %e9.
+std::string escaped(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= 0x20 && code < 0x7F && c != '%') {
+      text += c;
+      continue;
+    }
+    char hexadecimal[4];
+    std::snprintf(hexadecimal, sizeof hexadecimal, "%%%02x", code);
+    text += hexadecimal;
+  }
+  return text;
+}
+std::string unescaped(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned code = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+      bytes += static_cast<char>(code);
+      i += 2;
+    } else {
+      bytes += text[i];
+    }
+  }
+  return bytes;
+}
+
 TuningFile& libraries() {
   static auto* file = [] {
     const auto folder = cache_folder();
-    return new TuningFile(folder ? (*folder / "libraries.json").string() : std::string());
+    return new TuningFile(folder ? (*folder / "libraries.json").string() : std::string(), Trust::Owner);
   }();
   return *file;
 }
 
 }  // namespace
 
-TuningFile::TuningFile(std::string path) : path_(std::move(path)) {}
+TuningFile::TuningFile(std::string path, Trust trust) : path_(std::move(path)), trust_(trust) {}
 
-TuningFile::Sections TuningFile::read(const std::string& path) {
+TuningFile::Sections TuningFile::read() const {
   Sections sections;
-  std::ifstream file(path);
-  if (!file) return sections;
-  const json root = json::parse(file, nullptr, false);
+  const auto text = read_cache_file(path_, trust_);
+  if (!text) return sections;
+  const json root = json::parse(*text, nullptr, false);
   if (!root.is_object() || !root.contains(kFormat) || root[kFormat] != kVersion) return sections;
   for (const auto& [section, entries] : root.items()) {
     if (!entries.is_object()) continue;
     for (const auto& [key, entry] : entries.items()) {
       if (!entry.is_object() || !entry.contains("choice") || !entry["choice"].is_string()) continue;
       const auto time = entry.find("microseconds");
-      sections[section][key] = {entry["choice"].get<std::string>(), time != entry.end() && time->is_number() ? time->get<double>() : 0.0};
+      sections[unescaped(section)][unescaped(key)] = {unescaped(entry["choice"].get<std::string>()),
+                                                      time != entry.end() && time->is_number() ? time->get<double>() : 0.0};
     }
   }
   return sections;
@@ -83,25 +107,15 @@ TuningFile::Sections TuningFile::read(const std::string& path) {
 void TuningFile::write() const {
   json root{{kFormat, kVersion}};
   for (const auto& [section, entries] : sections_) {
-    json& to = root[section] = json::object();
-    for (const auto& [key, entry] : entries) to[key] = {{"choice", entry.choice}, {"microseconds", entry.microseconds}};
+    json& to = root[escaped(section)] = json::object();
+    for (const auto& [key, entry] : entries) to[escaped(key)] = {{"choice", escaped(entry.choice)}, {"microseconds", entry.microseconds}};
   }
-  std::error_code error;
-  const std::filesystem::path target(path_);
-  if (target.has_parent_path()) std::filesystem::create_directories(target.parent_path(), error);
-  const std::string temporary = path_ + "." + std::to_string(getpid());
-  {
-    std::ofstream file(temporary);
-    file << root.dump(1) << '\n';
-    if (!file.flush()) return std::filesystem::remove(temporary, error), void();
-  }
-  std::filesystem::rename(temporary, target, error);
-  if (error) std::filesystem::remove(temporary, error);
+  write_cache_file(path_, root.dump(1) + "\n");
 }
 
 /// With the mutex held, like look.
 void TuningFile::load() {
-  if (!loaded_ && !path_.empty()) sections_.merge(read(path_));
+  if (!loaded_ && !path_.empty()) sections_.merge(read());
   loaded_ = true;
 }
 
@@ -135,13 +149,18 @@ void TuningFile::store(const std::string& section, const std::string& key, const
   const std::scoped_lock lock(mutex_);
   sections_[section][key] = {choice, microseconds};
   if (path_.empty()) return;
-  for (auto& [name, entries] : read(path_)) sections_[name].merge(entries);  // what is known here stays
+  const CacheLock alone(path_);
+  for (auto& [name, entries] : read()) sections_[name].merge(entries);  // what is known here stays
   loaded_ = true;
   write();
 }
 
 TuningFile& tuning_file() {
-  static auto* file = new TuningFile(default_path());
+  static auto* file = [] {
+    if (const std::string own = environment("TEGULA_TUNING_FILE"); !own.empty()) return new TuningFile(own, Trust::Any);
+    const auto folder = cache_folder();
+    return new TuningFile(folder ? (*folder / "tuning.json").string() : std::string(), Trust::Owner);
+  }();
   return *file;
 }
 

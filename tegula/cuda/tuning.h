@@ -3,19 +3,21 @@
 //
 // Readable JSON, one object per card and library version, in it one line per call:
 //   {"tegula tuning": 1, "NVIDIA H200, cuBLASLt 130100": {"matmul f32 …": {"choice": "…", "microseconds": 4.1}}}
-// Files of several machines can be merged by hand or by script. A file that cannot be read is as good as none.
+// Files of several machines can be merged by hand or by script. A file that cannot be read, or not be trusted (cache_file.h), is as good as none.
 
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 
+#include "tegula/cuda/cache_file.h"
+
 namespace tegula::gpu {
 
 class TuningFile {
  public:
   /// `path` may name a file that does not exist yet. An empty path remembers within the process only.
-  explicit TuningFile(std::string path);
+  explicit TuningFile(std::string path, Trust trust = Trust::Owner);
 
   /// What was stored for `key` under `section` ("<card>, <library version>"), or nothing.
   std::optional<std::string> find(const std::string& section, const std::string& key);
@@ -35,12 +37,13 @@ class TuningFile {
     double microseconds = 0;
   };
   using Sections = std::map<std::string, std::map<std::string, Entry>>;
-  static Sections read(const std::string& path);
+  Sections read() const;
   const Entry* look(const std::string& section, const std::string& key);
   void load();
   void write() const;
 
   std::string path_;
+  Trust trust_;
   std::mutex mutex_;
   bool loaded_ = false;
   Sections sections_;

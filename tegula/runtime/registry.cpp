@@ -1,8 +1,10 @@
 #include "tegula/runtime/registry.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <climits>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tegula/core/code_file.h"
 #include "tegula/core/error.h"
 #include "tegula/runtime/device.h"
 
@@ -37,13 +40,19 @@ std::vector<std::string> folders() {
     if (folder.empty()) return;
     for (const char* step : {"", "/" TEGULA_LIBRARY_FOLDER, "/.."}) found.push_back(folder + step);
   };
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&loader_message), &info) != 0 && info.dli_fname) add(folder_of(info.dli_fname));
-  char program[PATH_MAX];
-  if (const ssize_t length = readlink("/proc/self/exe", program, sizeof program); length > 0) {
-    add(folder_of({program, static_cast<std::size_t>(length)}));
-  }
+  add(folder_of(code_file(reinterpret_cast<const void*>(&loader_message))));
+  std::array<char, PATH_MAX> program{};
+  if (const ssize_t length = readlink("/proc/self/exe", program.data(), program.size()); length > 0)
+    add(folder_of({program.data(), static_cast<std::size_t>(length)}));
   return found;
+}
+
+/// Whether a file that was not named, but found near the program, may be run: it belongs to this user, to root or to whom the program belongs
+/// to, and not everybody may write it. A program in /tmp/x must not load what somebody else has put into /tmp.
+bool is_trusted(const std::string& path) {
+  struct stat file{}, program{};
+  if (stat(path.c_str(), &file) != 0 || (file.st_mode & S_IWOTH) != 0) return false;
+  return file.st_uid == 0 || file.st_uid == geteuid() || (stat("/proc/self/exe", &program) == 0 && program.st_uid == file.st_uid);
 }
 
 void* open_library() {
@@ -53,9 +62,14 @@ void* open_library() {
                  .got = "a library that cannot be loaded, " + loader_message(),
                  .advice = "TEGULA_CUDA_LIBRARY names it: correct the path, or unset it"});
   }
+  std::string refused;
   for (const std::string& folder : folders()) {
     const std::string path = folder + "/" + kFileName;
     if (access(path.c_str(), R_OK) != 0) continue;
+    if (!is_trusted(path)) {
+      refused = "; " + path + " is another user's, or everybody may write it";
+      continue;
+    }
     if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)) return handle;
     throw Error(
         {.op = "cuda",
@@ -64,7 +78,7 @@ void* open_library() {
   }
   if (void* handle = dlopen(kFileName, RTLD_LAZY | RTLD_LOCAL)) return handle;
   throw Error({.op = "cuda",
-               .got = "no " + std::string(kFileName) + ", the CUDA side of this library (" + loader_message() + ")",
+               .got = "no " + std::string(kFileName) + ", the CUDA side of this library (" + loader_message() + refused + ")",
                .expected = "it beside the program or the library, or in TEGULA_CUDA_LIBRARY",
                .advice = "it is built when CMake finds the CUDA toolkit"});
 }

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <future>
 #include <map>
+#include <optional>
 #include <regex>
 #include <string>
 #include <vector>
@@ -167,13 +168,15 @@ class Kept {
  public:
   explicit Kept(const std::string& name) : path(std::filesystem::current_path() / name) {
     std::filesystem::remove_all(path);
+    if (const char* value = getenv("TEGULA_CACHE_DIR")) before = value;
     setenv("TEGULA_CACHE_DIR", path.c_str(), 1);
   }
   ~Kept() {
-    unsetenv("TEGULA_CACHE_DIR");
+    before ? setenv("TEGULA_CACHE_DIR", before->c_str(), 1) : unsetenv("TEGULA_CACHE_DIR");
     std::filesystem::remove_all(path);
   }
   const std::filesystem::path path;
+  std::optional<std::string> before;
 };
 
 TEST(Nvrtc, KeepsCubinsOnDiskAndSurvivesDamage) {

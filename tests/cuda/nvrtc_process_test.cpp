@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -81,6 +82,16 @@ TEST_F(NvrtcProcess, NobodyWaitsForAProgramThatFails) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(processes.compile(kernel(i), kOptions, version), std::nullopt) << program;
     EXPECT_EQ(processes.running(), 0) << program;
   }
+}
+
+TEST(NvrtcProcesses, AHelperThatDoesNotReadIsGivenUp) {
+  CompilerProcesses processes(script("sleeps.sh", "sleep 12 & exit 0"), 1);  // holds its socket and never looks
+  processes.start();
+  ASSERT_EQ(processes.running(), 1);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(processes.compile(std::string(8 << 20, ' '), kOptions, 1), std::nullopt);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(processes.running(), 0);
 }
 
 TEST_F(NvrtcProcess, WithoutFilesForSocketsNoneRuns) {

@@ -1,0 +1,41 @@
+#pragma once
+// The files of the cache on disk: compiled kernels, timings, versions of libraries. Nobody else may have written what is read here, since it is
+// run; nothing that lies there, whatever it is, does more harm than a file that is missing.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tegula::gpu {
+
+enum class Trust : std::uint8_t {
+  Owner,  // a regular file of this user or of root, not reached through a link, that no other user may write
+  Any,  // a regular file: the user has named it
+};
+
+/// The contents; nothing when the file is missing, not to be trusted, unreadable or larger than 1 GiB. Never waits for a writer.
+std::optional<std::string> read_cache_file(const std::filesystem::path& path, Trust trust);
+
+/// Replaces the file as a whole, for this user only, and makes the folder where it is missing. Failures do not matter: nothing is left behind.
+void write_cache_file(const std::filesystem::path& path, const std::string& contents);
+
+/// A compiled unit under the key that says what it was compiled from: an entry under another's name is none.
+std::optional<std::vector<char>> read_cubin(const std::filesystem::path& path, const std::string& key);
+void write_cubin(const std::filesystem::path& path, const std::string& key, const std::vector<char>& cubin);
+
+/// Held while a file is read, merged and written again, so that of several processes none loses what another has added. Given up after a
+/// second: a process that was stopped must not stop others.
+class CacheLock {
+ public:
+  explicit CacheLock(const std::filesystem::path& path);
+  ~CacheLock();
+  CacheLock(const CacheLock&) = delete;
+  CacheLock& operator=(const CacheLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace tegula::gpu
