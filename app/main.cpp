@@ -4,6 +4,24 @@
 #include <exception>
 
 #include "commands.h"
+#include "tegula/runtime/threads.h"
+
+namespace {
+
+/// --threads for every command, those of `bench` too.
+void add_threads_option(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    command
+        ->add_option_function<int>(
+            "--threads", [](int threads) { tegula::set_num_threads(threads); },
+            "that the CPU computes with [OMP_NUM_THREADS, else one for each processor]")
+        ->check(tegula::app::positive())
+        ->type_name("N");
+    add_threads_option(*command);
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace tegula;
@@ -18,6 +36,7 @@ int main(int argc, char** argv) {
   app::add_info(app);
   app::add_bench(app);
   app::add_kernel(app);
+  add_threads_option(app);
   try {
     app.parse(argc, argv);
     return 0;

@@ -12,6 +12,7 @@
 
 // Where it is computed.
 #include "tegula/runtime/registry.h" // cpu(), cuda(), device("cuda:1"), set_default_device
+#include "tegula/runtime/threads.h"  // set_num_threads
 
 // The graph: differentiation, evaluation, compilation.
 #include "tegula/compile/jit.h"    // jit

@@ -104,7 +104,7 @@ Compiled compiled(const std::vector<Ref<Node>>& roots, runtime::Device& device, 
     moved |= compile::move_to(const_cast<Node&>(*leaf), device);
   }
   if (moved) reading = compile::read(pointers);  // the layouts of leaves are part of the key
-  reading.key.push_back(static_cast<std::uint64_t>(device.number()));
+  reading.key.push_back(static_cast<std::uint64_t>(device.max_threads()) << 32 | static_cast<std::uint64_t>(device.number()));
   auto executable = compile::cached(reading.key, [&] { return compile::compile(compile::flatten(reading, pointers, {}), device); });
   return {std::move(reading), std::move(executable)};
 }

@@ -66,7 +66,8 @@ bool holds(const std::vector<Trace::Guard>& guards) {
 }
 
 void signature_of(std::span<const Tensor> arguments, const runtime::Device& device, Words& out) {
-  out.assign(1, static_cast<std::uint64_t>(device.number()) << 8 | static_cast<std::uint64_t>(current_precision()));
+  out.assign(1, static_cast<std::uint64_t>(device.max_threads()) << 32 | static_cast<std::uint64_t>(device.number()) << 8 |
+                    static_cast<std::uint64_t>(current_precision()));
   for (const Tensor& argument : arguments) {
     out.push_back(static_cast<std::uint64_t>(argument.dtype()) << 8 | static_cast<std::uint64_t>(argument.shape().rank()));
     for (auto size : argument.shape()) out.push_back(static_cast<std::uint64_t>(size));

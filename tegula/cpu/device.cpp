@@ -19,7 +19,7 @@ void require_instruction_set() {
 
 class CpuDevice final : public runtime::Device {
  public:
-  CpuDevice() : threads_(omp_get_max_threads()) { require_instruction_set(); }
+  CpuDevice() { require_instruction_set(); }
 
   std::string name() const override { return "cpu"; }
   int number() const override { return 0; }
@@ -43,14 +43,11 @@ class CpuDevice final : public runtime::Device {
     return convolution_prefers_channels_last(description);
   }
 
-  int max_threads() const override { return threads_; }
+  int max_threads() const override { return num_threads(); }
   runtime::DeviceProperties properties() override {
-    static const runtime::DeviceProperties properties = find_properties(threads_);
+    static const runtime::DeviceProperties properties = find_properties(num_threads());
     return properties;
   }
-
- private:
-  int threads_;
 };
 
 }  // namespace

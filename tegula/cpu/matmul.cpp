@@ -150,34 +150,34 @@ void own_product(const Product& p, const Operands<T>& o, const Cut& part, void* 
 /// oneDNN's cost of a call is paid back from about here on.
 bool prefers_onednn(const Product& p) { return p.m > 3 && p.n > 3 && p.flops() >= 4e6; }
 
-/// Rows [begin, end) of the product on the calling thread, or on as many as oneDNN takes outside of a parallel region.
-void onednn_rows(const Product& p, const Operands<float>& o, const Range& rows) {
-  sgemm({.m = rows.end - rows.begin,
-         .n = p.n,
+/// A block of the product by oneDNN, on the calling thread.
+void onednn_block(const Product& p, const Operands<float>& o, const Cut& part) {
+  const std::int64_t row = part.rows.begin, column = part.columns.begin, rows = part.rows.end - row, columns = part.columns.end - column;
+  if (rows == 0 || columns == 0) return;
+  float* c = o.c + row * p.c.row + column;
+  sgemm({.m = rows,
+         .n = columns,
          .k = p.k,
-         .a = o.a + rows.begin * p.a.row,
+         .a = o.a + row * p.a.row,
          .a_stride = p.a.column == 1 ? p.a.row : p.a.column,
          .a_transposed = p.a.column != 1,
-         .b = o.b,
+         .b = o.b + column * p.b.column,
          .b_stride = p.b.column == 1 ? p.b.row : p.b.column,
          .b_transposed = p.b.column != 1,
-         .c = o.c + rows.begin * p.c.row,
+         .c = c,
          .c_stride = p.c.row});
+  if (o.epilogue.empty()) return;
+  Epilogue<float> epilogue = o.epilogue;
+  if (epilogue.column_bias) epilogue.column_bias += column;
+  if (epilogue.row_bias) epilogue.row_bias += row;
+  apply_epilogue(epilogue, c, rows, columns, p.c.row);
 }
 
 void onednn_product(const Product& p, const Operands<float>& o, int threads) {
-  // Measured: for few threads, tall shares of a small product beat oneDNN's own division of it (64x128x784 by a sixth), and the
-  // epilogue needs no second region.
-  const bool shared = threads > 1 && threads <= 4 && p.m >= 32 * threads && p.flops() < 1e9;
-  if (!shared) onednn_rows(p, o, {0, p.m});
-  if (!shared && o.epilogue.empty()) return;
   parallel(threads, [&](int thread, int count) {
-    const Range rows = share(p.m, thread, count);
-    if (shared) onednn_rows(p, o, rows);
-    if (o.epilogue.empty()) return;
-    Epilogue<float> epilogue = o.epilogue;
-    if (epilogue.row_bias) epilogue.row_bias += rows.begin;
-    apply_epilogue(epilogue, o.c + rows.begin * p.c.row, rows.end - rows.begin, p.n, p.c.row);
+    // Measured: tall shares are best while they are tall enough.
+    const bool tall = count <= 4 && p.m >= 32 * count;
+    onednn_block(p, o, tall ? Cut{share(p.m, thread, count), {0, p.n}} : cut(p.m, p.n, thread, count));
   });
 }
 
@@ -253,7 +253,6 @@ class MatmulCall : public runtime::Call {
     const T* b = static_cast<const T*>(buffers[product_.transposed ? 0 : 1]);
     const T* bias = bias_ ? static_cast<const T*>(buffers[2]) : nullptr;
     T* c = static_cast<T*>(buffers[bias_ ? 3 : 2]);
-    const ThreadLimit limit(threads);
     const auto one = [&](std::int64_t i, char* space, int count) {
       multiply(product_, operands(a + product_.a_offset[i], b + product_.b_offset[i], bias, c + product_.c_offset[i]), space, count);
     };
@@ -314,7 +313,6 @@ class MatmulCall : public runtime::Call {
   }
 
   void run_half(std::span<void* const> buffers, char* scratch, int threads) const {
-    const ThreadLimit limit(threads);
     if (!whole_products(threads)) {
       for (std::int64_t i = 0; i < product_.batch(); ++i) half_product(i, buffers, scratch, threads);
       return;

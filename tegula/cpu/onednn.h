@@ -9,7 +9,7 @@
 namespace tegula::host {
 
 /// C (M, N) = A · B in f32, all row-major with row strides; `transposed` means that the matrix lies transposed in memory.
-/// Uses as many threads as omp_get_max_threads() says, one inside an OpenMP region.
+/// On the calling thread.
 struct Sgemm {
   std::int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;

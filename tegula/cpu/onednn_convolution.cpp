@@ -7,7 +7,6 @@
 #include "tegula/cpu/convolution.h"
 #include "tegula/cpu/epilogue.h"
 #include "tegula/cpu/onednn_primitive.h"
-#include "tegula/cpu/parallel.h"
 
 namespace tegula::host {
 namespace {
@@ -131,55 +130,65 @@ Activations choose_activations(const Convolution& description, const Description
 
 std::vector<OneDnnTensor> tensors(const Convolution& description, const Description& d) {
   const bool bias = description.bias;
+  const std::int64_t input = 4 * description.input.strides[0], output = 4 * description.output.strides[0];  // bytes of an image
   std::vector<OneDnnTensor> list;
   switch (description.pass) {
     case ConvolutionPass::Forward:
-      list = {{DNNL_ARG_SRC, 0, false, d.user_input},
-              {DNNL_ARG_WEIGHTS, 1, false, d.user_weight},
-              {DNNL_ARG_DST, bias ? 3 : 2, true, d.user_output}};
-      if (bias) list.push_back({DNNL_ARG_BIAS, 2, false, d.user_bias});
+      list = {{DNNL_ARG_SRC, 0, false, input, d.user_input},
+              {DNNL_ARG_WEIGHTS, 1, false, 0, d.user_weight},
+              {DNNL_ARG_DST, bias ? 3 : 2, true, output, d.user_output}};
+      if (bias) list.push_back({DNNL_ARG_BIAS, 2, false, 0, d.user_bias});
       break;
     case ConvolutionPass::BackwardData:
-      list = {{DNNL_ARG_DIFF_DST, 0, false, d.user_output},
-              {DNNL_ARG_WEIGHTS, 1, false, d.user_weight},
-              {DNNL_ARG_DIFF_SRC, 2, true, d.user_input}};
+      list = {{DNNL_ARG_DIFF_DST, 0, false, output, d.user_output},
+              {DNNL_ARG_WEIGHTS, 1, false, 0, d.user_weight},
+              {DNNL_ARG_DIFF_SRC, 2, true, input, d.user_input}};
       break;
     case ConvolutionPass::BackwardWeight:
-      list = {{DNNL_ARG_SRC, 0, false, d.user_input},
-              {DNNL_ARG_DIFF_DST, 1, false, d.user_output},
-              {DNNL_ARG_DIFF_WEIGHTS, 2, true, d.user_weight}};
-      if (bias) list.push_back({DNNL_ARG_DIFF_BIAS, 3, true, d.user_bias});
+      list = {{DNNL_ARG_SRC, 0, false, input, d.user_input},
+              {DNNL_ARG_DIFF_DST, 1, false, output, d.user_output},
+              {DNNL_ARG_DIFF_WEIGHTS, 2, true, 0, d.user_weight}};
+      if (bias) list.push_back({DNNL_ARG_DIFF_BIAS, 3, true, 0, d.user_bias});
       break;
   }
   return list;
 }
 
+/// The same convolution of so many images.
+Convolution of_images(Convolution d, std::int64_t count) {
+  d.input.shape[0] = d.output.shape[0] = count;
+  return d;
+}
+
 class OneDnnConvolution : public runtime::Call {
  public:
-  explicit OneDnnConvolution(const Convolution& d) : OneDnnConvolution(d, Description(d)) {}
+  explicit OneDnnConvolution(const Convolution& d) : OneDnnConvolution(d, choose_activations(d, Description(d))) {}
 
   std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
   std::string describe() const override { return "oneDNN " + primitive_.implementation() + " " + to_string(description_); }
   bool is_fast() const { return primitive_.is_fast(); }
 
   void run(std::span<void* const> buffers, void* scratch, int threads) const override {
-    const int taken = primitive_.run(buffers, scratch, threads);
-    if (description_.activation == runtime::Activation::Relu) relu(static_cast<float*>(buffers.back()), taken);
+    if (description_.activation != runtime::Activation::Relu) return primitive_.run(buffers, scratch, threads);
+    // Not as oneDNN's post-op: that one turns NaN into 0 and so hides a network that has diverged.
+    auto* y = static_cast<float*>(buffers.back());
+    const std::int64_t images = description_.output.shape[0], size = numel(description_.output.shape) / images;
+    const auto relu = [y, size](std::int64_t begin, std::int64_t end) {
+      apply_epilogue(Epilogue<float>{.activation = runtime::Activation::Relu}, y + begin * size, 1, (end - begin) * size, 0);
+    };
+    if (images == 1 || description_.output.strides[0] == size) return primitive_.run(buffers, scratch, threads, relu);
+    primitive_.run(buffers, scratch, threads);
+    relu(0, images);
   }
 
  private:
-  OneDnnConvolution(const Convolution& d, const Description& sizes)
+  OneDnnConvolution(const Convolution& d, Activations activations)
       : description_(d),
-        primitive_(tensors(d, sizes), [&] { return describe_pass(sizes, d.pass, d.bias, choose_activations(d, sizes)); }) {}
-
-  /// Not as oneDNN's post-op: that one turns NaN into 0 and so hides a network that has diverged.
-  void relu(float* y, int threads) const {
-    const std::int64_t count = numel(description_.output.shape);
-    parallel(threads, [&](int thread, int parts) {
-      const Range mine = share(count, thread, parts);
-      apply_epilogue(Epilogue<float>{.activation = runtime::Activation::Relu}, y + mine.begin, 1, mine.end - mine.begin, 0);
-    });
-  }
+        primitive_(d.input.shape[0], [&](std::int64_t images) {
+          const Convolution part = of_images(d, images);
+          const Description sizes(part);
+          return OneDnnPiece{tensors(part, sizes), describe_pass(sizes, d.pass, d.bias, activations)};
+        }) {}
 
   Convolution description_;
   OneDnnPrimitive primitive_;

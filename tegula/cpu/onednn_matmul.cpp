@@ -26,10 +26,12 @@ Bf16Product::~Bf16Product() = default;
 std::unique_ptr<Bf16Product> Bf16Product::make(std::int64_t m, std::int64_t n, std::int64_t k, const OneDnnMatrix& a,
                                                const OneDnnMatrix& b) {
   try {
-    const memory::desc da({m, k}, memory::data_type::bf16, {a.row, a.column}), db({k, n}, memory::data_type::bf16, {b.row, b.column});
-    const memory::desc dc({m, n}, memory::data_type::f32, {n, 1});
-    std::vector<OneDnnTensor> tensors{{DNNL_ARG_SRC, 0, false, da}, {DNNL_ARG_WEIGHTS, 1, false, db}, {DNNL_ARG_DST, 2, true, dc}};
-    auto primitive = std::make_unique<Primitive>(std::move(tensors), [&] { return describe(da, db, dc); });
+    auto primitive = std::make_unique<Primitive>(m, [&](std::int64_t rows) {
+      const memory::desc da({rows, k}, memory::data_type::bf16, {a.row, a.column}), db({k, n}, memory::data_type::bf16, {b.row, b.column});
+      const memory::desc dc({rows, n}, memory::data_type::f32, {n, 1});
+      return OneDnnPiece{{{DNNL_ARG_SRC, 0, false, 2 * a.row, da}, {DNNL_ARG_WEIGHTS, 1, false, 0, db}, {DNNL_ARG_DST, 2, true, 4 * n, dc}},
+                         describe(da, db, dc)};
+    });
     if (!primitive->is_fast()) return nullptr;
     return std::unique_ptr<Bf16Product>(new Bf16Product(std::move(primitive)));
   } catch (const dnnl::error&) {

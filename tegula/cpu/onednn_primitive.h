@@ -1,7 +1,13 @@
 #pragma once
-// A oneDNN primitive with prepared arguments. Included by the onednn*.cpp files only.
+// A oneDNN primitive shared between our threads. Included by the onednn*.cpp files only.
+//
+// oneDNN's own threads are not used (OneThread says why), and a fixed cut is what makes results the same however busy the machine is: it
+// cuts sums differently for different numbers of threads. So the batch is cut into one piece for each thread, of two sizes at most, and a
+// primitive for one thread computes each. What all pieces read (weights) is reordered together, once; what all of them write (gradients of
+// weights) is written by each for itself and added up in the order of the pieces.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -22,37 +28,45 @@ struct OneDnnTensor {
   int argument;  // DNNL_ARG_…
   int buffer;    // index into the caller's buffers
   bool written;
+  std::int64_t step;  // bytes from one unit of the batch to the next; 0: all pieces read it whole, or each writes (f32) its share of a sum
   dnnl::memory::desc layout;
 };
 
-/// A primitive for every thread count that is a power of two: oneDNN decides how to split the work when a primitive is made.
-/// run() may be called from several threads at once, each with its own scratch, and allocates nothing once it has run as often at once.
+/// What computes so many units of the batch.
+struct OneDnnPiece {
+  std::vector<OneDnnTensor> tensors;
+  dnnl::primitive_desc_base description;
+};
+
+/// For one thread and for library_threads(). run() may be called from several threads at once, each with its own scratch, and allocates
+/// nothing once it has run as often at once.
 class OneDnnPrimitive {
  public:
-  /// `describe` is called under each thread count; what it throws (dnnl::error) comes through.
-  OneDnnPrimitive(std::vector<OneDnnTensor> tensors, const std::function<dnnl::primitive_desc_base()>& describe);
+  /// `make` is called for one or two sizes under each number of threads; what it throws (dnnl::error) comes through.
+  OneDnnPrimitive(std::int64_t units, const std::function<OneDnnPiece(std::int64_t units)>& make);
   ~OneDnnPrimitive();
 
   std::size_t scratch_bytes() const { return bytes_; }
   /// "brgconv:avx512_core"
   std::string implementation() const;
   /// "ref…" is oneDNN's plain loop.
-  bool is_fast() const { return !implementation().starts_with("ref"); }
-  /// Uses at most `threads` threads, a power of two; returns how many.
-  int run(std::span<void* const> buffers, void* scratch, int threads) const;
+  bool is_fast() const;
+  /// `after(begin, end)` is called when these units of the batch have been written, by the thread that wrote them.
+  using After = std::function<void(std::int64_t begin, std::int64_t end)>;
+  void run(std::span<void* const> buffers, void* scratch, int threads, const After& after = {}) const;
 
  private:
+  struct Reorder;
   struct Operand;
+  struct Piece;
   struct Variant;
   struct Handles;
 
-  std::unique_ptr<Variant> plan(int threads, const std::function<dnnl::primitive_desc_base()>& describe) const;
-  Variant& variant_for(int threads) const;
+  static std::unique_ptr<Variant> plan(std::int64_t units, int threads, const std::function<OneDnnPiece(std::int64_t)>& make);
   std::unique_ptr<Handles> take(const Variant& variant) const;
   void give_back(std::unique_ptr<Handles> handles) const;
 
-  std::vector<OneDnnTensor> tensors_;
-  std::vector<std::unique_ptr<Variant>> variants_;  // by rising thread count
+  std::vector<std::unique_ptr<Variant>> variants_;  // one thread, many
   std::size_t bytes_ = 0;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Handles>> free_;

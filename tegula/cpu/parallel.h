@@ -1,26 +1,29 @@
 #pragma once
-// Threads for the library calls: the OpenMP pool that oneDNN uses too.
+// Work shared between threads.
 
 #include <omp.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <thread>
+
+#include "tegula/cpu/pool.h"
+#include "tegula/runtime/threads.h"
 
 namespace tegula::host {
 
-/// The most threads a library call will use; its scratch is sized for them.
-inline int library_threads() { return std::max(1, std::max(omp_get_max_threads(), omp_get_num_procs())); }
+/// The most parts a library call will be cut into; its scratch is sized for them.
+inline int library_threads() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), num_threads(), kMostParts); }
 
-/// Runs body(thread, threads) on each of `threads` threads. One thread means a plain call: no OpenMP region is entered, because
-/// a region beside a busy process costs 10-20 µs. The body must not throw.
+/// Calls body(part, parts) for each part, on as many threads; see run_parts. One part is a plain call.
 template <class F>
-void parallel(int threads, F&& body) {
-  if (threads <= 1) {
+void parallel(int parts, F&& body) {
+  if (parts <= 1) {
     body(0, 1);
     return;
   }
-#pragma omp parallel num_threads(threads)
-  body(omp_get_thread_num(), omp_get_num_threads());
+  const auto both = [&](int part) { body(part, parts); };
+  run_parts(parts, [](const void* context, int part) { (*static_cast<decltype(both)*>(context))(part); }, &both);
 }
 
 /// Part `part` of [0, count) cut into `parts` runs whose lengths differ by at most one.
@@ -29,21 +32,21 @@ struct Range {
 };
 inline Range share(std::int64_t count, std::int64_t part, std::int64_t parts) { return {count * part / parts, count * (part + 1) / parts}; }
 
-/// Sets the calling thread's OpenMP thread count for code that reads it (oneDNN), and restores it.
-class ThreadLimit {
+/// While it lives, oneDNN works on the calling thread alone. Its own threads (OpenMP's) wait for each other without end where processors are
+/// shared, cannot live through fork, and end the process where the system refuses one; so it is given the parts of a piece of work instead.
+class OneThread {
  public:
-  explicit ThreadLimit(int threads) : before_(omp_get_max_threads()), changed_(threads != before_) {
-    if (changed_) omp_set_num_threads(threads);
+  OneThread() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
   }
-  ~ThreadLimit() {
-    if (changed_) omp_set_num_threads(before_);
+  ~OneThread() {
+    if (before_ != 1) omp_set_num_threads(before_);
   }
-  ThreadLimit(const ThreadLimit&) = delete;
-  ThreadLimit& operator=(const ThreadLimit&) = delete;
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
 
  private:
   int before_;
-  bool changed_;
 };
 
 }  // namespace tegula::host

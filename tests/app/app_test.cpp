@@ -169,6 +169,8 @@ TEST(App, SaysWhatIsWrong) {
   fails({"train", "mnist-mlp", "--lr", "inf"}, 2, "--lr: got inf, expected a number above 0\n");
   fails({"train", "mnist-mlp", "--dropout", "2"}, 2, "--dropout: got 2, expected a number from 0 to 0.99\n");
   fails({"train", "mnist-mlp", "--resume", folder / "none", "--limit", "10"}, 1, "none");
+  fails({"train", "mnist-mlp", "--threads", "0"}, 2, "--threads: got 0, expected a number above 0\n");
+  fails({"bench", "gemm", "--threads", "5000"}, 1, "set_num_threads: got 5000, expected 1 to 1024");
   fails({"eval", folder / "none"}, 1, "none");
   io::write_atomically(folder / "text", testing::bytes_of("this is no model"));
   fails({"eval", folder / "text"}, 1, "text");

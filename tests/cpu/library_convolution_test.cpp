@@ -7,6 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/cpu/convolution.h"
 #include "tegula/cpu/library.h"
+#include "tegula/runtime/threads.h"
 #include "tests/support/library.h"
 
 namespace tegula::host {
@@ -117,22 +118,42 @@ TEST(Convolution, OneCallRunsInSeveralThreadsAtOnce) {
   const Convolution d = describe(o, ConvolutionPass::Forward);
   Tensor x(f32, d.input), w(f32, d.weight), expected(f32, d.output);
   x.randomize(), w.randomize();
-  for (const auto& call : candidates(d)) {
-    test::run_guarded(runtime::cpu(), *call, {&x, &w, &expected}, 1);
-    std::vector<int> wrong(4, 0);
-    std::vector<std::thread> callers;
-    for (std::size_t caller = 0; caller < wrong.size(); ++caller) {
-      callers.emplace_back([&, caller] {
-        for (int i = 0; i < 20; ++i) {
-          Tensor y(f32, d.output);
-          test::run_guarded(runtime::cpu(), *call, {&x, &w, &y}, 1);
-          wrong[caller] += std::memcmp(y.data(), expected.data(), static_cast<std::size_t>(numel(d.output.shape)) * 4) != 0;
-        }
-      });
+  // With two threads each one caller has the workers and the others do all parts themselves: who does what changes no bit.
+  for (const int threads : {1, 2}) {
+    for (const auto& call : candidates(d)) {
+      test::run_guarded(runtime::cpu(), *call, {&x, &w, &expected}, threads);
+      std::vector<int> wrong(4, 0);
+      std::vector<std::thread> callers;
+      for (std::size_t caller = 0; caller < wrong.size(); ++caller) {
+        callers.emplace_back([&, caller] {
+          for (int i = 0; i < 20; ++i) {
+            Tensor y(f32, d.output);
+            test::run_guarded(runtime::cpu(), *call, {&x, &w, &y}, threads);
+            wrong[caller] += std::memcmp(y.data(), expected.data(), static_cast<std::size_t>(numel(d.output.shape)) * 4) != 0;
+          }
+        });
+      }
+      for (std::thread& caller : callers) caller.join();
+      for (const int count : wrong) EXPECT_EQ(count, 0) << call->describe() << ", " << threads << " threads";
     }
-    for (std::thread& caller : callers) caller.join();
-    for (const int count : wrong) EXPECT_EQ(count, 0) << call->describe();
   }
+}
+
+TEST(Convolution, BatchesThatThreadsDoNotDivideMatch) {
+  const int before = num_threads();
+  for (const int threads : {3, 5}) {
+    set_num_threads(threads);
+    for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
+      for (const std::int64_t batch : {2, 7, 11}) {
+        for (Options o : {square(batch, 64, 6, 96, 3, 1, 1, 1), square(batch, 16, 9, 32, 3, 2, 1, 1), square(batch, 3, 12, 17, 5, 1, 2, 2)}) {
+          o.input = o.output = order;
+          o.bias = true;
+          expect_all_passes(o, threads);
+        }
+      }
+    }
+  }
+  set_num_threads(before);
 }
 
 TEST(Convolution, ReluKeepsNan) {
