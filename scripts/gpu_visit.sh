@@ -6,6 +6,8 @@
 #   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
 #                                   $GROUP tests a process, $JOBS at once (all cores), spread over the GPUs numbered in $GPUS (all)
+#   property                        random graphs: on the GPU $TOGETHER of them (2000), $BATCH (40) to a plan and so to a compilation, from seed
+#                                   $SEED (1) on, then $GRAPHS (20) in every mode; on all cores at once, beside it, CPU graphs where $CPU_GRAPHS names a number
 #   profile                         time of each of $COUNT kernels of bench_gpu's $CASES, from the $FIRST on
 set -uo pipefail
 work=/tmp/tegula-visit logs=${LOGS:-/tmp/tegula-logs}
@@ -54,6 +56,30 @@ report() {
   grep -aE '=====.*(Invalid|hazard|Uninit|Device not|rror|SUMMARY)' "$out.log" | sort | uniq -c | sort -rn | cut -c1-200 | head -20
 }
 
+# Random graphs, one process per core, each with seeds of its own.
+property() {
+  local out=$logs/property seed=${SEED:-1} cores=$(nproc) i
+  mkdir -p "$out"
+  export TEGULA_CACHE_DIR=/tmp/tegula-property TEGULA_FAILURES=3
+  for ((i = 0; i < cores; ++i)); do
+    (
+      export OMP_NUM_THREADS=1
+      if [ -n "${CPU_GRAPHS:-}" ]; then
+        TEGULA_SEED=$((seed + i * CPU_GRAPHS)) TEGULA_GRAPHS=$CPU_GRAPHS timeout "$1" $work/test_property --gtest_filter='*ModesAgree'
+      else
+        export TEGULA_TEST_DEVICE=cuda each=$(((${TOGETHER:-2000} + cores - 1) / cores))
+        TEGULA_SEED=$((seed + i * each)) TEGULA_TOGETHER=$each TEGULA_BATCH=${BATCH:-40} timeout "$1" $work/test_property --gtest_filter='*AgreeTogether'
+        TEGULA_SEED=$((seed + i * each)) TEGULA_GRAPHS=$(((${GRAPHS:-20} + cores - 1) / cores)) timeout "$1" $work/test_property --gtest_filter='*ModesAgree'
+      fi >"$out/$i.log" 2>&1
+    ) &
+  done
+  wait
+  cat "$out"/*.log >"$out.log"
+  grep -ahE 'graphs? from|values compared|outcomes of' "$out.log" | awk '{for (k = 1; k <= NF; ++k) if ($k ~ /^[0-9]+$/) {sum[$(k + 1)] += $k}} END {for (word in sum) print sum[word], word}'
+  awk '$3 == "graphs," && $5 == "wrong" {graphs[$1] += $2; wrong[$1] += $4} END {for (mode in graphs) print mode, graphs[mode], "graphs,", wrong[mode], "wrong"}' "$out.log"
+  grep -aE -A20 'TEGULA_SEED=[0-9]+ TEGULA_[GT]|^signal' "$out.log" | head -200
+}
+
 decode() { [ -e /tmp/cifar ] || python3 scripts/cifar10_from_jpegs.py $work/cifar10-jpeg.tar.xz /tmp/cifar; }
 
 # The peers, or those named in $PEERS (script:sections for the ready scripts that the pack brought along); $1: seconds for each.
@@ -94,6 +120,7 @@ run_stage() {  # name, seconds
     peers) peers "$limit" ;;
     test) pool test "$limit" ;;
     memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
+    property) property "$limit" ;;
     profile)
       timeout "$limit" ncu --graph-profiling node --metrics gpu__time_duration.sum,launch__grid_size,launch__registers_per_thread -s "${FIRST:-0}" -c "${COUNT:-100}" $work/bench_gpu ${CASES:-} >"$logs/ncu.log" 2>&1
       python3 - "$logs/ncu.log" <<'PY'

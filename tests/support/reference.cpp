@@ -1,8 +1,11 @@
 #include "tests/support/reference.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <unordered_map>
+#include <limits>
+#include <string_view>
+#include <unordered_set>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/structural.h"
@@ -10,8 +13,6 @@
 
 namespace tegula {
 namespace {
-
-using Values = std::vector<double>;
 
 /// Offsets of the elements of a layout, row-major.
 std::vector<std::int64_t> offsets_of(const Layout& layout) {
@@ -64,104 +65,173 @@ double initial(tile::Reduction kind) {
   }
 }
 
-class Interpreter {
- public:
-  const Values& run(const Node* root) {
-    std::vector<const Node*> stack{root};
-    while (!stack.empty()) {
-      const Node* node = stack.back();
-      bool ready = true;
-      for (const auto& input : node->inputs()) {
-        if (known_.contains(input.get())) continue;
-        stack.push_back(input.get());
-        ready = false;
-      }
-      if (!ready) continue;
-      stack.pop_back();
-      if (!known_.contains(node)) known_[node] = compute(*node);
-    }
-    return known_.at(root);
+double epsilon(DType dtype) { return dtype == f64 ? 0x1p-52 : dtype == f32 ? 0x1p-23 : dtype == f16 ? 0x1p-10 : 0x1p-7; }
+
+double greatest(DType dtype) {
+  return dtype == f64 ? std::numeric_limits<double>::max() : dtype == f16 ? 65504 : std::numeric_limits<float>::max();
+}
+
+/// In [-1, 1], the same for the same number.
+double chance(double value, std::uint64_t noise) {
+  std::uint64_t x = std::bit_cast<std::uint64_t>(value) + noise * 0x9e3779b97f4a7c15u;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+  return static_cast<double>((x ^ x >> 31) >> 11) * 0x1p-52 - 1;
+}
+
+bool representable(double value, DType dtype) {
+  return visit(dtype, [&](auto zero) { return as_double(from_double<decltype(zero)>(value)) == value; });
+}
+
+bool any_of_them(std::span<const double> x, double value) {
+  return std::any_of(x.begin(), x.end(), [&](double each) { return each == value; });
+}
+
+/// What computing one of these may be off by: of single operations, half a unit of the result, as IEEE 754 says; of formulas, what their declared
+/// cases allow, which is relative to 1 (1 + erf(-2) has lost digits); of a sum of terms, units of the greatest.
+double error_scale(std::string_view op, std::span<const double> x, double value) {
+  static const std::unordered_set<std::string_view> single{"add", "subtract", "multiply", "divide",  "negate", "square", "reciprocal",
+                                                           "abs", "sqrt",     "minimum",  "maximum", "cast",   "where",  "exp"};
+  if (single.contains(op)) return std::fabs(value);
+  double scale = std::max(op == "add_n" ? 0 : 1.0, std::fabs(value));
+  if (op == "add_n") {
+    for (double each : x) scale = std::max(scale, std::fabs(each));
   }
+  return scale;
+}
 
- private:
-  const Values& input(const Node& node, std::size_t i) const { return known_.at(node.inputs()[i].get()); }
-
-  Values compute(const Node& node) const {
-    switch (node.forgotten() ? Role::Leaf : node.op().role()) {
-      case Role::Leaf: return Tensor(Ref<Node>(const_cast<Node*>(&node))).to_host<double>();
-      case Role::Scalar: return {static_cast<const ScalarOp&>(node.op()).value()};
-      case Role::Index: {
-        Values out;
-        for (auto offset : offsets_of(static_cast<const IndexOp&>(node.op()).layout())) out.push_back(static_cast<double>(offset));
-        return out;
-      }
-      case Role::Elementwise: return elementwise(node);
-      case Role::View: return view(node);
-      case Role::Reduce: return reduce(node);
-      case Role::Library: return loops(node, static_cast<const LibraryOp&>(node.op()));
-      default: return loops(node, static_cast<const KernelOp&>(node.op()));
-    }
-  }
-
-  Values elementwise(const Node& node) const {
-    const auto& op = static_cast<const ElementwiseOp&>(node.op());
-    Values out(static_cast<std::size_t>(numel(node.shape()))), x(node.inputs().size());
-    for (std::size_t n = 0; n < out.size(); ++n) {
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = input(node, i)[node.input(static_cast<int>(i)).shape().rank() == 0 ? 0 : n];
-      out[n] = stored(op.reference(x), node.dtype());
-    }
-    return out;
-  }
-
-  Values view(const Node& node) const {
-    const auto layout = static_cast<const ViewOp&>(node.op()).apply(Layout::dense(node.input(0).shape()));
-    if (!layout)
-      throw Error({.op = "reference",
-                   .got = "a view that refuses a dense layout: " + std::string(node.op().name()),
-                   .expected = "one that takes it"});
-    Values out;
-    for (auto offset : offsets_of(*layout)) out.push_back(input(node, 0)[static_cast<std::size_t>(offset)]);
-    return out;
-  }
-
-  Values reduce(const Node& node) const {
-    const auto& op = static_cast<const ReduceOp&>(node.op());
-    const Shape& from = node.input(0).shape();
-    Layout target{from, Dims::filled(from.rank(), 0), 0};  // where each input element is added
-    std::int64_t stride = 1;
-    for (int d = from.rank() - 1; d >= 0; --d) {
-      if (op.axes().contains(d)) continue;
-      target.strides[d] = stride;
-      stride *= from[d];
-    }
-    Values out(static_cast<std::size_t>(numel(node.shape())), initial(op.kind()));
-    const auto places = offsets_of(target);
-    for (std::size_t n = 0; n < places.size(); ++n) {
-      double& sum = out[static_cast<std::size_t>(places[n])];
-      sum = combine(op.kind(), sum, input(node, 0)[n]);
-    }
-    for (double& value : out) value = stored(value, node.dtype());
-    return out;
-  }
-
-  template <class O>
-  Values loops(const Node& node, const O& op) const {
-    std::vector<std::span<const double>> x;
-    std::vector<Shape> shapes;
-    for (const auto& in : node.inputs()) {
-      x.emplace_back(known_.at(in.get()));
-      shapes.push_back(in->shape());
-    }
-    Values out(static_cast<std::size_t>(numel(node.shape())));
-    op.reference(x, shapes, out, node.shape());
-    return out;
-  }
-
-  std::unordered_map<const Node*, Values> known_;
-};
+/// Kernels whose elements are sums or products of many.
+bool accumulates(std::string_view op) {
+  return op == "cumsum" || op == "cumprod" || op == "logcumsumexp" || op == "scatter_add" || op.starts_with("conv");
+}
 
 }  // namespace
 
-std::vector<double> reference_of(const Tensor& y) { return Interpreter().run(y.node().get()); }
+std::vector<double> reference_of(const Tensor& y) { return Reference().of(y); }
+
+void Reference::define(const Tensor& leaf, Values values) { known_[leaf.node()] = std::move(values); }
+
+const Reference::Values& Reference::of(const Tensor& y) {
+  std::vector<Ref<Node>> stack{y.node()};
+  while (!stack.empty()) {
+    const Ref<Node> node = stack.back();
+    bool ready = true;
+    for (const auto& input : node->inputs()) {
+      if (known_.contains(input)) continue;
+      stack.push_back(input);
+      ready = false;
+    }
+    if (!ready) continue;
+    stack.pop_back();
+    if (!known_.contains(node)) known_[node] = compute(*node);
+  }
+  return known_.at(y.node());
+}
+
+/// What may have become of a value, or of the term of a sum at `place`, that is computed in this dtype.
+double Reference::rounded(double value, DType dtype, std::uint64_t place) const { return rounded(value, dtype, place, std::fabs(value)); }
+
+double Reference::rounded(double value, DType dtype, std::uint64_t place, double scale) const {
+  if (noise_ == 0 || !is_float(dtype) || value == 0 || !std::isfinite(value)) return value;
+  value += epsilon(dtype) * scale * chance(value, noise_ + 1000003 * place);
+  return std::fabs(value) > greatest(dtype) ? std::copysign(HUGE_VAL, value) : value;
+}
+
+Reference::Values Reference::compute(const Node& node) const {
+  switch (node.forgotten() ? Role::Leaf : node.op().role()) {
+    case Role::Leaf: return Tensor(Ref<Node>(const_cast<Node*>(&node))).to_host<double>();
+    case Role::Scalar: {
+      const double value = static_cast<const ScalarOp&>(node.op()).value();
+      return {representable(value, node.dtype()) ? value : rounded(value, node.dtype())};
+    }
+    case Role::Index: {
+      Values out;
+      for (auto offset : offsets_of(static_cast<const IndexOp&>(node.op()).layout())) out.push_back(static_cast<double>(offset));
+      return out;
+    }
+    case Role::Elementwise: return elementwise(node);
+    case Role::View: return view(node);
+    case Role::Reduce: return reduce(node);
+    case Role::Library: return loops(node, static_cast<const LibraryOp&>(node.op()), !node.op().name().starts_with("max_pool"));
+    default: return loops(node, static_cast<const KernelOp&>(node.op()), accumulates(node.op().name()));
+  }
+}
+
+Reference::Values Reference::elementwise(const Node& node) const {
+  const auto& op = static_cast<const ElementwiseOp&>(node.op());
+  Values out(static_cast<std::size_t>(numel(node.shape()))), x(node.inputs().size());
+  std::vector<const Values*> inputs;
+  std::vector<std::size_t> step;  // 0 for a scalar
+  bool narrows = false;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Node& in = node.input(static_cast<int>(i));
+    inputs.push_back(&input(node, i));
+    step.push_back(in.shape().rank() == 0 ? 0 : 1);
+    narrows = narrows || (is_float(in.dtype()) && is_float(node.dtype()) && epsilon(in.dtype()) < epsilon(node.dtype()));
+  }
+  for (std::size_t n = 0; n < out.size(); ++n) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = (*inputs[i])[n * step[i]];
+    out[n] = stored(op.reference(x), node.dtype());
+    if (noise_ == 0) continue;
+    const bool exact = narrows || x.size() == 1 ? representable(out[n], node.dtype()) && any_of_them(x, out[n]) : any_of_them(x, out[n]);
+    if (!exact) out[n] = rounded(out[n], node.dtype(), 0, error_scale(op.name(), x, out[n]));
+  }
+  return out;
+}
+
+Reference::Values Reference::view(const Node& node) const {
+  const auto layout = static_cast<const ViewOp&>(node.op()).apply(Layout::dense(node.input(0).shape()));
+  if (!layout)
+    throw Error({.op = "reference",
+                 .got = "a view that refuses a dense layout: " + std::string(node.op().name()),
+                 .expected = "one that takes it"});
+  Values out;
+  for (auto offset : offsets_of(*layout)) out.push_back(input(node, 0)[static_cast<std::size_t>(offset)]);
+  return out;
+}
+
+Reference::Values Reference::reduce(const Node& node) const {
+  const auto& op = static_cast<const ReduceOp&>(node.op());
+  const Shape& from = node.input(0).shape();
+  Layout target{from, Dims::filled(from.rank(), 0), 0};  // where each input element is added
+  std::int64_t stride = 1;
+  for (int d = from.rank() - 1; d >= 0; --d) {
+    if (op.axes().contains(d)) continue;
+    target.strides[d] = stride;
+    stride *= from[d];
+  }
+  Values out(static_cast<std::size_t>(numel(node.shape())), initial(op.kind()));
+  const auto places = offsets_of(target);
+  const Values& x = input(node, 0);
+  const bool selects = op.kind() != tile::Reduction::Sum && op.kind() != tile::Reduction::Prod, one = x.size() == out.size();
+  for (std::size_t n = 0; n < places.size(); ++n) {
+    double& sum = out[static_cast<std::size_t>(places[n])];
+    sum = combine(op.kind(), sum, selects || one ? x[n] : rounded(x[n], node.dtype(), n + 1));
+  }
+  for (double& value : out) value = selects || one ? stored(value, node.dtype()) : rounded(stored(value, node.dtype()), node.dtype());
+  return out;
+}
+
+template <class O>
+Reference::Values Reference::loops(const Node& node, const O& op, bool sums) const {
+  std::vector<Values> moved(node.inputs().size());
+  std::vector<std::span<const double>> x;
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < node.inputs().size(); ++i) {
+    const Node& in = node.input(static_cast<int>(i));
+    moved[i] = input(node, i);
+    if (sums && noise_ != 0 && is_float(in.dtype())) {
+      for (std::size_t n = 0; n < moved[i].size(); ++n) moved[i][n] = rounded(moved[i][n], node.dtype(), n + 1);
+    }
+    x.emplace_back(moved[i]);
+    shapes.push_back(in.shape());
+  }
+  Values out(static_cast<std::size_t>(numel(node.shape())));
+  op.reference(x, shapes, out, node.shape());
+  if (sums) {
+    for (double& value : out) value = rounded(value, node.dtype());
+  }
+  return out;
+}
 
 }  // namespace tegula

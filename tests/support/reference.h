@@ -1,6 +1,8 @@
 #pragma once
 // The specification of a graph, executable: every node in f64, from the formula or the naive loops its op declares. Slow on purpose.
 
+#include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "tegula/graph/tensor.h"
@@ -9,5 +11,35 @@ namespace tegula {
 
 /// The elements of y, row-major. Leaves give their values; what has been evaluated is computed again where its inputs are still known.
 std::vector<double> reference_of(const Tensor& y);
+
+/// The interpreter behind it, for graphs that grow: each node is computed once, and a leaf without a value can be given one.
+///
+/// With `noise` (any number but 0; each gives other noise) it says how well conditioned a graph is: whatever its dtype may round is moved by up to
+/// one unit in the last place, and so is each term of a sum. Where results of several noises differ, there rounding may make that
+/// difference. What selects (maximum, sort, gather), integers and booleans are exact, so ties stay ties; equal numbers get equal noise.
+class Reference {
+ public:
+  using Values = std::vector<double>;
+  explicit Reference(std::uint64_t noise = 0) : noise_(noise) {}
+  void define(const Tensor& leaf, Values values);
+  const Values& of(const Tensor& y);
+
+ private:
+  const Values& input(const Node& node, std::size_t i) const { return known_.at(node.inputs()[i]); }
+  Values compute(const Node& node) const;
+  Values elementwise(const Node& node) const;
+  Values view(const Node& node) const;
+  Values reduce(const Node& node) const;
+  template <class O>
+  Values loops(const Node& node, const O& op, bool sums) const;
+  double rounded(double value, DType dtype, std::uint64_t place = 0) const;
+  double rounded(double value, DType dtype, std::uint64_t place, double scale) const;
+
+  struct Hash {
+    std::size_t operator()(const Ref<Node>& node) const { return std::hash<const Node*>()(node.get()); }
+  };
+  std::uint64_t noise_;
+  std::unordered_map<Ref<Node>, Values, Hash> known_;
+};
 
 }  // namespace tegula

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "tegula/graph/evaluate.h"
+#include "tests/property/outcome.h"
+#include "tests/property/reference_host.h"
+
+namespace tegula::property {
+namespace {
+
+double epsilon(DType dtype) {
+  return dtype == f64 ? 0x1p-52 : dtype == f32 ? 0x1p-23 : dtype == f16 ? 0x1p-10 : dtype == bf16 ? 0x1p-7 : 0;
+}
+/// Where numbers of the dtype stop being relative.
+double smallest(DType dtype) { return dtype == f64 ? 0x1p-1022 : dtype == f16 ? 0x1p-24 : 0x1p-126; }
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+constexpr int kNoises = 1, kMoreNoises = 24;
+
+}  // namespace
+
+std::string to_string(const Outcome& outcome) {
+  if (!outcome.error.empty()) return "  threw: " + outcome.error + "\n";
+  std::string text;
+  for (std::size_t v = 0; v < outcome.values.size(); ++v) {
+    const Value& value = outcome.values[v];
+    text += "  value " + std::to_string(v) + " " + std::string(name(value.dtype)) + tegula::to_string(value.shape) + ":";
+    for (std::size_t n = 0; n < std::min<std::size_t>(value.elements.size(), 8); ++n) {
+      char number[32];
+      std::snprintf(number, sizeof number, " %.9g", value.elements[n]);
+      text += number;
+    }
+    text += value.elements.size() > 8 ? " …\n" : "\n";
+  }
+  return text;
+}
+
+bool has_state(const Program& program) {
+  return std::any_of(program.begin(), program.end(), [](const Instruction& one) {
+    return one.op == "write" || one.op == "dropout" || one.op == "normal" || one.op == "uniform" || one.op == "randint" ||
+           one.op == "bernoulli" || one.op == "shuffle";
+  });
+}
+
+std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::uint64_t noise) {
+  ReferenceHost host(program, noise);
+  std::vector<Outcome> out;
+  for (int i = 0; i < calls; ++i) out.push_back(host.call());
+  pending_writes().clear();  // of the generator: only looked at here
+  return out;
+}
+
+Expectation::Expectation(const Program& program) : program_(program) {
+  const int calls = has_state(program) ? 5 : 1;
+  exact_ = reference_outcomes(program, calls, 0);
+  for (int noise = 1; noise <= kNoises; ++noise) noisy_.push_back(reference_outcomes(program, calls, static_cast<std::uint64_t>(noise)));
+}
+
+std::string Expectation::compare(const Outcome& got, int call) {
+  call = std::min(call, calls() - 1);
+  if (!got.error.empty()) return "threw: " + got.error;
+  std::string wrong = differs(got, call, true);
+  if (wrong.empty() || noisy_.size() > kNoises) return wrong;
+  // A few noises may all miss how badly conditioned an element is; before something is called wrong, many are tried.
+  for (int noise = kNoises + 1; noise <= kMoreNoises; ++noise) {
+    noisy_.push_back(reference_outcomes(program_, calls(), static_cast<std::uint64_t>(noise)));
+  }
+  return differs(got, call, false);
+}
+
+std::string Expectation::differs(const Outcome& got, int call, bool count) {
+  const auto& exact = exact_[static_cast<std::size_t>(call)].values;
+  if (got.values.size() != exact.size())
+    return "gave " + std::to_string(got.values.size()) + " values, expected " + std::to_string(exact.size());
+  for (std::size_t v = 0; v < exact.size(); ++v) {
+    const Value& x = got.values[v];
+    if (x.dtype != exact[v].dtype || x.shape != exact[v].shape) {
+      return "value " + std::to_string(v) + " is " + std::string(name(x.dtype)) + tegula::to_string(x.shape) + ", expected " +
+             std::string(name(exact[v].dtype)) + tegula::to_string(exact[v].shape);
+    }
+    std::int64_t wrong = 0;
+    std::string first;
+    for (std::size_t n = 0; n < x.elements.size(); ++n) {
+      const double e = exact[v].elements[n];
+      double spread = 0;
+      for (const auto& noisy : noisy_) {
+        const double other = noisy[static_cast<std::size_t>(call)].values[v].elements[n];
+        if (same(e, other)) continue;
+        spread = std::max(spread, std::isfinite(e) && std::isfinite(other) ? std::fabs(e - other) : HUGE_VAL);
+      }
+      if (count) counts.elements++;
+      // An integer or boolean that any noise changes is decided by rounding.
+      if (spread == HUGE_VAL || (!is_float(x.dtype) && spread > 0)) {
+        if (count) counts.undecided++;
+        continue;
+      }
+      if (same(e, x.elements[n])) continue;
+      const double tolerance = 16 * spread + 4 * epsilon(x.dtype) * std::fabs(e) + 4 * smallest(x.dtype);
+      if (is_float(x.dtype) && std::fabs(e - x.elements[n]) <= tolerance) continue;
+      if (wrong++ > 0) continue;
+      char text[160];
+      std::snprintf(text, sizeof text, "element %zu of value %zu is %.17g, expected %.17g to %.1e", n, v, x.elements[n], e, tolerance);
+      first = text;
+    }
+    if (count) counts.values++;
+    if (wrong > 0) {
+      return first + " (" + std::to_string(wrong) + " of " + std::to_string(x.elements.size()) + " wrong, " + std::string(name(x.dtype)) +
+             to_string(x.shape) + ")";
+    }
+  }
+  return "";
+}
+
+}  // namespace tegula::property

@@ -1,0 +1,81 @@
+#include "tests/property/kept.h"
+
+#include "tests/property/unmended.h"
+
+namespace tegula::property {
+
+std::vector<Kept> kept_programs() {
+  return {
+      {"the first element of a mean, subtracted from what it is the mean of", R"(
+v0 = input f64 (5 2) #4
+v1 = mean v0 [1 1 0 0]
+v2 = select v1 [0 0 0 0]
+v3 = sub v0 v2 [0 0 0 0] *
+)"},
+      {"a result that took the place of an operand of a sum over an axis of one", R"(
+v0 = input f64 (1 4 4) #5
+v1 = input f64 (4 4) #4
+v2 = matmul v1 v1 [0 0 0 0]
+v3 = sin v0 [0 0 0 0] *
+v4 = cos v0 [0 0 0 0]
+v5 = sum v4 [1 1 0 0]
+v6 = mul v5 v2 [0 0 0 0]
+v7 = reshape v3 [1 0 0 0]
+v8 = matmul v6 v7 [0 0 0 0] *
+)"},
+      {"a Variable that is written late, and a step behind it", R"(
+v0 = variable f64 (8 8) #2
+v1 = input f64 (8 8) #4
+v2 = input f64 (8) #7
+v3 = matmul v1 v1 [0 0 0 0]
+v4 = write v0 v3 [1 0 0 0]
+v5 = read v0
+v6 = matmul v5 v1 [0 0 0 0]
+v7 = sigmoid v6 [0 0 0 0]
+v8 = mul v5 v7 [0 0 0 0]
+v9 = matmul v8 v1 [0 0 0 0]
+v10 = cross_entropy v9 v2 [0 0 0 0] *
+)"},
+      {"a Variable that begins with a tensor is not that tensor", R"(
+v0 = input f64 () #308
+v1 = variable v0 f64 () #0
+v2 = neg v0 [0 0 0 0] *
+v3 = read v1 [0 0 0 0] *
+v4 = gradients v0 [0 0 0 0]
+)",
+       unmended::kHistory},
+      {"a written Variable is a leaf: nothing flows to what was written", R"(
+v0 = input f64 () #373
+v1 = variable f64 () #546
+v2 = write v1 v0 [0 0 0 0]
+v3 = input f64 () #4
+v4 = add v0 v3 [0 0 0 0] *
+v5 = read v1 [0 0 0 0] *
+v6 = gradients v0 [0 0 0 0]
+)",
+       unmended::kHistory},
+      {"a function under checkpoint through which no gradient flows", R"(
+v0 = input f64 () #870
+v1 = input f64 () #219
+v2 = one_hot v1 [0 0 0 0] *
+v3 = add v1 v0 [0 0 0 0] *
+v4 = gradients v1 [0 0 0 0]
+)"},
+      {"equal elements less their mean are zero, however often the elements are computed", R"(
+v0 = input f64 (2 1) #830
+v1 = cummax v0 [0 0 0 0] *
+v2 = gelu v1 [0 0 0 0]
+v3 = batch_norm v2 [0 0 0 0]
+v4 = sum v3 [0 0 0 0] *
+v5 = gradients v1 [0 0 0 0]
+)",
+       unmended::kContraction},
+      {"an average over windows that reach outside", R"(
+v0 = input f64 (3) #1
+v1 = case:avg_pool2d/2 v0 [0 0 0 0] *
+v2 = gradients v0 [2 0 0 0]
+)"},
+  };
+}
+
+}  // namespace tegula::property

@@ -1,0 +1,304 @@
+#include "tests/property/modes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <unordered_set>
+
+#include "tegula/tegula.h"
+#include "tests/property/carry_out.h"
+#include "tests/property/ops.h"
+#include "tests/support/op_check.h"
+#include "tests/support/queued_device.h"
+
+namespace tegula::property {
+namespace {
+
+// References are graphs that nobody can evaluate, so nothing may be flushed because there are many of them.
+constexpr std::size_t kNoBound = std::size_t{1} << 40;
+
+/// Settings of the process that a mode changes, put back at the end.
+class Settings {
+ public:
+  explicit Settings(const Mode& mode) : before_(default_device()) {
+    if (mode.eager) set_eager(true);
+    if (mode.bound > 0) set_pending_bound(static_cast<std::size_t>(mode.bound));
+    if (mode.queued) {
+      static auto* queued = new test::QueuedDevice;
+      set_default_device(*queued);
+    }
+  }
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+  ~Settings() {
+    set_eager(false);
+    set_pending_bound(kNoBound);
+    set_default_device(before_);
+  }
+
+ private:
+  runtime::Device& before_;
+};
+
+/// The nodes from which these are made, in program order.
+std::vector<Ref<Node>> all_nodes(const std::vector<Ref<Node>>& roots) {
+  std::vector<Ref<Node>> stack = roots, all;
+  std::unordered_set<const Node*> seen;
+  while (!stack.empty()) {
+    const Ref<Node> node = stack.back();
+    stack.pop_back();
+    if (!seen.insert(node.get()).second) continue;
+    all.push_back(node);
+    for (const auto& input : node->inputs()) stack.push_back(input);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->sequence() < b->sequence(); });
+  return all;
+}
+
+void evaluate_each(const std::vector<Ref<Node>>& roots) {
+  const auto nodes = all_nodes(roots);
+  const auto writes = std::exchange(pending_writes(), {});
+  for (const auto& node : nodes) {
+    const Ref<Node> one[] = {node};
+    evaluate(one, std::source_location::current());
+  }
+  pending_writes() = writes;
+}
+
+Value value_of(const Tensor& t) { return {t.dtype(), t.shape(), t.to_host<double>()}; }
+
+class ModeHost final : public Host {
+ public:
+  ModeHost(const Program& program, const Mode& mode) : program_(program), mode_(mode) {
+    drops = mode.looks;
+    checkpoints = mode.checkpoints;
+    for (int i = 0; i < static_cast<int>(program.size()); ++i) {
+      const Instruction& one = program[static_cast<std::size_t>(i)];
+      if (one.op == "input") {
+        order_.push_back(i);
+        inputs_.push_back(leaf(one, mode.inputs == Inputs::Views));
+        if (mode.inputs == Inputs::Variables) cells_.try_emplace(i, inputs_.back());
+      } else if (one.op == "variable") {
+        variables_.push_back(i);
+        // Two places may begin with the same tensor.
+        cells_.try_emplace(i, one.inputs.empty() ? leaf(one, false) : inputs_[place(one.inputs[0])]);
+      }
+    }
+  }
+
+  Tensor input(int number) override {
+    if (mode_.inputs == Inputs::Variables) return cells_.at(number).read();
+    return arguments.empty() ? inputs_[place(number)] : arguments[place(number)];
+  }
+  Tensor read(int number) override { return cells_.at(number).read(); }
+  void write(int number, const Tensor& value) override { cells_.at(number) = value; }
+  Wrt target(int number, const Tensor& value) override {
+    const auto cell = cells_.find(number);
+    return cell == cells_.end() ? Wrt(value) : Wrt(cell->second);
+  }
+  void look(const Tensor& value, std::uint32_t how) override {
+    if (!mode_.looks) return;
+    switch (how % 5) {
+      case 0: eval(value); break;
+      case 1: sum(value).item(); break;
+      case 2: value.print(); break;
+      case 3: value.to_host<double>(); break;
+      default:
+        for (int variable : variables_) cells_.at(variable).read().to_host<double>();
+    }
+  }
+  void made(int number, const Tensor& value) override {
+    if (mode_.looks && number % 4 == 3) look(value, static_cast<std::uint32_t>(number / 4));
+  }
+  Generator& generator() override { return generator_; }
+
+  std::vector<Tensor> results() {
+    if (!mode_.faulty) return carry_out(program_, *this);
+    Program other = program_;
+    for (Instruction& one : other) {
+      if (one.op == "tanh") one.op = "sin";
+    }
+    return carry_out(other, *this);
+  }
+
+  /// Fetches the results and what the Variables hold.
+  Outcome outcome(const std::vector<Tensor>& results) {
+    std::vector<Ref<Node>> roots;
+    for (const Tensor& t : results) roots.push_back(t.node());
+    if (mode_.nodes) {
+      std::vector<Ref<Node>> all = roots;
+      for (const auto& [number, cell] : cells_) all.push_back(cell.read().node());
+      evaluate_each(all);
+    }
+    evaluate(roots, std::source_location::current());
+    Outcome out;
+    for (const Tensor& t : results) out.values.push_back(value_of(t));
+    for (int variable : variables_) out.values.push_back(value_of(cells_.at(variable).read()));
+    return out;
+  }
+
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  std::vector<Tensor> arguments;  // instead of the inputs, in a trace
+
+ private:
+  std::size_t place(int number) const { return static_cast<std::size_t>(std::find(order_.begin(), order_.end(), number) - order_.begin()); }
+  Tensor leaf(const Instruction& one, bool as_view) const {
+    const auto values = leaf_values(one);
+    if (!as_view) return leaf_of(values, one.shape, one.dtype);
+    const int rank = one.shape.rank();
+    switch (one.seed % 3) {
+      case 0: return leaf_of(values, one.shape, one.dtype, InputLayout::Strided);
+      case 1: return leaf_of(values, one.shape, one.dtype, rank < 2 ? InputLayout::Strided : InputLayout::Transposed);
+      default: {  // pending: the middle of something larger
+        const Tensor whole = leaf_of(values, one.shape, one.dtype);
+        if (rank == 0) return select(stack({whole, whole}), 0, 1);
+        return slice(concat({whole, whole}, rank - 1), rank - 1, {one.shape.back(), 2 * one.shape.back()});
+      }
+    }
+  }
+
+  const Program& program_;
+  const Mode& mode_;
+  std::vector<int> order_, variables_;  // the numbers of inputs and Variables
+  std::vector<Tensor> inputs_;
+  std::map<int, Variable> cells_;
+  Generator generator_{11};
+};
+
+std::vector<std::pair<int, Outcome>> run_jit(ModeHost& host, const Mode& mode, int calls) {
+  compile::JitState jit(std::source_location::current());
+  const auto body = [&](std::span<const Tensor> arguments) {
+    host.arguments.assign(arguments.begin(), arguments.end());
+    auto results = host.results();
+    host.arguments.clear();
+    return results;
+  };
+  const std::vector<Tensor> none, &arguments = mode.inputs == Inputs::Variables ? none : host.inputs();
+  std::vector<std::pair<int, Outcome>> out;
+  if (mode.repeat > 0) {
+    out.emplace_back(0, host.outcome(jit.call(arguments, body)));  // a first call compiles
+    out.emplace_back(mode.repeat, host.outcome(jit.call(arguments, body, mode.repeat)));
+    return out;
+  }
+  // All of the first five: tracing again happens at some of them, what is kept between calls shows at others.
+  for (int call = 0; call < std::max(calls, 5); ++call) out.emplace_back(call, host.outcome(jit.call(arguments, body)));
+  return out;
+}
+
+volatile std::uint64_t current_seed = 0;
+char current_mode[40] = "";
+
+extern "C" void on_crash(int signal) {
+  char text[160];
+  const int length = std::snprintf(text, sizeof text, "\nsignal %d in mode '%s' of the graph of TEGULA_SEED=%llu\n", signal, current_mode,
+                                   static_cast<unsigned long long>(current_seed));
+  [[maybe_unused]] const auto written = write(2, text, static_cast<std::size_t>(length));
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+}  // namespace
+
+const std::vector<Mode>& modes() {
+  static const std::vector<Mode> all{
+      {.name = "lazy"},
+      {.name = "nodes", .nodes = true},
+      {.name = "eager", .eager = true},
+      {.name = "looks", .looks = true},
+      {.name = "bound", .bound = 3},
+      {.name = "checkpoint", .checkpoints = true},
+      {.name = "views", .inputs = Inputs::Views},
+      {.name = "variables", .inputs = Inputs::Variables},
+      {.name = "jit", .jit = true},
+      {.name = "jit-repeat", .jit = true, .repeat = 4},
+      {.name = "jit-views", .inputs = Inputs::Views, .jit = true},
+      {.name = "jit-variables", .inputs = Inputs::Variables, .jit = true},
+      {.name = "jit-checkpoint", .checkpoints = true, .jit = true},
+      {.name = "queued", .queued = true},
+      {.name = "queued-looks", .looks = true, .queued = true},
+      {.name = "queued-jit", .jit = true, .queued = true},
+      {.name = "queued-repeat", .jit = true, .repeat = 4, .queued = true},
+  };
+  return all;
+}
+
+const Mode& mode(const std::string& name) {
+  const auto found = std::find_if(modes().begin(), modes().end(), [&](const Mode& mode) { return mode.name == name; });
+  if (found == modes().end()) throw std::runtime_error("no mode is called " + name);
+  return *found;
+}
+
+std::vector<std::pair<int, Outcome>> run(const Program& program, const Mode& mode, int calls) {
+  std::vector<std::pair<int, Outcome>> out;
+  try {
+    const Settings settings(mode);
+    ModeHost host(program, mode);
+    if (mode.jit) return run_jit(host, mode, calls);
+    for (int call = 0; call < calls; ++call) out.emplace_back(call, host.outcome(host.results()));
+  } catch (const std::exception& error) {
+    out.emplace_back(static_cast<int>(out.size()), Outcome{{}, error.what()});
+  } catch (const Unfit&) { out.emplace_back(static_cast<int>(out.size()), Outcome{{}, "an op that the reference took did not fit"}); }
+  pending_writes().clear();
+  return out;
+}
+
+std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& programs, const Mode& mode) {
+  std::vector<std::vector<Outcome>> out;
+  try {
+    const Settings settings(mode);
+    std::vector<std::unique_ptr<ModeHost>> hosts;
+    std::vector<Tensor> inputs;
+    for (const Program& program : programs) {
+      hosts.push_back(std::make_unique<ModeHost>(program, mode));
+      inputs.insert(inputs.end(), hosts.back()->inputs().begin(), hosts.back()->inputs().end());
+    }
+    std::vector<std::size_t> ends;  // of each program's results
+    const auto all = [&](std::span<const Tensor> arguments) {
+      std::vector<Tensor> results;
+      ends.clear();
+      for (auto& host : hosts) {
+        const auto count = host->inputs().size();
+        if (!arguments.empty()) host->arguments.assign(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(count));
+        if (!arguments.empty()) arguments = arguments.subspan(count);
+        const auto some = host->results();
+        host->arguments.clear();
+        results.insert(results.end(), some.begin(), some.end());
+        ends.push_back(results.size());
+      }
+      return results;
+    };
+    compile::JitState jit(std::source_location::current());
+    for (int call = 0; call < 2; ++call) {
+      const std::vector<Tensor> results = mode.jit ? jit.call(inputs, all) : all({});
+      std::vector<Ref<Node>> roots;
+      for (const Tensor& t : results) roots.push_back(t.node());
+      evaluate(roots, std::source_location::current());
+      std::vector<Outcome> outcomes;
+      for (std::size_t i = 0, begin = 0; i < hosts.size(); begin = ends[i++]) {
+        outcomes.push_back(hosts[i]->outcome(
+            {results.begin() + static_cast<std::ptrdiff_t>(begin), results.begin() + static_cast<std::ptrdiff_t>(ends[i])}));
+      }
+      out.push_back(std::move(outcomes));
+    }
+  } catch (const std::exception& error) { out.push_back({Outcome{{}, error.what()}}); }
+  pending_writes().clear();
+  return out;
+}
+
+void set_current(std::uint64_t seed, const std::string& mode) {
+  current_seed = seed;
+  std::strncpy(current_mode, mode.c_str(), sizeof current_mode - 1);
+}
+
+void prepare_process() {
+  set_pending_bound(kNoBound);
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS}) std::signal(signal, on_crash);
+}
+
+}  // namespace tegula::property

@@ -1,0 +1,44 @@
+#pragma once
+// The ways in which a program can be run. What they give must be the same.
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/property/outcome.h"
+
+namespace tegula::property {
+
+enum class Inputs : std::uint8_t { Tensors, Views, Variables };
+
+struct Mode {
+  std::string name;
+  Inputs inputs = Inputs::Tensors;
+  bool eager = false;        // set_eager(true)
+  bool nodes = false;        // each node is evaluated by itself, in program order, once the graph stands
+  bool looks = false;        // the program's looks are carried out, other values are looked at, and handles dropped
+  bool checkpoints = false;  // parts of it under checkpoint
+  bool jit = false;
+  int repeat = 0;            // jit, so many calls in one
+  int bound = 0;             // set_pending_bound
+  bool queued = false;       // on tests/support/queued_device.h
+  bool faulty = false;       // for the test of the tests: one op does something else
+};
+
+/// All of them, on the default device but where they say otherwise.
+const std::vector<Mode>& modes();
+const Mode& mode(const std::string& name);
+
+/// The outcomes of the calls with these numbers (counted from 0). Exceptions become the outcome's error.
+std::vector<std::pair<int, Outcome>> run(const Program& program, const Mode& mode, int calls);
+
+/// Programs that end in one plan (plainly or by jit; no other mode): the outcomes of each, for each call. An error is all there is of its call.
+std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& programs, const Mode& mode);
+
+/// What is being run, for a report if the process dies: the program's seed and the mode.
+void set_current(std::uint64_t seed, const std::string& mode);
+/// Before anything else: reports crashes, and nothing is flushed but where a mode says so.
+void prepare_process();
+
+}  // namespace tegula::property

@@ -1,0 +1,253 @@
+// Modes agree: random graphs give the same values, gradients and second gradients however they are run.
+//
+//   TEGULA_GRAPHS=n TEGULA_SEED=s   n graphs from seed s on (default: 500 from 1)
+//   TEGULA_MODES=lazy,jit           only these modes
+//   TEGULA_FAILURES=n               stops after n failures (default 3); with TEGULA_SHRINK=0 they are not made smaller
+//   TEGULA_SHOW=1                   prints the program of each seed
+//   TEGULA_PROGRAM=file             for ProgramOfAFile: one program as it was printed
+//   TEGULA_LARGE=1                  few ops on large tensors, which several threads share
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "tegula/core/error.h"
+#include "tegula/core/warning.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
+#include "tests/property/generate.h"
+#include "tests/property/kept.h"
+#include "tests/property/modes.h"
+#include "tests/property/ops.h"
+#include "tests/property/shrink.h"
+#include "tests/property/unmended.h"
+
+namespace tegula::property {
+namespace {
+
+std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// Those that $TEGULA_MODES names, or all that this device has: queued ones stand on the CPU.
+std::vector<Mode> chosen_modes() {
+  std::vector<Mode> out;
+  if (const char* list = std::getenv("TEGULA_MODES"); list && *list) {
+    std::istringstream names(list);
+    for (std::string name; std::getline(names, name, ',');) out.push_back(mode(name));
+    return out;
+  }
+  for (const Mode& one : modes()) {
+    if (!one.queued || &default_device() == &cpu()) out.push_back(one);
+  }
+  return out;
+}
+
+struct Tally {
+  std::map<std::string, std::int64_t> graphs, failures;  // by mode
+  Expectation::Counts counts;
+  std::int64_t with_gradients = 0, with_second = 0, with_state = 0;
+};
+
+bool left_out(const Program& program, const Mode& one) {
+  const auto uses = [&](const char* op) {
+    return std::any_of(program.begin(), program.end(), [&](const Instruction& each) { return each.op == op; });
+  };
+  const bool gradients = uses("gradient") || uses("gradients");
+  if (unmended::kHistory && gradients && (one.looks || one.eager || one.bound > 0)) return true;
+  if (unmended::kCheckpoint && gradients && one.checkpoints) return true;
+  return unmended::kCeilMode && one.jit && (uses("case:avg_pool2d/2") || uses("case:avg_pool1d/2"));
+}
+
+/// Nothing, or what is wrong with the program in this mode.
+std::string wrong_in(const Program& program, const Mode& one, Expectation& expectation) {
+  const int calls = has_state(program) ? 2 : 1;
+  for (const auto& [call, outcome] : run(program, one, calls)) {
+    const std::string wrong = expectation.compare(outcome, call);
+    if (!wrong.empty()) return "call " + std::to_string(call + 1) + ": " + wrong;
+  }
+  return "";
+}
+
+/// A program that says nothing by itself (the reference refuses it) does not fail.
+std::string wrong_in(const Program& program, const Mode& one) {
+  try {
+    Expectation expectation(program);
+    return wrong_in(program, one, expectation);
+  } catch (const std::exception&) { return ""; } catch (const Unfit&) {
+    return "";
+  }
+}
+
+bool threw(const std::string& wrong) { return wrong.find("threw") != std::string::npos; }
+
+Program smaller(const Program& program, const Mode& one, const std::string& wrong) {
+  return shrink(program, [&](const Program& candidate) {
+    const std::string now = wrong_in(candidate, one);
+    return !now.empty() && threw(now) == threw(wrong);
+  });
+}
+
+std::string report(const Program& program, const Mode& one, const std::string& wrong) {
+  std::string text = "mode '" + one.name + "': " + wrong + "\n";
+  if (number_of("TEGULA_SHRINK", 1) == 0) return text;
+  const Program small = smaller(program, one, wrong);
+  return text + "made smaller: " + wrong_in(small, one) + "\n" + to_string(small);
+}
+
+class Graphs : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    prepare_process();
+    set_warning_handler([](const std::string&, const std::string&) {});
+  }
+  static void TearDownTestSuite() { set_warning_handler({}); }
+};
+
+TEST_F(Graphs, ModesAgree) {
+  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 500);
+  const std::uint64_t most = number_of("TEGULA_FAILURES", 3);
+  const bool large = number_of("TEGULA_LARGE", 0) != 0;
+  const bool show = number_of("TEGULA_SHOW", 0) != 0;
+  std::printf("%llu graphs from TEGULA_SEED=%llu on %s\n", static_cast<unsigned long long>(count), static_cast<unsigned long long>(first),
+              default_device().name().c_str());
+  Tally tally;
+  std::uint64_t failures = 0, done = 0;
+  for (std::uint64_t seed = first; seed < first + count && failures < most; ++seed, ++done) {
+    if (unmended::shows_contraction(seed)) continue;
+    set_current(seed, "none");
+    const Program program = generate(seed, large || seed % 100 == 99 ? Size::Large : Size::Small);
+    if (show) std::printf("--- %llu\n%s", static_cast<unsigned long long>(seed), to_string(program).c_str());
+    Expectation expectation(program);
+    tally.with_state += has_state(program);
+    tally.with_gradients += program.back().op == "gradients";
+    tally.with_second += program.back().op == "gradients" && program.back().knobs[0] == 2;
+    for (const Mode& one : chosen_modes()) {
+      if (left_out(program, one)) continue;
+      set_current(seed, one.name);
+      tally.graphs[one.name]++;
+      const std::string wrong = wrong_in(program, one, expectation);
+      if (wrong.empty()) continue;
+      tally.failures[one.name]++;
+      failures++;
+      ADD_FAILURE() << "TEGULA_SEED=" << seed << " TEGULA_GRAPHS=1, " << report(program, one, wrong);
+      if (failures >= most) break;
+    }
+    tally.counts.values += expectation.counts.values;
+    tally.counts.elements += expectation.counts.elements;
+    tally.counts.undecided += expectation.counts.undecided;
+  }
+  std::printf("%llu graphs (%lld with gradients, %lld with second ones, %lld with state)\n", static_cast<unsigned long long>(done),
+              static_cast<long long>(tally.with_gradients), static_cast<long long>(tally.with_second),
+              static_cast<long long>(tally.with_state));
+  std::printf("%lld values compared, %lld elements, %lld of them decided by rounding\n", static_cast<long long>(tally.counts.values),
+              static_cast<long long>(tally.counts.elements), static_cast<long long>(tally.counts.undecided));
+  for (const auto& [name, graphs] : tally.graphs) {
+    std::printf("%-16s %8lld graphs, %lld wrong\n", name.c_str(), static_cast<long long>(graphs),
+                static_cast<long long>(tally.failures[name]));
+  }
+  EXPECT_LT(tally.counts.undecided * 20, tally.counts.elements) << "most elements must be decided";
+}
+
+/// Many graphs are one plan: what is pending in a program of some size, and on a GPU one compilation.
+TEST_F(Graphs, AgreeTogether) {
+  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_TOGETHER", 100);
+  const std::size_t size = number_of("TEGULA_BATCH", 20);
+  std::int64_t compared = 0;
+  for (std::uint64_t seed = first; seed < first + count;) {
+    std::vector<Program> programs;
+    std::vector<std::uint64_t> seeds;
+    for (; programs.size() < size && seed < first + count; ++seed) {
+      if (unmended::shows_contraction(seed)) continue;
+      programs.push_back(generate(seed, Size::Small));
+      seeds.push_back(seed);
+    }
+    for (const char* name : {"lazy", "jit"}) {
+      set_current(seeds[0], name);
+      std::vector<Program> taken;
+      std::vector<std::uint64_t> of;
+      for (std::size_t i = 0; i < programs.size(); ++i) {
+        if (left_out(programs[i], mode(name))) continue;
+        taken.push_back(programs[i]);
+        of.push_back(seeds[i]);
+      }
+      const auto calls = run_together(taken, mode(name));
+      for (std::size_t call = 0; call < calls.size(); ++call) {
+        for (std::size_t i = 0; i < taken.size(); ++i, ++compared) {
+          Expectation expectation(taken[i]);
+          const std::string wrong = expectation.compare(calls[call].size() == 1 ? calls[call][0] : calls[call][i], static_cast<int>(call));
+          if (wrong.empty()) continue;
+          FAIL() << "TEGULA_SEED=" << seeds[0] << " TEGULA_TOGETHER=" << seeds.size() << ", in one plan ('" << name << "'), graph " << of[i]
+                 << ", call " << call + 1 << ": " << wrong << "\n"
+                 << to_string(taken[i]);
+        }
+      }
+    }
+  }
+  std::printf("%lld outcomes of %llu graphs, %zu in a plan\n", static_cast<long long>(compared), static_cast<unsigned long long>(count),
+              size);
+}
+
+TEST_F(Graphs, FoundBefore) {
+  for (const Kept& one : kept_programs()) {
+    if (one.unmended) continue;
+    const Program program = parse(one.text);
+    for (const Mode& each : chosen_modes()) {
+      if (left_out(program, each)) continue;
+      set_current(0, each.name);
+      Expectation expectation(program);
+      EXPECT_EQ(wrong_in(program, each, expectation), "") << one.what << ", mode '" << each.name << "'\n" << one.text;
+    }
+  }
+}
+
+/// $TEGULA_PROGRAM: a file with one program, in every mode; what each gives is printed.
+TEST_F(Graphs, ProgramOfAFile) {
+  const char* file = std::getenv("TEGULA_PROGRAM");
+  if (!file) GTEST_SKIP() << "TEGULA_PROGRAM names none";
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  const Program program = parse(text.str());
+  Expectation expectation(program);
+  for (const std::uint64_t noise : {0, 1, 2}) std::printf("reference:\n%s", to_string(reference_outcomes(program, 1, noise)[0]).c_str());
+  for (const Mode& one : chosen_modes()) {
+    set_current(0, one.name);
+    const auto outcomes = run(program, one, 1);
+    std::printf("%s:\n%s", one.name.c_str(), to_string(outcomes.back().second).c_str());
+    EXPECT_EQ(wrong_in(program, one, expectation), "") << "mode '" << one.name << "'";
+  }
+}
+
+TEST_F(Graphs, ProgramsAreReadAsTheyArePrinted) {
+  for (std::uint64_t seed = 1; seed < 30; ++seed) {
+    const std::string text = to_string(generate(seed));
+    EXPECT_EQ(to_string(parse(text)), text);
+    EXPECT_EQ(to_string(generate(seed)), text) << "one seed, one program";
+  }
+}
+
+TEST_F(Graphs, AFaultIsFoundAndMadeSmall) {
+  const Mode faulty{.name = "faulty", .faulty = true};
+  int found = 0;
+  for (std::uint64_t seed = 1; seed < 400 && found < 3; ++seed) {
+    const Program program = generate(seed);
+    const bool fault = std::any_of(program.begin(), program.end(), [](const Instruction& one) { return one.op == "tanh"; });
+    const std::string wrong = wrong_in(program, faulty);
+    if (wrong.empty()) continue;
+    ASSERT_TRUE(fault) << wrong << "\n" << to_string(program);
+    ++found;
+    const Program small = smaller(program, faulty, wrong);
+    EXPECT_LE(small.size(), 3u) << to_string(small);
+  }
+  EXPECT_EQ(found, 3);
+}
+
+}  // namespace
+}  // namespace tegula::property
