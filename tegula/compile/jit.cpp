@@ -12,6 +12,7 @@
 #include "tegula/compile/memory_use.h"
 #include "tegula/compile/passes.h"
 #include "tegula/compile/placement.h"
+#include "tegula/compile/running.h"
 #include "tegula/compile/show.h"
 #include "tegula/compile/slots.h"
 #include "tegula/core/error.h"
@@ -190,8 +191,7 @@ bool always_check() {
 
 struct JitState::Impl {
   std::source_location where;
-  std::mutex mutex;
-  bool running = false;
+  mutable std::mutex mutex;  // of all that follows
   std::vector<std::unique_ptr<Entry>> entries;
   Entry* last = nullptr;
   Words signature;
@@ -199,11 +199,18 @@ struct JitState::Impl {
   std::uint64_t clock = 0;
   int traces = 0;
 
+  /// For who looks at a function from outside; a function that looks at itself while it is traced has the mutex.
+  std::unique_lock<std::mutex> look() const;
+
   Recorded record(std::span<const Tensor> args, const Body& body);
   Entry& make_entry(std::span<const Tensor> args, const Body& body);
   Entry* find();
   std::vector<Tensor> replay(Entry& entry, int times);
 };
+
+std::unique_lock<std::mutex> JitState::Impl::look() const {
+  return Running::contains(this) ? std::unique_lock(mutex, std::defer_lock) : std::unique_lock(mutex);
+}
 
 JitState::JitState(std::source_location where) : impl_(std::make_unique<Impl>()) { impl_->where = where; }
 JitState::~JitState() = default;
@@ -218,6 +225,7 @@ Recorded JitState::Impl::record(std::span<const Tensor> args, const Body& body) 
     Trace trace(where);
     id = trace.id();
     for (const Tensor& argument : args) placeholders.push_back(trace.argument(argument.shape(), argument.dtype()));
+    const Running running(this);
     for (const Tensor& result : body(placeholders)) out.outputs.push_back(result.node());
     for (const auto& use : trace.cells()) {
       if (use.written) {
@@ -357,16 +365,22 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   if (times < 1) {
     throw Error({.op = "jit", .got = std::to_string(times) + " repetitions", .expected = "at least one", .where = impl_->where});
   }
-  if (Trace::current() || eager()) {
+  Impl& impl = *impl_;
+  if (Trace::current()) {
+    if (Running::contains(&impl)) {
+      throw Error({.op = "jit",
+                   .got = "a call of the function from inside itself",
+                   .expected = "a function that does not call itself: a trace would not end",
+                   .advice = "call a plain function that does",
+                   .where = arguments.empty() ? impl.where : arguments[0].node()->origin().where});
+    }
+    const Running running(&impl);
     for (; times > 1; --times) body(arguments);
     return body(arguments);
   }
-  Impl& impl = *impl_;
-  if (impl.running) {
-    throw Error({.op = "jit",
-                 .got = "a call of the function from inside itself",
-                 .expected = "a function that does not call itself",
-                 .where = impl.where});
+  if (eager()) {
+    for (; times > 1; --times) body(arguments);
+    return body(arguments);
   }
   std::scoped_lock lock(impl.mutex);
   // Arguments are dense values; pending Variable writes happen first, in program order.
@@ -382,14 +396,7 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   if (waits && first) prepare_evaluation(pending, impl.where);
   if (waits && !first) evaluate(pending, impl.where);
   if (!entry) {
-    impl.running = true;
-    try {
-      entry = &impl.make_entry(impl.arguments, body);
-    } catch (...) {
-      impl.running = false;
-      throw;
-    }
-    impl.running = false;
+    entry = &impl.make_entry(impl.arguments, body);
   } else if (const bool due = entry->calls + 1 == entry->next_check; due || always_check()) {
     const Recorded again = impl.record(impl.arguments, body);
     if (holds(again.guards) && entry->recorded.guards.size() == again.guards.size()) require_equal(entry->recorded, again, impl.where);
@@ -407,18 +414,32 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   return results;
 }
 
-int JitState::traces() const { return impl_->traces; }
-int JitState::executables() const { return static_cast<int>(impl_->entries.size()); }
-int JitState::refreshes() const { return impl_->last ? impl_->last->executable->refreshes() : 0; }
+int JitState::traces() const {
+  const auto lock = impl_->look();
+  return impl_->traces;
+}
+int JitState::executables() const {
+  const auto lock = impl_->look();
+  return static_cast<int>(impl_->entries.size());
+}
+int JitState::refreshes() const {
+  const auto lock = impl_->look();
+  return impl_->last ? impl_->last->executable->refreshes() : 0;
+}
 std::string JitState::print_plan() const {
+  const auto lock = impl_->look();
   if (!impl_->last) return "";
   const Executable& executable = *impl_->last->executable;
   if (!executable.once()) return to_string(executable.plan());
   return "kept while the Variables stay (" + bytes_text(executable.kept_bytes()) + "):\n" + to_string(executable.once()->plan()) +
          "every time:\n" + to_string(executable.plan());
 }
-std::string JitState::plan_dot() const { return impl_->last ? to_dot(impl_->last->executable->plan()) : ""; }
+std::string JitState::plan_dot() const {
+  const auto lock = impl_->look();
+  return impl_->last ? to_dot(impl_->last->executable->plan()) : "";
+}
 std::string JitState::tile_dot() const {
+  const auto lock = impl_->look();
   if (!impl_->last) return "";
   std::string text;
   for (const Step& step : impl_->last->executable->plan().steps) {
@@ -427,6 +448,7 @@ std::string JitState::tile_dot() const {
   return text;
 }
 std::string JitState::print_memory() const {
+  const auto lock = impl_->look();
   if (!impl_->last) return "";
   const Executable& executable = *impl_->last->executable;
   const std::string kept =
@@ -434,12 +456,19 @@ std::string JitState::print_memory() const {
   return kept + memory_table(executable.plan());
 }
 std::string JitState::print_kernels() const {
+  const auto lock = impl_->look();
   if (!impl_->last) return "";
   const Executable& executable = *impl_->last->executable;
   const std::string figures = figures_table(executable.plan(), executable.launches());
   return kernel_text(executable.plan(), executable.launches()) + figures;
 }
-std::string JitState::print_precision() const { return impl_->last ? precision_table(impl_->last->executable->plan().graph) : ""; }
-std::string JitState::print_graph() const { return impl_->last ? to_string(impl_->last->executable->plan().graph) : ""; }
+std::string JitState::print_precision() const {
+  const auto lock = impl_->look();
+  return impl_->last ? precision_table(impl_->last->executable->plan().graph) : "";
+}
+std::string JitState::print_graph() const {
+  const auto lock = impl_->look();
+  return impl_->last ? to_string(impl_->last->executable->plan().graph) : "";
+}
 
 }  // namespace tegula::compile
