@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "tegula/compile/memory_use.h"
 #include "tegula/compile/placement.h"
@@ -290,30 +289,9 @@ void Executable::issue() {
 }
 
 std::unique_ptr<runtime::Recording> Executable::record(int times) {
-  const std::vector<std::vector<int>> after = dependencies(plan_);
-  const std::vector<int> order = launch_order(plan_, after);
-  std::vector<int> place(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
-  std::set<int> last(place.begin(), place.end());  // nobody waits for these
   std::vector<runtime::RecordedStep> steps;
-  for (int time = 0; time < times; ++time) {
-    const int begin = static_cast<int>(steps.size());
-    for (const int s : order) {
-      std::vector<int> waits;
-      for (const int before : after[static_cast<std::size_t>(s)]) {
-        const int k = place[static_cast<std::size_t>(before)];
-        waits.push_back(begin + k);
-        last.erase(k);
-      }
-      // All of the run before is over before a step of this one, which the others wait for.
-      if (time > 0 && s == order[0]) {
-        for (const int k : last) waits.push_back(begin - static_cast<int>(order.size()) + k);
-      } else if (time > 0 && waits.empty()) {
-        waits.push_back(begin);
-      }
-      steps.push_back({[this, s] { issue(static_cast<std::size_t>(s)); }, std::move(waits)});
-    }
-  }
+  for (PlannedRun& run : recorded_runs(plan_, dependencies(plan_), times))
+    steps.push_back({[this, s = run.step] { issue(static_cast<std::size_t>(s)); }, std::move(run.after)});
   return device_.record(steps);
 }
 

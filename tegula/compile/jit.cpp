@@ -1,13 +1,13 @@
 #include "tegula/compile/jit.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <typeinfo>
 #include <unordered_set>
 
 #include "tegula/compile/cache.h"
+#include "tegula/compile/check.h"
 #include "tegula/compile/executable.h"
 #include "tegula/compile/memory_use.h"
 #include "tegula/compile/passes.h"
@@ -180,11 +180,6 @@ void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
   if (device.asynchronous()) return entry.slots.argument(leaf, *value, device);
   move_to(*value, device);
   return value->data();
-}
-
-bool always_check() {
-  static const bool on = std::getenv("TEGULA_CHECK") && std::strstr(std::getenv("TEGULA_CHECK"), "jit");
-  return on;
 }
 
 }  // namespace
@@ -397,7 +392,7 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   if (waits && !first) evaluate(pending, impl.where);
   if (!entry) {
     entry = &impl.make_entry(impl.arguments, body);
-  } else if (const bool due = entry->calls + 1 == entry->next_check; due || always_check()) {
+  } else if (const bool due = entry->calls + 1 == entry->next_check; due || checking(Check::Jit)) {
     const Recorded again = impl.record(impl.arguments, body);
     if (holds(again.guards) && entry->recorded.guards.size() == again.guards.size()) require_equal(entry->recorded, again, impl.where);
     if (due) entry->next_check *= entry->next_check;

@@ -1,7 +1,7 @@
 // In which order steps that may run side by side are handed to the device.
 
 #include <algorithm>
-#include <cstdlib>
+#include <set>
 
 #include "tegula/compile/plan.h"
 
@@ -40,6 +40,33 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
     order.push_back(next);
   }
   return order;
+}
+
+std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& after, int times) {
+  const std::vector<int> order = launch_order(plan, after);
+  std::vector<int> place(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
+  std::set<int> last(place.begin(), place.end());  // nobody waits for these
+  std::vector<PlannedRun> runs;
+  for (int time = 0; time < times; ++time) {
+    const int begin = static_cast<int>(runs.size());
+    for (const int s : order) {
+      std::vector<int> waits;
+      for (const int before : after[static_cast<std::size_t>(s)]) {
+        const int k = place[static_cast<std::size_t>(before)];
+        waits.push_back(begin + k);
+        last.erase(k);
+      }
+      // All of the run before is over before a step of this one, which the others wait for.
+      if (time > 0 && s == order[0]) {
+        for (const int k : last) waits.push_back(begin - static_cast<int>(order.size()) + k);
+      } else if (time > 0 && waits.empty()) {
+        waits.push_back(begin);
+      }
+      runs.push_back({s, std::move(waits)});
+    }
+  }
+  return runs;
 }
 
 }  // namespace tegula::compile

@@ -8,6 +8,9 @@
 
 namespace tegula::compile {
 
+/// Those up to materialize, one after another, each verified.
+void optimize(Graph& graph, runtime::Device& device);
+
 /// Small products become sums of products where the device runs those faster (LibraryOp::spelled_out). First: what they become is as if the
 /// user had written it.
 void spell_out(Graph& graph, const runtime::Device& device);

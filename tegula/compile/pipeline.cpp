@@ -1,5 +1,7 @@
 // The passes, in order.
 
+#include "tegula/compile/check.h"
+#include "tegula/compile/check_plan.h"
 #include "tegula/compile/executable.h"
 #include "tegula/compile/memory_use.h"
 #include "tegula/compile/show.h"
@@ -13,6 +15,26 @@ void done(const Graph& graph, std::string_view pass) {
 }
 
 std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, std::unique_ptr<Executable> once) {
+  Plan plan = make_plan(std::move(graph), device);
+  show("plan", [&] { return to_string(plan); });
+  show("tile", [&] {
+    std::string text;
+    for (const Step& step : plan.steps) {
+      if (!step.call) text += tile::to_string(step.program) + "\n";
+    }
+    return text;
+  });
+  show("memory", [&] { return memory_table(plan); });
+  if (checking(Check::Plan)) {
+    check_plan(plan, device.asynchronous());
+    if (once) check_kept(plan, once->plan());
+  }
+  return std::make_unique<Executable>(std::move(plan), device, std::move(once));
+}
+
+}  // namespace
+
+Plan make_plan(Graph graph, runtime::Device& device) {
   fold_indices(graph);
   done(graph, "indices");
   Plan plan;
@@ -28,21 +50,10 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
   look_at_calls(plan);
   assign_threads(plan, device);
   plan_memory(plan, device);
-  show("plan", [&] { return to_string(plan); });
-  show("tile", [&] {
-    std::string text;
-    for (const Step& step : plan.steps) {
-      if (!step.call) text += tile::to_string(step.program) + "\n";
-    }
-    return text;
-  });
-  show("memory", [&] { return memory_table(plan); });
-  return std::make_unique<Executable>(std::move(plan), device, std::move(once));
+  return plan;
 }
 
-}  // namespace
-
-std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
+void optimize(Graph& graph, runtime::Device& device) {
   done(graph, "graph");
   spell_out(graph, device);
   simplify(graph);
@@ -62,6 +73,10 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   materialize(graph, device);
   remove_dead(graph);
   done(graph, "materialize");
+}
+
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
+  optimize(graph, device);
   std::optional<Graph> steady = cut_steady(graph);
   std::unique_ptr<Executable> once;
   if (steady) {

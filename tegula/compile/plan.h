@@ -73,6 +73,8 @@ tile::Value constant_parameter(tile::Builder& builder, const std::string& name, 
 bool holds_whole_rows(const Plan& plan, const Group& group, runtime::Device& device);
 /// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
 void lower_group(Plan& plan, int group, runtime::Device& device);
+/// The passes from fusion to memory, in order (pipeline.cpp). `graph` has been through those on graphs.
+Plan make_plan(Graph graph, runtime::Device& device);
 /// All steps in an order that respects the data flow, checks before state.
 void lower(Plan& plan, runtime::Device& device);
 void compile_kernels(Plan& plan, runtime::Device& device);
@@ -86,6 +88,14 @@ void look_at_calls(Plan& plan);
 std::vector<std::vector<int>> dependencies(const Plan& plan);
 /// An order that respects `after` (see dependencies), in which the steps that most work waits for come first.
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after);
+/// One of the steps of a recording, and which earlier ones of it it waits for.
+struct PlannedRun {
+  int step = 0;
+  std::vector<int> after;
+};
+/// So many runs of the plan in one recording, each step in an order and behind those that `after` (see dependencies) names, every run behind
+/// all of the one before.
+std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& after, int times);
 /// Launches of equal programs that do not depend on each other become one.
 void merge_launches(Plan& plan);
 /// Threads and streaming stores for each step, from the work it does.

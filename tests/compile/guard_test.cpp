@@ -27,8 +27,8 @@ class OnQueue : public testing::Test {
     if (!before_.asynchronous()) set_default_device(queued());
   }
   static test::QueuedDevice& queued() {
-    static auto* device = new test::QueuedDevice;  // tensors of static objects outlive main
-    return *device;
+    static test::QueuedDevice& device = test::QueuedDevice::create();
+    return device;
   }
   ~OnQueue() override { set_default_device(before_); }
 

@@ -30,8 +30,8 @@ class Settings {
     if (mode.eager) set_eager(true);
     if (mode.bound > 0) set_pending_bound(static_cast<std::size_t>(mode.bound));
     if (mode.queued) {
-      static auto* queued = new test::QueuedDevice;
-      set_default_device(*queued);
+      static test::QueuedDevice& queued = test::QueuedDevice::create();
+      set_default_device(queued);
     }
   }
   Settings(const Settings&) = delete;

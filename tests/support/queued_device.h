@@ -17,7 +17,10 @@ namespace tegula::test {
 class QueuedDevice final : public runtime::Device {
  public:
   using Work = std::function<void()>;
-  static constexpr int kNumber = 77;
+
+  /// A new one that is never destroyed: kernels, plans and tensors of static objects, which may use it, outlive main. Each has a number of its own,
+  /// since kernels are kept by the device's number and queue where they were made.
+  static QueuedDevice& create() { return *new QueuedDevice; }
 
   struct Counters {
     int launches = 0, calls = 0, copies = 0, uploads = 0, recordings = 0, replays = 0, allocations = 0;
@@ -25,7 +28,7 @@ class QueuedDevice final : public runtime::Device {
   } counters;
 
   std::string name() const override { return "queued"; }
-  int number() const override { return kNumber; }
+  int number() const override { return number_; }
   Ref<Buffer> allocate(std::size_t bytes) override {
     counters.allocations++;
     return make<Memory>(*this, bytes);
@@ -110,6 +113,8 @@ class QueuedDevice final : public runtime::Device {
   int max_threads() const override { return 1; }
 
  private:
+  QueuedDevice() = default;
+
   /// What the code of a kernel may depend on: of a pointer, whether it is a multiple of 64.
   using Needs = std::tuple<const runtime::Kernel*, bool, std::vector<std::int64_t>>;
   static Needs needs(const runtime::PlannedLaunch& launch) {
@@ -130,7 +135,7 @@ class QueuedDevice final : public runtime::Device {
   class Memory final : public Buffer {
    public:
     Memory(QueuedDevice& device, std::size_t bytes)
-        : Buffer(nullptr, bytes, kNumber),
+        : Buffer(nullptr, bytes, device.number()),
           device_owner_(device),
           memory_(allocate_host(bytes)) {
       data_ = memory_->data();
@@ -203,6 +208,12 @@ class QueuedDevice final : public runtime::Device {
 
   void submit(Work work) { (recording_ ? *recording_ : queue_).push_back(std::move(work)); }
 
+  static int next_number() {
+    static int number = 77;
+    return number++;
+  }
+
+  int number_ = next_number();
   std::set<Needs> requested_;
   std::list<Work> queue_;
   std::list<Work>* recording_ = nullptr;

@@ -17,8 +17,8 @@ class ChosenDevice final : public ::testing::Environment {
     const char* name = std::getenv("TEGULA_TEST_DEVICE");
     if (!name) return;
     if (std::string_view(name) == "queued") {
-      static auto* queued = new QueuedDevice;  // tensors of static objects outlive main
-      set_default_device(*queued);
+      static QueuedDevice& queued = QueuedDevice::create();
+      set_default_device(queued);
     } else if (std::string_view(name) == "emulated") {
       set_default_device(gpu::emulated_device());
     } else {

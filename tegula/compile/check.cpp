@@ -1,0 +1,45 @@
+#include "tegula/compile/check.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "tegula/core/warning.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNames{"jit", "plan", "memory"};  // in the order of Check
+
+std::uint32_t bit(std::size_t check) { return std::uint32_t{1} << check; }
+
+}  // namespace
+
+std::uint32_t parse_checks(std::string_view list, void (*unknown)(std::string_view word)) {
+  std::uint32_t named = 0;
+  while (!list.empty()) {
+    const std::string_view word = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), word.size() + 1));
+    bool known = word.empty();
+    for (std::size_t check = 0; check < kNames.size(); ++check) {
+      if (word != kNames[check]) continue;
+      named |= bit(check);
+      known = true;
+    }
+    if (!known) unknown(word);
+  }
+  return named;
+}
+
+bool checking(Check check) {
+  static const std::uint32_t named = [] {
+    const char* list = std::getenv("TEGULA_CHECK");
+    return parse_checks(list ? list : "", [](std::string_view word) {
+      warn("check.unknown", "TEGULA_CHECK has the word " + std::string(word) + ", which is none of jit, plan, memory");
+    });
+  }();
+  return (named & bit(static_cast<std::size_t>(check))) != 0;
+}
+
+}  // namespace tegula::compile

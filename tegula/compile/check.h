@@ -1,0 +1,21 @@
+#pragma once
+// TEGULA_CHECK: what is checked again at run time, a comma list in the environment.
+
+#include <cstdint>
+#include <string_view>
+
+namespace tegula::compile {
+
+enum class Check : std::uint8_t {
+  Jit,     // every call of a jit-ed function is traced and compared (compile/jit.h)
+  Plan,    // every plan is proved before it runs (compile/check_plan.h)
+  Memory,  // memory that holds nothing is filled with a pattern between steps (compile/poison.h)
+};
+
+/// Whether TEGULA_CHECK names it. Read at the first question; a word that it does not know is warned of.
+bool checking(Check check);
+
+/// Which of the checks a list names; `unknown` is called with every other word.
+std::uint32_t parse_checks(std::string_view list, void (*unknown)(std::string_view word));
+
+}  // namespace tegula::compile
