@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "progress.h"
 #include "tegula/core/error.h"
+#include "tegula/io/file.h"
 
 namespace tegula::app {
 namespace {
@@ -65,7 +66,14 @@ void note_device(Report& report, Device& device) {
   report.note(device.name(), text);
 }
 
+void require_files(const BenchChoice& choice) {
+  io::require_picture(choice.plot);
+  if (!choice.json.empty()) io::require_writable(choice.json, "tegula bench");
+}
+
 void finish(const BenchChoice& choice, const Report& report, const io::Figure& figure) {
+  if (report.rows() == 0)
+    throw Error({.op = "tegula bench", .got = "nothing to measure", .expected = "a --precision in which one of the devices multiplies"});
   try {
     io::plot(choice.plot, figure);
     std::printf("\nplot: %s\n", choice.plot.c_str());
@@ -87,8 +95,8 @@ void add_options(CLI::App& command, BenchChoice& choice, WithPrecision precision
         ->delimiter(',')
         ->check(CLI::IsMember(precision_names()));
   }
-  command.add_option("--out", choice.plot, "the plot, PNG or SVG")->capture_default_str()->type_name("FILE");
-  command.add_option("--json", choice.json, "the numbers too")->type_name("FILE");
+  command.add_option("--out", choice.plot, "the plot, PNG or SVG")->check(not_empty())->capture_default_str()->type_name("FILE");
+  command.add_option("--json", choice.json, "the numbers too")->check(not_empty())->type_name("FILE");
   command.add_flag("--quick", choice.quick, "tiny sizes, one run each: to see that it works");
 }
 

@@ -41,6 +41,8 @@ double share_of(double value, double limit);
 /// A device in front of the table: "cpu: AMD EPYC, 2 processors, 420 GFLOP/s in f32".
 void note_device(Report& report, Device& device);
 
+/// The beginning of every command: throws Error when one of its files cannot be written.
+void require_files(const BenchChoice& choice);
 /// The end of every command: the plot (a failure is only told) and the file, where wanted.
 void finish(const BenchChoice& choice, const Report& report, const io::Figure& figure);
 

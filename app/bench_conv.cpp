@@ -104,7 +104,10 @@ void add_bench_conv(CLI::App& bench) {
   CLI::App& command = *bench.add_subcommand("conv", "one convolution by five algorithms, from the plain sum to the library");
   add_options(command, *choice, WithPrecision::Yes);
   command.add_option("--batch", choice->batch, "images at once")->check(positive())->capture_default_str()->type_name("N");
-  command.callback([choice] { run(*choice); });
+  command.callback([choice] {
+    require_files(*choice);
+    run(*choice);
+  });
 }
 
 }  // namespace tegula::app

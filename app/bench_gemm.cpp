@@ -122,6 +122,7 @@ CLI::App& add(CLI::App& bench, const std::string& name, const std::string& text,
 void add_bench_gemm(CLI::App& bench) {
   auto choice = std::make_shared<GemmChoice>();
   add(bench, "gemm", "GFLOP/s of a matrix product against its size, on each device and in each precision", choice).callback([choice] {
+    require_files(*choice);
     gemm(*choice);
   });
 }
@@ -130,7 +131,10 @@ void add_bench_batched_gemm(CLI::App& bench) {
   auto choice = std::make_shared<GemmChoice>();
   CLI::App& command = add(bench, "batched-gemm", "many small matrix products: one after another, and as one batch", choice);
   command.add_option("--count", choice->count, "matrices of a batch")->check(positive())->capture_default_str()->type_name("N");
-  command.callback([choice] { batched_gemm(*choice); });
+  command.callback([choice] {
+    require_files(*choice);
+    batched_gemm(*choice);
+  });
 }
 
 }  // namespace tegula::app

@@ -97,7 +97,10 @@ void add_bench_mlp(CLI::App& bench) {
       ->check(positive())
       ->type_name("N");
   command.add_option("--batch", choice->batch, "images per step")->check(positive())->capture_default_str()->type_name("N");
-  command.callback([choice] { run(*choice); });
+  command.callback([choice] {
+    require_files(*choice);
+    run(*choice);
+  });
 }
 
 }  // namespace tegula::app

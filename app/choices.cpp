@@ -2,6 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <system_error>
+
 #include "commands.h"
 #include "progress.h"
 #include "tegula/core/error.h"
@@ -25,20 +30,45 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// The same check, which says what came and what was expected in words.
-CLI::Validator in_words(const CLI::Validator& check, const std::string& expected) {
-  return {[=](const std::string& text) { return check(text).empty() ? std::string() : "got " + text + ", expected a number " + expected; },
-          check.get_description()};
+/// Takes the whole text for one number that `fits`, or says what came and what was expected. CLI11's own checks take nan, and numbers that
+/// fit into no integer for the greatest.
+template <class T>
+CLI::Validator number(const std::string& expected, const std::string& type, std::function<bool(T)> fits) {
+  return {[=](const std::string& text) -> std::string {
+            T value{};
+            const char* const end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, value);
+            if (error == std::errc::result_out_of_range) return "got " + text + ", a number that is too large";
+            return error == std::errc() && rest == end && fits(value) ? "" : "got " + text + ", expected a number " + expected;
+          },
+          type};
 }
 
 }  // namespace
 
-CLI::Validator positive() { return in_words(CLI::PositiveNumber, "above 0"); }
-CLI::Validator not_negative() { return in_words(CLI::NonNegativeNumber, "of at least 0"); }
-CLI::Validator between(double low, double high) { return in_words(CLI::Range(low, high), format("from %g to %g", low, high)); }
+CLI::Validator positive() {
+  return number<std::int64_t>("above 0", "POSITIVE", [](std::int64_t value) { return value > 0; });
+}
+CLI::Validator not_negative() {
+  return number<std::int64_t>("of at least 0", "NONNEGATIVE", [](std::int64_t value) { return value >= 0; });
+}
+CLI::Validator any_count() {
+  return number<std::uint64_t>("of at least 0", "NONNEGATIVE", [](std::uint64_t) { return true; });
+}
+CLI::Validator positive_real() {
+  return number<double>("above 0", "POSITIVE", [](double value) { return value > 0 && std::isfinite(value); });
+}
+CLI::Validator between(double low, double high) {
+  return number<double>(format("from %g to %g", low, high), format("%g to %g", low, high),
+                        [=](double value) { return value >= low && value <= high; });
+}
+CLI::Validator not_empty() {
+  return {[](const std::string& text) { return text.empty() ? "got an empty name, expected a file" : ""; }, ""};
+}
 
 void add_options(CLI::App& command, DataChoice& choice) {
   command.add_option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")
+      ->check(not_empty())
       ->type_name("DIR");
   command.add_option("--limit", choice.limit, "use only the first N images of each set")->check(positive())->type_name("N");
 }

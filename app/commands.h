@@ -23,9 +23,13 @@ void add_bench(CLI::App& app);
 void add_kernel(CLI::App& app);
 
 // What a number may be, said in words where it is not.
-CLI::Validator positive();
-CLI::Validator not_negative();
+CLI::Validator positive();      // whole
+CLI::Validator not_negative();  // whole
+CLI::Validator any_count();     // whole, up to 64 bits
+CLI::Validator positive_real();
 CLI::Validator between(double low, double high);
+/// A variable of the shell that is not set must not stand for "no file".
+CLI::Validator not_empty();
 
 /// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.
 void add_device_option(CLI::App& command);

@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "tegula/compile/jit.h"
+#include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/data/digits.h"
 #include "tegula/graph/evaluate.h"
@@ -14,6 +15,8 @@
 #include "tegula/graph/print.h"
 #include "tegula/ops/loss.h"
 #include "tegula/optim/optimizers.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::app {
 namespace {
@@ -27,6 +30,15 @@ struct GraphChoice {
   bool step = false, dot = false;
   std::string stage = "graph";
 };
+
+/// Why a stage printed nothing.
+std::string why_nothing(const std::string& stage) {
+  if (stage == "assembly" || stage == "figures")
+    return "The " + default_device().name() + " has no " + stage + ": it is what a GPU's compiler makes.";
+  if (stage == "tile" || stage == "kernel")
+    return "There is no tile program: all steps of this plan are calls of libraries (--stage plan shows them; --step has more).";
+  return "The stage " + stage + " has nothing to say about this graph.";
+}
 
 void run(const GraphChoice& choice) {
   models::Model model = make_model(choice.model);
@@ -47,6 +59,12 @@ void run(const GraphChoice& choice) {
     adam.step(grad(loss, adam.parameters()));
     return loss;
   };
+  if (choice.dot && choice.stage != "graph" && choice.stage != "plan" && choice.stage != "tile") {
+    throw Error({.op = "tegula graph",
+                 .got = "--dot with --stage " + choice.stage,
+                 .expected = "the stage graph, plan or tile",
+                 .advice = "the others are text: leave --dot out"});
+  }
   if (choice.dot && (choice.stage == "plan" || choice.stage == "tile")) {
     const auto print = [&](auto compiled, const auto&... arguments) {
       compiled(arguments...);
@@ -69,7 +87,9 @@ void run(const GraphChoice& choice) {
     return;
   }
   // The compiler hands the text of each stage to the warning handler.
+  static bool shown = false;
   set_warning_handler([](const std::string& name, const std::string& text) {
+    shown |= name.starts_with("print.");
     if (name.starts_with("print.")) std::printf("# %s\n%s\n", name.c_str() + 6, text.c_str());
     else std::fprintf(stderr, "tegula: %s: %s\n", name.c_str(), text.c_str());
   });
@@ -77,6 +97,7 @@ void run(const GraphChoice& choice) {
   ::setenv("TEGULA_PRINT", choice.stage.c_str(), 1);
   if (choice.step) jit(step)(x, y);
   else jit(forward)(x);
+  if (!shown) std::printf("%s\n", why_nothing(choice.stage).c_str());
 }
 
 }  // namespace

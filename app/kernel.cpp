@@ -105,7 +105,13 @@ DType dtype_of(const std::string& text) {
 }
 
 void run(const ShowChoice& choice) {
-  const Tensor x = uniform(shape_of(choice.shape), -1, 1, {.dtype = dtype_of(choice.dtype)});
+  const Shape shape = shape_of(choice.shape);
+  if (numel(shape) == 0)
+    throw Error({.op = "tegula kernel show",
+                 .got = "the shape " + choice.shape,
+                 .expected = "at least one element",
+                 .advice = "else nothing runs"});
+  const Tensor x = uniform(shape, -1, 1, {.dtype = dtype_of(choice.dtype)});
   eval(x);
   for (const Expression& expression : kExpressions) {
     if (expression.name != choice.expression) continue;

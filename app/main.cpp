@@ -2,10 +2,13 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "commands.h"
+#include "suggest.h"
 #include "tegula/runtime/threads.h"
 
+namespace tegula::app {
 namespace {
 
 /// --threads for every command, those of `bench` too.
@@ -13,15 +16,23 @@ void add_threads_option(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     command
         ->add_option_function<int>(
-            "--threads", [](int threads) { tegula::set_num_threads(threads); },
+            "--threads", [](int threads) { set_num_threads(threads); },
             "that the CPU computes with [OMP_NUM_THREADS, else one for each processor]")
-        ->check(tegula::app::positive())
+        ->check(positive())
         ->type_name("N");
     add_threads_option(*command);
   }
 }
 
+/// Whether everything that was printed has arrived: a full disk, or a pipe that nobody reads, is told at the end only.
+bool flushed() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
+  std::perror("tegula: standard output");
+  return false;
+}
+
 }  // namespace
+}  // namespace tegula::app
 
 int main(int argc, char** argv) {
   using namespace tegula;
@@ -36,15 +47,22 @@ int main(int argc, char** argv) {
   app::add_info(app);
   app::add_bench(app);
   app::add_kernel(app);
-  add_threads_option(app);
+  app::add_threads_option(app);
+  app.set_version_flag("--version", "tegula " TEGULA_VERSION);
   try {
+    app::check_commands(app, argc, argv);
     app.parse(argc, argv);
-    return 0;
+    return app::flushed() ? 0 : 1;
+  } catch (const CLI::ExtrasError&) {
+    app.exit(CLI::ValidationError(app::unplaced(app, argc, argv)));
+    return 2;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;  // --help ends here, too
+    const bool is_help = app.exit(error) == 0;  // or the version
+    return is_help ? (app::flushed() ? 0 : 1) : 2;
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    std::fprintf(stderr, "tegula: %s\n", error.what());
+    const std::string text = error.what();
+    std::fprintf(stderr, "%s%s\n", text.starts_with("tegula") ? "" : "tegula: ", text.c_str());
     return 1;
   }
 }

@@ -86,7 +86,10 @@ std::string format(const char* pattern, ...) {
   va_start(arguments, pattern);
   std::vsnprintf(text, sizeof text, pattern, arguments);
   va_end(arguments);
-  return text;
+  // The sign of a NaN says nothing.
+  std::string result = text;
+  for (std::size_t at = result.find("-nan"); at != std::string::npos; at = result.find("-nan", at)) result[at] = ' ';
+  return result;
 }
 
 }  // namespace tegula::app

@@ -29,6 +29,7 @@ class Report {
   void note(const std::string& key, const std::string& text);
   /// Prints the row, under the headings if it is the first.
   void add(std::vector<Cell> row);
+  std::size_t rows() const { return rows_.size(); }
   /// The numbers of column `y` over those of column `x`, one curve for each combination of the texts in `by`, in order of appearance.
   std::vector<io::Series> curves(const std::string& x, const std::string& y, const std::vector<std::string>& by) const;
   /// {"benchmark", the notes, "devices", "rows": [{key: value}]}, written atomically.

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "progress.h"
 #include "tegula/core/error.h"
+#include "tegula/io/file.h"
 #include "tegula/ops/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/train/trainer.h"
@@ -26,17 +27,18 @@ std::unique_ptr<optim::Optimizer> build(const Parameters& parameters, Options op
 struct OptimizerEntry {
   std::string name;
   double ratio;
+  double constant, cosine;  // what part of it these schedules bear: they begin with the rate that one-cycle only comes to
   std::unique_ptr<optim::Optimizer> (*make)(const Parameters& parameters, double lr);
 };
 const OptimizerEntry kOptimizers[] = {
-    {"adam", 1, [](const Parameters& p, double lr) { return build<optim::Adam>(p, optim::AdamOptions{}, lr); }},
-    {"adamw", 1, [](const Parameters& p, double lr) { return build<optim::AdamW>(p, optim::AdamWOptions{}, lr); }},
-    {"sgd", 20,
+    {"adam", 1, 1, 1, [](const Parameters& p, double lr) { return build<optim::Adam>(p, optim::AdamOptions{}, lr); }},
+    {"adamw", 1, 1, 1, [](const Parameters& p, double lr) { return build<optim::AdamW>(p, optim::AdamWOptions{}, lr); }},
+    {"sgd", 20, 0.25, 0.5,
      [](const Parameters& p, double lr) { return build<optim::SGD>(p, optim::SGDOptions{.momentum = 0.9, .nesterov = true}, lr); }},
-    {"rmsprop", 0.5, [](const Parameters& p, double lr) { return build<optim::RMSprop>(p, optim::RMSpropOptions{}, lr); }},
-    {"adagrad", 5, [](const Parameters& p, double lr) { return build<optim::Adagrad>(p, optim::AdagradOptions{}, lr); }},
-    {"adadelta", 250, [](const Parameters& p, double lr) { return build<optim::Adadelta>(p, optim::AdadeltaOptions{}, lr); }},
-    {"lion", 0.1, [](const Parameters& p, double lr) { return build<optim::Lion>(p, optim::LionOptions{}, lr); }},
+    {"rmsprop", 0.5, 1, 1, [](const Parameters& p, double lr) { return build<optim::RMSprop>(p, optim::RMSpropOptions{}, lr); }},
+    {"adagrad", 5, 1, 1, [](const Parameters& p, double lr) { return build<optim::Adagrad>(p, optim::AdagradOptions{}, lr); }},
+    {"adadelta", 250, 1, 1, [](const Parameters& p, double lr) { return build<optim::Adadelta>(p, optim::AdadeltaOptions{}, lr); }},
+    {"lion", 0.1, 1, 1, [](const Parameters& p, double lr) { return build<optim::Lion>(p, optim::LionOptions{}, lr); }},
 };
 
 const OptimizerEntry& find_optimizer(const std::string& name) {
@@ -44,6 +46,10 @@ const OptimizerEntry& find_optimizer(const std::string& name) {
     if (entry.name == name) return entry;
   }
   throw Error({.op = "tegula train", .got = "the optimizer " + name, .expected = "one that --help lists"});
+}
+
+double share_of_rate(const OptimizerEntry& entry, const std::string& schedule) {
+  return schedule == "constant" ? entry.constant : schedule == "cosine" ? entry.cosine : 1;
 }
 
 std::vector<std::string> optimizer_names() {
@@ -79,7 +85,7 @@ Loss make_objective(double smoothing) {
 
 std::string percent(double share) { return std::isnan(share) ? "-" : format("%.2f %%", 100 * share); }
 
-void report_progress(Trainer& trainer, ProgressLine& line) {
+void report_progress(Trainer& trainer, ProgressLine& line, double lr) {
   trainer.on_step = [&line](const StepReport& r) {
     if (!line.due()) return;
     const std::string head = format("epoch %lld/%lld ", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs));
@@ -90,10 +96,15 @@ void report_progress(Trainer& trainer, ProgressLine& line) {
     const int room = terminal_columns() - 1 - static_cast<int>(head.size() + tail.size());
     line.show(head + bar(static_cast<double>(r.batch) / static_cast<double>(r.batches), std::clamp(room, 4, 24)) + tail);
   };
-  trainer.on_epoch = [&line](const EpochRecord& r) {
+  trainer.on_epoch = [&line, lr](const EpochRecord& r) {
     line.finish(format("%5lld   %10.4f  %14s   %9.4f  %13s   %8s   %s", static_cast<long long>(r.epoch), r.train_loss,
                        percent(r.train_accuracy).c_str(), r.test_loss, percent(r.test_accuracy).c_str(), duration(r.seconds).c_str(),
                        quantity(r.rows_per_second).c_str()));
+    if (std::isfinite(r.train_loss) || std::isfinite(r.test_loss)) return;
+    throw Error({.op = "tegula train",
+                 .got = format("a loss of %s in epoch %lld", std::isnan(r.train_loss) ? "nan" : "inf", static_cast<long long>(r.epoch)),
+                 .expected = "a number",
+                 .advice = format("choose a learning rate below %g (--lr); no model is saved, a checkpoint of earlier epochs stays", lr)});
   };
 }
 
@@ -118,6 +129,11 @@ void run(TrainChoice choice) {
   const models::Entry& listed = models::find(choice.model.name_or_file);
   if (choice.out.empty()) choice.out = choice.model.name_or_file + ".safetensors";
   if (choice.plot.empty()) choice.plot = choice.model.name_or_file + ".png";
+  // An hour of training must not end in a file that cannot be written.
+  for (const std::string& file : {choice.out, choice.checkpoint}) {
+    if (!file.empty()) io::require_writable(file, "tegula train");
+  }
+  io::require_picture(choice.plot);
   manual_seed(choice.seed);
   models::Model model = make_model(choice.model);
   const Sets sets = read_sets(choice.data, model.input);
@@ -125,7 +141,7 @@ void run(TrainChoice choice) {
               sets.description.c_str());
 
   const OptimizerEntry& entry = find_optimizer(choice.optimizer);
-  const double lr = choice.lr.value_or(entry.ratio * listed.lr);
+  const double lr = choice.lr.value_or(entry.ratio * listed.lr * share_of_rate(entry, choice.schedule));
   const auto optimizer = entry.make(parameters(model.net), lr);
   const std::int64_t batch = std::min(choice.batch, sets.train.size());
   Trainer trainer(model.net, *optimizer,
@@ -141,7 +157,7 @@ void run(TrainChoice choice) {
   History history;
   {
     ProgressLine line;
-    report_progress(trainer, line);
+    report_progress(trainer, line, lr);
     std::printf("epoch   train loss  train accuracy   test loss  test accuracy   time       images/s\n");
     std::fflush(stdout);
     history = trainer.fit(sets.train, sets.test);
@@ -170,8 +186,8 @@ void add_train(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N");
   command.add_option("--batch", choice->batch, "images per step")->check(positive())->capture_default_str()->type_name("N");
-  command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model and optimizer")
-      ->check(positive())
+  command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model, optimizer and schedule")
+      ->check(positive_real())
       ->type_name("X");
   command.add_option("--label-smoothing", choice->smoothing, "share of each label that is spread over all classes while training")
       ->check(between(0.0, 1.0))
@@ -184,12 +200,17 @@ void add_train(CLI::App& app) {
       ->check(CLI::IsMember({"one-cycle", "cosine", "constant"}))
       ->capture_default_str();
   command.add_option("--seed", choice->seed, "of weights, order and dropout: the same seed gives the same bits")
+      ->check(any_count())
       ->capture_default_str()
       ->type_name("S");
-  command.add_option("--out", choice->out, "the trained model [MODEL.safetensors]")->type_name("FILE");
-  command.add_option("--plot", choice->plot, "the learning curve [MODEL.png]")->type_name("FILE");
-  command.add_option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")->type_name("FILE");
-  command.add_option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with")->type_name("FILE");
+  command.add_option("--out", choice->out, "the trained model [MODEL.safetensors]")->check(not_empty())->type_name("FILE");
+  command.add_option("--plot", choice->plot, "the learning curve [MODEL.png]")->check(not_empty())->type_name("FILE");
+  command.add_option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")
+      ->check(not_empty())
+      ->type_name("FILE");
+  command.add_option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with")
+      ->check(not_empty())
+      ->type_name("FILE");
   add_precision(command);
   command.add_flag("--print-precision", choice->print_precision, "what each op of the training step reads, computes in and stores");
   command.add_option("--show", choice->show, "classified test images to draw at the end")

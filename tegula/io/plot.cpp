@@ -176,6 +176,17 @@ std::string script(const Figure& figure, Format format) {
   return text + "unset multiplot\n";
 }
 
+/// By the end of the name: PNG also where it has none.
+Format format_of(const std::string& path) {
+  const std::string name = path.substr(path.find_last_of('/') + 1);
+  const auto dot = name.find_last_of('.');
+  const std::string end = dot == std::string::npos ? "" : name.substr(dot);
+  if (end == ".svg" || end == ".SVG") return Format::Svg;
+  if (end != "" && end != ".png" && end != ".PNG")
+    complain(path, "a name that ends in " + end, ".png or .svg", "no other kind of picture is drawn");
+  return Format::Png;
+}
+
 bool is_picture(const Bytes& bytes, Format format) {
   const std::string_view magic = format == Format::Png ? "\x89PNG" : "<?xml";
   return bytes.size() > magic.size() &&
@@ -193,9 +204,14 @@ Series numbered(const std::string& name, double first_x, const std::vector<doubl
 
 }  // namespace
 
+void require_picture(const std::string& path) {
+  static_cast<void>(format_of(path));
+  require_writable(path, "plot");
+}
+
 void plot(const std::string& path, const Figure& figure) {
   check(path, figure);
-  const Format format = path.ends_with(".svg") ? Format::Svg : Format::Png;
+  const Format format = format_of(path);
   const std::string text = script(figure, format);
   const ChildResult result = run_child({"gnuplot", "-d", "-"}, std::as_bytes(std::span(text)));
   if (!result.found) complain(path, "no program gnuplot", "gnuplot in PATH", "install it (Debian and Ubuntu: apt-get install gnuplot-nox)");

@@ -34,7 +34,10 @@ struct Figure {
   std::vector<std::string> x_names = {};  // instead of numbers: what stands at x = 0, 1, …
 };
 
-/// Draws the figure with the program gnuplot and writes it atomically, as SVG when the path ends in .svg, else as PNG. Texts are taken literally. Throws Error when gnuplot
+/// Throws the Error that plot(path, …) would throw for this path: another ending than .png or .svg, a folder that cannot be written.
+void require_picture(const std::string& path);
+
+/// Draws the figure with the program gnuplot and writes it atomically, as SVG when the path ends in .svg, as PNG when it ends in .png or has no ending. Texts are taken literally. Throws Error when gnuplot
 /// is not installed or fails, for no panel or more than four, a panel without a finite point, and x and y of different lengths;
 /// whether that ends a run is the caller's choice.
 void plot(const std::string& path, const Figure& figure);

@@ -1,6 +1,7 @@
 #include "tegula/models/registry.h"
 
 #include <charconv>
+#include <cmath>
 
 #include "tegula/core/error.h"
 #include "tegula/models/mnist.h"
@@ -40,6 +41,15 @@ double number(const io::Metadata& metadata, const std::string& key, const std::s
   throw Error({.op = "models::load",
                .got = path + ": " + (found == metadata.end() ? "no entry " + key : key + " \"" + found->second + "\""),
                .expected = "a number",
+               .advice = "was the file written by tegula train or models::save?"});
+}
+
+std::int64_t whole_number(const io::Metadata& metadata, const std::string& key, const std::string& path, double most) {
+  const double value = number(metadata, key, path);
+  if (value >= 0 && value <= most && value == std::floor(value)) return static_cast<std::int64_t>(value);
+  throw Error({.op = "models::load",
+               .got = path + ": " + key + " " + text_of(value),
+               .expected = "a whole number from 0 to " + text_of(most),
                .advice = "was the file written by tegula train or models::save?"});
 }
 
@@ -91,9 +101,9 @@ Model load(const std::string& path) {
                  .advice = "build the network yourself and call load(net, path)"});
   }
   Options options;
-  options.classes = static_cast<std::int64_t>(number(file.metadata, "tegula.classes", path));
+  options.classes = whole_number(file.metadata, "tegula.classes", path, 1e6);
   options.dropout = number(file.metadata, "tegula.dropout", path);
-  options.batch_norm = number(file.metadata, "tegula.batch_norm", path) != 0;
+  options.batch_norm = whole_number(file.metadata, "tegula.batch_norm", path, 1) != 0;
   Model model = make(name->second, options);
   StateDict state;
   for (const auto& [tensor, array] : file.tensors) {

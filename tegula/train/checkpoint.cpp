@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -83,7 +84,19 @@ class Contents {
   std::unordered_map<std::string_view, const HostArray*> by_name_;
 };
 
-data::Sampler::Position read_position(const Contents& contents, const data::Loader& loader) {
+/// Learning rate, number of steps, loss scale: a training would go on from nonsense without a word.
+void check_number(const Contents& contents, const std::string& name, const HostArray& array) {
+  if (!name.starts_with(kOptimizer) || array.shape.rank() != 0) return;
+  const bool is_fine = array.dtype == f64   ? std::isfinite(array.values<double>()[0]) && array.values<double>()[0] >= 0
+                       : array.dtype == i64 ? array.values<std::int64_t>()[0] >= 0
+                                            : true;
+  if (is_fine) return;
+  contents.fail("\"" + name + "\" is " +
+                    (array.dtype == f64 ? std::to_string(array.values<double>()[0]) : std::to_string(array.values<std::int64_t>()[0])),
+                "a number of at least 0", "the file is damaged; go on from an older checkpoint");
+}
+
+data::Sampler::Position read_position(const Contents& contents, const data::Loader& loader, std::int64_t epochs) {
   const auto values = contents.get(kPosition, i64, {6}).values<std::int64_t>();
   std::array<std::int64_t, 6> saved{}, here = position_of(loader);
   std::copy(values.begin(), values.end(), saved.begin());
@@ -97,6 +110,9 @@ data::Sampler::Position read_position(const Contents& contents, const data::Load
     contents.fail("position epoch " + std::to_string(saved[0]) + ", batch " + std::to_string(saved[1]),
                   "a batch from 0 to " + std::to_string(loader.batches()), "");
   }
+  if (saved[0] > epochs)
+    contents.fail(std::to_string(saved[0]) + " epochs done", "at most the " + std::to_string(epochs) + " of this training",
+                  "ask for more epochs, or is this the checkpoint of another training?");
   return {saved[0], saved[1]};
 }
 
@@ -120,9 +136,10 @@ CheckpointContents load_checkpoint(const std::string& path, const CheckpointPart
   for (const auto& parameter : cells_of(parts)) {
     const Tensor now = parameter.read();
     found.emplace_back(parameter, &contents.get(parameter.name, now.dtype(), now.shape()));
+    check_number(contents, parameter.name, *found.back().second);
   }
   data::Sampler::Position position;
-  if (parts.loader) position = read_position(contents, *parts.loader);
+  if (parts.loader) position = read_position(contents, *parts.loader, parts.epochs);
 
   for (const auto& [parameter, array] : found) parameter.assign(from_array(*array));
   if (parts.loader) parts.loader->seek(position);

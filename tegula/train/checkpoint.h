@@ -1,6 +1,7 @@
 #pragma once
 // One file from which a training goes on as if it had never stopped: 2N steps equal N + save + load + N bit for bit.
 
+#include <cstdint>
 #include <string>
 
 #include "tegula/data/loader.h"
@@ -15,6 +16,7 @@ struct CheckpointParts {
   Parameters optimizer = {};        // moments, step count, learning rate and whatever else changes, as "optimizer/NAME"
   Generator* generator = nullptr;   // dropout and the like, as "generator/seed" and "generator/counter"
   data::Loader* loader = nullptr;   // where in the data, as "loader/position"
+  std::int64_t epochs = INT64_MAX;  // that the loader may have behind it
   io::NamedArrays extra = {};       // whatever else should travel, as "extra/NAME"
   io::Metadata metadata = {};
 };
@@ -30,7 +32,7 @@ struct CheckpointContents {
 void save_checkpoint(const std::string& path, const CheckpointParts& parts);
 
 /// Gives model, optimiser, generator and loader the state in the file. Throws Error, with everything untouched, when the file is
-/// damaged, lacks something, when a shape or dtype differs, or when the position belongs to another data set, batch size or seed.
+/// damaged, lacks something, when a shape or dtype differs, when a number of the optimiser (rate, steps) is none or negative, or when the position belongs to another data set, batch size or seed.
 CheckpointContents load_checkpoint(const std::string& path, const CheckpointParts& parts);
 
 }  // namespace tegula

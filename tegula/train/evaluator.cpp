@@ -1,6 +1,7 @@
 #include "tegula/train/evaluator.h"
 
 #include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
 #include "tegula/ops/compare.h"
 #include "tegula/ops/join.h"
 #include "tegula/ops/loss.h"
@@ -13,16 +14,23 @@ Evaluator::Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOpti
     : module_(module),
       forward_(std::move(forward)),
       options_(std::move(options)),
+      where_(where),
       measure_(jit(std::function([this](Tensor x, Tensor y) { return loss_and_hits(output(x), y); }), where)),
       output_(jit(std::function([this](Tensor x) { return forward_(x); }), where)) {
   if (options_.batch < 1) {
     throw Error({.op = "Evaluator", .got = "batch " + std::to_string(options_.batch), .expected = "at least 1", .where = where});
   }
-  if (!options_.loss) options_.loss = [](const Tensor& output, const Tensor& targets) { return cross_entropy(output, targets); };
+  if (!options_.loss) {
+    options_.loss = [where](const Tensor& output, const Tensor& targets) {
+      const In frame("loss", where);
+      return cross_entropy(output, targets);
+    };
+  }
 }
 
 std::vector<Tensor> Evaluator::loss_and_hits(const Tensor& output, const Tensor& targets) const {
   std::vector<Tensor> results{options_.loss(output, targets)};
+  const In frame("accuracy", where_);
   if (!is_float(targets.dtype()) && output.rank() == 2 && targets.rank() == 1) results.push_back(sum(argmax(output, 1) == targets));
   return results;
 }
@@ -40,7 +48,7 @@ Tensor Evaluator::predict(const HostArray& inputs) {
   nn::detail::set_training(module_, false);
   data::Sampler sampler(inputs.shape.empty() ? 0 : inputs.shape[0], {.batch = options_.batch});
   if (sampler.count() == 0)
-    throw Error({.op = "Evaluator::predict", .got = "inputs " + to_string(inputs.shape), .expected = "at least one row"});
+    throw Error({.op = "Evaluator::predict", .got = "inputs " + to_string(inputs.shape), .expected = "at least one row", .where = where_});
   std::vector<Tensor> parts;
   for (auto rows = sampler.next(); !rows.empty(); rows = sampler.next())
     parts.push_back(output_(from_array(data::gather_batch(inputs, rows))));

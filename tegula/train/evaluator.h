@@ -54,6 +54,7 @@ class Evaluator {
   nn::AnyModule module_;
   Forward forward_;
   EvaluatorOptions options_;
+  Location where_;  // the user's line, for what the library adds to model and loss
   Jit<std::function<std::vector<Tensor>(Tensor, Tensor)>> measure_;
   Jit<std::function<Tensor(Tensor)>> output_;
 };

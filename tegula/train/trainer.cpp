@@ -1,11 +1,15 @@
 #include "tegula/train/trainer.h"
 
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/warning.h"
+#include "tegula/graph/frame.h"
 #include "tegula/graph/grad.h"
+#include "tegula/io/file.h"
 #include "tegula/optim/clip.h"
 #include "tegula/train/means.h"
 
@@ -30,13 +34,15 @@ HostArray to_array(const History& history) {
   return array;
 }
 
+/// Empty when it is not the record of the epochs 1, 2, 3 …
 History to_history(const HostArray& array) {
   History history;
   if (array.dtype != f64 || array.shape.rank() != 2 || array.shape[1] != kColumns) return history;
   const auto values = array.values<double>();
   for (std::size_t i = 0; i + kColumns <= values.size(); i += kColumns) {
-    history.push_back(
-        {static_cast<std::int64_t>(values[i]), values[i + 1], values[i + 2], values[i + 3], values[i + 4], values[i + 5], values[i + 6]});
+    const auto epoch = static_cast<std::int64_t>(history.size() + 1);
+    if (values[i] != static_cast<double>(epoch)) return {};
+    history.push_back({epoch, values[i + 1], values[i + 2], values[i + 3], values[i + 4], values[i + 5], values[i + 6]});
   }
   return history;
 }
@@ -48,6 +54,7 @@ Trainer::Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim:
     : module_(module),
       optimizer_(optimizer),
       options_(std::move(options)),
+      where_(where),
       evaluator_(module, std::move(forward), {.batch = options_.test_batch, .loss = options_.loss}, where),
       step_(jit(std::function([this](Tensor x, Tensor y) { return train_step(x, y); }), where)) {
   if (!options_.precision) options_.precision = current_precision();
@@ -65,6 +72,7 @@ std::vector<Tensor> Trainer::train_step(const Tensor& x, const Tensor& y) {
   const Tensor output = evaluator_.output(x);
   auto results = evaluator_.loss_and_hits(output, y);
   const Tensor objective = options_.objective ? options_.objective(output, y) : results[0];
+  const In frame("Trainer", where_);
   const auto clipped = [&](const std::vector<Tensor>& gradients) {
     return options_.clip_norm > 0 ? optim::clip_grad_norm(gradients, options_.clip_norm).gradients : gradients;
   };
@@ -86,6 +94,7 @@ CheckpointParts Trainer::parts() {
           .optimizer = std::move(optimizer),
           .generator = &default_generator(),
           .loader = &*loader_,
+          .epochs = options_.epochs,
           .extra = {{"history", to_array(history_)}},
           .metadata = options_.metadata};
 }
@@ -99,6 +108,7 @@ History Trainer::fit(const data::Dataset& train, const data::Dataset& test) {
   const PrecisionScope precision(*options_.precision);
   loader_.emplace(train, data::LoaderOptions{.batch = options_.batch, .shuffle = true, .seed = options_.seed});
   history_.clear();
+  if (!options_.checkpoint.empty()) io::require_writable(options_.checkpoint, "Trainer");
   if (!resume_.empty()) {
     for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
       if (name == "history") history_ = to_history(array);
@@ -107,7 +117,7 @@ History Trainer::fit(const data::Dataset& train, const data::Dataset& test) {
   }
   while (loader_->position().epoch < options_.epochs) {
     EpochRecord record{.epoch = loader_->position().epoch + 1, .test_loss = kNone, .test_accuracy = kNone};
-    run_epoch(record);
+    const double last_loss = run_epoch(record);
     if (test.size() > 0) {
       const auto begin = Clock::now();
       const Evaluation measured = evaluator_.evaluate(test);
@@ -116,22 +126,39 @@ History Trainer::fit(const data::Dataset& train, const data::Dataset& test) {
       record.test_accuracy = measured.accuracy;
     }
     history_.push_back(record);
-    if (!options_.checkpoint.empty()) save(options_.checkpoint);
+    const bool finite = std::isfinite(last_loss) && (test.size() == 0 || std::isfinite(record.test_loss));
+    if (finite && !options_.checkpoint.empty()) save_epoch(record);
     if (on_epoch) on_epoch(record);
+    if (!finite) {
+      warn("train.not_finite", "after epoch " + std::to_string(record.epoch) + " the loss is no number" +
+                                   (options_.checkpoint.empty() ? "" : ", the checkpoint from before stays") +
+                                   ": lower the learning rate, or limit the gradients by clip_norm (Trainer at " + to_string(where_) + ")");
+    }
   }
   nn::detail::set_training(module_, false);
   return history_;
 }
 
-void Trainer::run_epoch(EpochRecord& record) {
+/// A full disk is no reason to lose the training.
+void Trainer::save_epoch(const EpochRecord& record) {
+  try {
+    save(options_.checkpoint);
+  } catch (const Error& error) {
+    warn("train.checkpoint", "none of epoch " + std::to_string(record.epoch) + ", the training goes on: " + error.what());
+  }
+}
+
+/// Returns the loss of the last batch, 0 when none was left of the epoch.
+double Trainer::run_epoch(EpochRecord& record) {
   nn::detail::set_training(module_, true);
   const std::int64_t batches = loader_->batches();
   train_detail::Means means;
   const auto begin = Clock::now();
+  double loss = 0;
   while (auto batch = loader_->next()) {
     const std::int64_t done = loader_->position().batch, rows = batch->x.size(0);
     if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule((record.epoch - 1) * batches + done - 1)));
-    const double loss = means.add(step_(batch->x, batch->y), rows);
+    loss = means.add(step_(batch->x, batch->y), rows);
     if (!on_step) continue;
     const double seconds = since(begin), per_second = means.loss.weight() / seconds;
     const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);
@@ -150,6 +177,7 @@ void Trainer::run_epoch(EpochRecord& record) {
   record.rows_per_second = means.loss.weight() / record.seconds;
   record.train_loss = means.loss.value();
   record.train_accuracy = means.accuracy.value();
+  return loss;
 }
 
 io::LearningCurve learning_curve(const History& history, std::string title) {

@@ -50,7 +50,7 @@ struct TrainerOptions {
   Loss loss = {};                    // what is reported; empty: cross_entropy
   Loss objective = {};               // what is minimised, when it is another one (label smoothing, penalties); empty: the loss
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
-  std::string checkpoint = {};       // written after each epoch; empty: nowhere
+  std::string checkpoint = {};       // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};        // for that file
 };
 
@@ -66,7 +66,9 @@ class Trainer {
   Trainer(const Trainer&) = delete;  // its steps refer to it
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains until options.epochs are done; after resume() only what is left of them. test may be empty.
+  /// Trains until options.epochs are done; after resume() only what is left of them. test may be empty. Whether the checkpoint can be written is
+  /// tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number. Throws Error for
+  /// data that model or loss do not take, and for a file to resume from that does not fit.
   History fit(const data::Dataset& train, const data::Dataset& test = {});
   /// Continues at the next fit from a checkpoint that this class wrote, with the same data and options. Throws Error then.
   void resume(std::string path) { resume_ = std::move(path); }
@@ -93,13 +95,15 @@ class Trainer {
           const Location& where);
 
   std::vector<Tensor> train_step(const Tensor& x, const Tensor& y);
-  void run_epoch(EpochRecord& record);
+  double run_epoch(EpochRecord& record);
+  void save_epoch(const EpochRecord& record);
   CheckpointParts parts();
 
   nn::AnyModule module_;
   optim::Optimizer& optimizer_;
   std::optional<optim::LossScaler> scaler_;
   TrainerOptions options_;
+  Location where_;  // the user's line
   Evaluator evaluator_;
   Jit<std::function<std::vector<Tensor>(Tensor, Tensor)>> step_;
   std::optional<data::Loader> loader_;

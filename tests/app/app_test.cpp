@@ -102,6 +102,65 @@ TEST(App, ShowsModelsAndWhatBecomesOfThem) {
   EXPECT_HAS(dot.out, "conv1.weight");
 }
 
+TEST(App, AStageThatShowsNothingSaysWhy) {
+  EXPECT_HAS(tegula_cli({"graph", "mnist-mlp", "--stage", "tile"}).out, "There is no tile program");
+  EXPECT_HAS(tegula_cli({"graph", "mnist-mlp", "--stage", "assembly", "--device", "cpu"}).out, "The cpu has no assembly");
+  EXPECT_HAS(tegula_cli({"graph", "mnist-mlp", "--stage", "figures", "--device", "cpu"}).out, "The cpu has no figures");
+}
+
+TEST(App, WhereTheModelGoesIsTriedBeforeTheTraining) {
+  const TemporaryFolder folder;
+  for (const char* option : {"--out", "--checkpoint", "--plot"}) {
+    const Ran ran = tegula_cli({"train", "mnist-mlp", "--limit", "256", "--epochs", "1", "--out", folder / "m.st", "--plot",
+                                folder / "m.png", option, folder / "no/where.png"});
+    EXPECT_EQ(ran.status, 1);
+    EXPECT_HAS(ran.err, "create the folder " + (folder / "no"));
+    EXPECT_EQ(ran.out, "") << "trained";
+  }
+  EXPECT_EQ(folder.files(), 0);
+}
+
+TEST(App, ATrainingThatDivergesSaysSoAndSavesNothing) {
+  const TemporaryFolder folder;
+  const Ran ran = tegula_cli({"train", "mnist-mlp", "--limit", "512", "--epochs", "3", "--lr", "1e30", "--out", folder / "m.st", "--plot",
+                              folder / "m.png", "--checkpoint", folder / "run"});
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_HAS(ran.err, "tegula train: got a loss of nan in epoch 1, expected a number");
+  EXPECT_HAS(ran.err, "choose a learning rate below 1e+30");
+  EXPECT_EQ(ran.out.find("-nan"), std::string::npos) << ran.out;
+  EXPECT_EQ(folder.files(), 0);
+}
+
+TEST(App, TheDefaultRateSuitsTheSchedule) {
+  const TemporaryFolder folder;
+  for (const char* schedule : {"constant", "cosine"}) {
+    const Ran train = tegula_cli({"train", "lenet5", "--limit", "2000", "--epochs", "3", "--batch", "32", "--optimizer", "sgd",
+                                  "--schedule", schedule, "--out", folder / "m.st", "--plot", folder / "m.png", "--show", "0"});
+    EXPECT_EQ(train.status, 0) << train.err;
+    const Ran eval = tegula_cli({"eval", folder / "m.st", "--limit", "1000"});
+    const auto at = eval.out.find("accuracy ");
+    ASSERT_NE(at, std::string::npos) << eval.out;
+    EXPECT_GT(std::stod(eval.out.substr(at + 9)), 50) << schedule << "\n" << train.out;
+  }
+}
+
+TEST(App, OutputThatDoesNotArriveIsAnError) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula";
+  for (const char* arguments : {"info", "--help", "--version", "summary lenet5"}) {
+    const io::ChildResult result = io::run_child({"sh", "-c", program.string() + " " + arguments + " > /dev/full"}, {});
+    EXPECT_EQ(result.exit_code, 1) << arguments;
+    EXPECT_HAS(result.messages, "standard output");
+  }
+}
+
+TEST(App, TheLimitOfAQuickBenchIsMeasuredProperly) {
+  const TemporaryFolder folder;
+  const Ran ran = tegula_cli({"bench", "saxpy", "--quick", "--device", "cpu", "--out", folder / "p.png"});
+  const auto at = ran.out.find("cpu copy: ");
+  ASSERT_NE(at, std::string::npos) << ran.out;
+  EXPECT_GT(std::stod(ran.out.substr(at + 10)), 0.5) << ran.out;  // GB/s; 0 it was
+}
+
 TEST(App, ShowsKernelsAndDevices) {
   const Ran kernel = tegula_cli({"kernel", "show", "softmax", "--shape", "64x96", "--dtype", "bf16", "--device", "cpu"});
   EXPECT_EQ(kernel.status, 0) << kernel.err;
@@ -176,7 +235,7 @@ TEST(App, SaysWhatIsWrong) {
   fails({"eval", folder / "text"}, 1, "text");
   fails({"predict", folder / "text"}, 2, "images");
   fails({}, 2, "subcommand");
-  fails({"info", "--device", "cpu"}, 2, "--device");
+  fails({"info", "--device", "cpu"}, 2, "tegula info: unknown option --device");
   fails({"bench", "gemm", "--precision", "fp7"}, 2, "fp7");
   fails({"kernel", "show", "relu", "--shape", "8xx"}, 1, "the shape 8xx");
   fails({"kernel", "show", "conv-direct"}, 1, "expected images");
@@ -185,7 +244,26 @@ TEST(App, SaysWhatIsWrong) {
     fails({"bench", "saxpy", "--device", "cuda"}, 1, why);
     fails({"train", "mnist-mlp", "--limit", "10", "--device", "cuda"}, 1, why);
   }
+  // What nobody could mean, and what was probably meant.
+  fails({"foo"}, 2, "tegula: no command foo\nThere are train, eval, ");
+  fails({"evla"}, 2, "tegula: no command evla; did you mean eval?");
+  fails({"bench", "nonsense"}, 2, "tegula bench: no command nonsense");
+  fails({"train", "lenet5", "--epoch", "2"}, 2, "tegula train: unknown option --epoch; did you mean --epochs?\n");
+  fails({"train", "lenet5", "--xyz=3"}, 2, "tegula train: unknown option --xyz\n");
+  fails({"info", "cpu"}, 2, "tegula info: unexpected argument cpu\n");
+  fails({"train", "mnist-mlp", "--lr", "nan"}, 2, "--lr: got nan, expected a number above 0\n");
+  for (const char* option : {"--batch", "--epochs", "--limit", "--seed"})
+    fails({"train", "mnist-mlp", option, "99999999999999999999"}, 2, ": got 99999999999999999999, a number that is too large\n");
+  for (const char* option : {"--resume", "--checkpoint", "--out", "--data"})
+    fails({"train", "mnist-mlp", option, ""}, 2, "got an empty name, expected a file\n");
+  fails({"kernel", "show", "softmax", "--shape", "0x5"}, 1, "the shape 0x5, expected at least one element");
+  fails({"graph", "mnist-mlp", "--dot", "--stage", "memory"}, 1, "--dot with --stage memory, expected the stage graph, plan or tile");
+  fails({"bench", "gemm", "--quick", "--device", "cpu", "--precision", "fp8", "--out", folder / "p.png"}, 1, "nothing to measure");
+  fails({"bench", "saxpy", "--quick", "--out", folder / "no/where.png"}, 1, "create the folder");
+  fails({"bench", "saxpy", "--quick", "--json", folder / "no/where.json", "--out", folder / "p.png"}, 1, "create the folder");
+  fails({"bench", "saxpy", "--quick", "--out", folder / "p.jpg"}, 1, "expected .png or .svg");
   EXPECT_EQ(tegula_cli({"--help"}).status, 0);
+  EXPECT_HAS(tegula_cli({"--version"}).out, "tegula 0.");
   EXPECT_EQ(tegula_cli({"train", "--help"}).status, 0);
 }
 

@@ -92,6 +92,15 @@ TEST(Plot, DrawsLogarithmicAndNamedAxesAsPngAndSvg) {
 TEST(Plot, RefusesWhatItCannotDraw) {
   const TemporaryFolder folder;
   EXPECT_ERROR(plot(folder / "p", Figure{}), "0 panels");
+  const Figure fine{.title = {}, .x_label = {}, .panels = {{"loss", {{"a", {1}, {1}}}}}};
+  EXPECT_ERROR(plot(folder / "p.jpg", fine), "a name that ends in .jpg, expected .png or .svg");
+  EXPECT_ERROR(require_picture(folder / "p.jpg"), ".jpg");
+  EXPECT_ERROR(require_picture(folder / "none/p.png"), "create the folder");
+  for (const char* name : {"p", "p.svg", "p.PNG", "v1.2/p"}) {
+    std::filesystem::create_directories(std::filesystem::path(folder / name).parent_path());
+    EXPECT_NO_THROW(require_picture(folder / name)) << name;
+  }
+  std::filesystem::remove(folder / "v1.2");
   EXPECT_ERROR(plot(folder / "p", LearningCurve{}), "0 panels");
   EXPECT_ERROR(plot(folder / "p", Figure{.title = {}, .x_label = {}, .panels = {{"loss", {{"a", {1, 2}, {1}}}}}}), "2 x and 1 y");
   EXPECT_ERROR(plot(folder / "p", Figure{.title = {}, .x_label = {}, .panels = {{"loss", {{"a", {1}, {NAN}}}}}}), "without a finite point");

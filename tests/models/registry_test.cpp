@@ -64,6 +64,10 @@ TEST(Models, RefuseWhatTheyDoNotKnow) {
   EXPECT_ERROR(load(folder / "other"), "no entry tegula.model");
   io::write_safetensors(folder / "other", {}, {{"tegula.model", "mnist-mlp"}, {"tegula.classes", "ten"}});
   EXPECT_ERROR(load(folder / "other"), "tegula.classes \"ten\", expected a number");
+  for (const char* classes : {"nan", "10.5", "-1", "1e300", "inf"}) {
+    io::write_safetensors(folder / "other", {}, {{"tegula.model", "mnist-mlp"}, {"tegula.classes", classes}});
+    EXPECT_ERROR(load(folder / "other"), "expected a whole number from 0 to 1e+06");
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tegula/compile/jit.h"
 #include "tegula/graph/grad.h"
 #include "tegula/nn/state.h"
@@ -93,6 +95,36 @@ TEST(Checkpoint, CarriesExtrasAndIsAModelFile) {
   Session other;
   load(other.net, load_state(folder / "run"), Strict::No);
   EXPECT_EQ(bits(parameters(other.net)), bits(parameters(run.net)));
+}
+
+TEST(Checkpoint, NumbersThatAreNoneAreRefused) {
+  const TemporaryFolder folder;
+  Session run;
+  const auto before = run.all_bits();
+  const auto with = [&](const std::string& name, const HostArray& value) {
+    save_checkpoint(folder / "run", run.parts());
+    io::Safetensors file = io::read_safetensors(folder / "run");
+    for (auto& [tensor, array] : file.tensors) {
+      if (tensor == name) array = value;
+    }
+    io::write_safetensors(folder / "run", file.tensors, file.metadata);
+    CheckpointParts parts = run.parts();
+    parts.epochs = 10;
+    return testing::message_of([&] { load_checkpoint(folder / "run", parts); });
+  };
+  const auto has = [](const std::string& message, const char* part) { EXPECT_NE(message.find(part), std::string::npos) << message; };
+  const auto number = [](double value) { return HostArray::from(std::span<const double>(&value, 1), {}); };
+  const auto count = [](std::initializer_list<std::int64_t> values, const Shape& shape) {
+    return HostArray::from(std::span<const std::int64_t>(values.begin(), values.size()), shape);
+  };
+  has(with("optimizer/lr", number(NAN)), "\"optimizer/lr\" is nan, expected a number of at least 0");
+  has(with("optimizer/lr", number(-1)), "\"optimizer/lr\" is -1");
+  has(with("optimizer/lr", number(INFINITY)), "\"optimizer/lr\" is inf");
+  has(with("optimizer/steps", count({-5}, {})), "\"optimizer/steps\" is -5");
+  has(with("loader/position", count({11, 0, 100, 16, 1, 9}, {6})), "11 epochs done, expected at most the 10 of this training");
+  EXPECT_EQ(with("loader/position", count({10, 0, 100, 16, 1, 9}, {6})), "");
+  run.loader.seek({0, 0});
+  EXPECT_EQ(run.all_bits(), before);
 }
 
 TEST(Checkpoint, ThatDoesNotFitChangesNothing) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
+#include "tegula/core/warning.h"
 #include "tegula/data/digits.h"
 #include "tegula/data/mnist.h"
 #include "tegula/models/registry.h"
@@ -44,6 +46,14 @@ Outcome run(std::uint64_t seed, std::int64_t epochs, const std::string& checkpoi
   return outcome;
 }
 
+/// How many epochs a checkpoint has behind it.
+std::int64_t epochs_in(const std::string& path) {
+  for (const auto& [name, array] : io::read_safetensors(path).tensors) {
+    if (name == "extra/history") return array.shape[0];
+  }
+  return -1;
+}
+
 TEST(Trainer, LearnsAndReports) {
   const Outcome outcome = run(3, 4);
   ASSERT_EQ(outcome.history.size(), 4u);
@@ -71,6 +81,73 @@ TEST(Trainer, ResumedItEndsAsIfItHadNeverStopped) {
     EXPECT_EQ(resumed.history[i].test_accuracy, whole.history[i].test_accuracy);
   }
   EXPECT_ERROR(run(4, 4, "", folder / "run"), "seed 3");
+}
+
+TEST(Trainer, ACheckpointThatFailsOnceDoesNotEndTheTraining) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "there");
+  SmallNet net;
+  optim::Adam adam(parameters(net));
+  Trainer trainer(net, adam, {.epochs = 3, .batch = 50, .checkpoint = folder / "there/run"});
+  std::vector<std::string> warnings;
+  set_warning_handler([&](const std::string& name, const std::string& text) { warnings.push_back(name + " " + text); });
+  trainer.on_epoch = [&](const EpochRecord& r) {
+    if (r.epoch == 1) std::filesystem::rename(folder / "there", folder / "gone");
+    if (r.epoch == 2) std::filesystem::rename(folder / "gone", folder / "there");
+  };
+  const History history = trainer.fit(clouds(400, 1));
+  set_warning_handler(nullptr);
+  EXPECT_EQ(history.size(), 3u);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("train.checkpoint none of epoch 2, the training goes on: "), std::string::npos) << warnings[0];
+  EXPECT_EQ(epochs_in(folder / "there/run"), 3);  // the third could be written again
+}
+
+TEST(Trainer, TriesTheCheckpointBeforeTheFirstStep) {
+  const TemporaryFolder folder;
+  SmallNet net;
+  optim::Adam adam(parameters(net));
+  Trainer trainer(net, adam, {.epochs = 1, .checkpoint = folder / "missing/run"});
+  int steps = 0;
+  trainer.on_step = [&](const StepReport&) { ++steps; };
+  EXPECT_ERROR(trainer.fit(clouds(400, 1)), "create the folder");
+  EXPECT_EQ(steps, 0);
+}
+
+TEST(Trainer, ALossThatIsNoNumberIsSaidAndLeavesTheCheckpointFromBefore) {
+  const TemporaryFolder folder;
+  std::vector<std::string> warnings;
+  set_warning_handler([&](const std::string& name, const std::string& text) { warnings.push_back(name + " " + text); });
+  SmallNet net;
+  optim::SGD sgd(parameters(net), {.lr = 0.01});
+  Trainer trainer(net, sgd, {.epochs = 2, .batch = 50, .checkpoint = folder / "run"});
+  trainer.on_epoch = [&](const EpochRecord&) { sgd.lr = NAN; };
+  EXPECT_EQ(trainer.fit(clouds(400, 1)).size(), 2u);
+  set_warning_handler(nullptr);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("train.not_finite after epoch 2 the loss is no number, the checkpoint from before stays"), std::string::npos)
+      << warnings[0];
+  EXPECT_NE(warnings[0].find("trainer_test.cpp:"), std::string::npos) << warnings[0];
+  EXPECT_EQ(epochs_in(folder / "run"), 1);
+}
+
+TEST(Trainer, ErrorsOfItsOwnLossNameTheUsersLine) {
+  const auto line_of = [](const std::string& message) { return std::stoi("0" + message.substr(message.rfind(".cpp:") + 5)); };
+  SmallNet net;
+  optim::Adam adam(parameters(net));
+  data::Dataset points = clouds(64, 1);
+  points.targets.values<std::int64_t>()[3] = 7;
+  const int line = __LINE__ + 1;
+  Trainer trainer(net, adam, {.epochs = 1, .batch = 32});
+  std::string message = testing::message_of([&] { trainer.fit(points); });
+  EXPECT_NE(message.find("got label 7"), std::string::npos) << message;
+  EXPECT_NE(message.find("trainer_test.cpp:"), std::string::npos) << message;
+  EXPECT_EQ(line_of(message), line) << message;
+  const int other = __LINE__ + 1;
+  Evaluator evaluator(net, {.batch = 32});
+  message = testing::message_of([&] { evaluator.evaluate(points); });
+  EXPECT_EQ(line_of(message), other) << message;
+  EXPECT_NE(testing::message_of([&] { evaluator.predict(HostArray::empty(f32, {0, 2})); }).find("trainer_test.cpp:"), std::string::npos);
 }
 
 TEST(Trainer, CallsBackAndTracesOncePerMode) {
