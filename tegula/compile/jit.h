@@ -55,6 +55,12 @@ std::vector<Tensor> pack(const std::tuple<T...>& result) {
   return std::apply([](const auto&... tensors) { return std::vector<Tensor>{tensors...}; }, result);
 }
 template <class R>
+inline constexpr bool kReturnable = std::is_same_v<R, Tensor> || std::is_same_v<R, std::vector<Tensor>>;
+template <class... T>
+inline constexpr bool kReturnable<std::tuple<T...>> = (std::is_convertible_v<T, Tensor> && ...);
+template <class A, class B>
+inline constexpr bool kReturnable<std::pair<A, B>> = std::is_convertible_v<A, Tensor> && std::is_convertible_v<B, Tensor>;
+template <class R>
 R unpack(std::vector<Tensor>& results) {
   if constexpr (std::is_same_v<R, Tensor>) return std::move(results[0]);
   else if constexpr (std::is_same_v<R, std::vector<Tensor>>) return std::move(results);
@@ -83,7 +89,37 @@ class Jit {
   /// Throws Error when `times` is less than 1.
   template <class... Args>
   auto repeat(int times, const Args&... args) {
-    using Result = decltype(f_((static_cast<void>(args), Tensor())...));
+    constexpr bool takes_tensors = std::is_invocable_v<F&, std::conditional_t<true, const Tensor&, Args>...>;
+    static_assert(
+        takes_tensors,
+        "tegula: a jit-ed function takes a Tensor for each argument of the call: numbers become Tensors, so declare them as such. "
+        "What must be a number while it is traced (a size, a choice) is captured");
+    if constexpr (takes_tensors) return run(times, args...);
+  }
+
+  int traces() const { return state_->traces(); }
+  int executables() const { return state_->executables(); }
+  int refreshes() const { return state_->refreshes(); }
+  std::string print_plan() const { return state_->print_plan(); }
+  std::string plan_dot() const { return state_->plan_dot(); }
+  std::string tile_dot() const { return state_->tile_dot(); }
+  std::string print_graph() const { return state_->print_graph(); }
+  std::string print_memory() const { return state_->print_memory(); }
+  std::string print_kernels() const { return state_->print_kernels(); }
+  std::string print_precision() const { return state_->print_precision(); }
+
+ private:
+  template <class... Args>
+  auto run(int times, const Args&... args) {
+    using Result = std::invoke_result_t<F&, std::conditional_t<true, const Tensor&, Args>...>;
+    static_assert(
+        std::is_void_v<Result> || compile::kReturnable<Result>,
+        "tegula: a jit-ed function returns nothing, a Tensor, a std::vector<Tensor>, or a pair or tuple of Tensors: a number would be "
+        "that of the trace, also at later calls");
+    if constexpr (std::is_void_v<Result> || compile::kReturnable<Result>) return call<Result>(times, args...);
+  }
+  template <class Result, class... Args>
+  Result call(int times, const Args&... args) {
     const Tensor arguments[sizeof...(Args) + 1] = {Tensor(args)..., Tensor()};
     auto results = state_->call(
         std::span(arguments, sizeof...(Args)),
@@ -101,18 +137,6 @@ class Jit {
     if constexpr (!std::is_void_v<Result>) return compile::unpack<Result>(results);
   }
 
-  int traces() const { return state_->traces(); }
-  int executables() const { return state_->executables(); }
-  int refreshes() const { return state_->refreshes(); }
-  std::string print_plan() const { return state_->print_plan(); }
-  std::string plan_dot() const { return state_->plan_dot(); }
-  std::string tile_dot() const { return state_->tile_dot(); }
-  std::string print_graph() const { return state_->print_graph(); }
-  std::string print_memory() const { return state_->print_memory(); }
-  std::string print_kernels() const { return state_->print_kernels(); }
-  std::string print_precision() const { return state_->print_precision(); }
-
- private:
   F f_;
   std::unique_ptr<compile::JitState> state_;
 };

@@ -16,8 +16,8 @@
 //
 // Fields may be Variables (trained), nn::Buffers (saved, not trained), Flags (train or eval), layers, further structs, and std::vector,
 // std::array, std::optional, std::unique_ptr of these. Names are PyTorch's: "blocks.0.conv1.weight"; a trailing underscore is left out.
-// A vector of such structs as a field's default is best filled by a function, std::vector<Block> blocks = stage(64, 3);, since GCC 13.3
-// (Ubuntu 24.04) fails with an internal error on = {{1, 2}, {2, 3}}.
+// A vector of such structs is filled by nn::repeat (below) or a function of yours, std::vector<Block> blocks = stage(64, 3); copies of one
+// block would begin with equal weights, and GCC 13.3 (Ubuntu 24.04) fails with an internal error on a default like = {{1, 2}, {2, 3}}.
 
 #include <array>
 #include <memory>
@@ -119,6 +119,14 @@ template <class T, std::size_t N>
 inline constexpr bool kList<std::array<T, N>> = true;
 
 template <class T>
+concept MapLike = requires { typename T::mapped_type; };
+/// A map whose values are modules; one of plain values is skipped by kPlain, if its type says so.
+template <class T>
+inline constexpr bool kMap = false;
+template <MapLike T>
+inline constexpr bool kMap<T> = true;
+
+template <class T>
 inline constexpr bool kMaybe = false;
 template <class T>
 inline constexpr bool kMaybe<std::optional<T>> = true;
@@ -179,12 +187,18 @@ void visit(T& x, Visitor& visitor, const Path& path) {
       std::int64_t i = 0;
       for (auto& element : x) nn::visit(element, visitor, Path{&path, {}, i++});
     }
+  } else if constexpr (detail::kMap<T>) {
+    static_assert(
+        !detail::kMap<T>,
+        "tegula: a map of layers cannot be walked: the names of parameters are those of fields. Use a struct with a field for each "
+        "layer, or a std::vector of layers with a map from names to positions beside it");
   } else if constexpr (requires { T::fields; }) {
     detail::visit_members(x, T::fields, visitor, path);
   } else {
     static_assert(kFindable<T>,
-                  "tegula: the fields of this type cannot be found, because it has a constructor or private members, or is a lambda with "
-                  "captures (which hides the layers it holds: make it a struct). List the fields, after the members: "
+                  "tegula: the fields of this type cannot be found, because it has a constructor or private members, or virtual functions, "
+                  "or a base class with one of these, or is a lambda with captures (which hides the layers it holds: make it a struct). "
+                  "List the fields, after the members: "
                   "static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>; or, if it holds no layers, say so: "
                   "template <> inline constexpr bool tegula::nn::kPlain<Type> = true;");
     if constexpr (kFindable<T>) {
@@ -194,6 +208,21 @@ void visit(T& x, Visitor& visitor, const Path& path) {
       if constexpr (!reflect::HasBase<T>) detail::visit_aggregate(x, visitor, path);
     }
   }
+}
+
+/// n modules, each made by a call of its own and so with weights of its own:
+///   std::vector<Block> blocks = nn::repeat(n, [&] { return Block{width, heads}; });   // make may take the number, from 0
+/// std::vector<Block>(n, Block{width, heads}) makes one block and copies it: all begin with equal weights.
+template <class Make>
+auto repeat(std::int64_t n, Make make) {
+  const auto one = [&](std::int64_t i) {
+    if constexpr (std::is_invocable_v<Make&, std::int64_t>) return make(i);
+    else return static_cast<void>(i), make();
+  };
+  std::vector<decltype(one(0))> modules;
+  modules.reserve(n > 0 ? static_cast<std::size_t>(n) : 0);
+  for (std::int64_t i = 0; i < n; ++i) modules.push_back(one(i));
+  return modules;
 }
 
 /// What the walks below take: anything but a tensor.

@@ -171,6 +171,21 @@ TEST(Module, AMoveKeepsTheCells) {
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i].cell == after[i].cell) << before[i].name;
 }
 
+TEST(Module, RepeatMakesModulesWithWeightsOfTheirOwn) {
+  struct Net {
+    std::vector<nn::Linear> blocks = nn::repeat(3, [] { return nn::Linear{4, 4}; });
+    std::vector<nn::Linear> wider = nn::repeat(2, [](std::int64_t i) { return nn::Linear{4, 5 + i, {.bias = false}}; });
+  } net;
+  EXPECT_EQ(names_of(parameters(net)), (Names{"blocks.0.weight", "blocks.0.bias", "blocks.1.weight", "blocks.1.bias", "blocks.2.weight",
+                                              "blocks.2.bias", "wider.0.weight", "wider.1.weight"}));
+  EXPECT_NE(net.blocks[0].weight.read().to_host(), net.blocks[1].weight.read().to_host());
+  EXPECT_NE(net.blocks[1].weight.read().to_host(), net.blocks[2].weight.read().to_host());
+  EXPECT_EQ(net.wider[1].weight.read().shape(), (Shape{6, 4}));
+  EXPECT_TRUE(nn::repeat(0, [] { return nn::Linear{1, 1}; }).empty());
+  const std::vector<nn::Linear> copies(2, nn::Linear{4, 4});  // what it is for
+  EXPECT_EQ(copies[0].weight.read().to_host(), copies[1].weight.read().to_host());
+}
+
 TEST(Module, ElementsOfAVectorAreNotTied) {
   std::vector<nn::Linear> layers(3, nn::Linear{2, 2});
   EXPECT_EQ(parameters(layers).size(), 6U);
