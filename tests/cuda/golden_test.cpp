@@ -9,7 +9,6 @@
 #include <fstream>
 #include <future>
 #include <map>
-#include <optional>
 #include <regex>
 #include <string>
 #include <vector>
