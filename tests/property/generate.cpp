@@ -17,12 +17,13 @@ struct Bounds {
   std::int64_t leaf, value;
   int ops;
 };
-constexpr Bounds kSmall{400, 4000, 12}, kLarge{60'000, 200'000, 5};
+constexpr Bounds kSmall{1100, 4000, 12}, kLarge{60'000, 200'000, 5};
 
 class Generation {
  public:
   Generation(std::uint64_t seed, const Bounds& bounds) : random_(seed), bounds_(bounds), host_(program_, 0), walk_(program_, host_) {
     const int wanted = 3 + random_.below(random_.chance(0.15) ? 2 * bounds_.ops : bounds_.ops);
+    products_ = random_.chance(0.08);
     for (int n = 2 + random_.below(3); n > 0; --n) sizes_.push_back(size());
     const double d = random_.uniform();
     dtype_ = d < 0.55 ? f64 : d < 0.82 ? f32 : d < 0.91 ? f16 : bf16;
@@ -37,6 +38,7 @@ class Generation {
     constexpr std::int64_t large[] = {1, 2, 64, 100, 256, 300};
     if (bounds_.leaf == kLarge.leaf) return large[random_.below(6)];
     constexpr std::int64_t sizes[] = {1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 16, 33};
+    if (products_) return 32;  // at this size a product is a call of the device, below it often a sum in a tile program
     return random_.chance(0.02) ? 0 : sizes[random_.below(12)];
   }
 
@@ -203,6 +205,7 @@ class Generation {
   Program program_;
   std::vector<std::int64_t> sizes_;
   DType dtype_ = f64;
+  bool products_ = false;
   std::vector<int> values_, variables_;
   std::vector<bool> written_;
   ReferenceHost host_;

@@ -13,10 +13,10 @@ v2 = select v1 [0 0 0 0]
 v3 = sub v0 v2 [0 0 0 0] *
 )"},
       {"a result that took the place of an operand of a sum over an axis of one", R"(
-v0 = input f64 (1 4 4) #5
-v1 = input f64 (4 4) #4
+v0 = input f64 (1 32 32) #5
+v1 = input f64 (32 32) #4
 v2 = matmul v1 v1 [0 0 0 0]
-v3 = sin v0 [0 0 0 0] *
+v3 = sin v0 [0 0 0 0]
 v4 = cos v0 [0 0 0 0]
 v5 = sum v4 [1 1 0 0]
 v6 = mul v5 v2 [0 0 0 0]

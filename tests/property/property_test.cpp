@@ -1,6 +1,7 @@
 // Modes agree: random graphs give the same values, gradients and second gradients however they are run.
 //
 //   TEGULA_GRAPHS=n TEGULA_SEED=s   n graphs from seed s on (default: 500 from 1)
+//   TEGULA_SECONDS=n                stops after so long, with the counts
 //   TEGULA_MODES=lazy,jit           only these modes
 //   TEGULA_FAILURES=n               stops after n failures (default 3); with TEGULA_SHRINK=0 they are not made smaller
 //   TEGULA_SHOW=1                   prints the program of each seed
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -114,13 +116,14 @@ class Graphs : public testing::Test {
 TEST_F(Graphs, ModesAgree) {
   const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 500);
   const std::uint64_t most = number_of("TEGULA_FAILURES", 3);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(number_of("TEGULA_SECONDS", 1'000'000));
   const bool large = number_of("TEGULA_LARGE", 0) != 0;
   const bool show = number_of("TEGULA_SHOW", 0) != 0;
   std::printf("%llu graphs from TEGULA_SEED=%llu on %s\n", static_cast<unsigned long long>(count), static_cast<unsigned long long>(first),
               default_device().name().c_str());
   Tally tally;
   std::uint64_t failures = 0, done = 0;
-  for (std::uint64_t seed = first; seed < first + count && failures < most; ++seed, ++done) {
+  for (std::uint64_t seed = first; seed < first + count && failures < most && std::chrono::steady_clock::now() < end; ++seed, ++done) {
     if (unmended::shows_contraction(seed)) continue;
     set_current(seed, "none");
     const Program program = generate(seed, large || seed % 100 == 99 ? Size::Large : Size::Small);

@@ -42,7 +42,8 @@ double stored(double value, DType dtype) {
   });
 }
 
-double combine(tile::Reduction kind, double a, double b) {
+template <class T>
+T combine(tile::Reduction kind, T a, T b) {
   using tile::Reduction;
   switch (kind) {
     case Reduction::Sum: return a + b;
@@ -69,6 +70,16 @@ double epsilon(DType dtype) { return dtype == f64 ? 0x1p-52 : dtype == f32 ? 0x1
 
 double greatest(DType dtype) {
   return dtype == f64 ? std::numeric_limits<double>::max() : dtype == f16 ? 65504 : std::numeric_limits<float>::max();
+}
+
+DType wide(DType dtype) { return dtype == f64 ? f64 : f32; }
+
+/// The spacing of the smallest numbers, which are no longer relative.
+double spacing(DType dtype) { return dtype == f16 ? 0x1p-24 : 0; }
+
+/// How many rows an operand has: what is summed lies along the last axis, or is less.
+std::size_t rows(const Shape& shape) {
+  return shape.rank() == 0 || numel(shape) == 0 ? 1 : static_cast<std::size_t>(numel(shape) / shape.back());
 }
 
 /// In [-1, 1], the same for the same number.
@@ -98,6 +109,13 @@ double error_scale(std::string_view op, std::span<const double> x, double value)
     for (double each : x) scale = std::max(scale, std::fabs(each));
   }
   return scale;
+}
+
+constexpr std::uint64_t kStoredOnly = 2, kCancels = 4;  // noises of their own
+
+bool differences(std::string_view op) { return op == "subtract" || op == "add" || op == "add_n"; }
+bool steps(std::string_view op) {
+  return op == "sign" || op == "floor" || op == "ceil" || op == "round" || op == "trunc" || op == "floor_divide";
 }
 
 /// Kernels whose elements are sums or products of many.
@@ -133,8 +151,16 @@ double Reference::rounded(double value, DType dtype, std::uint64_t place) const 
 
 double Reference::rounded(double value, DType dtype, std::uint64_t place, double scale) const {
   if (noise_ == 0 || !is_float(dtype) || value == 0 || !std::isfinite(value)) return value;
-  value += epsilon(dtype) * scale * chance(value, noise_ + 1000003 * place);
+  // Every second noise ends on the numbers that the dtype has, as stored results do: what differs by less becomes equal.
+  const bool stores = noise_ % 2 == 0;
+  if (noise_ != kStoredOnly) value += std::max(epsilon(dtype) * scale, spacing(dtype)) * chance(value, noise_ + 1000003 * place);
+  if (stores && place == 0) value = visit(dtype, [&](auto zero) { return as_double(from_double<decltype(zero)>(value)); });
   return std::fabs(value) > greatest(dtype) ? std::copysign(HUGE_VAL, value) : value;
+}
+
+/// A sum of n terms may be off by n units of each, in the worst order; by far less in any order that is used.
+double Reference::of_sum(double term, DType dtype, std::uint64_t place, double terms) const {
+  return rounded(term, dtype, place, std::fabs(term) * (1 + terms / 64));
 }
 
 Reference::Values Reference::compute(const Node& node) const {
@@ -173,6 +199,9 @@ Reference::Values Reference::elementwise(const Node& node) const {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = (*inputs[i])[n * step[i]];
     out[n] = stored(op.reference(x), node.dtype());
     if (noise_ == 0) continue;
+    // What is left of equals may be nothing.
+    if (noise_ == kCancels && differences(op.name()) && std::fabs(out[n]) < 16 * epsilon(node.dtype()) * std::fabs(x[0])) out[n] = 0;
+    if (steps(op.name())) continue;
     const bool exact = narrows || x.size() == 1 ? representable(out[n], node.dtype()) && any_of_them(x, out[n]) : any_of_them(x, out[n]);
     if (!exact) out[n] = rounded(out[n], node.dtype(), 0, error_scale(op.name(), x, out[n]));
   }
@@ -200,33 +229,48 @@ Reference::Values Reference::reduce(const Node& node) const {
     target.strides[d] = stride;
     stride *= from[d];
   }
-  Values out(static_cast<std::size_t>(numel(node.shape())), initial(op.kind()));
   const auto places = offsets_of(target);
   const Values& x = input(node, 0);
-  const bool selects = op.kind() != tile::Reduction::Sum && op.kind() != tile::Reduction::Prod, one = x.size() == out.size();
+  const auto count = static_cast<std::size_t>(numel(node.shape()));
+  const bool selects = op.kind() != tile::Reduction::Sum && op.kind() != tile::Reduction::Prod, one = x.size() == count;
+  // Wider than f64, so that the reference of many terms is not further off than what it is the reference of.
+  std::vector<long double> sums(count, initial(op.kind()));
+  std::vector<double> greatest_product(op.kind() == tile::Reduction::Prod ? count : 0, 1.0);
+  const double terms = count == 0 ? 1 : static_cast<double>(x.size()) / static_cast<double>(count);
   for (std::size_t n = 0; n < places.size(); ++n) {
-    double& sum = out[static_cast<std::size_t>(places[n])];
-    sum = combine(op.kind(), sum, selects || one ? x[n] : rounded(x[n], node.dtype(), n + 1));
+    const auto place = static_cast<std::size_t>(places[n]);
+    const double term = selects || one ? x[n] : of_sum(x[n], node.dtype(), n + 1, terms);
+    sums[place] = combine<long double>(op.kind(), sums[place], term);
+    if (!greatest_product.empty()) greatest_product[place] *= std::max(1.0, std::fabs(term));
   }
-  for (double& value : out) value = selects || one ? stored(value, node.dtype()) : rounded(stored(value, node.dtype()), node.dtype());
+  Values out(count);
+  for (std::size_t n = 0; n < count; ++n) {
+    out[n] = stored(static_cast<double>(sums[n]), node.dtype());
+    if (!selects && !one) out[n] = rounded(out[n], node.dtype());
+    // Taken in another order, a product overflows on its way (and meets a zero: NaN). Halves are multiplied in f32.
+    if (noise_ != 0 && !greatest_product.empty() && is_float(node.dtype()) && greatest_product[n] > greatest(wide(node.dtype())))
+      out[n] = std::nan("");
+  }
   return out;
 }
 
 template <class O>
 Reference::Values Reference::loops(const Node& node, const O& op, bool sums) const {
+  Values out(static_cast<std::size_t>(numel(node.shape())));
   std::vector<Values> moved(node.inputs().size());
   std::vector<std::span<const double>> x;
   std::vector<Shape> shapes;
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
     const Node& in = node.input(static_cast<int>(i));
     moved[i] = input(node, i);
+    const double terms =
+        out.empty() ? 1 : std::max(1.0, static_cast<double>(moved[i].size()) / static_cast<double>(std::min(out.size(), rows(in.shape()))));
     if (sums && noise_ != 0 && is_float(in.dtype())) {
-      for (std::size_t n = 0; n < moved[i].size(); ++n) moved[i][n] = rounded(moved[i][n], node.dtype(), n + 1);
+      for (std::size_t n = 0; n < moved[i].size(); ++n) moved[i][n] = of_sum(moved[i][n], node.dtype(), n + 1, terms);
     }
     x.emplace_back(moved[i]);
     shapes.push_back(in.shape());
   }
-  Values out(static_cast<std::size_t>(numel(node.shape())));
   op.reference(x, shapes, out, node.shape());
   if (sums) {
     for (double& value : out) value = rounded(value, node.dtype());

@@ -34,6 +34,7 @@ class Reference {
   Values loops(const Node& node, const O& op, bool sums) const;
   double rounded(double value, DType dtype, std::uint64_t place = 0) const;
   double rounded(double value, DType dtype, std::uint64_t place, double scale) const;
+  double of_sum(double term, DType dtype, std::uint64_t place, double terms) const;
 
   struct Hash {
     std::size_t operator()(const Ref<Node>& node) const { return std::hash<const Node*>()(node.get()); }
