@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <string>
 
@@ -13,6 +14,16 @@ namespace {
 constexpr std::array<std::string_view, 3> kNames{"jit", "plan", "memory"};  // in the order of Check
 
 std::uint32_t bit(std::size_t check) { return std::uint32_t{1} << check; }
+
+std::atomic<std::uint32_t>& named() {
+  static std::atomic<std::uint32_t> checks = [] {
+    const char* list = std::getenv("TEGULA_CHECK");
+    return parse_checks(list ? list : "", [](std::string_view word) {
+      warn("check.unknown", "TEGULA_CHECK has the word " + std::string(word) + ", which is none of jit, plan, memory");
+    });
+  }();
+  return checks;
+}
 
 }  // namespace
 
@@ -32,14 +43,12 @@ std::uint32_t parse_checks(std::string_view list, void (*unknown)(std::string_vi
   return named;
 }
 
-bool checking(Check check) {
-  static const std::uint32_t named = [] {
-    const char* list = std::getenv("TEGULA_CHECK");
-    return parse_checks(list ? list : "", [](std::string_view word) {
-      warn("check.unknown", "TEGULA_CHECK has the word " + std::string(word) + ", which is none of jit, plan, memory");
-    });
-  }();
-  return (named & bit(static_cast<std::size_t>(check))) != 0;
+bool checking(Check check) { return (named() & bit(static_cast<std::size_t>(check))) != 0; }
+
+void set_checking(Check check, bool on) {
+  const std::uint32_t one = bit(static_cast<std::size_t>(check));
+  if (on) named() |= one;
+  else named() &= ~one;
 }
 
 }  // namespace tegula::compile

@@ -14,6 +14,8 @@ enum class Check : std::uint8_t {
 
 /// Whether TEGULA_CHECK names it. Read at the first question; a word that it does not know is warned of.
 bool checking(Check check);
+/// For tests.
+void set_checking(Check check, bool on);
 
 /// Which of the checks a list names; `unknown` is called with every other word.
 std::uint32_t parse_checks(std::string_view list, void (*unknown)(std::string_view word));

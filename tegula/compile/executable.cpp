@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tegula/compile/check.h"
 #include "tegula/compile/memory_use.h"
 #include "tegula/compile/placement.h"
 #include "tegula/compile/show.h"
@@ -20,6 +21,11 @@ Executable::Executable(Plan plan, runtime::Device& device, std::unique_ptr<Execu
       once_(std::move(once)) {
   const std::string purpose = device_.asynchronous() ? arena_purpose(plan_) : "";
   arena_ = allocate(device_, plan_.arena_bytes, {purpose, {}});
+  if (checking(Check::Memory)) {
+    poisons_ = true;
+    recordable_ = false;  // memory is filled between steps that are queued one by one
+    dead_ = dead_after(plan_);
+  }
   if (once_) prepare_kept();
   if (device_.asynchronous()) prepare_queue();
   prepare();
@@ -178,16 +184,19 @@ void Executable::patch(const Bindings& bindings) {
 // The steps one after another, each finished before the next.
 void Executable::walk(const Bindings& bindings) {
   patch(bindings);
+  if (poisons_) poison_all(bindings);
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
     const Step& step = plan_.steps[s];
     const Prepared& prepared = prepared_[s];
     if (step.call) {
       step.call->run(prepared.buffers, prepared.scratch, step.threads);
-      continue;
+    } else {
+      runtime::Failure failure;
+      step.kernel->launch(prepared.sets,
+                          {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
+      if (step.checks && failure.id >= 0) throw_check(step, failure, bindings);
     }
-    runtime::Failure failure;
-    step.kernel->launch(prepared.sets, {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
-    if (step.checks && failure.id >= 0) throw_check(step, failure, bindings);
+    if (poisons_) poison_after(s);
   }
   for (const auto& [update, item] : plan_.late_updates) {
     const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
@@ -241,6 +250,7 @@ int Executable::queue(const Bindings& bindings, int times) {
     prepared_launches_ = true;
     show_kernels(plan_, all);
   }
+  if (poisons_) poison_all(bindings);
   issue();
   return 1;
 }
@@ -285,7 +295,33 @@ void Executable::issue(std::size_t s) {
 }
 
 void Executable::issue() {
-  for (std::size_t s = 0; s < plan_.steps.size(); ++s) issue(s);
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    issue(s);
+    if (poisons_) poison_after(s);
+  }
+}
+
+void Executable::poison(void* memory, std::size_t bytes) {
+  if (!device_.asynchronous()) {
+    std::memset(memory, kPoison, bytes);
+    return;
+  }
+  const std::vector<unsigned char> pattern(bytes, kPoison);
+  device_.copy_in(memory, pattern.data(), bytes);
+}
+
+// The arena, and what results and Variables get as fresh memory.
+void Executable::poison_all(const Bindings& bindings) {
+  poison(arena_->data(), plan_.arena_bytes);
+  for (std::size_t o = 0; o < bindings.outputs.size(); ++o) poison(bindings.outputs[o], bytes_of(plan_.graph[plan_.graph.outputs[o]]));
+  for (std::size_t u = 0; u < bindings.updates.size(); ++u) {
+    if (std::ranges::find(bindings.leaves, bindings.updates[u]) == bindings.leaves.end())
+      poison(bindings.updates[u], bytes_of(plan_.graph[plan_.graph.updates[u].item]));
+  }
+}
+
+void Executable::poison_after(std::size_t step) {
+  for (const auto& [begin, end] : dead_[step]) poison(static_cast<std::byte*>(arena_->data()) + begin, end - begin);
 }
 
 std::unique_ptr<runtime::Recording> Executable::record(int times) {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "tegula/compile/plan.h"
+#include "tegula/compile/poison.h"
 
 namespace tegula::compile {
 
@@ -79,6 +80,9 @@ class Executable {
   void patch(const Bindings& bindings);
   void walk(const Bindings& bindings);
   int queue(const Bindings& bindings, int times);
+  void poison(void* memory, std::size_t bytes);
+  void poison_all(const Bindings& bindings);
+  void poison_after(std::size_t step);
   void issue(std::size_t step);
   void issue();
   int replay(int times);
@@ -105,6 +109,10 @@ class Executable {
   std::vector<double> once_constants_;
   bool fresh_ = false;
   int refreshes_ = 0;
+
+  // TEGULA_CHECK=memory: per step, what of the arena is filled after it.
+  bool poisons_ = false;
+  std::vector<std::vector<Stretch>> dead_;
 
   std::vector<double> given_, numbers_;  // the constants of the last run, and with what is derived from them
 

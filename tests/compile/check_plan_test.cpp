@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "tegula/compile/check.h"
 #include "tegula/compile/executable.h"
+#include "tegula/compile/poison.h"
 #include "tegula/core/error.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
@@ -347,6 +350,70 @@ TEST(CheckPlan, FindsKeptValuesThatAreNotWhatThePlanReads) {
   EXPECT_NO_THROW(check_kept(plan, once));
   EXPECT_THROW(check_kept(plan, narrow), Error);
   EXPECT_THROW(check_kept(plan_of({}, {{w, w + 1.0}}), once), Error);
+}
+
+// ---- What kernels and calls really touch.
+
+// The largest number that a plan of one result (64, 64) from one leaf of ones leaves there; NaN counts as larger.
+double largest_of(Plan plan, bool poisoned) {
+  set_checking(Check::Memory, poisoned);
+  Executable executable(std::move(plan), runtime::cpu());
+  set_checking(Check::Memory, false);
+  std::vector<float> ones(64 * 64, 1.f), result(64 * 64, -7.f);
+  void *leaves[] = {ones.data()}, *outputs[] = {result.data()};
+  for (int run = 0; run < 2; ++run) executable.run({.leaves = leaves, .constants = {}, .outputs = outputs, .updates = {}});
+  double largest = 0;
+  for (const float x : result) largest = std::isnan(x) ? std::numeric_limits<double>::infinity() : std::max<double>(largest, x);
+  return largest;
+}
+Plan sine_of_product() {
+  const Tensor x = leaf({64, 64}), a = sin(matmul(x, x));
+  return plan_of({matmul(matmul(a, x), a)});
+}
+TEST(CheckMemory, ChangesNothingInAPlanThatIsRight) {
+  EXPECT_TRUE(std::isfinite(largest_of(sine_of_product(), true)));
+  EXPECT_EQ(largest_of(sine_of_product(), true), largest_of(sine_of_product(), false));
+}
+TEST(CheckMemory, WhatIsReadAfterItWasGivenUpIsNotANumber) {
+  const auto make = [] {
+    Plan plan = sine_of_product();
+    plan.steps.back().reads.clear();  // as if nobody needed it that long
+    return plan;
+  };
+  EXPECT_TRUE(std::isfinite(largest_of(make(), false)));
+  EXPECT_TRUE(std::isinf(largest_of(make(), true)));
+}
+TEST(CheckMemory, WhatIsNotWrittenIsNotANumber) {
+  const Tensor x = leaf({64, 64}), z = matmul(x, x);
+  Plan plan = plan_of({matmul(matmul(sin(z), x), z)});
+  for (Step& step : plan.steps) {
+    if (!step.call) step.sets[0].grid = {0, 1, 1};  // as if the program did nothing
+  }
+  EXPECT_TRUE(std::isinf(largest_of(std::move(plan), true)));
+}
+// At the end of the last step nothing is left, and nothing is given up that a later step reads.
+TEST(CheckMemory, EveryByteIsGivenUpOnceAndAfterItsLastReader) {
+  for (const auto& make : {chain, one_row, long_sum}) {
+    const Plan plan = make();
+    const auto dead = dead_after(plan);
+    std::vector<bool> used(plan.arena_bytes);
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+      const auto each = [&](int item, const auto& what) {
+        const Storage& storage = plan.storage[at(item)];
+        if (storage.kind != Storage::Kind::Arena) return;
+        for (std::size_t b = storage.offset; b < storage.offset + bytes_of(plan.graph[item]); ++b) what(b);
+      };
+      for (const int item : plan.steps[s].reads) each(item, [&](std::size_t b) { EXPECT_TRUE(used[b]) << s; });
+      for (const int item : plan.steps[s].writes) each(item, [&](std::size_t b) { used[b] = true; });
+      for (const int scratch : plan.steps[s].scratch) {
+        for (std::size_t b = 0; b < plan.scratch_bytes[at(scratch)]; ++b) used[plan.scratch_offsets[at(scratch)] + b] = true;
+      }
+      for (const auto& [begin, end] : dead[s]) {
+        for (std::size_t b = begin; b < end; ++b) used[b] = false;
+      }
+    }
+    EXPECT_EQ(std::count(used.begin(), used.end(), true), 0);
+  }
 }
 
 // ---- The words of TEGULA_CHECK.
