@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <unordered_set>
 
 #include "tegula/compile/cache.h"
 #include "tegula/compile/placement.h"
@@ -82,8 +83,9 @@ std::vector<Ref<Node>> with_values_of(const std::vector<Ref<Cell>>& cells, std::
 /// Those that a program must compute, each once; the others get their values.
 std::vector<Ref<Node>> uncomputed(const std::vector<Ref<Node>>& nodes) {
   std::vector<Ref<Node>> roots;
+  std::unordered_set<const Node*> known;
   for (const auto& node : nodes) {
-    if (node->has_value() || std::find(roots.begin(), roots.end(), node) != roots.end()) continue;
+    if (node->has_value() || (nodes.size() > 1 && !known.insert(node.get()).second)) continue;
     if (!settle_directly(*node)) roots.push_back(node);
   }
   return roots;

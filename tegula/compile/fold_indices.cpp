@@ -40,11 +40,9 @@ class Folder {
   }
 
   /// The number of the word that gives the item's element; -1 where it is more than arithmetic on numbers and its own place.
-  int value(Computed& computed, std::vector<int>& memory, std::map<int, int>& known, int number) {
+  int value(Computed& computed, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth = 0) {
     if (const auto found = known.find(number); found != known.end()) return found->second;
-    for (int at = number; graph_[at].role() == Role::View; at = graph_[at].inputs[0]) {
-      if (graph_[at].as<ViewOp>().waits()) return -1;
-    }
+    if (graph_[number].seen >= 0 && graph_.seen[static_cast<std::size_t>(graph_[number].seen)].waits) return -1;
     const Access access = access_of(graph_, number);
     const Item& base = graph_[access.base];
     Computed::Word word{.dtype = base.dtype};
@@ -60,10 +58,10 @@ class Folder {
     } else {
       if (access.base != number || base.role() != Role::Elementwise || base.shape != computed.shape || !is_integer(base.dtype)) return -1;
       const auto& op = base.as<ElementwiseOp>();
-      if (op.has_check() || op.numerics() != Numerics::Either || computed.words.size() >= kMostOps) return -1;
+      if (op.has_check() || op.numerics() != Numerics::Either || computed.words.size() >= kMostOps || depth >= kMostOps) return -1;
       word.kind = Computed::Word::Kind::Op, word.op = base.op;
       for (const int input : base.inputs) {
-        word.operands.push_back(value(computed, memory, known, input));
+        word.operands.push_back(value(computed, memory, known, input, depth + 1));
         if (word.operands.back() < 0) return -1;
       }
     }

@@ -2,19 +2,32 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <set>
+
+#include "tegula/compile/unit_order.h"
 
 namespace tegula::compile {
 namespace {
 
 constexpr int kMostCarried = 4;  // sums over all rows in one program: they take registers
+constexpr int kMostTries = 64;  // groups with a common operand that cannot join one, before it is left alone
 constexpr std::int64_t kSmallDomain = 1 << 17;  // elements: half a megabyte, which one core walks again faster than two share it out
+
+struct ByDomain {
+  bool operator()(const std::pair<Shape, int>& a, const std::pair<Shape, int>& b) const {
+    return a.second != b.second ? a.second < b.second
+                                : std::lexicographical_compare(a.first.begin(), a.first.end(), b.first.begin(), b.first.end());
+  }
+};
+
 class Fuser {
  public:
   Fuser(const Graph& graph, runtime::Device& device) : graph_(graph), tiles_(device.tiles()) {}
 
   Fusion run() {
     fusion_.places.resize(graph_.items.size());
-    before_.resize(graph_.items.size());
+    late_.resize(graph_.items.size());
     for (int i = 0; i < graph_.size(); ++i) {
       unit_of_.push_back(-1);
       switch (graph_[i].role()) {
@@ -31,80 +44,48 @@ class Fuser {
   }
 
  private:
-  // ---- Dependence between units (groups, and items that are calls). ancestors_[u] holds every unit that must run before u.
-  using Set = std::vector<std::uint64_t>;
-  static bool has(const Set& set, int i) {
-    return i / 64 < static_cast<int>(set.size()) && (set[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1u);
-  }
-  static void add(Set& set, int i) {
-    if (i / 64 >= static_cast<int>(set.size())) set.resize(static_cast<std::size_t>(i / 64) + 1);
-    set[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
-  }
-  static void unite(Set& to, const Set& from) {
-    if (from.size() > to.size()) to.resize(from.size());
-    for (std::size_t i = 0; i < from.size(); ++i) to[i] |= from[i];
-  }
-
+  // ---- Dependence between units: groups, and items that are calls.
   int new_unit(int item) {
-    const int unit = static_cast<int>(ancestors_.size());
-    ancestors_.emplace_back();
+    const int unit = order_.add();
     group_of_unit_.push_back(-1);
     unit_of_[static_cast<std::size_t>(item)] = unit;
-    ancestors_.back() = needs(item);
+    each_needed(item, [&](int needed) { order_.need(unit, needed); });
     return unit;
   }
 
-  // All units whose results `item` needs, directly or not; views pass on what their inputs (also those waited for) need.
-  Set needs(int item) {
-    Set set;
-    for (int input : graph_[item].inputs) unite(set, before(input));
-    return set;
-  }
-  const Set& before(int item) {
-    Set& set = before_[static_cast<std::size_t>(item)];
-    const int unit = unit_of_[static_cast<std::size_t>(item)];
-    set.clear();
-    if (unit >= 0) {
-      set = ancestors_[static_cast<std::size_t>(unit)];
-      add(set, unit);
-    } else if (graph_[item].role() == Role::View) {
-      Set all;
-      for (int input : graph_[item].inputs) unite(all, before(input));
-      before_[static_cast<std::size_t>(item)] = std::move(all);
+  // The units whose results `item` reads; views pass on what their inputs (also those waited for) need.
+  template <class Visit>
+  void each_needed(int item, Visit visit) {
+    for (int input : graph_[item].inputs) {
+      each_behind_views(graph_, input, [&](int base) {
+        if (const int unit = unit_of_[static_cast<std::size_t>(base)]; unit >= 0) visit(unit);
+      });
     }
-    return before_[static_cast<std::size_t>(item)];
   }
 
-  // Whether `item` may run inside `group`: nothing it needs from elsewhere may itself wait for the group.
+  // Whether `item` may run inside `unit`: nothing it needs from elsewhere may itself wait for the unit.
   bool acyclic(int item, int unit) {
-    const Set set = needs(item);
-    for (int u = 0; u < static_cast<int>(ancestors_.size()); ++u) {
-      if (u != unit && has(set, u) && has(ancestors_[static_cast<std::size_t>(u)], unit)) return false;
-    }
-    return true;
+    bool free = true;
+    each_needed(item, [&](int needed) { free = free && (needed == unit || !order_.reaches(unit, needed)); });
+    return free;
   }
 
   void join(int item, int unit, Space space, std::vector<int> axes) {
-    Set set = needs(item);
-    auto& own = ancestors_[static_cast<std::size_t>(unit)];
-    unite(own, set);
-    if (has(own, unit)) own[static_cast<std::size_t>(unit / 64)] &= ~(std::uint64_t{1} << (unit % 64));
-    for (auto& other : ancestors_) {
-      if (has(other, unit)) unite(other, own);
-    }
+    each_needed(item, [&](int needed) { order_.need(unit, needed); });
     unit_of_[static_cast<std::size_t>(item)] = unit;
     const int group = group_of_unit_[static_cast<std::size_t>(unit)];
+    operands_[static_cast<std::size_t>(group)] += operands(graph_[item]);
     fusion_.groups[static_cast<std::size_t>(group)].items.push_back(item);
     fusion_.places[static_cast<std::size_t>(item)] = {group, space, std::move(axes)};
   }
+  bool has_room(int item, int group) const { return operands_[static_cast<std::size_t>(group)] + operands(graph_[item]) <= kMostOperands; }
 
-  int new_group(int item, const Shape& domain) {
-    const int unit = static_cast<int>(ancestors_.size());
-    ancestors_.emplace_back();
+  int new_group(const Shape& domain) {
+    const int unit = order_.add();
     group_of_unit_.push_back(static_cast<int>(fusion_.groups.size()));
     unit_of_group_.push_back(unit);
+    operands_.push_back(0);
     fusion_.groups.push_back({{}, domain, {}, false, {}});
-    (void)item;
     return unit;
   }
 
@@ -204,7 +185,7 @@ class Fuser {
   }
 
   bool allowed(int item, const Place& place) {
-    if (place.group < 0) return false;
+    if (place.group < 0 || !has_room(item, place.group)) return false;
     const Group& group = fusion_.groups[static_cast<std::size_t>(place.group)];
     for (int input : graph_[item].inputs) {  // everything it reads from the group must sit right, not only the input that led here
       const int base = look_through(graph_, input).base;
@@ -218,11 +199,11 @@ class Fuser {
   }
 
   void place_elementwise(int item) {
-    late_.resize(graph_.items.size());
     Place best;
+    std::set<std::pair<int, Space>> asked;
     for (int input : graph_[item].inputs) {
       Place place = place_in(item, input);
-      if (!allowed(item, place)) continue;
+      if (!asked.emplace(place.group, place.space).second || !allowed(item, place)) continue;
       // Prefer the whole domain, then the youngest group.
       if (best.group < 0 || (place.space == Space::Full && best.space != Space::Full) ||
           (place.space == best.space && place.group > best.group)) {
@@ -236,7 +217,7 @@ class Fuser {
       merge_producers(item);
       return;
     }
-    const int unit = new_group(item, graph_[item].shape);
+    const int unit = new_group(graph_[item].shape);
     join(item, unit, Space::Full, identity(graph_[item].shape.rank()));
   }
 
@@ -252,7 +233,6 @@ class Fuser {
 
   // ---- Reductions.
   void place_reduction(int item) {
-    late_.resize(graph_.items.size());
     const int input = graph_[item].inputs[0];
     const Dims& axes = graph_[item].as<ReduceOp>().axes();
     const Shape& shape = graph_[input].shape;
@@ -274,10 +254,10 @@ class Fuser {
       for (int i = 0; i < shape.rank() && same; ++i) same = seen.axes[static_cast<std::size_t>(i)] == i || shape[i] == 1;
       const int candidate = unit_of_group_[static_cast<std::size_t>(producer.group)];
       if (same && space == Space::Reduced && late_[static_cast<std::size_t>(seen.base)]) same = may_follow_reduction(group);
-      if (same && acyclic(item, candidate)) unit = candidate;
+      if (same && has_room(item, producer.group) && acyclic(item, candidate)) unit = candidate;
     }
     if (unit < 0) {
-      unit = new_group(item, shape);
+      unit = new_group(shape);
       space = Space::Reduced;
     }
     Group& group = fusion_.groups[static_cast<std::size_t>(group_of_unit_[static_cast<std::size_t>(unit)])];
@@ -333,23 +313,18 @@ class Fuser {
   }
 
   // ---- Merging.
-  bool mergeable(int a, int b) const {
+  bool mergeable(int a, int b) {
     const Group& x = fusion_.groups[static_cast<std::size_t>(a)];
     const Group& y = fusion_.groups[static_cast<std::size_t>(b)];
     if (x.items.empty() || y.items.empty() || !(x.domain == y.domain)) return false;
+    if (operands_[static_cast<std::size_t>(a)] + operands_[static_cast<std::size_t>(b)] > kMostOperands) return false;
     const bool differ = x.has_reduction && y.has_reduction && !(x.reduced == y.reduced);
     if (differ && carried_one(a, b) < 0) return false;
     if (!x.across.empty() && !y.across.empty()) return false;
     const int u = unit_of_group_[static_cast<std::size_t>(a)], v = unit_of_group_[static_cast<std::size_t>(b)];
-    for (int w = 0; w < static_cast<int>(ancestors_.size()); ++w) {  // a third unit between the two
-      if (w == u || w == v) continue;
-      const bool after_u = has(ancestors_[static_cast<std::size_t>(w)], u), after_v = has(ancestors_[static_cast<std::size_t>(w)], v);
-      if (after_u && has(ancestors_[static_cast<std::size_t>(v)], w)) return false;
-      if (after_v && has(ancestors_[static_cast<std::size_t>(u)], w)) return false;
-    }
+    if (order_.apart(u, v)) return false;
     // Work of one that waits for a reduction in the other must be allowed to follow it.
-    if ((x.has_reduction || y.has_reduction) &&
-        (has(ancestors_[static_cast<std::size_t>(v)], u) || has(ancestors_[static_cast<std::size_t>(u)], v))) {
+    if ((x.has_reduction || y.has_reduction) && order_.adjacent(u, v)) {
       Group both = !x.has_reduction || (differ && carried_one(a, b) == a) ? y : x;
       if (!may_follow_reduction(both)) return false;
       if (crosses(a, b) || crosses(b, a)) return false;
@@ -401,20 +376,8 @@ class Fuser {
     if (!y.across.empty()) x.across = y.across;
     x.has_reduction = x.has_reduction || y.has_reduction;
     y.items.clear();
-    const int u = unit_of_group_[static_cast<std::size_t>(into)], v = unit_of_group_[static_cast<std::size_t>(from)];
-    Set all = ancestors_[static_cast<std::size_t>(u)];
-    unite(all, ancestors_[static_cast<std::size_t>(v)]);
-    for (int w : {u, v}) {
-      if (has(all, w)) all[static_cast<std::size_t>(w / 64)] &= ~(std::uint64_t{1} << (w % 64));
-    }
-    ancestors_[static_cast<std::size_t>(u)] = all;
-    ancestors_[static_cast<std::size_t>(v)].clear();
-    add(all, u);
-    for (auto& other : ancestors_) {
-      if (!has(other, u) && !has(other, v)) continue;
-      if (has(other, v)) other[static_cast<std::size_t>(v / 64)] &= ~(std::uint64_t{1} << (v % 64));
-      unite(other, all);
-    }
+    operands_[static_cast<std::size_t>(into)] += operands_[static_cast<std::size_t>(from)];
+    order_.merge(unit_of_group_[static_cast<std::size_t>(into)], unit_of_group_[static_cast<std::size_t>(from)]);
     for (int item : x.items) {  // what comes after a reduction may have changed
       late_[static_cast<std::size_t>(item)] = graph_[item].role() == Role::Reduce || after_reduction(item, into);
     }
@@ -422,18 +385,44 @@ class Fuser {
 
   // Groups over one domain that read the same large value belong together even when neither feeds the other.
   void merge_siblings() {
+    std::map<std::pair<Shape, int>, std::set<int>, ByDomain> readers;  // (domain, large value) -> groups
+    const auto each_value = [&](int g, auto visit) {
+      for (int value : large_inputs(g)) visit(value, readers[{fusion_.groups[static_cast<std::size_t>(g)].domain, value}]);
+    };
+    for (int g = 0; g < static_cast<int>(fusion_.groups.size()); ++g) each_value(g, [&](int, std::set<int>& groups) { groups.insert(g); });
     for (int a = 0; a < static_cast<int>(fusion_.groups.size()); ++a) {
-      for (int b = a + 1; b < static_cast<int>(fusion_.groups.size()); ++b) {
-        if (fusion_.groups[static_cast<std::size_t>(a)].items.empty()) break;
-        if (fusion_.groups[static_cast<std::size_t>(a)].domain == fusion_.groups[static_cast<std::size_t>(b)].domain && share_input(a, b))
-          merge(a, b);
+      std::map<int, const std::set<int>*> shared;  // value that `a` reads -> who reads it
+      std::set<std::pair<int, int>> next;  // (the next group behind `a` that reads it, value)
+      const auto advance = [&](int value, int after) {
+        const auto b = shared.at(value)->upper_bound(after);
+        if (b != shared.at(value)->end()) next.emplace(*b, value);
+      };
+      each_value(a, [&](int value, std::set<int>& groups) {
+        if (shared.emplace(value, &groups).second) advance(value, a);
+      });
+      for (int tries = 0; !next.empty() && tries < kMostTries;) {
+        const int b = next.begin()->first;
+        bool share = false;
+        while (!next.empty() && next.begin()->first == b) {
+          const int value = next.begin()->second, producer = fusion_.places[static_cast<std::size_t>(value)].group;
+          share = share || (producer != a && producer != b);
+          next.erase(next.begin());
+          advance(value, b);
+        }
+        if (!share) continue;
+        std::vector<std::pair<int, std::set<int>*>> read;
+        each_value(b, [&](int value, std::set<int>& groups) { read.emplace_back(value, &groups); });
+        merge(a, b);
+        if (!fusion_.groups[static_cast<std::size_t>(b)].items.empty()) {
+          ++tries;
+          continue;
+        }
+        for (const auto& [value, groups] : read) {
+          groups->erase(b);
+          if (shared.emplace(value, groups).second) advance(value, b);
+        }
       }
     }
-  }
-
-  bool share_input(int a, int b) const {
-    const std::vector<int> x = large_inputs(a), y = large_inputs(b);
-    return std::any_of(x.begin(), x.end(), [&](int item) { return std::find(y.begin(), y.end(), item) != y.end(); });
   }
 
   std::vector<int> large_inputs(int g) const {
@@ -453,8 +442,8 @@ class Fuser {
   const Graph& graph_;
   runtime::TilePreference tiles_;
   Fusion fusion_;
-  std::vector<Set> before_;
-  std::vector<Set> ancestors_;  // per unit
+  UnitOrder order_;
+  std::vector<int> operands_;  // of each group
   std::vector<int> group_of_unit_;
   std::vector<int> unit_of_group_;
   std::vector<int> unit_of_;  // per item; -1 for leaves, scalars and views

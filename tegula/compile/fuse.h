@@ -9,7 +9,9 @@
 //
 // Runs after materialize, because it asks where values lie; before lower, which only has to write down what is decided here.
 
+#include <array>
 #include <cstdint>
+#include <set>
 
 #include "tegula/compile/passes.h"
 
@@ -45,10 +47,28 @@ Fusion fuse(const Graph& graph, runtime::Device& device);
 struct Through {
   int base;
   bool plain = true;
-  std::vector<int> axes;
+  std::array<int, kMaxRank> axes{};
 };
 
 Through look_through(const Graph& graph, int item);
+
+/// Calls `visit` with what is behind an item's views: the base, and what a view on the way waits for.
+template <class Visit>
+void each_behind_views(const Graph& graph, int item, Visit visit) {
+  const auto waits = [&](int i) { return graph[i].seen < 0 || graph.seen[static_cast<std::size_t>(graph[i].seen)].waits; };
+  if (graph[item].role() != Role::View) return visit(item);
+  if (!waits(item)) return visit(graph.seen[static_cast<std::size_t>(graph[item].seen)].base);
+  std::vector<int> stack{item};
+  std::set<int> known;
+  while (!stack.empty()) {
+    const int i = stack.back();
+    stack.pop_back();
+    if (!known.insert(i).second) continue;
+    if (graph[i].role() != Role::View) visit(i);
+    else if (!waits(i)) stack.push_back(graph.seen[static_cast<std::size_t>(graph[i].seen)].base);
+    else stack.insert(stack.end(), graph[i].inputs.begin(), graph[i].inputs.end());
+  }
+}
 
 /// Notes which values leave their group.
 void mark_stored(const Graph& graph, Fusion& fusion);
@@ -65,6 +85,11 @@ struct Operand {
   Layout pattern;    // Memory, Index: shape = domain (size 1 on axes it does not run over), strides per domain axis, offset
 };
 Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k);
+
+/// Operands of all items of a group, at most (an item alone may have more): a larger program is one that compilers take long for and that has
+/// more arguments than a launch takes (4 KB). An item counts at least one.
+inline constexpr int kMostOperands = 384;
+inline int operands(const Item& item) { return item.inputs.empty() ? 1 : static_cast<int>(item.inputs.size()); }
 
 /// Elements beyond which a program instance that keeps a whole reduced extent to itself is no longer sensible, and the number of
 /// instances without which nothing may follow a reduction in its program. Fixed numbers: results must not depend on the machine's thread count.

@@ -1,26 +1,17 @@
 // What the passes ask about a fusion, and what they do to it once it is made.
 
-#include <optional>
-
 #include "tegula/compile/fuse.h"
-#include "tegula/compile/view_axes.h"
 
 namespace tegula::compile {
+
 Through look_through(const Graph& graph, int item) {
-  std::vector<int> views;
-  Through out{item, true, {}};
-  while (graph[out.base].role() == Role::View) {
-    views.push_back(out.base);
-    if (graph[out.base].as<ViewOp>().waits()) out.plain = false;
-    out.base = graph[out.base].inputs[0];
+  Through out{.base = item};
+  if (graph[item].role() == Role::View) {
+    const Seen& seen = graph.seen[static_cast<std::size_t>(graph[item].seen)];
+    return {seen.base, seen.plain, seen.axes};
   }
-  const Shape& base = graph[out.base].shape;
-  std::optional<Layout> layout = marked(base);
-  for (auto it = views.rbegin(); it != views.rend() && layout; ++it) layout = graph[*it].as<ViewOp>().apply(*layout);
-  std::optional<std::vector<int>> axes;
-  if (layout) axes = axes_of(base, *layout);
-  if (axes) out.axes = std::move(*axes);
-  else out.plain = false;
+  const Shape& shape = graph[item].shape;
+  for (int i = 0; i < shape.rank(); ++i) out.axes[static_cast<std::size_t>(i)] = shape[i] == 1 ? -1 : i;
   return out;
 }
 

@@ -226,6 +226,7 @@ void remove_dead(Graph& graph) {
   graph.items = std::move(kept);
   for (int& output : graph.outputs) output = renumbered[static_cast<std::size_t>(output)];
   for (auto& update : graph.updates) update.item = renumbered[static_cast<std::size_t>(update.item)];
+  for (Seen& seen : graph.seen) seen.base = seen.base < 0 ? -1 : renumbered[static_cast<std::size_t>(seen.base)];
 }
 
 }  // namespace tegula::compile

@@ -32,6 +32,7 @@ struct Item {
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant
   LibraryOp::Epilogue epilogue;  // Library: what was folded in
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
+  int seen = -1;                 // View, after materialize: its entry in Graph::seen
   Computed computed;             // Kernel
 
   Role role() const { return op->role(); }
@@ -48,8 +49,18 @@ struct Leaf {
   bool steady = false;  // the same from run to run while its version is (a Variable that the graph does not write, a captured tensor)
 };
 
+/// What a view shows, found from what the one below it shows: nobody walks down chains of views again.
+struct Seen {
+  int base = -1;       // an item that is not a view
+  Layout layout;       // over the base's buffer
+  bool waits = false;  // the view or one below it waits for something
+  bool plain = false;  // see Through, with the axes
+  std::array<int, kMaxRank> axes{};
+};
+
 struct Graph {
   std::vector<Item> items;
+  std::vector<Seen> seen;
   std::vector<Leaf> leaves;
   std::vector<DType> constants;  // one entry of the parameter block each; the derived ones come last
   struct Derived {

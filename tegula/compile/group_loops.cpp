@@ -10,11 +10,15 @@
 namespace tegula::compile {
 namespace {
 
-int stream_number(LoopNest& nest, const Stream& stream) {
-  const auto found = std::find(nest.streams.begin(), nest.streams.end(), stream);
-  if (found != nest.streams.end()) return static_cast<int>(found - nest.streams.begin());
+/// `of_item` lists the streams of each item so far.
+int stream_number(LoopNest& nest, std::map<int, std::vector<int>>& of_item, const Stream& stream) {
+  std::vector<int>& known = of_item[stream.item];
+  for (const int s : known) {
+    if (nest.streams[static_cast<std::size_t>(s)] == stream) return s;
+  }
+  known.push_back(static_cast<int>(nest.streams.size()));
   nest.streams.push_back(stream);
-  return static_cast<int>(nest.streams.size()) - 1;
+  return known.back();
 }
 
 Layout store_pattern(const Plan& plan, const Group& group, int item) {
@@ -196,6 +200,7 @@ void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
 
 LoopNest make_loop_nest(const Plan& plan, const Group& group) {
   LoopNest nest;
+  std::map<int, std::vector<int>> of_item;
   for (int i : group.items) {
     for (std::size_t k = 0; k < plan.graph[i].inputs.size(); ++k) {
       const std::pair key(i, static_cast<int>(k));
@@ -203,7 +208,7 @@ LoopNest make_loop_nest(const Plan& plan, const Group& group) {
       nest.operands[key] = operand;
       if (operand.kind == Operand::Kind::Memory || operand.kind == Operand::Kind::Index) {
         const auto bytes = operand.kind == Operand::Kind::Memory ? static_cast<std::int64_t>(size_of(plan.graph[operand.base].dtype)) : 0;
-        nest.stream_of[key] = stream_number(nest, {operand.kind, operand.base, operand.pattern, -1, bytes});
+        nest.stream_of[key] = stream_number(nest, of_item, {operand.kind, operand.base, operand.pattern, -1, bytes});
       }
     }
   }

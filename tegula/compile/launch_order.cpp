@@ -1,6 +1,7 @@
 // In which order steps that may run side by side are handed to the device.
 
 #include <algorithm>
+#include <queue>
 #include <set>
 
 #include "tegula/compile/plan.h"
@@ -27,17 +28,24 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
     for (const int before : after[at])
       remaining[static_cast<std::size_t>(before)] = std::max(remaining[static_cast<std::size_t>(before)], remaining[at]);
   }
+  std::vector<std::vector<int>> behind(static_cast<std::size_t>(count));
+  std::vector<std::size_t> missing(static_cast<std::size_t>(count));
+  using Entry = std::pair<double, int>;  // (remaining, minus the step's number): the earlier of two alike
+  std::priority_queue<Entry> ready;
+  for (int s = 0; s < count; ++s) {
+    const auto at = static_cast<std::size_t>(s);
+    missing[at] = after[at].size();
+    for (const int before : after[at]) behind[static_cast<std::size_t>(before)].push_back(s);
+    if (missing[at] == 0) ready.emplace(remaining[at], -s);
+  }
   std::vector<int> order;
-  std::vector<bool> done(static_cast<std::size_t>(count));
-  while (static_cast<int>(order.size()) < count) {
-    int next = -1;
-    for (int s = 0; s < count; ++s) {
-      const auto at = static_cast<std::size_t>(s);
-      const bool ready = !done[at] && std::ranges::all_of(after[at], [&](int before) { return done[static_cast<std::size_t>(before)]; });
-      if (ready && (next < 0 || remaining[at] > remaining[static_cast<std::size_t>(next)])) next = s;
-    }
-    done[static_cast<std::size_t>(next)] = true;
+  while (!ready.empty()) {
+    const int next = -ready.top().second;
+    ready.pop();
     order.push_back(next);
+    for (const int s : behind[static_cast<std::size_t>(next)]) {
+      if (--missing[static_cast<std::size_t>(s)] == 0) ready.emplace(remaining[static_cast<std::size_t>(s)], -s);
+    }
   }
   return order;
 }

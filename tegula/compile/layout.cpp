@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <unordered_map>
 
 #include "tegula/compile/passes.h"
 #include "tegula/compile/rewriter.h"
@@ -37,7 +37,7 @@ bool lies_channels_last(const Graph& graph, int item) {
 void assign_layouts(Graph& graph, runtime::Device& device) {
   Rewriter rewriter(graph);  // copies are inserted before the calls that want them
   const Graph& out = rewriter.out();
-  std::vector<std::pair<int, int>> converted;  // (item, its channels-last copy)
+  std::unordered_map<int, int> converted;  // item -> its channels-last copy
   std::vector<bool> leaves(graph.items.size());  // for good: a result or a Variable, which is row-major
   for (int output : graph.outputs) leaves[static_cast<std::size_t>(output)] = true;
   for (const auto& update : graph.updates) leaves[static_cast<std::size_t>(update.item)] = true;
@@ -50,16 +50,14 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
       for (std::size_t k = 0; k < item.inputs.size(); ++k) {
         int& input = item.inputs[k];
         if (!(mask >> k & 1u) || !order_matters(out[input].shape) || lies_channels_last(out, input)) continue;
-        const auto found = std::find_if(converted.begin(), converted.end(), [&](const auto& pair) { return pair.first == input; });
-        if (found != converted.end()) {
+        if (const auto found = converted.find(input); found != converted.end()) {
           input = found->second;
           continue;
         }
         Item copy = inserted(copy_op(), {input}, out[input]);
         copy.origin = item.origin;
         copy.order = channels_last_order(copy.shape.rank());
-        converted.emplace_back(input, rewriter.add(std::move(copy)));
-        input = converted.back().second;
+        input = converted[input] = rewriter.add(std::move(copy));
       }
       if ((mask >> 31) && order_matters(item.shape)) item.order = channels_last_order(item.shape.rank());
     } else if (item.role() == Role::Elementwise && order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {

@@ -59,7 +59,7 @@ class Orderer {
     while (!ready.empty()) {
       const int u = ready.top().second;
       ready.pop();
-      order.push_back(units_[static_cast<std::size_t>(u)]);
+      order.push_back({.group = units_[static_cast<std::size_t>(u)].group, .item = units_[static_cast<std::size_t>(u)].item});
       for (int a : units_[static_cast<std::size_t>(u)].after) {
         if (--units_[static_cast<std::size_t>(a)].missing == 0) ready.emplace(units_[static_cast<std::size_t>(a)].last, a);
       }
@@ -75,11 +75,10 @@ class Orderer {
 
  private:
   void depend(int unit, int item) {
-    if (plan_.graph[item].role() == Role::View) {
-      for (int input : plan_.graph[item].inputs) depend(unit, input);
-    } else if (const int producer = unit_of_[static_cast<std::size_t>(item)]; producer >= 0 && producer != unit) {
-      units_[static_cast<std::size_t>(unit)].before.push_back(producer);
-    }
+    each_behind_views(plan_.graph, item, [&](int base) {
+      const int producer = unit_of_[static_cast<std::size_t>(base)];
+      if (producer >= 0 && producer != unit) units_[static_cast<std::size_t>(unit)].before.push_back(producer);
+    });
   }
 
   const Plan& plan_;

@@ -253,6 +253,12 @@ class Lowering {
     return loaded_[s] = result;
   }
 
+  /// The item of this group that operand `k` is; -1 for what is loaded or a number.
+  int inside(int i, std::size_t k) const {
+    if (reads_part(i)) return -1;
+    const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
+    return from.kind == Operand::Kind::Inside ? from.base : -1;
+  }
   Value operand(int i, std::size_t k) {
     if (reads_part(i)) return load(nest_.part_of.at(i));
     const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
@@ -261,17 +267,35 @@ class Lowering {
     return load(nest_.stream_of.at({i, static_cast<int>(k)}));
   }
 
-  // The value of an item at the current tile. Reductions were bound by an earlier stage.
-  Value value(int i) {
-    if (const auto found = values_.find(i); found != values_.end()) return found->second;
-    std::vector<Value> x;
-    for (std::size_t k = 0; k < item(i).inputs.size(); ++k) x.push_back(operand(i, k));
+  // The value of an item at the current tile, after those it is made of. Reductions were bound by an earlier stage.
+  Value value(int wanted) {
+    struct Begun {
+      int item;
+      std::vector<Value> operands;
+    };
+    std::vector<Begun> stack;
+    if (!values_.contains(wanted)) stack.push_back({wanted, {}});
+    while (!stack.empty()) {
+      const int i = stack.back().item;
+      const std::size_t k = stack.back().operands.size();
+      if (k == item(i).inputs.size()) {
+        values_[i] = emit(i, stack.back().operands);
+        stack.pop_back();
+      } else if (const int needed = inside(i, k); needed >= 0 && !values_.contains(needed)) {
+        stack.push_back({needed, {}});
+      } else {
+        stack.back().operands.push_back(operand(i, k));
+      }
+    }
+    return values_.at(wanted);
+  }
+  Value emit(int i, std::span<const Value> x) {
     builder_.set_location(item(i).origin.where);
     builder_.set_check_scope(i);
     if (item(i).as<ElementwiseOp>().has_check()) builder_.set_check_masks(mask_of(nest_.row), mask_of(nest_.col));
-    Value y = item(i).as<ElementwiseOp>().emit(builder_, x, item(i).dtype);
-    if (is_integer(item(i).dtype) && tile::compute_type(item(i).dtype) != item(i).dtype) y = tile::narrow(y, item(i).dtype);
-    return values_[i] = y;
+    const Value y = item(i).as<ElementwiseOp>().emit(builder_, x, item(i).dtype);
+    const bool narrow = is_integer(item(i).dtype) && tile::compute_type(item(i).dtype) != item(i).dtype;
+    return narrow ? tile::narrow(y, item(i).dtype) : y;
   }
 
   Value reduce_tile(int i) {
@@ -421,17 +445,17 @@ class Lowering {
 
   // A result may take an operand's memory when both lie alike and each element is read only by the instance that writes it, before it does.
   void find_in_place(Step& step) const {
+    std::map<int, int> walks;  // item -> streams that read it
+    for (int s = 0; s < nest_.loads; ++s) walks[stream(s).item] += stream(s).kind == Operand::Kind::Memory;
     for (int i : items_) {
       if (!stored(i) || place(i).space != Space::Full) continue;
       if (looped() && level_.at(i) != stages_ - 1) continue;
       const int out = nest_.store_of.at(i);
       for (int s = 0; s < nest_.loads; ++s) {
         if (stream(s).kind != Operand::Kind::Memory || size_of(item(stream(s).item).dtype) != size_of(item(i).dtype)) continue;
-        int walks = 0;
-        for (int t = 0; t < nest_.loads; ++t) walks += stream(t).kind == Operand::Kind::Memory && stream(t).item == stream(s).item;
         const auto load = last_load_.find(s), store = first_store_.find(out);
         const bool read_first = load != last_load_.end() && store != first_store_.end() && load->second < store->second;
-        bool alike = walks == 1 && stream(s).pattern.offset == 0 && read_first;
+        bool alike = walks.at(stream(s).item) == 1 && stream(s).pattern.offset == 0 && read_first;
         for (const Loop& l : nest_.loops)
           alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
         if (alike) step.in_place.emplace_back(i, stream(s).item);

@@ -1,21 +1,30 @@
 #include <algorithm>
+#include <unordered_set>
 
 #include "tegula/compile/passes.h"
 #include "tegula/compile/rewriter.h"
+#include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
 
 Access access_of(const Graph& graph, int item) {
   std::vector<int> views;
-  while (graph[item].role() == Role::View) {
+  while (graph[item].role() == Role::View && graph[item].seen < 0) {
     views.push_back(item);
     item = graph[item].inputs[0];
   }
   const Item& base = graph[item];
-  Layout layout = layout_of(base);
-  if (base.role() == Role::Leaf) layout = graph.leaves[static_cast<std::size_t>(base.slot)].layout;
-  if (base.role() == Role::Index) layout = base.as<IndexOp>().layout();
+  Layout layout;
+  switch (base.role()) {
+    case Role::View:
+      layout = graph.seen[static_cast<std::size_t>(base.seen)].layout;
+      item = graph.seen[static_cast<std::size_t>(base.seen)].base;
+      break;
+    case Role::Leaf: layout = graph.leaves[static_cast<std::size_t>(base.slot)].layout; break;
+    case Role::Index: layout = base.as<IndexOp>().layout(); break;
+    default: layout = layout_of(base);
+  }
   for (auto it = views.rbegin(); it != views.rend(); ++it) {
     auto next = graph[*it].as<ViewOp>().apply(layout);
     // Before materialize a view may not be expressible yet; a dense layout stands for the copy it will get.
@@ -36,13 +45,12 @@ class Materializer {
       if (item.role() == Role::Kernel) fix_kernel(item);
       if (item.role() == Role::Library) fix_library(item);
     });
-    std::vector<int> taken;
     const auto take = [&](int item) {
-      taken.push_back(item);
+      taken_.insert(item);
       return item;
     };
-    return rewriter_.finish([&](int i) { return take(output(rewriter_.now(i), taken)); },
-                            [&](int i) { return take(own_value(rewriter_.now(i), taken)); });
+    return rewriter_.finish([&](int i) { return take(output(rewriter_.now(i))); },
+                            [&](int i) { return take(own_value(rewriter_.now(i))); });
   }
 
  private:
@@ -57,7 +65,14 @@ class Materializer {
   Layout layout(int item) const { return access_of(out(), item).layout; }
 
   void fix_view(Item& item) {
-    if (!item.as<ViewOp>().apply(layout(item.inputs[0]))) item.inputs[0] = copy(item.inputs[0]);
+    auto next = item.as<ViewOp>().apply(layout(item.inputs[0]));
+    if (!next) {
+      item.inputs[0] = copy(item.inputs[0]);
+      next = item.as<ViewOp>().apply(layout(item.inputs[0]));
+    }
+    const int below = out()[item.inputs[0]].seen;
+    const bool waits = item.as<ViewOp>().waits() || (below >= 0 && out().seen[static_cast<std::size_t>(below)].waits);
+    item.seen = rewriter_.add({.base = access_of(out(), item.inputs[0]).base, .layout = *next, .waits = waits});
   }
 
   bool is_memory(int item) const {
@@ -99,26 +114,46 @@ class Materializer {
   }
 
   // An output or update must be a computed row-major value that no other one claims.
-  int own_value(int item, const std::vector<int>& taken) {
-    const bool ok = is_computed(item) && out()[item].order.empty() && std::find(taken.begin(), taken.end(), item) == taken.end();
+  int own_value(int item) {
+    const bool ok = is_computed(item) && out()[item].order.empty() && !taken_.contains(item);
     return ok ? item : copy(item);
   }
 
   // A view that puts all of a computed value into row-major order (channels-last results permuted so) needs no copy: the value is the output.
-  int output(int item, const std::vector<int>& taken) {
+  int output(int item) {
     const Access access = access_of(out(), item);
     const bool whole =
         access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out()[access.base].shape);
-    if (out()[item].role() != Role::View || !whole || !is_computed(access.base)) return own_value(item, taken);
-    return std::find(taken.begin(), taken.end(), access.base) == taken.end() ? access.base : copy(item);
+    if (out()[item].role() != Role::View || !whole || !is_computed(access.base)) return own_value(item);
+    return taken_.contains(access.base) ? copy(item) : access.base;
   }
 
   Rewriter rewriter_;
   const runtime::Device& device_;
+  std::unordered_set<int> taken_;  // outputs and updates so far
 };
+
+// Which axes of their bases the views run over.
+void find_axes(Graph& graph) {
+  std::vector<std::optional<Layout>> marks(graph.seen.size());
+  for (const Item& item : graph.items) {
+    if (item.role() != Role::View) continue;
+    Seen& seen = graph.seen[static_cast<std::size_t>(item.seen)];
+    const Item& below = graph[item.inputs[0]];
+    std::optional<Layout> layout = below.role() == Role::View ? marks[static_cast<std::size_t>(below.seen)] : marked(below.shape);
+    if (layout) layout = item.as<ViewOp>().apply(*layout);
+    marks[static_cast<std::size_t>(item.seen)] = layout;
+    const auto axes = layout ? axes_of(graph[seen.base].shape, *layout) : std::nullopt;
+    seen.plain = axes && !seen.waits;
+    if (axes) std::copy(axes->begin(), axes->end(), seen.axes.begin());
+  }
+}
 
 }  // namespace
 
-void materialize(Graph& graph, const runtime::Device& device) { graph = Materializer(graph, device).run(); }
+void materialize(Graph& graph, const runtime::Device& device) {
+  graph = Materializer(graph, device).run();
+  find_axes(graph);
+}
 
 }  // namespace tegula::compile

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "tegula/compile/fuse.h"
 
@@ -16,6 +17,10 @@ class Recomputer {
     kept_.assign(graph_.items.size(), false);
     for (int output : graph_.outputs) kept_[index(look_through(graph_, output).base)] = true;
     for (const auto& update : graph_.updates) kept_[index(look_through(graph_, update.item).base)] = true;
+    for (const Group& group : fusion_.groups) {
+      operands_.push_back(0);
+      for (int item : group.items) operands_.back() += operands(graph_[item]);
+    }
     readers_.resize(graph_.items.size());
     for (int i = 0; i < graph_.size(); ++i) {
       for (int input : graph_[i].inputs) readers_[index(input)].push_back(i);
@@ -24,7 +29,10 @@ class Recomputer {
     for (int i = 0; i < size; ++i) read_less(i);
     for (int i = size - 1; i >= 0; --i) consider(i);
     if (copies_.empty()) return;
-    for (const auto& [key, copy] : copies_) in_order(fusion_.groups[index(key.first)]);
+    int ordered = -1;
+    for (const auto& [key, copy] : copies_) {
+      if (key.first != ordered) in_order(fusion_.groups[index(ordered = key.first)]);
+    }
     mark_stored(graph_, fusion_);
   }
 
@@ -41,8 +49,9 @@ class Recomputer {
   }
 
   /// The items, inputs first, that `item` is made of out of memory; false when that is too much.
-  bool expression(int item, std::vector<int>& items, std::vector<int>& large) const {
+  bool expression(int item, std::vector<int>& items, std::vector<int>& large, std::size_t depth = 1) const {
     if (std::find(items.begin(), items.end(), item) != items.end()) return true;
+    if (depth > kMostItems) return false;  // all on the way here would be among them
     const Item& self = graph_[item];
     if (self.role() != Role::Elementwise || self.op->numerics() != Numerics::Either || self.as<ElementwiseOp>().has_check()) return false;
     for (int input : self.inputs) {
@@ -51,13 +60,20 @@ class Recomputer {
       if (role == Role::Scalar || role == Role::Index) continue;
       const bool inside = place(base).group == place(item).group && place(base).space == Space::Full && !fusion_.stored[index(base)];
       if (inside) {
-        if (base != input || !expression(base, items, large)) return false;
+        if (base != input || !expression(base, items, large, depth + 1)) return false;
       } else if (2 * numel(graph_[base].shape) > numel(self.shape) && std::find(large.begin(), large.end(), base) == large.end()) {
         large.push_back(base);
       }
     }
     items.push_back(item);
     return items.size() <= kMostItems;
+  }
+
+  /// Whether the group may compute these items too: work that is done again and again adds up (a deep chain and its derivative).
+  bool has_room(int group, const std::vector<int>& items) const {
+    int more = 0;
+    for (const int item : items) more += copies_.contains({group, item}) ? 0 : operands(graph_[item]);
+    return operands_[index(group)] + more <= kMostOperands;
   }
 
   /// How many of these large values the group does not read anyway. `item` does not count.
@@ -81,7 +97,7 @@ class Recomputer {
     std::vector<int> items, large;
     if (readers.empty() || !expression(item, items, large)) return;
     for (const auto& [group, those] : readers) {
-      if (!large.empty() && unread(large, group, item) == 0) replace(item, items, those);
+      if (!large.empty() && has_room(group, items) && unread(large, group, item) == 0) replace(item, items, those);
     }
     drop_unread(item);
   }
@@ -105,7 +121,7 @@ class Recomputer {
       if (size_of(graph_[value].dtype) > 2 * size_of(graph_[item].dtype)) return;
     }
     for (int reader : others) {
-      if (unread(large, place(reader).group, item) > 1) return;
+      if (!has_room(place(reader).group, items) || unread(large, place(reader).group, item) > 1) return;
     }
     replace(item, items, std::move(others));
     drop_unread(item);
@@ -145,6 +161,7 @@ class Recomputer {
       readers_.emplace_back();
       for (int input : copy.inputs) readers_[index(input)].push_back(graph_.size());
       fusion_.groups[index(group)].items.push_back(graph_.size());
+      operands_[index(group)] += operands(copy);
       graph_.items.push_back(std::move(copy));
     }
     return last;
@@ -152,14 +169,22 @@ class Recomputer {
 
   /// Copies have numbers behind those of their readers: inputs first again.
   void in_order(Group& group) const {
+    std::unordered_set<int> left(group.items.begin(), group.items.end());
     std::vector<int> sorted;
-    const auto add = [&](auto&& self, int item) -> void {
-      if (std::find(group.items.begin(), group.items.end(), item) == group.items.end()) return;
-      if (std::find(sorted.begin(), sorted.end(), item) != sorted.end()) return;
-      for (int input : graph_[item].inputs) self(self, look_through(graph_, input).base);
-      sorted.push_back(item);
-    };
-    for (int item : group.items) add(add, item);
+    std::vector<std::pair<int, std::size_t>> stack;  // (item, which of its inputs is next)
+    for (int item : group.items) {
+      if (left.contains(item)) stack.emplace_back(item, 0);
+      left.erase(item);
+      while (!stack.empty()) {
+        auto& [top, next] = stack.back();
+        if (next == graph_[top].inputs.size()) {
+          sorted.push_back(top);
+          stack.pop_back();
+        } else if (const int base = look_through(graph_, graph_[top].inputs[next++]).base; left.erase(base) > 0) {
+          stack.emplace_back(base, 0);
+        }
+      }
+    }
     group.items = std::move(sorted);
   }
 
@@ -167,6 +192,7 @@ class Recomputer {
   Fusion& fusion_;
   std::vector<bool> kept_;  // leaves the graph
   std::vector<std::vector<int>> readers_;
+  std::vector<int> operands_;  // of each group
   std::map<std::pair<int, int>, int> copies_;  // (group, item) -> its copy there
 };
 

@@ -21,7 +21,14 @@ inline Item inserted(Ref<const Op> op, std::vector<int> inputs, const Item& like
 
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& from) : from_(from), out_(from), renumbered_(from.items.size()) { out_.items.clear(); }
+  explicit Rewriter(const Graph& from) : from_(from), renumbered_(from.items.size()) {
+    out_.leaves = from.leaves;
+    out_.constants = from.constants;
+    out_.derived = from.derived;
+    out_.outputs = from.outputs;
+    out_.updates = from.updates;
+    out_.items.reserve(from.items.size());
+  }
 
   const Graph& from() const { return from_; }
   const Graph& out() const { return out_; }
@@ -31,6 +38,12 @@ class Rewriter {
   int add(Item item) {
     out_.items.push_back(std::move(item));
     return out_.size() - 1;
+  }
+
+  /// What a view of the new graph shows; its entry.
+  int add(Seen seen) {
+    out_.seen.push_back(seen);
+    return static_cast<int>(out_.seen.size()) - 1;
   }
 
   /// All items in order: `change(i, item)` gets a copy of the old item i whose inputs have their new numbers, which stays as it leaves it.

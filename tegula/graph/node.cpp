@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <new>
+#include <utility>
 
 #include "tegula/graph/tensor.h"
 #include "tegula/graph/trace.h"
@@ -11,12 +12,17 @@ namespace {
 
 std::atomic<std::uint64_t> next_sequence{1};
 
-// Freed nodes of this thread, kept for the next ones. A node freed on another thread joins that thread's list.
+// Freed nodes of this thread, kept for the next ones. A node freed on another thread joins that thread's list, which is threaded through the
+// freed memory itself: freeing needs no memory.
 struct NodePool {
-  std::vector<void*> free;
+  struct Free {
+    Free* next;
+  };
+  Free* first = nullptr;
+  std::size_t count = 0;
   ~NodePool() {
     alive = false;
-    for (void* memory : free) ::operator delete(memory);
+    while (first) ::operator delete(std::exchange(first, first->next));
   }
   static thread_local bool alive;
 };
@@ -83,17 +89,20 @@ void Node::destroy() const {
 }
 
 void* Node::operator new(std::size_t size) {
-  if (NodePool::alive && !node_pool.free.empty()) {
-    void* memory = node_pool.free.back();
-    node_pool.free.pop_back();
-    return memory;
+  if (NodePool::alive && node_pool.first) {
+    --node_pool.count;
+    return std::exchange(node_pool.first, node_pool.first->next);
   }
   return ::operator new(size);
 }
 
 void Node::operator delete(void* memory) {
-  if (NodePool::alive && node_pool.free.size() < kMaxPooled) node_pool.free.push_back(memory);
-  else ::operator delete(memory);
+  if (NodePool::alive && node_pool.count < kMaxPooled) {
+    node_pool.first = new (memory) NodePool::Free{node_pool.first};
+    ++node_pool.count;
+  } else {
+    ::operator delete(memory);
+  }
 }
 
 }  // namespace tegula

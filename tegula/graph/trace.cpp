@@ -26,20 +26,17 @@ Tensor Trace::argument(const Shape& shape, DType dtype) {
 }
 
 Trace::CellUse& Trace::use(const Ref<Cell>& cell) {
-  for (auto& use : cells_) {
-    if (use.cell == cell) return use;
-  }
+  if (const auto found = place_of_.find(cell.get()); found != place_of_.end()) return cells_[found->second];
   const Tensor& value = cell->value();
   Tensor placeholder = make_node(leaf_op(), {}, value.shape(), value.dtype(), where_);
+  place_of_.emplace(cell.get(), cells_.size());
   cells_.push_back({cell, placeholder, placeholder, false});
   return cells_.back();
 }
 
 const Trace::CellUse* Trace::find(const Cell* cell) const {
-  for (const auto& use : cells_) {
-    if (use.cell.get() == cell) return &use;
-  }
-  return nullptr;
+  const auto found = place_of_.find(cell);
+  return found == place_of_.end() ? nullptr : &cells_[found->second];
 }
 
 void Trace::guard(const std::shared_ptr<int>& flag) {

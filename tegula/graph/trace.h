@@ -2,6 +2,7 @@
 // The record of what one call of a jit-ed function reads and writes. Thread-local: the innermost one is active.
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "tegula/graph/variable.h"
@@ -47,6 +48,7 @@ class Trace {
   Trace* parent_;
   std::vector<Tensor> arguments_;
   std::vector<CellUse> cells_;
+  std::unordered_map<const Cell*, std::size_t> place_of_;  // in cells_
   std::vector<Guard> guards_;
 };
 
