@@ -164,6 +164,8 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
     plan.scratch_bytes.push_back(static_cast<std::size_t>(bytes));
   }
+  double bytes = static_cast<double>(bytes_of(item));
+  for (int input : item.inputs) bytes += static_cast<double>(bytes_of(plan.graph[input]));
   for (auto& launch : context.launches()) {
     Step step;
     step.name = launch.program.name;
@@ -171,7 +173,10 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     for (const KernelArgument& argument : launch.arguments) {
       using Kind = KernelArgument::Kind;
       switch (argument.kind) {
-        case Kind::Input: set.arguments.push_back(value_reference(plan, item.inputs[static_cast<std::size_t>(argument.index)])); break;
+        case Kind::Input:
+          set.arguments.push_back(value_reference(plan, item.inputs[static_cast<std::size_t>(argument.index)]));
+          step.reads.push_back(set.arguments.back().index);
+          break;
         case Kind::Output: set.arguments.push_back({Reference::Kind::Value, i, 0, 0}); break;
         case Kind::Scratch:
           set.arguments.push_back({Reference::Kind::Scratch, scratch[static_cast<std::size_t>(argument.index)], 0, 0});
@@ -184,18 +189,19 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
         case Kind::Real: set.arguments.push_back({Reference::Kind::Real, -1, 0, argument.real}); break;
       }
     }
-    // Every launch is taken to read all inputs and to continue the output, so that none is moved past another.
-    for (int input : item.inputs) {
-      if (plan.graph[input].role() != Role::Scalar) step.reads.push_back(access_of(plan.graph, input).base);
+    step.structure = tile::structure(launch.program);
+    if (Step* last = launch.beside ? &plan.steps.back() : nullptr; last && last->structure == step.structure) {
+      last->reads.insert(last->reads.end(), step.reads.begin(), step.reads.end());
+      last->sets.push_back(std::move(set));
+      continue;
     }
+    // Every launch is taken to continue the output, so that none is moved past another.
     step.writes.push_back(i);
     step.scratch = scratch;
     step.sets.push_back(std::move(set));
     step.program = std::move(launch.program);
-    step.structure = tile::structure(step.program);
     step.origin = item.origin;
-    step.bytes = static_cast<double>(bytes_of(item));
-    for (int input : item.inputs) step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
+    step.bytes = bytes;
     step.operations = launch.operations > 0 ? launch.operations : static_cast<double>(numel(item.shape)) * 4;
     step.check_item = i;
     for (const auto& instruction : step.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;

@@ -19,6 +19,11 @@ void spell_out(Graph& graph, const runtime::Device& device);
 /// Never drops arithmetic such as 0*x: NaN and infinity must come through.
 void simplify(Graph& graph);
 
+/// Gradients of slices are zero but for the slice: a sum of those that do not meet becomes one join of the slices' gradients, so that T slices
+/// cost what one tensor does, and not T of its size. Sums of very many terms are cut into several. After simplify (equal terms are one item),
+/// before precision, which decides what lies in memory.
+void join_parts(Graph& graph);
+
 /// Casts what Precision (graph/precision.h) wants in half: operands and results of tensor-core ops, and the values between them, so that
 /// activations lie in memory once, as halves. Leaves, outputs and updates keep the dtype of the user's graph. After simplify (equal
 /// values are one), before fold_epilogues (an epilogue has its call's dtype).

@@ -58,6 +58,8 @@ void optimize(Graph& graph, runtime::Device& device) {
   spell_out(graph, device);
   simplify(graph);
   done(graph, "simplify");
+  join_parts(graph);
+  done(graph, "parts");
   assign_precision(graph);
   done(graph, "precision");
   multiply_codes(graph, device);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "tegula/compile/passes.h"
@@ -141,28 +142,36 @@ class Caster {
 
   // The item in another float dtype. Views are put on top of the cast, so that what they repeat or transpose is cast once.
   int as(int i, DType dtype) {
-    if (out()[i].dtype == dtype) return i;
-    const auto known = std::find_if(casts_.begin(), casts_.end(), [&](const auto& c) { return c.from == i && c.dtype == dtype; });
-    if (known != casts_.end()) return known->to;
-    Item item = out()[i];
-    if (is_view(item) && numel(item.shape) >= numel(out()[item.inputs[0]].shape)) item.inputs[0] = as(item.inputs[0], dtype);
-    else item = inserted(cast_op(), {i}, item);
-    item.dtype = dtype;
-    const int to = rewriter_.add(std::move(item));
-    casts_.push_back({i, dtype, to});
+    std::vector<int> views;
+    const auto known = [&](int at) {
+      const auto found = casts_.find({at, dtype});
+      return found == casts_.end() ? out()[at].dtype == dtype ? at : -1 : found->second;
+    };
+    int to = known(i);
+    for (; to < 0; to = known(i)) {
+      const Item& item = out()[i];
+      if (!is_view(item) || numel(item.shape) < numel(out()[item.inputs[0]].shape)) {
+        Item cast = inserted(cast_op(), {i}, item);
+        cast.dtype = dtype;
+        to = casts_[{i, dtype}] = rewriter_.add(std::move(cast));
+        break;
+      }
+      views.push_back(i);
+      i = item.inputs[0];
+    }
+    for (auto view = views.rbegin(); view != views.rend(); ++view) {
+      Item item = out()[*view];
+      item.inputs[0] = to;
+      item.dtype = dtype;
+      to = casts_[{*view, dtype}] = rewriter_.add(std::move(item));
+    }
     return to;
   }
-
-  struct Cast {
-    int from;
-    DType dtype;
-    int to;
-  };
 
   const Graph& from_;
   Rewriter rewriter_;
   Chooser chooser_;
-  std::vector<Cast> casts_;
+  std::map<std::pair<int, DType>, int> casts_;  // (item, dtype) -> the item in it
 };
 
 std::string arithmetic_of(const Item& item) {

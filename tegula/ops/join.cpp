@@ -1,6 +1,7 @@
 #include "tegula/ops/join.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
@@ -23,55 +24,82 @@ std::int64_t product(const Shape& shape, int begin, int end) {
 
 class ConcatOp final : public KernelOp {
  public:
-  explicit ConcatOp(int axis) : axis_(axis) {}
+  /// `begins`: where each input begins along the axis, in order; what lies between them is zero. Empty: one follows the other.
+  explicit ConcatOp(int axis, std::vector<std::int64_t> begins = {}) : axis_(axis), begins_(std::move(begins)) {}
   std::string_view name() const override { return "concat"; }
-  std::string details() const override { return "axis=" + std::to_string(axis_); }
-  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(axis_)); }
+  std::string details() const override { return "axis=" + std::to_string(axis_) + (begins_.empty() ? "" : ", between zeros"); }
+  void attributes(Words& words) const override {
+    words.push_back(static_cast<std::uint64_t>(axis_));
+    words.push_back(begins_.size());
+    for (const auto begin : begins_) words.push_back(static_cast<std::uint64_t>(begin));
+  }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     std::vector<Tensor> out(wanted.size());
-    std::int64_t begin = 0;
+    std::int64_t end = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const std::int64_t size = y.inputs()[i]->shape()[axis_];
+      const std::int64_t size = y.inputs()[i]->shape()[axis_], begin = begin_of(i, end);
       if (wanted[i]) out[i] = ops::part(dy, axis_, begin, size, y.origin().where);
-      begin += size;
+      end = begin + size;
     }
     return out;
   }
 
-  // One launch for each input: its lines (outer, size * inner) go into those of the output.
+  // The lines (outer, size * inner) of each input go into those of the output.
   Numerics numerics() const override { return Numerics::Either; }
   void lower(KernelContext& context) const override {
     const Shape& shape = context.output().shape;
     const std::int64_t outer = product(shape, 0, axis_), inner = product(shape, axis_ + 1, shape.rank());
-    std::int64_t begin = 0;
-    for (int i = 0; begin < shape[axis_]; ++i) {
-      const std::int64_t size = context.input(i).shape[axis_];
-      if (size == 0) continue;
-      ops::RowKernel kernel(context, "concat", outer, size * inner);
-      const Value x = kernel.input(i), y = kernel.output(), width = kernel.number(size * inner), line = kernel.number(shape[axis_] * inner),
-                  first = kernel.number(begin * inner);
-      const Value piece = kernel.builder().load(x + (kernel.row() * width + kernel.column()), kernel.mask());
-      kernel.builder().store(y + (kernel.row() * line + first + kernel.column()), piece, kernel.mask());
+    std::int64_t last = 0;  // size of the piece before
+    // An input, or zeros (-1). Pieces of one size are one launch.
+    const auto piece = [&](int input, std::int64_t begin, std::int64_t size) {
+      if (size == 0) return;
+      if (size == std::exchange(last, size)) context.beside();
+      ops::RowKernel kernel(context, input < 0 ? "zeros" : "concat", outer, size * inner);
+      const Value x = input < 0 ? Value() : kernel.input(input), y = kernel.output(), width = kernel.number(size * inner),
+                  line = kernel.number(shape[axis_] * inner), first = kernel.number(begin * inner);
+      const auto zeros = [&](const Shape& at) { return tile::broadcast(zero(kernel.builder(), context.output().dtype), at); };
+      const auto loaded = [&] { return kernel.builder().load(x + (kernel.row() * width + kernel.column()), kernel.mask()); };
+      const Value values = input < 0 ? zeros({kernel.tile_rows(), kernel.tile_columns()}) : loaded();
+      kernel.builder().store(y + (kernel.row() * line + first + kernel.column()), values, kernel.mask());
       kernel.launch();
-      begin += size;
+    };
+    std::int64_t end = 0;
+    for (int i = 0; i < context.input_count(); ++i) {
+      const std::int64_t size = context.input(i).shape[axis_], begin = begin_of(static_cast<std::size_t>(i), end);
+      piece(i, begin, size);
+      end = begin + size;
     }
+    end = 0;
+    for (std::size_t i = 0; i < begins_.size(); ++i) {
+      piece(-1, end, begins_[i] - end);
+      end = begins_[i] + context.input(static_cast<int>(i)).shape[axis_];
+    }
+    if (!begins_.empty()) piece(-1, end, shape[axis_] - end);
   }
 
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override {
-    const std::int64_t line = product(shape, axis_, shape.rank());
-    std::int64_t begin = 0;
+    std::fill(y.begin(), y.end(), 0.0);
+    const std::int64_t line = product(shape, axis_, shape.rank()), inner = product(shape, axis_ + 1, shape.rank());
+    std::int64_t end = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::int64_t width = product(shapes[i], axis_, shape.rank());
+      const std::int64_t width = product(shapes[i], axis_, shape.rank()), begin = begin_of(i, end);
       for (std::int64_t k = 0; k < static_cast<std::int64_t>(x[i].size()); ++k) {
-        y[static_cast<std::size_t>(k / width * line + begin + k % width)] = x[i][static_cast<std::size_t>(k)];
+        y[static_cast<std::size_t>(k / width * line + begin * inner + k % width)] = x[i][static_cast<std::size_t>(k)];
       }
-      begin += width;
+      end = begin + shapes[i][axis_];
     }
   }
 
  private:
+  static Value zero(tile::Builder& builder, DType dtype) {
+    const DType computed = tile::compute_type(dtype);
+    return is_float(computed) ? builder.constant(0.0, computed) : builder.constant(std::int64_t{0}, computed);
+  }
+  std::int64_t begin_of(std::size_t input, std::int64_t end) const { return begins_.empty() ? end : begins_[input]; }
+
   int axis_;
+  std::vector<std::int64_t> begins_;
 };
 
 std::vector<Tensor> tensors(std::string_view op, std::initializer_list<Arg> xs) {
@@ -111,6 +139,10 @@ Tensor ops::joined(std::span<const Tensor> xs, int axis, const std::source_locat
   for (const auto& x : xs) shape[axis] += x.shape()[axis];
   if (xs.size() == 1) return xs[0];
   return make_node(Ref<const Op>(new ConcatOp(axis)), xs, shape, xs[0].dtype(), where);
+}
+
+Ref<const Op> ops::join_between_zeros(int axis, std::vector<std::int64_t> begins) {
+  return Ref<const Op>(new ConcatOp(axis, std::move(begins)));
 }
 
 Tensor concat(const std::vector<Tensor>& xs, int axis, std::source_location where) {

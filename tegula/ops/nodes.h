@@ -27,6 +27,8 @@ Tensor scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexFor
 /// x with y[o, index[o, k]] = source[o, k] along the last axis; of equal indices the last one stays.
 Tensor scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where);
 
+/// The op that puts its inputs at `begins` along the axis, in order and without overlap, and zeros between them.
+Ref<const Op> join_between_zeros(int axis, std::vector<std::int64_t> begins);
 /// The pieces side by side; of one dtype.
 Tensor joined(std::span<const Tensor> xs, int axis, const std::source_location& where);
 

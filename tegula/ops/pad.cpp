@@ -21,7 +21,7 @@ struct Axis {
 };
 
 /// y[begin + i * step] = x[i], value elsewhere.
-class PadOp final : public KernelOp {
+class PadOp final : public KernelOp, public Embeds {
  public:
   PadOp(const Dims& begin, const Dims& step, double value) : begin_(begin), step_(step), value_(value) {}
   std::string_view name() const override { return "pad"; }
@@ -33,6 +33,15 @@ class PadOp final : public KernelOp {
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     return {ops::strided(dy, begin_, step_, y.input(0).shape(), y.origin().where)};
+  }
+
+  std::optional<Dims> embedded_at() const override {
+    const bool whole = std::ranges::all_of(step_, [](std::int64_t step) { return step == 1; });
+    const bool inside = std::ranges::all_of(begin_, [](std::int64_t begin) { return begin >= 0; });
+    return whole && inside && value_ == 0 ? std::optional(begin_) : std::nullopt;
+  }
+  Ref<const Op> joined(int axis, std::vector<std::int64_t> begins) const override {
+    return ops::join_between_zeros(axis, std::move(begins));
   }
 
   Numerics numerics() const override { return Numerics::Either; }

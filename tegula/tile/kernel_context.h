@@ -5,13 +5,17 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "tegula/core/ref.h"
 #include "tegula/tile/builder.h"
 #include "tegula/tile/preference.h"
 
 namespace tegula {
+
+class Op;
 
 /// One argument of a launch that the executable fills in: a buffer of the op, or a number.
 struct KernelArgument {
@@ -35,6 +39,17 @@ class ReadsByPlace {
   virtual int input_read_by_place() const = 0;
 };
 
+/// What a KernelOp is as well when its result is its input somewhere in a box, and zero around it: the sum of several such results over boxes
+/// that do not meet along an axis is a join of their inputs.
+class Embeds {
+ public:
+  virtual ~Embeds() = default;
+  /// Where the box begins; nothing when there is more to it (gaps between the elements, another value around them).
+  virtual std::optional<Dims> embedded_at() const = 0;
+  /// The join: its inputs begin at `begins` along the axis, in order, and between them is zero.
+  virtual Ref<const Op> joined(int axis, std::vector<std::int64_t> begins) const = 0;
+};
+
 /// Inputs and the output are dense and row-major. Launches run in the order in which they were added.
 class KernelContext {
  public:
@@ -53,6 +68,7 @@ class KernelContext {
   /// Empty where the input lies in memory.
   const Element& computed(int input) const { return input == computed_input_ ? computed_ : none_; }
 
+  int input_count() const { return static_cast<int>(inputs_.size()); }
   const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
   const Operand& output() const { return output_; }
   /// A good number of elements for a tile on this device.
@@ -69,14 +85,18 @@ class KernelContext {
   /// One launch; arguments in the order of the program's parameters. A grid with a zero does nothing. `operations` (floating-point, of the
   /// whole launch) decides how many threads it gets; 0: a few for each element of the output.
   void launch(tile::Program program, std::vector<KernelArgument> arguments, std::array<std::int64_t, 3> grid, double operations = 0) {
-    launches_.push_back({std::move(program), std::move(arguments), grid, operations});
+    launches_.push_back({std::move(program), std::move(arguments), grid, operations, beside_});
+    beside_ = false;
   }
+  /// The next launch neither reads nor overwrites what the one before it writes: where their programs are equal they may be one.
+  void beside() { beside_ = true; }
 
   struct Launch {
     tile::Program program;
     std::vector<KernelArgument> arguments;
     std::array<std::int64_t, 3> grid;
     double operations;
+    bool beside;  // the one before it
   };
   std::vector<Launch>& launches() { return launches_; }
   const std::vector<std::int64_t>& scratch_bytes() const { return scratch_bytes_; }
@@ -89,6 +109,7 @@ class KernelContext {
   tile::TilePreference tiles_;
   std::vector<std::int64_t> scratch_bytes_;
   std::vector<Launch> launches_;
+  bool beside_ = false;
 };
 
 }  // namespace tegula
