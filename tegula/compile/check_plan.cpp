@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "tegula/compile/program_access.h"
 #include "tegula/core/error.h"
@@ -327,8 +328,11 @@ class Checker {
   // What is written may meet nothing else, unless the program reads it where and before it writes.
   void check_meetings(const std::vector<Touch>& touches) {
     std::vector<const Touch*> order;
+    bool own = false;
     for (const Touch& t : touches) {
-      if (!is_empty(t)) order.push_back(&t);
+      // Sets of an op's launch that write its value write different parts of it (KernelContext::beside).
+      const bool again = t.writes && t.holder == step().check_item && std::exchange(own, true);
+      if (!is_empty(t) && !again) order.push_back(&t);
     }
     std::sort(order.begin(), order.end(), [](const Touch* a, const Touch* b) { return a->span.key() < b->span.key(); });
     for (std::size_t a = 0; a < order.size(); ++a) {

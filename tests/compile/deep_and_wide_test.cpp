@@ -201,7 +201,7 @@ TEST(Wide, GradientsOfSlicesAreThoseOfTheirSum) {
 }
 
 TEST(Wide, PlansForAQueueWaitForWhatTheyRead) {
-  test::QueuedDevice device;
+  static test::QueuedDevice& device = test::QueuedDevice::create();
   const Tensor x = known(ones({8, 8}));
   Tensor y = x;
   std::vector<Tensor> all;
