@@ -249,7 +249,7 @@ struct Case {
 constexpr Case kCases[] = {
     {"chain", chain, 62'500, 1'000'000},
     {"chain_in_jit", chain_in_jit, 62'500, 500'000},
-    {"chain_gradient", chain_gradient, 12'500, 100'000},
+    {"chain_gradient", chain_gradient, 12'500, 50'000},
     {"products", products, 2'500, 20'000},
     {"views", views, 2'500, 20'000},
     {"joined", joined, 2'500, 20'000},

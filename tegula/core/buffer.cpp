@@ -7,7 +7,7 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "tegula/core/error.h"
 
@@ -33,7 +33,7 @@ int class_of(std::size_t bytes) {
 
 struct Pool {
   std::mutex mutex;
-  std::array<std::vector<HostBuffer*>, kClasses> free;
+  std::array<HostBuffer*, kClasses> free{};  // lists through the buffers themselves: giving one back needs no memory
   PoolCounters counters;
 };
 
@@ -48,6 +48,7 @@ class HostBuffer final : public Buffer {
   HostBuffer(void* data, int size_class) : Buffer(data, 0, 0), size_class_(size_class) {}
   ~HostBuffer() override { std::free(data_); }
   void set_bytes(std::size_t bytes) { bytes_ = bytes; }
+  HostBuffer* next = nullptr;  // while it is free
 
  protected:
   void destroy() const override {
@@ -56,7 +57,7 @@ class HostBuffer final : public Buffer {
     std::scoped_lock lock(p.mutex);
     p.counters.bytes_in_use -= class_bytes(size_class_);
     p.counters.bytes_cached += class_bytes(size_class_);
-    p.free[size_class_].push_back(self);
+    self->next = std::exchange(p.free[static_cast<std::size_t>(size_class_)], self);
   }
 
  private:
@@ -80,10 +81,8 @@ Ref<Buffer> allocate_host(std::size_t bytes) {
   Pool& p = pool();
   {
     std::scoped_lock lock(p.mutex);
-    auto& list = p.free[size_class];
-    if (!list.empty()) {
-      HostBuffer* buffer = list.back();
-      list.pop_back();
+    if (HostBuffer*& first = p.free[static_cast<std::size_t>(size_class)]; first) {
+      HostBuffer* buffer = std::exchange(first, first->next);
       p.counters.bytes_cached -= class_bytes(size_class);
       p.counters.bytes_in_use += class_bytes(size_class);
       buffer->set_bytes(bytes);
@@ -115,9 +114,8 @@ PoolCounters host_pool_counters() {
 void trim_host_pool() {
   Pool& p = pool();
   std::scoped_lock lock(p.mutex);
-  for (auto& list : p.free) {
-    for (HostBuffer* buffer : list) delete buffer;
-    list.clear();
+  for (HostBuffer*& first : p.free) {
+    while (first) delete std::exchange(first, first->next);
   }
   p.counters.bytes_cached = 0;
 }
