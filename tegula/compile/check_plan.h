@@ -9,8 +9,9 @@
 //  - nothing is written to a Variable before the last check, or, where failures are not waited for, by a step that is not guarded;
 //  - steps that a recording may run side by side do not meet, and a run repeated in one recording begins when the one before is over;
 //  - what a value of a fused group is combined with inside the program lies under it: its views move no element (the places of fuse.h).
-// Not proved: what an op's program computes, or that its strides follow the shape; loads and stores count as touching the whole value.
-// Random graphs, run in every mode, are what tests those.
+// Not proved: what an op's program computes, that its strides follow the shape, that two instances never store one element, or that the sets of
+// an op's launch write different parts of its value; loads and stores count as touching the whole value. Random graphs, run in every mode, are
+// what tests those.
 
 #include "tegula/compile/plan.h"
 
