@@ -1,5 +1,6 @@
 // Matrix products of the CPU: small ones and f64 by our own gemm, large f32 ones by oneDNN, halves by widening.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>

@@ -3,17 +3,16 @@
 
 #include <omp.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <thread>
 
 #include "tegula/cpu/pool.h"
 #include "tegula/runtime/threads.h"
 
 namespace tegula::host {
 
-/// The most parts a library call will be cut into; its scratch is sized for them.
-inline int library_threads() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), num_threads(), kMostParts); }
+/// The most parts a library call will be cut into; its scratch is sized for them. Plans are made for one number of threads, and their calls
+/// with them.
+inline int library_threads() { return num_threads(); }
 
 /// Calls body(part, parts) for each part, on as many threads; see run_parts. One part is a plain call.
 template <class F>

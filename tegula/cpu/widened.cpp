@@ -1,5 +1,6 @@
 #include "tegula/cpu/widened.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>

@@ -148,6 +148,14 @@ TEST(Pool, ThreadsThatTheSystemRefusesAreDoneWithout) {
   });
 }
 
+// Also where the machine has more processors: a call made for another number would run on one thread, or differ in its bits.
+TEST(Threads, CallsAreMadeForTheirNumber) {
+  for (const int count : {1, 2, 7}) {
+    const Threads scope(count);
+    EXPECT_EQ(library_threads(), count);
+  }
+}
+
 TEST(Threads, AreAtLeastOne) {
   EXPECT_THROW(set_num_threads(0), Error);
   EXPECT_THROW(set_num_threads(-3), Error);
