@@ -1,8 +1,6 @@
 #pragma once
 // What random graphs would find at once because it is not mended yet. Each switch goes with its mend.
 
-#include <cstdint>
-
 namespace tegula::property::unmended {
 
 /// History outside jit, and what a Variable holds as a leaf of its own (X4, X5, X6, U1, U2): gradients after looks, in eager mode and past a pending
@@ -13,8 +11,10 @@ constexpr bool kCheckpoint = true;
 /// avg_pool with ceil_mode makes a leaf at each call (X9).
 constexpr bool kCeilMode = true;
 
-/// One value is computed twice and contracted in two ways (X8): seeds that show it are left out.
+/// One value is computed twice and contracted, or rounded to a half, in two ways (X8): outcomes that such a difference explains are counted apart.
 constexpr bool kContraction = true;
-inline bool shows_contraction(std::uint64_t seed) { return kContraction && (seed == 59 || seed == 378 || seed == 434 || seed == 474); }
+
+/// A number that a dtype does not hold, compared with it: u8 > -1 holds in a fused program, and not where the number is a value of its own (255).
+constexpr bool kUnsignedNumbers = true;
 
 }  // namespace tegula::property::unmended
