@@ -72,6 +72,8 @@ void each_behind_views(const Graph& graph, int item, Visit visit) {
 
 /// Notes which values leave their group.
 void mark_stored(const Graph& graph, Fusion& fusion);
+/// What is stored as a half is rounded where it is computed, too: a copy in another group is the value that lies in memory.
+void round_stored(Graph& graph, const Fusion& fusion);
 /// Values between groups that are a little arithmetic on what lies in memory anyway are computed again by each group that reads them,
 /// instead of stored; where they must be stored, by the groups that read what they are made of. Adds items to the graph.
 void recompute_cheap(Graph& graph, Fusion& fusion);

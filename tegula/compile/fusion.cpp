@@ -54,6 +54,12 @@ void mark_stored(const Graph& graph, Fusion& fusion) {
   }
 }
 
+void round_stored(Graph& graph, const Fusion& fusion) {
+  for (int i = 0; i < graph.size(); ++i) {
+    if (is_half(graph[i].dtype) && fusion.stored[static_cast<std::size_t>(i)]) graph[i].rounds = true;
+  }
+}
+
 void separate_across(const Graph& graph, Fusion& fusion, int number) {
   const int own = static_cast<int>(fusion.groups.size());
   Group& group = fusion.groups[static_cast<std::size_t>(number)];

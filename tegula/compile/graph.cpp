@@ -96,6 +96,7 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
               .inputs = {},
               .shape = node->shape(),
               .dtype = node->dtype(),
+              .rounds = is_half(node->dtype()),
               .precision = node->precision(),
               .origin = node->origin(),
               .epilogue = {},

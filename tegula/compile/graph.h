@@ -26,6 +26,7 @@ struct Item {
   std::vector<int> inputs;  // numbers of earlier items
   Shape shape;
   DType dtype = DType::f32;
+  bool rounds = false;  // a half that whoever computes it rounds, not only who stores it: what reads it sees one value, wherever from
   Precision precision = Precision::fp32;  // of its node
   Origin origin;
   int node = -1;                 // its place in Reading::order; -1 for what passes inserted

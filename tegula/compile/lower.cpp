@@ -218,6 +218,7 @@ void lower(Plan& plan, runtime::Device& device) {
     if (!plan.fusion.groups[g].across.empty() && !holds_whole_rows(plan, plan.fusion.groups[g], device))
       separate_across(plan.graph, plan.fusion, static_cast<int>(g));
   }
+  round_stored(plan.graph, plan.fusion);
   for (const Unit& unit : Orderer(plan).run()) {
     if (unit.group >= 0) lower_group(plan, unit.group, device);
     else if (numel(plan.graph[unit.item].shape) == 0) continue;

@@ -185,9 +185,15 @@ class Lowering : GroupPortion {
   Value operand(int i, std::size_t k) {
     if (reads_part(i)) return load(nest_.part_of.at(i));
     const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
-    if (from.kind == Operand::Kind::Inside) return value(from.base);
+    if (from.kind == Operand::Kind::Inside) return rounded(from.base);
     if (from.kind == Operand::Kind::Scalar) return constants_.at(from.base);
     return load(nest_.stream_of.at({i, static_cast<int>(k)}));
+  }
+
+  /// As others see it who read it from memory. A store rounds by itself.
+  Value rounded(int i) {
+    const Value y = value(i);
+    return item(i).rounds ? tile::narrow(y, item(i).dtype) : y;
   }
 
   // The value of an item at the current tile, after those it is made of. Reductions were bound by an earlier stage.

@@ -39,6 +39,7 @@ Plan make_plan(Graph graph, runtime::Device& device) {
   done(graph, "indices");
   Plan plan;
   plan.fusion = fuse(graph, device);
+  round_stored(graph, plan.fusion);
   recompute_cheap(graph, plan.fusion);
   plan.graph = std::move(graph);
   lower(plan, device);

@@ -8,7 +8,6 @@
 namespace tegula::host {
 
 struct ExecutorOptions {
-  bool contract = true;  // a * b + c is rounded once where it stands in a program as two words, as GPU compilers do
   bool in_place = true;  // false: tiles are always copied in and out (for tests)
   std::int64_t strip = 2048;  // elements of a long tile that are worked on at a time
 };

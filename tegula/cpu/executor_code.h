@@ -115,7 +115,6 @@ struct Code {
 };
 
 struct CompileOptions {
-  bool contract = true;  // a * b + c rounded once, as GPU compilers do
   bool in_place = true;  // tiles may lie in the user's memory
   std::int64_t strip = 2048;  // elements of a long tile that are worked on at a time
 };

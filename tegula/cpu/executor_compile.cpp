@@ -52,7 +52,8 @@ void Compiler::analyse(const tile::Region& region) {
   for (const Id id : region.body) plan_fusion(id);
 }
 
-/// a * b + c in one step, and a choice by a comparison without the booleans in between. The inner word must have no other use.
+/// a * b + c in one step, and a choice by a comparison without the booleans in between. The inner word must have no other use. The product is
+/// rounded before the sum all the same: only where a program says Fma is it not, so that a value is one in every program that computes it.
 void Compiler::plan_fusion(Id id) {
   const Instruction& self = program_[id];
   if (!is_float(self.type.dtype) || self.type.pointer) return;
@@ -60,7 +61,7 @@ void Compiler::plan_fusion(Id id) {
     return users_[static_cast<std::size_t>(operand)].size() == 1 &&
            home_[static_cast<std::size_t>(operand)] == home_[static_cast<std::size_t>(id)];
   };
-  if (options_.contract && (self.word == Word::Add || self.word == Word::Sub)) {
+  if (self.word == Word::Add || self.word == Word::Sub) {
     for (const std::size_t i : {1, 0}) {
       if (program_[self.operands[i]].word == Word::Mul && only_here(self.operands[i])) {
         fused_[static_cast<std::size_t>(id)] = self.operands[i];

@@ -50,7 +50,7 @@ class TileKernel final : public runtime::Kernel {
  public:
   TileKernel(const tile::Program& program, const ExecutorOptions& options)
       : parameters_(program.parameters),
-        code_(compile_code(program, {options.contract, options.in_place, options.strip})),
+        code_(compile_code(program, {options.in_place, options.strip})),
         number_(next_kernel++) {
     slot_bytes_ = (code_.slots.size() * sizeof(Slot) + 63) / 64 * 64 + 64;
   }

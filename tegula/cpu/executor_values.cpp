@@ -301,8 +301,7 @@ Form Compiler::elementwise(Id id) {
     } else {
       const bool second = self.operands[1] == inner;
       operands = {first[0], first[1], self.operands[second ? 0 : 1]};
-      word = self.word == Word::Add ? static_cast<int>(Word::Fma)
-                                    : static_cast<int>(second ? Fused::NegativeMultiplyAdd : Fused::MultiplySubtract);
+      word = static_cast<int>(self.word == Word::Add ? Fused::MultiplyAdd : second ? Fused::SubtractProduct : Fused::MultiplySubtract);
       text += "_mul";
     }
   }

@@ -11,9 +11,10 @@ namespace tegula::host {
 
 /// Elementwise words that the IR does not have: made by the compiler from two words that follow each other.
 enum class Fused : int {
-  MultiplySubtract = 256,  // a * b - c
-  NegativeMultiplyAdd,     // c - a * b
-  SelectLess,              // a < b ? c : d
+  MultiplyAdd = 256,  // a * b + c, rounded twice
+  MultiplySubtract,   // a * b - c
+  SubtractProduct,    // c - a * b
+  SelectLess,         // a < b ? c : d
   SelectLessEqual,
   SelectEqual,
   SelectNotEqual,

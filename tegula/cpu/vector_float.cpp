@@ -67,9 +67,11 @@ struct Le { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V 
 struct Gt { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V a, V b) { return hn::Gt(a, b); } };
 struct Ge { template <class D, class V> static HWY_INLINE hn::Mask<D> call(D, V a, V b) { return hn::Ge(a, b); } };
 struct Select { template <class D, class V> static HWY_INLINE V call(D, hn::Mask<D> c, V a, V b) { return hn::IfThenElse(c, a, b); } };
+// Two roundings: this file is compiled without contraction (see CMakeLists.txt).
+struct MultiplyAdd { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::Add(hn::Mul(a, b), c); } };
+struct MultiplySubtract { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::Sub(hn::Mul(a, b), c); } };
+struct SubtractProduct { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::Sub(c, hn::Mul(a, b)); } };
 struct Fma { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::MulAdd(a, b, c); } };
-struct MultiplySubtract { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::MulSub(a, b, c); } };
-struct NegativeMultiplyAdd { template <class D, class V> static HWY_INLINE V call(D, V a, V b, V c) { return hn::NegMulAdd(a, b, c); } };
 // clang-format on
 template <class Compare>
 struct SelectBy {
@@ -116,8 +118,9 @@ const MapTable* find(int word) {
     case static_cast<int>(Word::Ge): return &Map<Ge, 2, T, bool, T, T>::table;
     case static_cast<int>(Word::Select): return &Map<Select, 4, T, T, bool, T, T>::table;
     case static_cast<int>(Word::Fma): return &Map<Fma, 4, T, T, T, T, T>::table;
+    case static_cast<int>(Fused::MultiplyAdd): return &Map<MultiplyAdd, 4, T, T, T, T, T>::table;
     case static_cast<int>(Fused::MultiplySubtract): return &Map<MultiplySubtract, 4, T, T, T, T, T>::table;
-    case static_cast<int>(Fused::NegativeMultiplyAdd): return &Map<NegativeMultiplyAdd, 4, T, T, T, T, T>::table;
+    case static_cast<int>(Fused::SubtractProduct): return &Map<SubtractProduct, 4, T, T, T, T, T>::table;
     case static_cast<int>(Fused::SelectLess): return &Map<SelectBy<Lt>, 2, T, T, T, T, T, T>::table;
     case static_cast<int>(Fused::SelectLessEqual): return &Map<SelectBy<Le>, 2, T, T, T, T, T, T>::table;
     case static_cast<int>(Fused::SelectEqual): return &Map<SelectBy<Eq>, 2, T, T, T, T, T, T>::table;

@@ -73,10 +73,20 @@ void Writer::accumulate(const std::vector<std::pair<Id, std::string>>& reduction
     for (const auto& [id, name] : reductions) {
       const std::string op = reduction_name(at(id).kind) + "<" + scalar_name(at(id).type.dtype) + ">";
       const std::string on = inside(own, shape), target = name + place(into);
-      line((on.empty() ? "" : "if (" + on + ") ") + target + " = " + op + "::of(" + target + ", " + element(at(id).operands[0], own) +
-           ");");
+      line((on.empty() ? "" : "if (" + on + ") ") + target + " = " +
+           sum_of_products(id, target, own).value_or(op + "::of(" + target + ", " + element(at(id).operands[0], own) + ")") + ";");
     }
   });
+}
+
+/// A product that is written where it is added: rounded once, with the sum.
+std::optional<std::string> Writer::sum_of_products(Id reduce, const std::string& sum, Spread own) {
+  const Id value = a_.resolve(at(reduce).operands[0]);
+  const DType dtype = a_.type(value).dtype;
+  if (at(reduce).kind != tile::Reduction::Sum || at(value).word != Word::Mul || !is_float(dtype) || !recipes_.contains(value)) return {};
+  const std::vector<Id>& factors = at(value).operands;
+  return std::string(dtype == DType::f32 ? "fmaf(" : "fma(") + element(factors[0], own) + ", " + element(factors[1], own) + ", " + sum +
+         ")";
 }
 
 std::int64_t Writer::held_across(Spread own) const {

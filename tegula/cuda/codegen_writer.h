@@ -174,6 +174,7 @@ class Writer {
   void flush_reductions();
   bool compares_halves(Id reduce) const;
   void accumulate(const std::vector<std::pair<Id, std::string>>& reductions, Spread into);
+  std::optional<std::string> sum_of_products(Id reduce, const std::string& sum, Spread own);
   std::int64_t held_across(Spread spread) const;
   std::string first_across(const std::string& name, Spread spread) const;
   /// `idle_bytes`: of the ring, which the loop before has left.

@@ -89,8 +89,9 @@ const Nvrtc& compiler() {
   return opened;
 }
 
-std::vector<std::string> options_for(const std::string& target, int version) {
-  std::vector<std::string> options{"--gpu-architecture=" + target, "--std=c++17", "--fmad=true", "--diag-suppress=177,550"};
+std::vector<std::string> options_for(const std::string& target, int version, Products products) {
+  const char* const contraction = products == Products::Contracted ? "--fmad=true" : "--fmad=false";
+  std::vector<std::string> options{"--gpu-architecture=" + target, "--std=c++17", contraction, "--diag-suppress=177,550"};
   // Without what the language has for textures and launches from kernels, which takes a third of the time that reading a unit does.
   if (version >= 13000) options.emplace_back("--minimal");
   return options;
@@ -104,17 +105,17 @@ std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
 
 std::atomic<int> compiled = 0, from_disk = 0;
 
-std::vector<std::string> cubin_options(int architecture, int version) {
-  std::vector<std::string> options = options_for("sm_" + std::to_string(architecture), version);
+std::vector<std::string> cubin_options(int architecture, int version, Products products) {
+  std::vector<std::string> options = options_for("sm_" + std::to_string(architecture), version, products);
   // The kernels of a unit side by side; the code does not depend on how many at once.
   if (version >= 13000) options.emplace_back("--split-compile=0");
   return options;
 }
 
 /// Under what the cubin of a unit is kept: all that it depends on.
-std::string cubin_key(const std::string& source, int architecture, int version) {
+std::string cubin_key(const std::string& source, int architecture, Products products, int version) {
   std::string key = std::to_string(version);
-  for (const std::string& option : cubin_options(architecture, version)) key += " " + option;
+  for (const std::string& option : cubin_options(architecture, version, products)) key += " " + option;
   return key + "\n" + source;
 }
 
@@ -169,11 +170,11 @@ std::optional<std::filesystem::path> cache_folder() {
   return {};
 }
 
-std::vector<char> compile_cubin(const std::string& source, int architecture) {
+std::vector<char> compile_cubin(const std::string& source, int architecture, Products products) {
   std::string key;
   std::optional<std::filesystem::path> path;
   const auto look_up = [&](int version) -> std::optional<std::vector<char>> {
-    key = cubin_key(source, architecture, version);
+    key = cubin_key(source, architecture, products, version);
     path = cubin_path(key);
     auto cached = path ? read_cubin(*path, key) : std::nullopt;
     if (cached) ++from_disk;
@@ -195,7 +196,7 @@ std::vector<char> compile_cubin(const std::string& source, int architecture) {
         std::max({1, static_cast<int>(std::thread::hardware_concurrency()), CompilerProcesses::get().count()}));
     const Turn turn(places);
     if (background().is_ending()) throw Error({.op = "cuda", .got = "the end of the program"});
-    const std::vector<std::string> options = cubin_options(architecture, version);
+    const std::vector<std::string> options = cubin_options(architecture, version, products);
     auto elsewhere = CompilerProcesses::get().compile(source, options, version);
     cubin = elsewhere ? *std::move(elsewhere) : Unit(source, options).cubin();
   }
@@ -204,13 +205,13 @@ std::vector<char> compile_cubin(const std::string& source, int architecture) {
   return cubin;
 }
 
-std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture) {
+std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture, Products products) {
   // A process must not end while a library is being opened: that is not left to the thread.
   const auto known = known_version(kNvrtc);
-  const auto path = known ? cubin_path(cubin_key(source, architecture, *known)) : std::nullopt;
+  const auto path = known ? cubin_path(cubin_key(source, architecture, products, *known)) : std::nullopt;
   if (std::error_code ignored; !path || !std::filesystem::exists(*path, ignored)) nvrtc_available();
   auto task = std::make_shared<std::packaged_task<std::vector<char>()>>(
-      [source = std::move(source), architecture] { return compile_cubin(source, architecture); });
+      [source = std::move(source), architecture, products] { return compile_cubin(source, architecture, products); });
   std::shared_future<std::vector<char>> result = task->get_future().share();
   background().start([task] { (*task)(); });
   return result;
@@ -227,11 +228,11 @@ void warm_up_compiler() {
 }
 
 std::string compile_ptx(const std::string& source, int architecture) {
-  return Unit(source, options_for("compute_" + std::to_string(architecture), compiler().version)).ptx();
+  return Unit(source, options_for("compute_" + std::to_string(architecture), compiler().version, Products::Rounded)).ptx();
 }
 
 std::map<std::string, Figures> figures(const std::string& source, int architecture) {
-  std::vector<std::string> options = cubin_options(architecture, compiler().version);
+  std::vector<std::string> options = cubin_options(architecture, compiler().version, Products::Rounded);
   options.emplace_back("--ptxas-options=-v");
   const Unit unit(source, options);
   std::map<std::string, Figures> result;

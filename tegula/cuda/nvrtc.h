@@ -15,12 +15,15 @@ namespace tegula::gpu {
 /// of these is set.
 std::optional<std::filesystem::path> cache_folder();
 
+/// What becomes of a * b + c. Generated kernels say fmaf where they mean it: then a value is the same in each of them.
+enum class Products : std::uint8_t { Rounded, Contracted };
+
 /// The cubin of a unit for sm_<architecture>. Kept on disk under a hash of source, options, architecture and compiler version, in
 /// cache_folder(); a file that is damaged is compiled again, a folder that cannot be written is done without. Throws Error with the compiler's log. May be called from several threads.
-std::vector<char> compile_cubin(const std::string& source, int architecture);
+std::vector<char> compile_cubin(const std::string& source, int architecture, Products products = Products::Rounded);
 
 /// The same on a thread of its own, for which a process waits before it ends.
-std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture);
+std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture, Products products = Products::Rounded);
 
 /// The same unit as PTX; not kept.
 std::string compile_ptx(const std::string& source, int architecture);

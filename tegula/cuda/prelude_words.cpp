@@ -13,9 +13,16 @@ __device__ inline int magnitude(int x) { return x < 0 ? static_cast<int>(0u - st
 template <class T> __device__ inline bool is_nan(T x) { return x != x; }
 template <class T> __device__ inline bool is_infinite(T x) { return magnitude(x) == infinite<T>(); }
 
-// x / s as x * reciprocal(s) * reach(s), within two units in the last place, also where 1 / s is too large a number.
+// x / s for many x, as x * reciprocal(s) * reach(s): within two units in the last place, also where 1 / s is too large a number.
 __device__ inline float reach(float s) { return fabsf(s) < 1.17549435e-38f ? 18446744073709551616.0f : 1.0f; }
 __device__ inline float reciprocal(float s) { return 1.0f / (s * reach(s)); }
+// The same with the remainder made good (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990): equal to
+// the division but for the last bit of quotients below 2^-100, and of those by numbers beyond 2^-100 and 2^100.
+__device__ inline float quotient(float x, float s) {
+  const float inverse = reciprocal(s), q = x * inverse * reach(s), size = fabsf(s);
+  const bool holds = size > 7.88860905e-31f && size < 1.26765060e30f && fabsf(q) < infinite<float>();
+  return holds ? fmaf(fmaf(-q, s, x), inverse, q) : q;
+}
 
 // NaN wins.
 template <class T> __device__ inline T smaller(T a, T b) { return b < a ? b : a; }

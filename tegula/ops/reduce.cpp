@@ -62,9 +62,17 @@ class ExtremeOp final : public AxesReduceOp {
  public:
   using AxesReduceOp::AxesReduceOp;
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
-    const Tensor x(y.inputs()[0]), extreme(Ref<Node>(const_cast<Node*>(&y)));
-    const Tensor equal = graph::cast(x == spread(extreme, x.shape(), axes_), dy.dtype());
+    const Tensor x(y.inputs()[0]);
+    const Tensor equal = graph::cast(x == spread(beside(y), x.shape(), axes_), dy.dtype());
     return {equal * spread(dy / graph::sum(equal, axes_), x.shape(), axes_)};
+  }
+
+ private:
+  /// y, of the elements that it is compared with. Where y is known and x is to be computed again, that is done by other kernels, whose sums
+  /// may have another order: then the extreme of these is found again. In one plan both are one item.
+  static Tensor beside(const Node& y) {
+    if (!y.has_value() || y.input(0).has_value()) return Tensor(Ref<Node>(const_cast<Node*>(&y)));
+    return make_node(y.op_ref(), {Tensor(y.inputs()[0])}, y.shape(), y.dtype(), y.origin().where);
   }
 };
 

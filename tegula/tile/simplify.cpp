@@ -1,6 +1,7 @@
 // What the builder does not emit at all: words whose value is already known. Only exact rules: integers wrap, booleans are logic, and
 // floats are never touched (x + 0 changes -0, 0 * x drops NaN).
 
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -46,6 +47,29 @@ std::optional<Int> evaluate(Word word, Int a, Int b) {
   }
 }
 
+/// Whether a value of f32 has no more digits than a half: it was one in memory, or has been rounded, and was only moved or chosen since.
+bool is_half_already(const Program& program, Id id, DType half, int depth = 4) {
+  const Instruction& self = program[id];
+  const auto operand = [&](std::size_t i) { return is_half_already(program, self.operands[i], half, depth - 1); };
+  if (self.word == Word::Narrow) return static_cast<DType>(self.attribute) == half;
+  if (self.word == Word::Load) return program[self.operands[0]].type.dtype == half && self.operands.size() < 3;
+  if (depth == 0) return false;
+  switch (self.word) {
+    case Word::Neg:
+    case Word::Abs:
+    case Word::Broadcast:
+    case Word::ExpandDims:
+    case Word::Reshape:
+    case Word::Transpose: return operand(0);
+    case Word::Min:
+    case Word::Max: return operand(0) && operand(1);
+    case Word::Select: return operand(1) && operand(2);
+    case Word::Reduce: return (self.kind == Reduction::Min || self.kind == Reduction::Max) && operand(0);
+    case Word::Constant: return self.real == 0 || std::isinf(self.real);  // and what reductions begin with
+    default: return false;
+  }
+}
+
 }  // namespace
 
 Id Builder::simplify(const Instruction& instruction) {
@@ -66,6 +90,10 @@ Id Builder::simplify(const Instruction& instruction) {
     case Word::Broadcast:
     case Word::Reshape:
     case Word::Bitcast: return is_result(a) ? a : -1;
+    case Word::Narrow: {
+      const auto stored = static_cast<DType>(instruction.attribute);
+      return is_half(stored) && is_half_already(program_, a, stored) ? a : -1;
+    }
     case Word::Select: {
       const auto condition = known_integer(program_, a);
       const Id yes = instruction.operands[1];

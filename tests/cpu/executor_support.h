@@ -79,7 +79,6 @@ inline void compare_memory(DType dtype, const std::vector<std::byte>& got, const
 struct RunOptions {
   std::vector<std::array<std::int64_t, 3>> grids{{1, 1, 1}};  // one argument set each, over the same arguments
   double tolerance = 0;                                       // ulps
-  bool contract = false;
 };
 
 using Launch = std::function<void(std::span<const runtime::ArgumentSet>)>;
@@ -116,7 +115,7 @@ inline ::testing::AssertionResult agrees(const tile::Program& program, const std
   const auto run = [&](const Launch& launch) { return after(program, arguments, options, launch); };
   const auto expected = interpreted(program, arguments, options);
   std::vector<TestArgument> first;
-  for (const ExecutorOptions& how : {ExecutorOptions{options.contract, true}, {options.contract, false}, {options.contract, true, 8}}) {
+  for (const ExecutorOptions& how : {ExecutorOptions{true}, {false}, {true, 8}}) {
     const auto kernel = compile_program(program, how);
     if (how.strip == 8) first.clear();  // strips add up in another order
     for (const int threads : {1, 2}) {

@@ -1,5 +1,5 @@
 // add_cast_pow_subtract_divide_cast_pow_subtract_etc: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a {
+struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc {
   double* in0;
   long long* out1;
   float* out2;
@@ -12,12 +12,12 @@ struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c20
   double c9;
   long long p_chunks;
 };
-struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a {
+struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc {
   long long first_instance;
   long long grid[3];
-  Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a a;
+  Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc a;
 };
-extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a(const Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc_51e8e80c209ca68a* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_cast_pow_subtract_etc(const Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -64,19 +64,19 @@ extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_
 // 32 threads, cluster of 1, 0 bytes shared
 
 // multiply_subtract_cast: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_multiply_subtract_cast_031c43fbe25a7638 {
+struct Arguments_k_multiply_subtract_cast {
   double* in0;
   float* out1;
   double c10;
   double c11;
   long long p_chunks;
 };
-struct Set_k_multiply_subtract_cast_031c43fbe25a7638 {
+struct Set_k_multiply_subtract_cast {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_subtract_cast_031c43fbe25a7638 a;
+  Arguments_k_multiply_subtract_cast a;
 };
-extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_031c43fbe25a7638(const Set_k_multiply_subtract_cast_031c43fbe25a7638* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast(const Set_k_multiply_subtract_cast* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast_031c43
 // 32 threads, cluster of 1, 0 bytes shared
 
 // multiply_multiply_multiply_add_multiply_multiply_etc: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd {
+struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc {
   float* in0;
   float* in1;
   float* in2;
@@ -128,12 +128,12 @@ struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c988
   long long p_chunks;
   long long tiles0;
 };
-struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd {
+struct Set_k_multiply_multiply_multiply_add_multiply_multiply_etc {
   long long first_instance;
   long long grid[3];
-  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd a;
+  Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc a;
 };
-extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc_d290c9885653b0cd* sets, int count, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_add_multiply_multiply_etc(const Set_k_multiply_multiply_multiply_add_multiply_multiply_etc* sets, int count, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   // The last set that begins at or before this instance.

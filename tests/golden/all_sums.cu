@@ -1,5 +1,5 @@
 // multiply_sum: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_multiply_sum_ab1ef500cf7694e7 {
+struct Arguments_k_multiply_sum {
   float* in0;
   float* part2;
   long long n0;
@@ -10,7 +10,7 @@ struct Arguments_k_multiply_sum_ab1ef500cf7694e7 {
   long long part_elements;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_ab1ef500cf7694e7(const Arguments_k_multiply_sum_ab1ef500cf7694e7 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_multiply_sum(const Arguments_k_multiply_sum a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   unsigned char* const ring = shared + 32;  // what is fetched ahead
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_ab1ef500cf7694e
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
           const int col = (c * 256 + tc) * 4 + k;
-          a15 = Sum<float>::of(a15, (v22[c][k] * c0));
+          a15 = fmaf(v22[c][k], c0, a15);
         }
       }
       stage = stage == 2 ? 0 : stage + 1;
@@ -97,14 +97,14 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum_ab1ef500cf7694e
 // 256 threads, cluster of 1, 49184 bytes shared
 
 // multiply_sum: tile 1 x 256, 1 x 64 threads, vectors of 4
-struct Arguments_k_multiply_sum_a1f095a3ab95a63e {
+struct Arguments_k_multiply_sum {
   float* out1;
   float* part2;
   long long n0;
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(64) k_multiply_sum_a1f095a3ab95a63e(const Arguments_k_multiply_sum_a1f095a3ab95a63e a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_multiply_sum(const Arguments_k_multiply_sum a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

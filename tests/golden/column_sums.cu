@@ -1,5 +1,5 @@
 // sum: tile 64 x 64, 16 x 16 threads, vectors of 4
-struct Arguments_k_sum_b251653368f77f0f {
+struct Arguments_k_sum {
   float* in0;
   float* part2;
   long long n0;
@@ -12,7 +12,7 @@ struct Arguments_k_sum_b251653368f77f0f {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_sum_b251653368f77f0f(const Arguments_k_sum_b251653368f77f0f a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_sum(const Arguments_k_sum a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   unsigned char* const ring = shared + 0;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 16, tc = static_cast<int>(threadIdx.x) % 16;
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(256) k_sum_b251653368f77f0f(const A
 // 256 threads, cluster of 1, 49152 bytes shared
 
 // sum: tile 64 x 16, 16 x 4 threads, vectors of 4
-struct Arguments_k_sum_add668ca148f6ad0 {
+struct Arguments_k_sum {
   float* out1;
   float* part2;
   long long n0;
@@ -152,7 +152,7 @@ struct Arguments_k_sum_add668ca148f6ad0 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64) k_sum_add668ca148f6ad0(const Arguments_k_sum_add668ca148f6ad0 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_sum(const Arguments_k_sum a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
   (void)tr, (void)tc, (void)failure;

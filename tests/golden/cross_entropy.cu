@@ -1,5 +1,5 @@
 // max_subtract_exp_sum_log_equal_where_sum_subtract_etc: tile 1 x 1000, 1 x 64 threads, vectors of 4
-struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_f60503cd3318d3c7 {
+struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc {
   float* in0;
   long long* in1;
   long long* in3;
@@ -12,7 +12,7 @@ struct Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_f60503c
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_f60503cd3318d3c7(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc_f60503cd3318d3c7 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc(const Arguments_k_max_subtract_exp_sum_log_equal_where_sum_subtract_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_
 // 64 threads, cluster of 1, 32 bytes shared
 
 // sum_divide: tile 1 x 256, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_divide_4b48095b8d831e60 {
+struct Arguments_k_sum_divide {
   float* in0;
   float* out1;
   long long n0;
@@ -101,7 +101,7 @@ struct Arguments_k_sum_divide_4b48095b8d831e60 {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(64) k_sum_divide_4b48095b8d831e60(const Arguments_k_sum_divide_4b48095b8d831e60 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64) k_sum_divide(const Arguments_k_sum_divide a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;

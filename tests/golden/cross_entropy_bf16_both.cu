@@ -1,5 +1,5 @@
 // cast_max_subtract_exp_sum_log_equal_where_etc: tile 1 x 32768, 1 x 1024 threads, vectors of 8
-struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_dce2abebd6ec0d00 {
+struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc {
   BFloat16* in0;
   long long* in1;
   long long* in3;
@@ -15,7 +15,7 @@ struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_dce2abebd6ec0d0
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_sum_log_equal_where_etc_dce2abebd6ec0d00(const Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc_dce2abebd6ec0d00 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_sum_log_equal_where_etc(const Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 384;  // of rows
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
 // 1024 threads, cluster of 1, 65920 bytes shared
 
 // sum_divide: tile 1 x 64, 1 x 32 threads, vectors of 4
-struct Arguments_k_sum_divide_098701ad7d9a0c91 {
+struct Arguments_k_sum_divide {
   float* in0;
   float* out1;
   long long n0;
@@ -134,7 +134,7 @@ struct Arguments_k_sum_divide_098701ad7d9a0c91 {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(32) k_sum_divide_098701ad7d9a0c91(const Arguments_k_sum_divide_098701ad7d9a0c91 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_sum_divide(const Arguments_k_sum_divide a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;

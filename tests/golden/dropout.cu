@@ -1,11 +1,11 @@
 // add: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_add_72609cd322a6e601 {
+struct Arguments_k_add {
   long long* in0;
   long long* out1;
   long long c1;
   long long p_chunks;
 };
-extern "C" __global__ void __launch_bounds__(32) k_add_72609cd322a6e601(const Arguments_k_add_72609cd322a6e601 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(32) k_add(const Arguments_k_add a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(32) k_add_72609cd322a6e601(const Ar
 // 32 threads, cluster of 1, 0 bytes shared
 
 // uniform_less_multiply_where: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_uniform_less_multiply_where_19037952642a13f1 {
+struct Arguments_k_uniform_less_multiply_where {
   long long* in0;
   long long* in1;
   float* in3;
@@ -36,7 +36,7 @@ struct Arguments_k_uniform_less_multiply_where_19037952642a13f1 {
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where_19037952642a13f1(const Arguments_k_uniform_less_multiply_where_19037952642a13f1 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where(const Arguments_k_uniform_less_multiply_where a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;

@@ -1,5 +1,5 @@
 // gather: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_gather_30d661d851e230e8 {
+struct Arguments_k_gather {
   long long n1;
   long long n2;
   float* x0;
@@ -9,7 +9,7 @@ struct Arguments_k_gather_30d661d851e230e8 {
   long long n7;
   long long n8;
 };
-extern "C" __global__ void __launch_bounds__(128) k_gather_30d661d851e230e8(const Arguments_k_gather_30d661d851e230e8 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_gather(const Arguments_k_gather a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;

@@ -1,12 +1,12 @@
 // gelu: tile 1 x 4096, 1 x 128 threads, vectors of 8
-struct Arguments_k_gelu_fd0251cb62429233 {
+struct Arguments_k_gelu {
   BFloat16* in0;
   BFloat16* out1;
   long long n0;
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(128) k_gelu_fd0251cb62429233(const Arguments_k_gelu_fd0251cb62429233 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_gelu(const Arguments_k_gelu a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;

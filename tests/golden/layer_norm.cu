@@ -1,5 +1,5 @@
 // sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_e8977cc77336a7b9 {
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc {
   float* in0;
   float* out1;
   long long n0;
@@ -12,7 +12,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_e8977cc77336a
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_e8977cc77336a7b9(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_e8977cc77336a7b9 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v22 = Sum<float>::of(v22, ((v16[c][k] - v18) * (v16[c][k] - v18)));
+      v22 = fmaf((v16[c][k] - v18), (v16[c][k] - v18), v22);
     }
   }
   combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v22, shared + parts + 16);

@@ -1,5 +1,5 @@
 // sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_c17de39c7f5928d8 {
+struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc {
   float* in0;
   float* out1;
   long long n0;
@@ -13,7 +13,7 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_c17de39c7f592
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc_c17de39c7f5928d8(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc_c17de39c7f5928d8 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v23 = Sum<float>::of(v23, ((v17[c][k] - v19) * (v17[c][k] - v19)));
+      v23 = fmaf((v17[c][k] - v19), (v17[c][k] - v19), v23);
     }
   }
   combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v23, shared + parts + 16);
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
       v33 = Sum<float>::of(v33, v32[c][k]);
-      v34 = Sum<float>::of(v34, (c2 * (2.0f * ((v17[c][k] - v19) * v26))));
+      v34 = fmaf(c2, (2.0f * ((v17[c][k] - v19) * v26)), v34);
     }
   }
   float together33[2];

@@ -1,5 +1,5 @@
 // cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_341bd68c91d7aa1d {
+struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -14,7 +14,7 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_341bd68c
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_341bd68c91d7aa1d(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc_341bd68c91d7aa1d a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 2176;  // of rows
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        v27[r] = Sum<float>::of(v27[r], ((element_of(x21, k) - v23[r]) * (element_of(x21, k) - v23[r])));
+        v27[r] = fmaf((element_of(x21, k) - v23[r]), (element_of(x21, k) - v23[r]), v27[r]);
       }
     }
   }

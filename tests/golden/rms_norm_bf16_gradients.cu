@@ -1,5 +1,5 @@
 // cast_multiply_sum_multiply_add_rsqrt_multiply_etc: tile 8 x 768, 8 x 32 threads, vectors of 8
-struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_9d0a9c1f03a914f5 {
+struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -19,7 +19,7 @@ struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_9d0a9c1f03a
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_9d0a9c1f03a914f5(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_9d0a9c1f03a914f5 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   unsigned char* const ring = shared + 0;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
@@ -188,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            parts35[k % 2][r] = Sum<float>::of(parts35[k % 2][r], (element_of(v33[r][c], k) * element_of(v33[r][c], k)));
+            parts35[k % 2][r] = fmaf(element_of(v33[r][c], k), element_of(v33[r][c], k), parts35[k % 2][r]);
             parts44[k % 2][r] = Sum<float>::of(parts44[k % 2][r], v43[r][c][k]);
           }
         }
@@ -236,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            a22[c][k] = Sum<float>::of(a22[c][k], (element_of(v40[r][c], k) * (element_of(v33[r][c], k) * v47[r])));
+            a22[c][k] = fmaf(element_of(v40[r][c], k), (element_of(v33[r][c], k) * v47[r]), a22[c][k]);
           }
         }
       }
@@ -303,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
 // 256 threads, cluster of 1, 73728 bytes shared
 
 // cast_multiply_sum_multiply_add_rsqrt_multiply_etc: tile 132 x 16, 64 x 4 threads, vectors of 4
-struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_d582276bb6d9b70b {
+struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc {
   BFloat16* out3;
   float* part5;
   long long n0;
@@ -313,7 +313,7 @@ struct Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_d582276bb6d
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_d582276bb6d9b70b(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc_d582276bb6d9b70b a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc(const Arguments_k_cast_multiply_sum_multiply_add_rsqrt_multiply_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
   (void)tr, (void)tc, (void)failure;

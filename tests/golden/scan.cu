@@ -1,12 +1,12 @@
 // cumsum: tile 4 x 1000, 1 x 256 threads, vectors of 4
-struct Arguments_k_cumsum_363f7b4c6e254860 {
+struct Arguments_k_cumsum {
   long long n1;
   long long n2;
   float* x0;
   float* p_y;
   long long n5;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cumsum_363f7b4c6e254860(const Arguments_k_cumsum_363f7b4c6e254860 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cumsum(const Arguments_k_cumsum a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;

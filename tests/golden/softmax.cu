@@ -1,5 +1,5 @@
 // max_subtract_exp_sum_divide: tile 1 x 1024, 1 x 64 threads, vectors of 4
-struct Arguments_k_max_subtract_exp_sum_divide_65aa6beb1f100a68 {
+struct Arguments_k_max_subtract_exp_sum_divide {
   float* in0;
   float* out1;
   long long n0;
@@ -10,7 +10,7 @@ struct Arguments_k_max_subtract_exp_sum_divide_65aa6beb1f100a68 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_divide_65aa6beb1f100a68(const Arguments_k_max_subtract_exp_sum_divide_65aa6beb1f100a68 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_divide(const Arguments_k_max_subtract_exp_sum_divide a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_divi
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v21[c][k] = v18[c][k] * reciprocal(v19) * reach(v19);
+      v21[c][k] = quotient(v18[c][k], v19);
     }
   }
   #pragma unroll

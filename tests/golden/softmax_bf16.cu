@@ -1,5 +1,5 @@
 // cast_max_subtract_exp_sum_divide_cast: tile 1 x 8192, 1 x 256 threads, vectors of 8
-struct Arguments_k_cast_max_subtract_exp_sum_divide_cast_6874fd71ed735580 {
+struct Arguments_k_cast_max_subtract_exp_sum_divide_cast {
   BFloat16* in0;
   BFloat16* out1;
   long long n0;
@@ -10,7 +10,7 @@ struct Arguments_k_cast_max_subtract_exp_sum_divide_cast_6874fd71ed735580 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256, 4) k_cast_max_subtract_exp_sum_divide_cast_6874fd71ed735580(const Arguments_k_cast_max_subtract_exp_sum_divide_cast_6874fd71ed735580 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256, 4) k_cast_max_subtract_exp_sum_divide_cast(const Arguments_k_cast_max_subtract_exp_sum_divide_cast a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;

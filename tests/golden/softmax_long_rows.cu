@@ -1,5 +1,5 @@
 // max: tile 1 x 262144, 1 x 1024 threads in each of 8 blocks, vectors of 4
-struct Arguments_k_max_cd25977dc36f881d {
+struct Arguments_k_max {
   float* in0;
   float* out1;
   long long n0;
@@ -9,7 +9,7 @@ struct Arguments_k_max_cd25977dc36f881d {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max_cd25977dc36f881d(const Arguments_k_max_cd25977dc36f881d a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_max(const Arguments_k_max a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int block = cluster_rank();
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(1024) __cluster_dims__(8, 1, 1) k_m
 // 1024 threads, cluster of 8, 1040 bytes shared
 
 // subtract_exp_sum: tile 1 x 262144, 1 x 512 threads in each of 16 blocks, vectors of 4
-struct Arguments_k_subtract_exp_sum_8af425d14a87eba0 {
+struct Arguments_k_subtract_exp_sum {
   float* in0;
   float* in1;
   float* out2;
@@ -67,7 +67,7 @@ struct Arguments_k_subtract_exp_sum_8af425d14a87eba0 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum_8af425d14a87eba0(const Arguments_k_subtract_exp_sum_8af425d14a87eba0 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) k_subtract_exp_sum(const Arguments_k_subtract_exp_sum a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 1152;  // of rows
@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(512, 3) __cluster_dims__(16, 1, 1) 
 // 512 threads, cluster of 16, 66688 bytes shared
 
 // divide: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_divide_1e544ee19d587cec {
+struct Arguments_k_divide {
   float* in0;
   float* in1;
   float* out2;
@@ -148,7 +148,7 @@ struct Arguments_k_divide_1e544ee19d587cec {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_divide_1e544ee19d587cec(const Arguments_k_divide_1e544ee19d587cec a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_divide(const Arguments_k_divide a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -182,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(128) k_divide_1e544ee19d587cec(cons
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 128 + tc) * 4 + k;
       // the user's line
-      v25[c][k] = v21[c][k] * reciprocal(v23) * reach(v23);
+      v25[c][k] = quotient(v21[c][k], v23);
     }
   }
   #pragma unroll

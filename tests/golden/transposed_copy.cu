@@ -1,5 +1,5 @@
 // add: tile 1 x 512, 1 x 128 threads, vectors of 4
-struct Arguments_k_add_55a7d2556438ac33 {
+struct Arguments_k_add {
   float* in0;
   float* out1;
   long long n0;
@@ -11,7 +11,7 @@ struct Arguments_k_add_55a7d2556438ac33 {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128) k_add_55a7d2556438ac33(const Arguments_k_add_55a7d2556438ac33 a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128) k_add(const Arguments_k_add a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 128, tc = static_cast<int>(threadIdx.x) % 128;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
