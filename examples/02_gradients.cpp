@@ -55,6 +55,65 @@ int main() {
   }
   assert(near(Tensor(v).item(), 3, 1e-3));
 
+  // Looking changes nothing: print a hidden value, the loss, both, before or after grad. What the loss was computed from stays while the loss does.
+  Variable u = tensor({1.f, 2.f});
+  Tensor total = 0.0f;
+  for (int i = 1; i <= 40; ++i) {  // accumulate, and log each loss
+    Tensor part = sum(u * u) * static_cast<float>(i);
+    assert(near(part.item(), 5.0 * i));
+    total = total + part;
+  }
+  assert(grad(total, u).to_host() == (std::vector<float>{1640, 3280}));
+
+  // A Variable is a place, and what is read from it is a leaf: gradients end there. Through a value they go by the tensor that was assigned.
+  Variable state = zeros({2});
+  Tensor next = u * 3;  // (2,)
+  state = next;
+  assert(grad(sum(state * u), u).to_host() == (std::vector<float>{3, 6}));  // a warning names both lines
+  assert(grad(sum(next * u), u).to_host() == (std::vector<float>{6, 12}));
+
+  // So a copy learns nothing from the original's gradient: a target network, moved towards the one that is trained.
+  nn::Linear net(3, 1), target = net;
+  Tensor before = target.weight;  // what a Variable held stays in the handle
+  optim::SGD descend(parameters(net), {.lr = 0.1});
+  for (int i = 0; i < 3; ++i) {
+    descend.step(grad(mse_loss(net(input), 1 + 0.9f * target(input)), parameters(net)));
+    target.weight = lerp(target.weight, stop_gradient(net.weight), 0.5f);
+  }
+  assert(near(max(abs(target.weight - before)).item(), 0) == false);
+
+  // Two optimisers that pull in different directions, each with the weights the other has left.
+  nn::Linear maker(3, 3), judge(3, 1);
+  optim::Adam judging(parameters(judge), {.lr = 0.01}), making(parameters(maker), {.lr = 0.01});
+  for (int i = 0; i < 3; ++i) {
+    Tensor made = maker(input);  // (5, 3)
+    Tensor judged = mean(softplus(judge(stop_gradient(made))) + softplus(-judge(input)));
+    assert(std::isfinite(judged.item()));
+    judging.step(grad(judged, parameters(judge)));
+    making.step(grad(mean(softplus(-judge(made))), parameters(maker)));
+  }
+
+  // Plain or jit? The numbers are the same; what differs is time.
+  // - Plain code builds its graph anew at every step and looks the program up by its structure: some microseconds for each op, most of a
+  //   small net's step, little of a large one's.
+  // - Values that are looked at, or held in variables, are written to memory; between them all is fused, as in jit.
+  // - A look at the loss before grad costs the elementwise part of the forward pass once more (products are kept): at most a quarter.
+  // - What evaluated tensors keep for gradients is bounded (set_history_budget); grad throws where it was given up.
+  // - jit traces once and replays: no graph, no lookup, weights updated where they live, memory planned for the whole step.
+  // Write plain code until it is right; wrap the step in jit when it runs more than a few times. Values come out of it as results:
+  auto loss_of = [&](Tensor in) {
+    Tensor error = mean(square(net(in)));
+    descend.step(grad(error, parameters(net)));
+    return error;
+  };
+  auto fast = jit(loss_of);
+  double last = loss_of(input).item();
+  for (int i = 0; i < 3; ++i) {
+    const double now = fast(input).item();
+    assert(now < last);
+    last = now;
+  }
+
   // Some paths carry no gradient, because we say so.
   Tensor frozen = stop_gradient(x) * x;
   assert(near(grad(frozen, x).item(), 2));  // not 4

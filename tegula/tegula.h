@@ -19,6 +19,7 @@
 #include "tegula/graph/evaluate.h" // eval(a, b, …)
 #include "tegula/graph/frame.h"    // In frame("MyLayer", x.loc)
 #include "tegula/graph/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
+#include "tegula/graph/history.h"  // set_history_budget
 #include "tegula/graph/precision.h" // set_default_precision, PrecisionScope
 #include "tegula/graph/print.h"    // to_dot
 

@@ -1,7 +1,5 @@
 #include "tegula/graph/evaluate.h"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +8,9 @@
 #include "tegula/compile/cache.h"
 #include "tegula/compile/placement.h"
 #include "tegula/core/error.h"
+#include "tegula/core/warning.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/history.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/runtime/registry.h"
@@ -25,28 +25,6 @@ std::atomic<int>& eager_state() {
   static std::atomic<int> state{std::getenv("TEGULA_EAGER") && std::strcmp(std::getenv("TEGULA_EAGER"), "0") != 0 ? 1 : 0};
   return state;
 }
-
-// The nodes evaluated last keep their history, so that `grad` still works after a look at the loss. A write to a Variable ends that.
-class History {
- public:
-  void remember(const Ref<Node>& node) {
-    if (node->inputs().empty()) return;
-    if (ring_[next_]) ring_[next_]->forget();
-    ring_[next_] = node;
-    next_ = (next_ + 1) % ring_.size();
-  }
-  void forget() {
-    for (auto& node : ring_) {
-      if (node) node->forget();
-      node = nullptr;
-    }
-  }
-
- private:
-  std::array<Ref<Node>, 16> ring_;
-  std::size_t next_ = 0;
-};
-thread_local History history;
 
 // Values that need no program: a view of a value, a number.
 bool settle_directly(Node& node) {
@@ -74,21 +52,91 @@ bool settle_directly(Node& node) {
                .where = where});
 }
 
-std::vector<Ref<Node>> with_values_of(const std::vector<Ref<Cell>>& cells, std::span<const Ref<Node>> nodes) {
-  std::vector<Ref<Node>> all(nodes.begin(), nodes.end());
-  for (const auto& cell : cells) all.push_back(cell->value().node());
-  return all;
+// What a node that passes no gradient on stands for: it shares the value of that, once it is computed.
+const Ref<Node>& behind(const Ref<Node>& node) {
+  const Ref<Node>* at = &node;
+  while (!(*at)->has_value() && (*at)->cuts()) at = &(*at)->inputs()[0];
+  return *at;
 }
 
-/// Those that a program must compute, each once; the others get their values.
-std::vector<Ref<Node>> uncomputed(const std::vector<Ref<Node>>& nodes) {
-  std::vector<Ref<Node>> roots;
-  std::unordered_set<const Node*> known;
-  for (const auto& node : nodes) {
-    if (node->has_value() || (nodes.size() > 1 && !known.insert(node.get()).second)) continue;
-    if (!settle_directly(*node)) roots.push_back(node);
+/// What one evaluation gives values.
+struct Work {
+  std::vector<Ref<Node>> roots;   // those that a program computes
+  std::vector<Ref<Node>> direct;  // those that have their values already
+  std::vector<Ref<Node>> cuts;    // values of Variables and the like: they get what lies behind them
+  std::vector<Ref<Node>> losses;  // of the roots, the float scalars that were asked for: their gradients are likely to be asked for next
+  std::size_t nodes = 0;          // that are computed on the way
+  std::vector<Ref<Node>> leaves;  // read
+};
+
+// Each node once; what needs no program gets its value here.
+Work work_for(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cells) {
+  Work work;
+  std::unordered_set<const Node*> seen;
+  const auto add = [&](const Ref<Node>& wanted, bool by_name) {
+    if (wanted->has_value() || !seen.insert(wanted.get()).second) return;
+    const Ref<Node> node = behind(wanted);
+    if (node != wanted) {
+      work.cuts.push_back(wanted);
+      if (node->has_value() || !seen.insert(node.get()).second) return;
+    }
+    if (settle_directly(*node)) return work.direct.push_back(node);
+    work.roots.push_back(node);
+    if (by_name && is_float(node->dtype()) && numel(node->shape()) == 1) work.losses.push_back(node);
+  };
+  for (const auto& node : asked) add(node, true);
+  for (const auto& cell : cells) add(cell->value().node(), false);
+  return work;
+}
+
+bool is_computed(const Node& node) {
+  return !compile::is_leaf(node) && node.op().role() != Role::Scalar && node.op().role() != Role::Index;
+}
+
+// Which nodes get a value besides those that were asked for, so that what comes next need not compute them again: those that somebody
+// holds who is not part of this graph, and, below a loss, the results of calls (not of reductions: that would cut fused groups).
+std::vector<std::size_t> worth_keeping(const compile::Reading& reading, Work& work) {
+  const std::size_t count = reading.order.size();
+  std::vector<bool> kept(count), below(count);
+  std::unordered_set<const Node*> losses, known;
+  for (const auto& loss : work.losses) losses.insert(loss.get());
+  for (const auto& root : work.roots) known.insert(root.get());
+  for (const auto& cut : work.cuts) known.insert(cut.get());
+  std::vector<std::size_t> calls;
+  std::size_t bytes = 0;
+  for (std::size_t i = count; i-- > 0;) {
+    const Node& node = *reading.order[i];
+    if (compile::is_leaf(node)) continue;
+    if (losses.contains(&node)) below[i] = true;
+    if (below[i] && !node.cuts()) {
+      const Role role = node.op().role();
+      // What a custom function or a checkpoint computes on its way is not what its gradient reads.
+      const bool function = role == Role::View && node.inputs().size() > 1;
+      for (const std::size_t input : reading.inputs_of(i).subspan(function ? 1 : 0)) below[input] = true;
+      if ((role == Role::Library || role == Role::Kernel) && is_float(node.dtype())) {
+        calls.push_back(i);
+        bytes += compile::bytes_of(node);
+      }
+    }
+    if (node.use_count() <= reading.uses[i] || known.contains(&node)) continue;
+    // Of a view its base is kept; what shares its value with what lies behind it needs exactly that.
+    std::size_t base = i;
+    const auto looks_through = [&](const Node& at) {
+      return !compile::is_leaf(at) && (node.cuts() ? at.cuts() : at.op().role() == Role::View);
+    };
+    while (looks_through(*reading.order[base])) base = reading.inputs_of(base)[0];
+    const bool computed = is_computed(*reading.order[base]);
+    if (computed) kept[base] = true;
+    if (node.cuts() && (computed || reading.order[base]->has_value())) work.cuts.emplace_back(const_cast<Node*>(&node));
   }
-  return roots;
+  if (bytes <= history_budget().bytes) {
+    for (const std::size_t call : calls) kept[call] = true;
+  }
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kept[i] && !known.contains(reading.order[i])) out.push_back(i);
+  }
+  return out;
 }
 
 struct Compiled {
@@ -96,9 +144,9 @@ struct Compiled {
   std::shared_ptr<compile::Executable> executable;
 };
 
-Compiled compiled(const std::vector<Ref<Node>>& roots, runtime::Device& device, const std::source_location& where) {
+Compiled compiled(Work& work, runtime::Device& device, const std::source_location& where) {
   std::vector<const Node*> pointers;
-  for (const auto& root : roots) pointers.push_back(root.get());
+  for (const auto& root : work.roots) pointers.push_back(root.get());
   compile::Reading reading = compile::read(pointers);
   bool moved = false;
   for (const Node* leaf : reading.leaves) {
@@ -106,18 +154,27 @@ Compiled compiled(const std::vector<Ref<Node>>& roots, runtime::Device& device, 
     moved |= compile::move_to(const_cast<Node&>(*leaf), device);
   }
   if (moved) reading = compile::read(pointers);  // the layouts of leaves are part of the key
+  for (const std::size_t i : worth_keeping(reading, work)) {
+    work.roots.emplace_back(const_cast<Node*>(reading.order[i]));
+    pointers.push_back(reading.order[i]);
+    reading.key.push_back(i);
+  }
   reading.key.push_back(static_cast<std::uint64_t>(device.max_threads()) << 32 | static_cast<std::uint64_t>(device.number()));
+  work.nodes = reading.order.size() - reading.leaves.size();
   auto executable = compile::cached(reading.key, [&] { return compile::compile(compile::flatten(reading, pointers, {}), device); });
   return {std::move(reading), std::move(executable)};
 }
 
-void run(const std::vector<Ref<Node>>& roots, const std::source_location& where) {
+void run(Work& work, const std::source_location& where) {
   runtime::Device& device = default_device();
-  const auto [reading, executable] = compiled(roots, device, where);
+  const auto [reading, executable] = compiled(work, device, where);
   std::vector<void*> leaves, outputs;
-  for (const Node* leaf : reading.leaves) leaves.push_back(leaf->data());
+  for (const Node* leaf : reading.leaves) {
+    leaves.push_back(leaf->data());
+    work.leaves.emplace_back(const_cast<Node*>(leaf));
+  }
   std::vector<Ref<Buffer>> buffers;
-  for (const auto& root : roots) {
+  for (const auto& root : work.roots) {
     buffers.push_back(compile::allocate_like(*root, device));
     outputs.push_back(buffers.back()->data());
   }
@@ -126,41 +183,48 @@ void run(const std::vector<Ref<Node>>& roots, const std::source_location& where)
     executable->run({.leaves = leaves, .constants = reading.constants, .outputs = outputs, .updates = {}, .nodes = reading.order});
     if (device.asynchronous() && executable->checks()) executable->confirm_now(reading.order);
   }
-  for (std::size_t i = 0; i < roots.size(); ++i) roots[i]->set_value(std::move(buffers[i]), Layout::dense(roots[i]->shape()));
+  for (std::size_t i = 0; i < work.roots.size(); ++i)
+    work.roots[i]->set_value(std::move(buffers[i]), Layout::dense(work.roots[i]->shape()));
+}
+
+void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cells, const std::source_location& where) {
+  Work work = work_for(asked, cells);
+  if (!work.roots.empty()) run(work, where);
+  for (const auto& node : work.cuts) {
+    if (node->has_value()) continue;
+    const Node& value = *behind(node);
+    node->set_value(value.buffer(), value.layout());
+  }
+  for (const auto& node : work.cuts) node->become_leaf();
+  work.cuts.clear();  // so that what only they held is seen to die
+  work.losses.clear();
+  std::vector<const Node*> leaves;
+  for (const auto& leaf : work.leaves) leaves.push_back(leaf.get());
+  if (!work.roots.empty()) KeptHistory::remember(work.roots, work.nodes, leaves);
+  if (!work.direct.empty()) KeptHistory::remember(work.direct, work.direct.size(), {});
 }
 
 }  // namespace
 
-std::vector<Ref<Cell>>& pending_writes() {
-  thread_local std::vector<Ref<Cell>> cells;
-  return cells;
-}
-
 void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_location& where) {
   runtime::Device& device = default_device();
   if (!device.asynchronous()) return;
-  if (const auto roots = uncomputed(with_values_of(pending_writes(), nodes)); !roots.empty()) compiled(roots, device, where);
+  if (Work work = work_for(nodes, Cell::pending()); !work.roots.empty()) compiled(work, device, where);
 }
 
 void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where) {
   refuse_in_trace("evaluate", where);
-  const auto cells = std::exchange(pending_writes(), {});
-  const std::vector<Ref<Node>> all = with_values_of(cells, nodes), roots = uncomputed(all);
   pending_nodes = 0;
+  const std::vector<Ref<Cell>> cells = Cell::pending();
+  Cell::settle_later();  // computed here, or, after a failure, when they are asked for
+  if (cells.empty()) return compute(nodes, {}, where);
   try {
-    if (!roots.empty()) run(roots, where);
-  } catch (...) {
-    // The writes stay pending: a failed evaluation changes nothing.
-    pending_writes().insert(pending_writes().end(), cells.begin(), cells.end());
-    throw;
-  }
-  // Cells hold leaves. A step that wrote Variables is over; what came before it needs no gradient any more.
-  for (const auto& cell : cells) cell->value().node()->forget();
-  if (std::any_of(cells.begin(), cells.end(), [](const auto& cell) { return cell->written(); })) {
-    history.forget();
-    for (const auto& node : all) node->forget();
-  } else {
-    for (const auto& node : roots) history.remember(node);
+    compute(nodes, cells, where);
+  } catch (const Error& error) {
+    // What was asked for fails on its own account, or not at all.
+    compute(nodes, {}, where);
+    warn("evaluate.pending_write",
+         "a value assigned to a Variable cannot be computed, reading that Variable will say so: " + std::string(error.what()));
   }
 }
 
@@ -168,9 +232,7 @@ void note_new_node(Node& node) {
   if (Trace::current()) return;
   if (++pending_nodes <= pending_bound.load(std::memory_order_relaxed) && !eager_state().load(std::memory_order_relaxed)) return;
   const Ref<Node> nodes[] = {Ref<Node>(&node)};
-  const bool flush = !eager();
   evaluate(nodes, node.origin().where);
-  if (flush) node.forget();
 }
 
 void set_pending_bound(std::size_t nodes) { pending_bound = nodes; }

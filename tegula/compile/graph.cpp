@@ -18,8 +18,6 @@ class CopyOp final : public ElementwiseOp {
   double reference(std::span<const double> x) const override { return x[0]; }
 };
 
-bool is_leaf(const Node& node) { return node.has_value() || node.op().role() == Role::Leaf; }
-
 std::vector<const Node*> reachable(std::span<const Node* const> roots) {
   std::vector<const Node*> order, stack(roots.begin(), roots.end());
   std::unordered_map<const Node*, bool> seen;
@@ -42,6 +40,8 @@ void append(Words& words, const Dims& dims) {
 
 }  // namespace
 
+bool is_leaf(const Node& node) { return node.has_value() || node.op().role() == Role::Leaf; }
+
 void derive_constants(const Graph& graph, std::span<const double> given, std::vector<double>& out) {
   out.assign(given.begin(), given.end());
   std::vector<double> x;
@@ -63,7 +63,9 @@ Reading read(std::span<const Node* const> roots) {
   std::unordered_map<const Node*, std::uint64_t> number;
   number.reserve(out.order.size());
   out.key.reserve(out.order.size() * 8);
+  out.uses.resize(out.order.size());
   for (const Node* node : out.order) {
+    out.first_input.push_back(out.inputs.size());
     number.emplace(node, number.size());
     if (is_leaf(*node)) {
       out.key.push_back(~std::uint64_t{0});
@@ -77,13 +79,19 @@ Reading read(std::span<const Node* const> roots) {
         out.constants.push_back(static_cast<const ScalarOp&>(node->op()).value());
         out.constant_nodes.push_back(node);
       }
-      for (const auto& input : node->inputs()) out.key.push_back(number.at(input.get()));
+      for (const auto& input : node->inputs()) {
+        const std::uint64_t from = number.at(input.get());
+        out.key.push_back(from);
+        out.inputs.push_back(from);
+        ++out.uses[from];
+      }
     }
     // A leaf is what it is; only what is computed has a precision.
     const auto precision = is_leaf(*node) ? Precision::fp32 : node->precision();
     out.key.push_back(static_cast<std::uint64_t>(node->dtype()) | static_cast<std::uint64_t>(precision) << 8);
     append(out.key, node->shape());
   }
+  out.first_input.push_back(out.inputs.size());
   for (const Node* root : roots) out.key.push_back(number.at(root));
   return out;
 }

@@ -88,7 +88,17 @@ struct Reading {
   std::vector<const Node*> leaves;     // by first visit
   std::vector<double> constants;       // by first visit
   std::vector<const Node*> constant_nodes;
+  std::vector<int> uses;               // per node of `order`: how many inputs of others it is
+  std::vector<std::size_t> inputs;       // of all nodes, one after the other, as places in `order`
+  std::vector<std::size_t> first_input;  // where a node's begin; one more at the end
+
+  std::span<const std::size_t> inputs_of(std::size_t i) const {
+    return std::span(inputs).subspan(first_input[i], first_input[i + 1] - first_input[i]);
+  }
 };
+
+/// Whether evaluation stops there: a node with a value, or an argument of a trace.
+bool is_leaf(const Node& node);
 
 /// Reads the graph below `roots`, up to nodes that have a value (or are leaves without one: arguments of a trace).
 Reading read(std::span<const Node* const> roots);

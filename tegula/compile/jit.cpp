@@ -310,6 +310,7 @@ Entry* JitState::Impl::find() {
 std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
   const Recorded& r = entry.recorded;
   runtime::Device& device = entry.executable->device();
+  for (const auto& cell : r.cells) cell->settled();  // a pending write that failed before throws its error now
   for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
   for (const auto& cell : r.cells) prepare_cell(cell, false, device);
   for (std::size_t i = 0; i < r.sources.size(); ++i) {
@@ -387,7 +388,7 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   signature_of(impl.arguments, default_device(), impl.signature);
   Entry* entry = impl.find();
   // What has to be compiled is compiled side by side.
-  const bool waits = !pending.empty() || !pending_writes().empty(), first = !entry && default_device().asynchronous();
+  const bool waits = !pending.empty() || Cell::any_pending(), first = !entry && default_device().asynchronous();
   if (waits && first) prepare_evaluation(pending, impl.where);
   if (waits && !first) evaluate(pending, impl.where);
   if (!entry) {

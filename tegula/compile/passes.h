@@ -15,7 +15,7 @@ void optimize(Graph& graph, runtime::Device& device);
 /// user had written it.
 void spell_out(Graph& graph, const runtime::Device& device);
 
-/// Views that change nothing are looked through, equal items become one, dead ones go. Early, so that all later passes see less.
+/// Views that change nothing are looked through, those that undo each other too, equal items become one, dead ones go. Early, so that all later passes see less.
 /// Never drops arithmetic such as 0*x: NaN and infinity must come through.
 void simplify(Graph& graph);
 

@@ -3,6 +3,7 @@
 
 #include "tegula/compile/passes.h"
 #include "tegula/compile/view_axes.h"
+#include "tegula/graph/structural.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula::compile {
@@ -19,6 +20,34 @@ bool is_identity(const Graph& graph, const Item& item) {
     if (from[i] != 1 && (*axes)[static_cast<std::size_t>(i)] != i) return false;
   }
   return true;
+}
+
+// A view of a view that only brings the axes of what lies below the two into another order looks at that at once: a transpose of a
+// transpose (gradients are full of them) is a tensor of its own for the user and nothing here.
+void compose(const Graph& graph, Item& item) {
+  const Item& inner = graph[item.inputs[0]];
+  if (inner.role() != Role::View || item.as<ViewOp>().waits() || inner.as<ViewOp>().waits()) return;
+  const Shape& from = graph[inner.inputs[0]].shape;
+  if (from.rank() != item.shape.rank()) return;
+  const auto middle = inner.as<ViewOp>().apply(marked(from));
+  const auto seen = middle ? item.as<ViewOp>().apply(*middle) : std::nullopt;
+  const auto axes = seen ? axes_of(from, *seen) : std::nullopt;
+  if (!axes) return;
+  Dims order;
+  int single = -1;  // the axes of size 1 in the order in which they come
+  for (int i = 0; i < item.shape.rank(); ++i) {
+    int axis = (*axes)[static_cast<std::size_t>(i)];
+    if (axis < 0) {
+      if (item.shape[i] != 1) return;
+      do ++single;
+      while (single < from.rank() && from[single] != 1);
+      if (single == from.rank()) return;
+      axis = single;
+    }
+    order.push_back(axis);
+  }
+  item.op = permute_op(order);
+  item.inputs[0] = inner.inputs[0];
 }
 
 Words identity_of(const Item& item) {
@@ -67,6 +96,7 @@ void simplify(Graph& graph) {
     same[static_cast<std::size_t>(i)] = i;
     if (item.role() == Role::View) {
       if (!item.as<ViewOp>().waits()) item.inputs.resize(1);
+      compose(graph, item);
       if (is_identity(graph, item)) {
         same[static_cast<std::size_t>(i)] = item.inputs[0];
         continue;

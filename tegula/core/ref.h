@@ -19,6 +19,14 @@ class Shared {
   void release() const {
     if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
+  /// One more handle, unless the last one has gone and the object is about to be freed: false then. For those who know it by address.
+  bool retain_if_alive() const {
+    int count = count_.load(std::memory_order_relaxed);
+    while (count > 0) {
+      if (count_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
   int use_count() const { return count_.load(std::memory_order_acquire); }
 
  protected:
@@ -59,6 +67,15 @@ class Ref {
  private:
   T* object_ = nullptr;
 };
+
+/// A handle to an object known by its address, or none when it is about to be freed.
+template <class T>
+Ref<T> ref_if_alive(T* object) {
+  if (!object->retain_if_alive()) return nullptr;
+  Ref<T> ref(object);
+  object->release();
+  return ref;
+}
 
 template <class T, class... Args>
 Ref<T> make(Args&&... args) {

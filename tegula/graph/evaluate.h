@@ -8,7 +8,10 @@
 
 namespace tegula {
 
-/// Gives every node a value, and carries out the pending writes of Variables made on this thread.
+/// Gives every node a value, and carries out the pending writes of Variables made on this thread. So that gradients taken later need not
+/// compute everything again, what handles hold on the way gets a value too, and, where a float scalar (a loss) is asked for, so do the
+/// results of matrix products, convolutions and other calls. A failure leaves nothing behind: what can be computed without the pending
+/// writes is, and whoever asks for a Variable that cannot be computed is told why.
 /// Inside a trace it is an error at `where`.
 void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where);
 
@@ -27,12 +30,9 @@ void eval(const Tensor& first, const Tensors&... rest) {
   evaluate(nodes, std::source_location::current());
 }
 
-/// Nodes that Variables written on this thread wait for; cleared by evaluate.
-std::vector<Ref<Cell>>& pending_writes();
-
-/// Called for each new node: flushes the pending graph of this thread when it has grown past the bound (see set_pending_bound).
+/// Called for each new node: computes it when more nodes than the bound were made on this thread since anything was.
 void note_new_node(Node& node);
-/// The number of unevaluated nodes after which the oldest are computed; default 100 000. Program order decides, never time.
+/// The number of new nodes after which one is computed though nobody asked; default 100 000. Program order decides, never time.
 void set_pending_bound(std::size_t nodes);
 /// TEGULA_EAGER=1 or set_eager(true): every node is computed when it is made, and jit is a plain call.
 bool eager();

@@ -8,6 +8,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
+#include "tegula/graph/vjp_parts.h"
 
 namespace tegula {
 namespace {
@@ -65,37 +66,34 @@ class BarrierOp final : public FunctionOp {
 
 class CheckpointOp final : public FunctionOp {
  public:
-  explicit CheckpointOp(std::uint64_t begin) : begin_(begin) {}
   std::string_view name() const override { return "checkpoint"; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override;
-
- private:
-  std::uint64_t begin_;  // nodes from this place in program order on were made by the function
 };
 
-// The nodes between a result and those made before `begin`, in program order; `outside` receives the latter.
-std::vector<Ref<Node>> inside(const Ref<Node>& result, std::uint64_t begin, std::vector<Ref<Node>>& outside) {
+// What `result` was computed from, down to the nodes for which `outside` holds, in program order; those are collected.
+std::vector<Ref<Node>> inside(const Ref<Node>& result, const std::function<bool(const Node&)>& outside, std::vector<Ref<Node>>& met) {
   std::vector<Ref<Node>> body, stack{result};
   std::unordered_set<const Node*> seen;
   while (!stack.empty()) {
     Ref<Node> node = stack.back();
     stack.pop_back();
     if (!seen.insert(node.get()).second) continue;
-    const bool made_before = node->sequence() < begin || (node->inputs().empty() && node->op().role() == Role::Leaf);
-    (made_before ? outside : body).push_back(node);
-    if (made_before) continue;
+    const bool stop = outside(*node);
+    (stop ? met : body).push_back(node);
+    if (stop) continue;
     for (const auto& input : node->inputs()) stack.push_back(input);
   }
   const auto by_order = [](const Ref<Node>& a, const Ref<Node>& b) { return a->sequence() < b->sequence(); };
   std::sort(body.begin(), body.end(), by_order);
-  std::sort(outside.begin(), outside.end(), by_order);
+  std::sort(met.begin(), met.end(), by_order);
   return body;
 }
 
+// A leaf, or a value that is one by now.
+bool is_given(const Node& node) { return node.inputs().empty() && (node.op().role() == Role::Leaf || node.has_value()); }
+
 std::vector<Tensor> CheckpointOp::gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const {
   static const Ref<const Op> barrier(new BarrierOp);
-  std::vector<Ref<Node>> outside;
-  const auto body = inside(y.inputs()[0], begin_, outside);
   // Everything from outside passes a barrier that waits for dy, then the function is built a second time on top.
   std::unordered_map<const Node*, Tensor> copy;
   std::vector<Wrt> targets;
@@ -109,6 +107,10 @@ std::vector<Tensor> CheckpointOp::gradient(const Node& y, const Tensor& dy, cons
       target_of.push_back(i);
     }
   }
+  // The inputs are all that lies between the function and what came before, in copies of this node, too (a checkpoint within another).
+  std::vector<Ref<Node>> given;
+  const auto body = inside(y.inputs()[0], [&](const Node& node) { return copy.contains(&node) || is_given(node); }, given);
+  for (const auto& node : given) copy.try_emplace(node.get(), node);
   for (const auto& node : body) {
     const PrecisionScope precision(node->precision());
     std::vector<Tensor> inputs;
@@ -117,7 +119,7 @@ std::vector<Tensor> CheckpointOp::gradient(const Node& y, const Tensor& dy, cons
   }
   std::vector<Tensor> out(y.inputs().size());
   if (targets.empty()) return out;
-  const auto parts = vjp({copy.at(y.inputs()[0].get())}, {dy}, targets, y.origin().where);
+  const auto parts = vjp_parts({copy.at(y.inputs()[0].get())}, {dy}, targets, y.origin().where);
   for (std::size_t i = 0; i < parts.size(); ++i) out[target_of[i]] = parts[i];
   return out;
 }
@@ -137,10 +139,10 @@ Tensor checkpoint(const Function& f, const std::vector<Tensor>& inputs, std::sou
   const std::uint64_t begin = graph::scalar(0, DType::f32, where).node()->sequence();
   const Tensor y = f(inputs);
   std::vector<Ref<Node>> outside;
-  inside(y.node(), begin, outside);
+  inside(y.node(), [&](const Node& node) { return node.sequence() < begin || is_given(node); }, outside);
   std::vector<Tensor> all{y};
   for (const auto& node : outside) all.emplace_back(node);
-  return make_node(Ref<const Op>(new CheckpointOp(begin)), all, y.shape(where), y.dtype(), where);
+  return make_node(Ref<const Op>(new CheckpointOp), all, y.shape(where), y.dtype(), where);
 }
 
 }  // namespace tegula

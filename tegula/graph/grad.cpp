@@ -5,34 +5,133 @@
 #include <unordered_set>
 
 #include "tegula/core/error.h"
+#include "tegula/core/warning.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/history.h"
 #include "tegula/graph/structural.h"
-#include "tegula/graph/trace.h"
+#include "tegula/graph/vjp_parts.h"
 
 namespace tegula {
 namespace {
 
+std::string describe(const Wrt& x, std::size_t index) {
+  if (!x.name().empty()) return "'" + x.name() + "'";
+  const Node& node = *x.tensor().node();
+  const std::string place = to_string(node.origin().where);
+  return "#" + std::to_string(index) + " (" + (x.cell() ? "the Variable" : "the tensor") + " " + std::string(name(node.dtype())) +
+         to_string(node.shape()) +
+         (place.empty() ? ""
+          : x.cell()    ? " set at " + place
+                        : " made at " + place) +
+         ")";
+}
+
+[[noreturn]] void throw_given_up(const Node& node, const std::source_location& where) {
+  const HistoryBudget budget = history_budget();
+  throw Error(
+      {.op = "grad",
+       .got = "an output computed from " + std::string(node.op().name()) + " at " + to_string(node.origin().where) +
+              ", whose own history was given up",
+       .expected = "all that lies between the output and what it is differentiated with respect to",
+       .advice = "evaluated tensors keep " + std::to_string(budget.nodes) + " nodes and " + std::to_string(budget.bytes >> 20) +
+                 " MiB a thread (set_history_budget): take the gradient earlier, end it with stop_gradient or a Variable, or use jit",
+       .where = origin_at(where).where});
+}
+
+[[noreturn]] void throw_assigned(const std::string& variable, const Node& now, const Node& before, const std::source_location& where) {
+  const std::string used = to_string(before.origin().where), place = to_string(now.origin().where);
+  throw Error({.op = "grad",
+               .got = "Variable " + variable + ", which was assigned" + (place.empty() ? "" : " at " + place) +
+                      " after the output was computed from the value it had before" + (used.empty() ? "" : " (of " + used + ")"),
+               .expected = "one that still has the value it was read with",
+               .advice = "take the gradient before the assignment, or with respect to a tensor read before it",
+               .where = origin_at(where).where});
+}
+
+// A gradient ends at a Variable though a target lies below what was assigned to it.
+void warn_of_assignment(const Node& value, const std::source_location& where) {
+  warn("grad.assigned",
+       "grad at " + to_string(origin_at(where).where) + " ends at the value that was assigned to a Variable at " +
+           to_string(value.origin().where) +
+           ": what is read from a Variable is a leaf. To differentiate through the value, use the tensor that was assigned; to say that "
+           "the gradient is to end there, assign stop_gradient(…)");
+}
+
+/// What grad is asked for, as the walk over the graph sees it.
+struct Targets {
+  std::unordered_set<const Node*> nodes;
+  std::unordered_map<std::uint32_t, std::size_t> places;  // of Variables -> which of the xs
+  std::uint64_t oldest = ~std::uint64_t{0};  // sequence number; inputs are older than what is computed from them
+  std::uint64_t earliest_value = ~std::uint64_t{0};  // the same, earlier values of the Variables included
+};
+
+Targets targets_of(const std::vector<Wrt>& xs) {
+  Targets out;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Node* node = xs[i].tensor().node().get();
+    out.nodes.insert(node);
+    out.oldest = std::min(out.oldest, node->sequence());
+    out.earliest_value = std::min(out.earliest_value, node->sequence());
+    if (!xs[i].cell()) continue;
+    out.places.emplace(xs[i].cell()->place(), i);
+    out.earliest_value = std::min(out.earliest_value, xs[i].cell()->born());
+  }
+  return out;
+}
+
+// Whether a target lies below a node.
+bool target_below(const Node& from, const Targets& targets) {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> stack{&from};
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (node->sequence() < targets.oldest || !is_float(node->dtype()) || !seen.insert(node).second) continue;
+    if (node != &from && targets.nodes.contains(node)) return true;
+    if (node != &from && node->cuts()) continue;
+    for (const auto& input : node->inputs()) stack.push_back(input.get());
+  }
+  return false;
+}
+
 // Nodes from which one of the targets is reached, with the targets, in program order. Iterative: graphs may be deep.
-std::vector<const Node*> path_nodes(const std::vector<Tensor>& ys, const std::unordered_set<const Node*>& targets) {
+// Throws where the answer would not be the whole gradient.
+std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vector<Wrt>& xs, const std::source_location& where) {
+  const Targets targets = targets_of(xs);
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> all, stack;
   for (const auto& y : ys) stack.push_back(y.node().get());
   while (!stack.empty()) {
     const Node* node = stack.back();
     stack.pop_back();
-    if (!seen.insert(node).second) continue;
+    if (!is_float(node->dtype()) || node->sequence() < targets.earliest_value || !seen.insert(node).second) continue;
+    if (const auto found = node->place() ? targets.places.find(node->place()) : targets.places.end();
+        found != targets.places.end() && !targets.nodes.contains(node)) {
+      const Wrt& x = xs[found->second];
+      throw_assigned(x.name().empty() ? "#" + std::to_string(found->second) : "'" + x.name() + "'", *x.tensor().node(), *node, where);
+    }
+    if (node->forgotten() && targets.oldest < node->sequence()) throw_given_up(*node, where);
     all.push_back(node);
+    if (node->cuts()) {
+      // The library's own state (statistics, optimisers) is assigned within a frame, and a copy is a copy: nobody means to differentiate
+      // through those.
+      const bool computed = node->place() && !node->inputs().empty() && !node->input(0).place();
+      if (computed && !node->origin().path && target_below(*node, targets)) warn_of_assignment(*node, where);
+      continue;
+    }
     for (const auto& input : node->inputs()) stack.push_back(input.get());
   }
   std::sort(all.begin(), all.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
   std::unordered_set<const Node*> reaching;
-  std::vector<const Node*> out;
+  std::vector<Ref<Node>> out;
   for (const Node* node : all) {
-    bool reaches = targets.contains(node);
-    for (const auto& input : node->inputs()) reaches = reaches || reaching.contains(input.get());
-    if (!reaches || !is_float(node->dtype())) continue;
+    bool reaches = targets.nodes.contains(node);
+    if (!node->cuts()) {
+      for (const auto& input : node->inputs()) reaches = reaches || reaching.contains(input.get());
+    }
+    if (!reaches) continue;
     reaching.insert(node);
-    out.push_back(node);
+    out.emplace_back(const_cast<Node*>(node));
   }
   return out;
 }
@@ -47,24 +146,24 @@ Tensor total(Gradients& gradients, const Node* node) {
   return terms[0];
 }
 
-// Reverse accumulation from seeds. Targets reached are in the result.
-Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::unordered_set<const Node*>& targets) {
-  const auto order = path_nodes(ys, targets);
-  const std::unordered_set<const Node*> on_path(order.begin(), order.end());
+// Reverse accumulation from seeds along `order`. Targets reached are in the result.
+Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Ref<Node>>& order) {
+  std::unordered_set<const Node*> on_path;
+  for (const auto& node : order) on_path.insert(node.get());
   Gradients gradients;
   for (std::size_t i = 0; i < ys.size(); ++i) {
     if (on_path.contains(ys[i].node().get())) gradients[ys[i].node().get()].push_back(dys[i]);
   }
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
-    const Node* node = *it;
-    if (!gradients.contains(node) || node->inputs().empty()) continue;
+    const Node* node = it->get();
+    if (!gradients.contains(node) || node->inputs().empty() || node->cuts()) continue;
     std::vector<bool> wanted;
     bool any = false;
     for (const auto& input : node->inputs()) {
       wanted.push_back(on_path.contains(input.get()));
       any = any || wanted.back();
     }
-    if (!any || node->op().name() == "stop_gradient") continue;
+    if (!any) continue;
     const PrecisionScope precision(node->precision());  // backward as forward
     const In frame("grad", node->origin().where);  // gradient nodes carry the line of the op they come from
     std::vector<Tensor> parts(wanted.size());
@@ -78,36 +177,6 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
   return gradients;
 }
 
-std::string describe(const Wrt& x, std::size_t index) { return x.name().empty() ? "#" + std::to_string(index) : "'" + x.name() + "'"; }
-
-bool any_forgotten(const Tensor& y) {
-  std::unordered_set<const Node*> seen;
-  std::vector<const Node*> stack{y.node().get()};
-  while (!stack.empty()) {
-    const Node* node = stack.back();
-    stack.pop_back();
-    if (!seen.insert(node).second) continue;
-    if (node->forgotten()) return true;
-    for (const auto& input : node->inputs()) stack.push_back(input.get());
-  }
-  return false;
-}
-
-void refuse_assigned(const std::vector<Wrt>& xs, const std::source_location& where) {
-  const Trace* trace = Trace::current();
-  if (!trace) return;
-  for (std::size_t i = 0; i < xs.size(); ++i) {
-    const auto* use = xs[i].cell() ? trace->find(xs[i].cell()) : nullptr;
-    if (use && use->written) {
-      throw Error({.op = "grad",
-                   .got = "Variable " + describe(xs[i], i) + ", which was already assigned in this jit-ed function",
-                   .expected = "one that still has the value it came with",
-                   .advice = "take the gradient before the assignment",
-                   .where = origin_at(where).where});
-    }
-  }
-}
-
 }  // namespace
 
 Wrt::Wrt(const Variable& variable, Location where) : tensor_(variable.read(where)), cell_(variable.cell(where)) {}
@@ -115,7 +184,6 @@ Wrt::Wrt(const Parameter& parameter, Location where) : tensor_(parameter.read(wh
 
 std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
                         std::source_location where) {
-  refuse_assigned(xs, where);
   if (ys.size() != dys.size()) {
     throw Error({.op = "vjp",
                  .got = std::to_string(ys.size()) + " outputs and " + std::to_string(dys.size()) + " vectors",
@@ -130,7 +198,6 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
                    .where = origin_at(where).where});
     }
   }
-  std::unordered_set<const Node*> targets;
   for (const auto& x : xs) {
     if (!is_float(x.tensor().dtype(where))) {
       throw Error({.op = "grad",
@@ -138,9 +205,9 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
                    .expected = "a float dtype",
                    .where = origin_at(where).where});
     }
-    targets.insert(x.tensor().node().get());
   }
-  Gradients gradients = accumulate(ys, dys, targets);
+  const KeptHistory::Reader reader;  // nothing on the way is given up meanwhile
+  Gradients gradients = accumulate(ys, dys, path_nodes(ys, xs, where));
 
   std::vector<Tensor> out;
   std::string missing;
@@ -154,15 +221,25 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
     else out.push_back(graph::cast(total(gradients, node), node->dtype(), where));
   }
   if (!reached) {
-    bool lost = false;
-    for (const auto& y : ys) lost = lost || any_forgotten(y);
-    throw Error(
-        {.op = "grad",
-         .got = "an output that depends on none of " + missing,
-         .expected = "at least one of them to be reached",
-         .advice = lost ? "the output was evaluated a while ago and its history is gone: call grad before reading values, or use jit"
-                        : "a module passed by value is a copy with Variables of its own; stop_gradient and integer ops also end the path",
-         .where = origin_at(where).where});
+    throw Error({.op = "grad",
+                 .got = "an output that depends on none of " + missing,
+                 .expected = "at least one of them to be reached",
+                 .advice = "a module passed by value is a copy with Variables of its own; what is read from a Variable, stop_gradient and "
+                           "integer ops end the path",
+                 .where = origin_at(where).where});
+  }
+  return out;
+}
+
+std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
+                              const std::source_location& where) {
+  const KeptHistory::Reader reader;
+  Gradients gradients = accumulate(ys, dys, path_nodes(ys, xs, where));
+  std::vector<Tensor> out;
+  for (const auto& x : xs) {
+    const Node* node = x.tensor().node().get();
+    const auto found = gradients.find(node);
+    out.push_back(found == gradients.end() || found->second.empty() ? Tensor() : graph::cast(total(gradients, node), node->dtype(), where));
   }
   return out;
 }

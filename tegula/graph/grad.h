@@ -1,6 +1,7 @@
 #pragma once
 // Reverse-mode differentiation by building more graph.
 
+#include <concepts>
 #include <functional>
 
 #include "tegula/graph/variable.h"
@@ -24,13 +25,18 @@ class Wrt {
   std::string name_;
 };
 
-/// d y / d x for each x, of x's shape and dtype. y is a scalar (one element) of a float type.
-/// Throws when y is not, when none of the xs is reached, and (inside a trace) for a Variable that was already assigned. Those not
-/// reached while others are get zeros, as do those reached only through steps (floor, round, sign). The result is graph: it can be
-/// differentiated again.
+/// d y / d x for each x, of x's shape and dtype. y is a scalar (one element) of a float type. Values may have been looked at before, in any
+/// order: what y was computed from is kept while y, or something computed from it, is alive.
+/// Throws when y is not a scalar, when none of the xs is reached, for a Variable that was assigned after y was computed from its earlier
+/// value, and where history that may lead to an x was given up (set_history_budget, graph/history.h): never a part of the gradient.
+/// Those not reached while others are get zeros, as do those reached only through steps (floor, round, sign). Reads of Variables are leaves
+/// (graph/variable.h). The result is graph: it can be differentiated again.
 std::vector<Tensor> grad(const Tensor& y, const std::vector<Wrt>& xs, std::source_location where = std::source_location::current());
 std::vector<Tensor> grad(const Tensor& y, const Parameters& xs, std::source_location where = std::source_location::current());
-inline Tensor grad(const Tensor& y, const Wrt& x, std::source_location where = std::source_location::current()) {
+/// With respect to one; a list of one, grad(y, {x}), gives a list of one.
+template <class X>
+requires std::convertible_to<const X&, Wrt>
+Tensor grad(const Tensor& y, const X& x, std::source_location where = std::source_location::current()) {
   return grad(y, std::vector<Wrt>{x}, where)[0];
 }
 

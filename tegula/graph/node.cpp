@@ -64,11 +64,19 @@ void Node::move_value(Ref<Buffer> buffer, const Layout& layout) {
   layout_ = layout;
 }
 
-void Node::drop_inputs() {
-  if (count_ != 0) forgotten_ = true;
-  count_ = 0;
-  for (auto& input : few_) input = nullptr;
+std::vector<Ref<Node>> Node::take_inputs() {
+  std::vector<Ref<Node>> taken = std::move(many_);
   many_.clear();
+  if (count_ <= kMaxInline) {
+    for (std::uint32_t i = 0; i < count_; ++i) taken.push_back(std::move(few_[i]));
+  }
+  count_ = 0;
+  return taken;
+}
+
+std::vector<Ref<Node>> Node::give_up() {
+  if (count_ != 0) forgotten_ = true;
+  return take_inputs();
 }
 
 // A long chain of nodes must not recurse once per link: nodes freed while one is being freed wait in a list. The list is threaded

@@ -2,6 +2,7 @@
 // The immutable vertex of the graph. Its value is filled in once.
 
 #include <array>
+#include <atomic>
 #include <source_location>
 #include <span>
 
@@ -17,12 +18,17 @@ struct Origin {
   const std::string* path = nullptr;  // interned, never freed; null for a node the user made directly
 };
 
+struct Evaluation;  // graph/history.cpp
+
 class Node final : public Shared {
  public:
   static constexpr std::size_t kMaxInline = 3;
 
   /// Takes its place in program order and, while a trace is active, belongs to it.
   Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& shape, DType dtype, Origin origin);
+  ~Node() override {
+    if (evaluation_.load(std::memory_order_relaxed)) leave_history();
+  }
 
   const Op& op() const { return *op_; }
   const Ref<const Op>& op_ref() const { return op_; }
@@ -46,11 +52,20 @@ class Node final : public Shared {
   const Layout& layout() const { return layout_; }
   std::byte* data() const { return static_cast<std::byte*>(buffer_->data()) + layout_.offset * static_cast<std::int64_t>(size_of(dtype_)); }
 
-  /// Gives the node its value; from now on evaluation treats it as a leaf. Its inputs stay for `grad` until forget().
+  /// Gives the node its value; from now on evaluation treats it as a leaf. Its inputs stay for `grad`.
   void set_value(Ref<Buffer> buffer, const Layout& layout);
-  /// Lets the inputs go, so that a chain of evaluated values keeps no history.
-  void forget() { drop_inputs(); }
+  /// Lets the inputs of a node go that has a value and passes no gradient on (ViewOp::cuts): it is a leaf now.
+  void become_leaf() { take_inputs(); }
+  /// Takes the inputs out of a node that has a value, because the budget for history is spent (graph/history.h).
+  [[nodiscard]] std::vector<Ref<Node>> give_up();
+  /// The history was given up: what this was computed from cannot be differentiated any more.
   bool forgotten() const { return forgotten_; }
+  /// A view that lets no gradient pass.
+  bool cuts() const { return op_->role() == Role::View && static_cast<const ViewOp&>(*op_).cuts(); }
+
+  /// Whose value it is: the number of a Variable's cell (Cell::place), 0 for everything else.
+  std::uint32_t place() const { return place_; }
+  void set_place(std::uint32_t place) { place_ = place; }
   /// Moves a leaf to another buffer with the same contents (before its old one is overwritten in place).
   void move_value(Ref<Buffer> buffer, const Layout& layout);
 
@@ -61,14 +76,18 @@ class Node final : public Shared {
   void destroy() const override;
 
  private:
-  void drop_inputs();
+  friend class KeptHistory;
+  std::vector<Ref<Node>> take_inputs();
+  void leave_history();
 
   Ref<const Op> op_;
   std::array<Ref<Node>, kMaxInline> few_;
   std::vector<Ref<Node>> many_;
   std::uint32_t count_ = 0;
   std::uint32_t trace_ = 0;
+  std::uint32_t place_ = 0;
   bool forgotten_ = false;
+  bool charged_ = false;  // to KeptHistory, under its mutex: so is evaluation_
   DType dtype_;
   Precision precision_;
   Shape shape_;
@@ -76,6 +95,8 @@ class Node final : public Shared {
   std::uint64_t sequence_;
   Ref<Buffer> buffer_;
   Layout layout_;
+  std::atomic<Evaluation*> evaluation_{nullptr};  // the entry of KeptHistory that it belongs to
+  std::uint32_t evaluation_index_ = 0;
   mutable const Node* next_waiting_ = nullptr;  // while it waits to be freed
 };
 

@@ -94,6 +94,8 @@ class ViewOp : public Op {
   virtual std::optional<Layout> apply(const Layout& input) const = 0;
   /// True when the further inputs must have been computed before the view is used (barrier).
   virtual bool waits() const { return false; }
+  /// True when no gradient passes to what lies below (stop_gradient, the value of a Variable): with a value, the node lets it go.
+  virtual bool cuts() const { return false; }
 };
 
 class ReduceOp : public Op {

@@ -6,6 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/trace.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula {
@@ -60,9 +61,22 @@ class IdentityView : public ViewOp {
   std::optional<Layout> apply(const Layout& input) const override { return input; }
 };
 
+class IdentityOp final : public IdentityView {
+ public:
+  std::string_view name() const override { return "identity"; }
+  std::vector<Tensor> gradient(const Node&, const Tensor& dy, const std::vector<bool>&) const override { return {dy}; }
+};
+
 class StopGradientOp final : public IdentityView {
  public:
   std::string_view name() const override { return "stop_gradient"; }
+  bool cuts() const override { return true; }
+};
+
+class VariableOp final : public IdentityView {
+ public:
+  std::string_view name() const override { return "variable"; }
+  bool cuts() const override { return true; }
 };
 
 class ReshapeOp final : public ViewOp {
@@ -250,11 +264,6 @@ Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& 
 
 Tensor permute(const Tensor& x, const Dims& order, const std::source_location& where) {
   x.shape(where);  // refuses an empty tensor
-  if (const auto* inner = dynamic_cast<const PermuteOp*>(&x.node()->op()); inner && !x.node()->inputs().empty()) {
-    Dims both = order;  // a transpose undone is the tensor itself
-    for (int i = 0; i < order.rank(); ++i) both[i] = inner->order()[static_cast<int>(order[i])];
-    return permute(Tensor(x.node()->inputs()[0]), both, where);
-  }
   bool identity = true;
   Shape shape = x.shape(where);
   for (int i = 0; i < order.rank(); ++i) {
@@ -295,7 +304,26 @@ Tensor add_n(std::span<const Tensor> terms, const std::source_location& where) {
 
 Tensor stop_gradient(const Tensor& x, const std::source_location& where) {
   static const Ref<const Op> op(new StopGradientOp);
+  Tensor y = make_node(op, {x}, x.shape(where), x.dtype(), where);
+  if (!Trace::current() && x.node()->has_value()) {  // h = f(stop_gradient(h)), step after step, keeps no history
+    if (!y.node()->has_value()) y.node()->set_value(x.node()->buffer(), x.node()->layout());
+    y.node()->become_leaf();
+  }
+  return y;
+}
+
+Tensor variable(const Tensor& x, const std::source_location& where) {
+  static const Ref<const Op> op(new VariableOp);
   return make_node(op, {x}, x.shape(where), x.dtype(), where);
+}
+
+Tensor identity(const Tensor& x, const std::source_location& where) {
+  static const Ref<const Op> op(new IdentityOp);
+  return make_node(op, {x}, x.shape(where), x.dtype(), where);
+}
+
+Tensor distinct(const Tensor& result, const Tensor& argument, const std::source_location& where) {
+  return result.node() == argument.node() ? identity(argument, where) : result;
 }
 
 }  // namespace graph

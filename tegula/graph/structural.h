@@ -65,6 +65,13 @@ Tensor cast(const Tensor& x, DType dtype, const std::source_location& where = st
 Tensor add_n(std::span<const Tensor> terms, const std::source_location& where = std::source_location::current());
 /// x, through which no gradient flows.
 Tensor stop_gradient(const Tensor& x, const std::source_location& where = std::source_location::current());
+/// x as the value of a Variable: the same elements, through which no gradient flows.
+Tensor variable(const Tensor& x, const std::source_location& where = std::source_location::current());
+/// x as a tensor of its own, which may be differentiated with respect to without x: what public ops give that change nothing. The
+/// compiler looks through it.
+Tensor identity(const Tensor& x, const std::source_location& where = std::source_location::current());
+/// `result` of a public op; a tensor of its own when the op gave its argument back.
+Tensor distinct(const Tensor& result, const Tensor& argument, const std::source_location& where);
 
 /// Any reduction (tile::Reduction) over axes, which the result drops; Any and All take booleans. The gradient of Sum is here; ops/reduce
 /// wraps the others.

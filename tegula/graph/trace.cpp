@@ -30,6 +30,7 @@ Trace::CellUse& Trace::use(const Ref<Cell>& cell) {
   const Tensor& value = cell->value();
   Tensor placeholder = make_node(leaf_op(), {}, value.shape(), value.dtype(), where_);
   place_of_.emplace(cell.get(), cells_.size());
+  placeholder.node()->set_place(cell->place());
   cells_.push_back({cell, placeholder, placeholder, false});
   return cells_.back();
 }

@@ -1,5 +1,8 @@
 #include "tegula/graph/variable.h"
 
+#include <atomic>
+#include <mutex>
+
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
@@ -31,12 +34,103 @@ Tensor fitted(const Tensor& value, const Tensor& like, const std::source_locatio
 
 }  // namespace
 
-void Cell::set(Tensor value) {
-  value_ = std::move(value);
-  written_ = true;
-  ++version_;
-  if (!value_.node()->has_value()) pending_writes().emplace_back(this);
+/// Cells by address, so that a model nobody holds any more dies though its weights were never computed.
+class PendingCells {
+ public:
+  static PendingCells& of_this_thread() {
+    thread_local PendingCells cells;
+    return cells;
+  }
+  ~PendingCells() { clear(); }
+
+  void add(const Cell& cell) {
+    std::scoped_lock lock(mutex_);
+    if (cell.pending_ == this) return;
+    take_out(cell);
+    if (cells_.size() >= 64 && count_ * 2 < cells_.size()) close_gaps();
+    cell.pending_ = this;
+    cell.pending_index_ = cells_.size();
+    cells_.push_back(&cell);
+    ++count_;
+  }
+  static void remove(const Cell& cell) {
+    std::scoped_lock lock(mutex_);
+    take_out(cell);
+  }
+  void clear() {
+    std::scoped_lock lock(mutex_);
+    for (const Cell* cell : cells_) {
+      if (cell) cell->pending_ = nullptr;
+    }
+    cells_.clear();
+    count_ = 0;
+  }
+  bool any() const {
+    std::scoped_lock lock(mutex_);
+    return count_ > 0;
+  }
+  std::vector<Ref<Cell>> alive() const {
+    std::scoped_lock lock(mutex_);
+    std::vector<Ref<Cell>> out;
+    for (const Cell* cell : cells_) {
+      if (!cell) continue;
+      if (Ref<Cell> held = ref_if_alive(const_cast<Cell*>(cell))) out.push_back(std::move(held));
+    }
+    return out;
+  }
+
+ private:
+  static void take_out(const Cell& cell) {
+    if (!cell.pending_) return;
+    cell.pending_->cells_[cell.pending_index_] = nullptr;
+    --cell.pending_->count_;
+    cell.pending_ = nullptr;
+  }
+  void close_gaps() {
+    std::erase(cells_, nullptr);
+    for (std::size_t i = 0; i < cells_.size(); ++i) cells_[i]->pending_index_ = i;
+  }
+
+  static inline std::mutex mutex_;  // of all threads' lists: cells die on any of them
+  std::vector<const Cell*> cells_;  // null: removed
+  std::size_t count_ = 0;
+};
+
+Cell::Cell(Tensor value, const std::source_location& where) {
+  static std::atomic<std::uint32_t> next{1};
+  place_ = next.fetch_add(1, std::memory_order_relaxed);
+  own(std::move(value), where);
+  born_ = value_.node()->sequence();
 }
+
+void Cell::set(Tensor value, const std::source_location& where) {
+  own(std::move(value), where);
+  ++version_;
+}
+
+void Cell::own(Tensor value, const std::source_location& where) {
+  const Ref<Node>& node = value.node();
+  if (!node->has_value()) {
+    value = graph::variable(value, where.line() > 0 ? where : node->origin().where);
+  } else if (node->use_count() > 1 || node->op_ref() != leaf_op()) {  // a leaf that nobody else holds will do
+    Ref<Node> leaf = make<Node>(leaf_op(), std::span<const Ref<Node>>(), node->shape(), node->dtype(),
+                                where.line() > 0 ? origin_at(where) : node->origin());
+    leaf->set_value(node->buffer(), node->layout());
+    value = Tensor(std::move(leaf));
+  }
+  value.node()->set_place(place_);
+  value_ = std::move(value);
+  if (!value_.node()->has_value()) PendingCells::of_this_thread().add(*this);
+}
+
+void Cell::destroy() const {
+  PendingCells::remove(*this);
+  delete this;
+}
+
+std::vector<Ref<Cell>> Cell::pending() { return PendingCells::of_this_thread().alive(); }
+bool Cell::any_pending() { return PendingCells::of_this_thread().any(); }
+void Cell::settle_later() { PendingCells::of_this_thread().clear(); }
 
 const Node& Cell::settled() {
   if (!value_.node()->has_value()) {
@@ -55,10 +149,11 @@ void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_lo
   Tensor next = fitted(value, cell->value(), where);
   if (Trace* trace = Trace::current()) {
     auto& use = trace->use(cell);
-    use.current = std::move(next);
+    use.current = graph::variable(next, where.line() > 0 ? where : next.node()->origin().where);
+    use.current.node()->set_place(cell->place());
     use.written = true;
   } else {
-    cell->set(std::move(next));
+    cell->set(std::move(next), where);
   }
 }
 
@@ -71,8 +166,7 @@ Variable::Variable(const Tensor& value, Location where) {
                  .where = origin_at(where).where});
   }
   value.shape(where);  // refuses an empty tensor
-  cell_ = make<Cell>(value);
-  if (!value.node()->has_value()) pending_writes().push_back(cell_);
+  cell_ = make<Cell>(value, where);
 }
 
 Variable::Variable(const Variable& other) {

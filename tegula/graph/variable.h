@@ -10,27 +10,50 @@
 namespace tegula {
 
 /// The storage behind a Variable. Shape and dtype never change. Held by parameter lists and traces.
+/// Its value is a node of its own, a leaf for `grad`: over the same memory as what was written, or, while that is not computed, a view of it
+/// through which no gradient flows.
 class Cell final : public Shared {
  public:
-  Cell(Tensor value) : value_(std::move(value)) {}
+  explicit Cell(Tensor value, const std::source_location& where = std::source_location());
   const Tensor& value() const { return value_; }
-  /// Outside of traces; the write is pending until anything is evaluated on this thread.
-  void set(Tensor value);
+  /// Outside of traces; a write is pending until anything is evaluated on this thread, or until the value is asked for.
+  void set(Tensor value, const std::source_location& where = std::source_location());
   /// The evaluated value (evaluates when pending).
   const Node& settled();
-  /// False while it holds the value it was made with.
-  bool written() const { return written_; }
+  /// Its number, which its values carry (Node::place).
+  std::uint32_t place() const { return place_; }
+  /// The sequence number of its first value.
+  std::uint64_t born() const { return born_; }
   /// Changes with every write, also with those in place, which are announced.
   std::uint64_t version() const { return version_; }
   void written_in_place() { ++version_; }
 
+  /// The cells written on this thread whose value is pending, in the order of the writes. They are not kept alive by this.
+  static std::vector<Ref<Cell>> pending();
+  static bool any_pending();
+  /// Leaves what is pending to whoever asks for it.
+  static void settle_later();
+
+ protected:
+  void destroy() const override;
+
  private:
+  friend class PendingCells;
+  void own(Tensor value, const std::source_location& where);
+
   Tensor value_;
-  std::uint64_t version_ = 1;
-  bool written_ = false;
+  std::uint64_t version_ = 1, born_ = 0;
+  std::uint32_t place_;
+  mutable class PendingCells* pending_ = nullptr;  // the list it stands in, at pending_index_
+  mutable std::size_t pending_index_ = 0;
 };
 
-/// A cell with value semantics: a copy is a new cell with the same contents (nothing is copied until one of them changes),
+/// A place that holds a value. What is read from it is a leaf of its own, in every mode, whether the value was looked at or not: `grad` with
+/// respect to a Variable counts what was computed from the value it has now, and nothing flows through an assignment into the tensors that
+/// the assigned value was computed from. To differentiate through a value, use the tensor that was assigned:
+///   Tensor h = f(x, w);  state = h;  loss(h);      // gradients reach x and w
+///   loss(state);                                   // they end at state; a warning names both lines when they could be meant
+/// Value semantics: a copy is a new cell with the same contents (nothing is copied until one of them changes),
 /// a move keeps the cell, so optimisers that hold it survive `return net`.
 class Variable {
  public:

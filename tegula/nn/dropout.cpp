@@ -2,6 +2,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
 #include "tegula/ops/dropout.h"
 
 namespace tegula::nn {
@@ -19,20 +20,20 @@ void detail::AnyDropout::visit(Visitor& visitor, const Path& path) { visitor.fla
 Dropout::Dropout(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "Dropout", where) {}
 Tensor Dropout::operator()(Arg x) const {
   In frame("Dropout", x.loc);
-  return training ? dropout(x, p, generator_) : x.tensor("Dropout");
+  return training ? dropout(x, p, generator_) : graph::identity(x.tensor("Dropout"), x.loc);
 }
 
 DropoutChannels::DropoutChannels(double p, Generator* generator, std::source_location where)
     : AnyDropout(p, generator, "Dropout2d", where) {}
 Tensor DropoutChannels::operator()(Arg x) const {
   In frame("Dropout2d", x.loc);
-  return training ? dropout_channels(x, p, generator_) : x.tensor("Dropout2d");
+  return training ? dropout_channels(x, p, generator_) : graph::identity(x.tensor("Dropout2d"), x.loc);
 }
 
 AlphaDropout::AlphaDropout(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "AlphaDropout", where) {}
 Tensor AlphaDropout::operator()(Arg x) const {
   In frame("AlphaDropout", x.loc);
-  return training ? alpha_dropout(x, p, generator_) : x.tensor("AlphaDropout");
+  return training ? alpha_dropout(x, p, generator_) : graph::identity(x.tensor("AlphaDropout"), x.loc);
 }
 
 }  // namespace tegula::nn

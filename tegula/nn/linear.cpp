@@ -4,6 +4,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
 #include "tegula/nn/checks.h"
 #include "tegula/nn/init.h"
 #include "tegula/ops/arithmetic.h"
@@ -16,6 +17,8 @@
 #include "tegula/ops/shape.h"
 
 namespace tegula::nn {
+
+Tensor Identity::operator()(Arg x) const { return graph::identity(x.tensor("Identity"), x.loc); }
 
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options, Location where) {
   In frame("Linear", where);

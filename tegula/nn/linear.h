@@ -57,7 +57,7 @@ class Embedding {
 
 /// x itself.
 struct Identity {
-  Tensor operator()(Arg x) const { return x.tensor("Identity"); }
+  Tensor operator()(Arg x) const;
 };
 
 /// Axes start_dim … end_dim become one; by default all but the batch.

@@ -1,5 +1,6 @@
 #include "tegula/ops/arithmetic.h"
 
+#include "tegula/graph/structural.h"
 #include "tegula/graph/variable.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise.h"
@@ -255,9 +256,10 @@ Tensor fmod(Arg a, Arg b) { return by_kind<formula::Fmod, formula::IntegerFmod>(
 Tensor pow(Arg a, Arg b) {
   if (b.is_number() && !a.is_number()) {
     const DType dtype = result_type({a, b});
-    const Arg x(graph::cast(a.tensor("pow"), dtype, a.loc), a.loc);
+    const Tensor base = a.tensor("pow");
+    const Arg x(graph::cast(base, dtype, a.loc), a.loc);
     const double exponent = b.value();
-    if (exponent == 1) return x.tensor("pow");
+    if (exponent == 1) return graph::distinct(x.tensor("pow"), base, a.loc);
     if (exponent == 2) return square(x);
     if (exponent == 3) return Arg(square(x), a.loc) * x;
     if (is_float(dtype) && exponent == 0.5) return sqrt(x);

@@ -20,7 +20,7 @@ Tensor input_of(std::string_view op, const Arg& x, double p) {
 Tensor kept(std::string_view op, const Arg& arg, const Shape& decisions, double p, Generator* generator) {
   const In frame(op, arg.loc);
   Tensor x = input_of(op, arg, p);
-  if (p == 0) return x;
+  if (p == 0) return graph::distinct(x, arg.tensor(op), arg.loc);
   const Tensor keep = graph::expand(bernoulli(Arg(1 - p, arg.loc), decisions, generator), x.shape(), arg.loc);
   return where(keep, p == 1 ? x : x * (1 / (1 - p)), 0.0);
 }
@@ -39,7 +39,7 @@ Tensor dropout_channels(Arg x, double p, Generator* generator) {
 Tensor alpha_dropout(Arg arg, double p, Generator* generator) {
   const In frame("alpha_dropout", arg.loc);
   Tensor x = input_of("alpha_dropout", arg, p);
-  if (p == 0) return x;
+  if (p == 0) return graph::distinct(x, arg.tensor("alpha_dropout"), arg.loc);
   constexpr double kSaturation = -1.7580993408473766;  // -lambda * alpha of selu: where its negative part ends
   const double q = 1 - p;
   if (q == 0) return x * 0.0;

@@ -137,7 +137,7 @@ Tensor ops::joined(std::span<const Tensor> xs, int axis, const std::source_locat
   Shape shape = xs[0].shape();
   shape[axis] = 0;
   for (const auto& x : xs) shape[axis] += x.shape()[axis];
-  if (xs.size() == 1) return xs[0];
+  if (xs.size() == 1) return graph::identity(xs[0], where);
   return make_node(Ref<const Op>(new ConcatOp(axis)), xs, shape, xs[0].dtype(), where);
 }
 
@@ -274,7 +274,7 @@ Tensor roll(Arg x, const Dims& shifts, const Dims& axes) {
     const Tensor pieces[]{ops::part(t, axis, size - shift, shift, x.loc), ops::part(t, axis, 0, size - shift, x.loc)};
     t = ops::joined(pieces, axis, x.loc);
   }
-  return t;
+  return graph::distinct(t, x.tensor("roll"), x.loc);
 }
 
 Tensor tril(Arg x, std::int64_t k) {

@@ -1,5 +1,6 @@
 #include "tegula/ops/logic.h"
 
+#include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise.h"
 #include "tegula/ops/promote.h"
@@ -158,7 +159,10 @@ Tensor right_shift(Arg a, Arg amount) { return elementwise<formula::RightShift>(
 Tensor where(Arg condition, Arg a, Arg b) { return elementwise<formula::Where>(condition, a, b); }
 
 Tensor cast(Arg x, DType dtype) {
-  if (!x.is_number()) return graph::cast(x.tensor("cast"), dtype, x.loc);
+  if (!x.is_number()) {
+    const Tensor t = x.tensor("cast");
+    return graph::distinct(graph::cast(t, dtype, x.loc), t, x.loc);
+  }
   const double value = is_float(dtype) ? x.value() : dtype == boolean ? x.value() != 0 : std::trunc(x.value());
   return graph::scalar(value, dtype, x.loc);
 }

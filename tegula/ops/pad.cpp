@@ -177,7 +177,7 @@ Tensor pad(Arg x, std::span<const PadWidth> widths, const PadOptions& options) {
       begin.push_back(left[static_cast<std::size_t>(i)].low);
       shape[i] += left[static_cast<std::size_t>(i)].low + left[static_cast<std::size_t>(i)].high;
     }
-    return ops::embed(t, begin, Dims::filled(t.rank(), 1), shape, options.value, x.loc);
+    return graph::distinct(ops::embed(t, begin, Dims::filled(t.rank(), 1), shape, options.value, x.loc), x.tensor("pad"), x.loc);
   }
   for (int i = 0; i < t.rank(); ++i) {
     const auto [low, high] = left[static_cast<std::size_t>(i)];
@@ -199,7 +199,7 @@ Tensor pad(Arg x, std::span<const PadWidth> widths, const PadOptions& options) {
     if (high > 0) pieces.push_back(continued(t, i, End::High, high, options.mode, x.loc));
     t = ops::joined(pieces, i, x.loc);
   }
-  return t;
+  return graph::distinct(t, x.tensor("pad"), x.loc);
 }
 
 Tensor pad(Arg x, std::initializer_list<PadWidth> widths, const PadOptions& options) {

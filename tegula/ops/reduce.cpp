@@ -115,7 +115,9 @@ struct Call {
 
   std::int64_t count() const { return count_of(x.shape(), axes); }
   /// The result as it was asked for.
-  Tensor finish(const Tensor& y) const { return keep == Keep::Yes ? graph::reshape(y, with_ones(x.shape(), axes), where) : y; }
+  Tensor finish(const Tensor& y) const {
+    return graph::distinct(keep == Keep::Yes ? graph::reshape(y, with_ones(x.shape(), axes), where) : y, x, where);
+  }
   Tensor reduced(const Tensor& t, Reduction kind) const { return axes.empty() ? t : graph::reduce(t, axes, kind, where); }
   Tensor spread(const Tensor& y) const { return tegula::spread(y, x.shape(), axes); }
 };
@@ -134,7 +136,7 @@ Tensor extreme(std::string_view op, const Arg& arg, const Axes& axes, Keep keep,
   if (call.count() == 0) {
     ops::refuse(op, "shape " + to_string(call.x.shape()) + " over axes " + to_string(call.axes), "at least one element", arg.loc);
   }
-  if (call.axes.empty()) return call.x;
+  if (call.axes.empty()) return call.finish(call.x);
   if (call.x.dtype() == boolean) return call.finish(call.reduced(call.x, kind == Reduction::Max ? Reduction::Any : Reduction::All));
   Shape shape;
   for (int i = 0; i < call.x.rank(); ++i)
@@ -169,7 +171,7 @@ Tensor prod(Arg x, const Axes& axes, Keep keep) {
   const In frame("prod", x.loc);
   const Call call("prod", x, axes, keep);
   Tensor from = summable(call.x);
-  if (call.axes.empty()) return from;
+  if (call.axes.empty()) return call.finish(from);
   Shape shape;
   for (int i = 0; i < from.rank(); ++i)
     if (!call.axes.contains(i)) shape.push_back(from.shape()[i]);

@@ -122,7 +122,7 @@ Tensor scan(std::string_view op, const Arg& arg, int axis, Reduction kind) {
   if (!total && x.dtype() == boolean) ops::refuse(op, "a boolean tensor", "numbers", arg.loc);
   if (x.rank() == 0) {
     ops::axes_of(op, axis, x.shape(), arg.loc);
-    return x;
+    return graph::identity(x, arg.loc);
   }
   const int a = ops::axis_of(op, axis, x.shape(), arg.loc);
   return movedim(scan_last(movedim(x, a, -1), kind, arg.loc), -1, a);

@@ -19,7 +19,7 @@ Tensor swapped(std::string_view op, Arg x, int a, int b) {
   const Tensor t = x.tensor(op);
   Dims order = counting(t.rank());
   std::swap(order[ops::axis_of(op, a, t.shape(), x.loc)], order[ops::axis_of(op, b, t.shape(), x.loc)]);
-  return graph::permute(t, order, x.loc);
+  return graph::distinct(graph::permute(t, order, x.loc), t, x.loc);
 }
 
 Tensor expanded(std::string_view op, Arg x, Shape shape) {
@@ -33,7 +33,7 @@ Tensor expanded(std::string_view op, Arg x, Shape shape) {
     ops::refuse(op, "shape " + to_string(t.shape()) + " to expand to " + to_string(shape),
                 "axes that agree or have size 1, counted from the last", x.loc);
   }
-  return graph::expand(t, shape, x.loc);
+  return graph::distinct(graph::expand(t, shape, x.loc), t, x.loc);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Tensor reshape(Arg x, const Shape& shape) {
     known[unknown] = t.numel() / rest;
   }
   if (numel(known) != t.numel()) refuse("as many elements");
-  return graph::reshape(t, known, x.loc);
+  return graph::distinct(graph::reshape(t, known, x.loc), t, x.loc);
 }
 
 Tensor flatten(Arg x, int start, int end) {
@@ -77,7 +77,7 @@ Tensor flatten(Arg x, int start, int end) {
     if (i > first && i <= last) shape[first] *= t.shape()[i];
     else shape.push_back(t.shape()[i]);
   }
-  return graph::reshape(t, shape, x.loc);
+  return graph::distinct(graph::reshape(t, shape, x.loc), t, x.loc);
 }
 
 Tensor permute(Arg x, const Dims& order) {
@@ -90,7 +90,7 @@ Tensor permute(Arg x, const Dims& order) {
   if (normal.rank() != t.rank() || order.rank() != t.rank()) {
     ops::refuse("permute", "order " + to_string(order) + " for shape " + to_string(t.shape()), "each axis once", x.loc);
   }
-  return graph::permute(t, normal, x.loc);
+  return graph::distinct(graph::permute(t, normal, x.loc), t, x.loc);
 }
 
 Tensor transpose(Arg x, int a, int b) { return swapped("transpose", x, a, b); }
@@ -102,7 +102,7 @@ Tensor movedim(Arg x, int from, int to) {
   Dims order = counting(t.rank());
   order.erase(source);
   order.insert(target, source);
-  return graph::permute(t, order, x.loc);
+  return graph::distinct(graph::permute(t, order, x.loc), t, x.loc);
 }
 
 Tensor squeeze(Arg x, const Axes& axes) {
@@ -112,7 +112,7 @@ Tensor squeeze(Arg x, const Axes& axes) {
   for (int i = 0; i < t.rank(); ++i) {
     if (t.shape()[i] != 1 || !list.contains(i)) shape.push_back(t.shape()[i]);
   }
-  return graph::reshape(t, shape, x.loc);
+  return graph::distinct(graph::reshape(t, shape, x.loc), t, x.loc);
 }
 
 Tensor expand_dims(Arg x, int axis) {

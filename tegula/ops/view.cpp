@@ -149,7 +149,7 @@ Tensor sliced(const Tensor& x, int first_axis, std::span<const Slice> slices, co
     step[axis] = slices[i].step;
     count[axis] = range.count;
   }
-  return ops::strided(x, begin, step, count, where);
+  return graph::distinct(ops::strided(x, begin, step, count, where), x, where);
 }
 
 }  // namespace
@@ -205,7 +205,7 @@ Tensor flip(Arg x, const Axes& axes) {
     begin[a] = std::max<std::int64_t>(t.shape()[a] - 1, 0);
     step[a] = -1;
   }
-  return ops::strided(t, begin, step, t.shape(), x.loc);
+  return graph::distinct(ops::strided(t, begin, step, t.shape(), x.loc), t, x.loc);
 }
 
 Tensor diagonal(Arg x, std::int64_t offset, int a, int b) {

@@ -217,13 +217,13 @@ class Generation {
 Program generate(std::uint64_t seed, Size size) {
   for (std::uint64_t attempt = 0;; ++attempt) {
     Program program = Generation(seed + (attempt << 40), size == Size::Small ? kSmall : kLarge).program();
-    pending_writes().clear();
+    Cell::settle_later();
     try {
       reference_outcomes(program, has_state(program) ? 2 : 1, 0);
       if (!program.empty()) return program;
     } catch (const Error&) {
     } catch (const Unfit&) {}
-    pending_writes().clear();
+    Cell::settle_later();
   }
 }
 

@@ -63,12 +63,11 @@ std::vector<Ref<Node>> all_nodes(const std::vector<Ref<Node>>& roots) {
 
 void evaluate_each(const std::vector<Ref<Node>>& roots) {
   const auto nodes = all_nodes(roots);
-  const auto writes = std::exchange(pending_writes(), {});
+  Cell::settle_later();
   for (const auto& node : nodes) {
     const Ref<Node> one[] = {node};
     evaluate(one, std::source_location::current());
   }
-  pending_writes() = writes;
 }
 
 Value value_of(const Tensor& t) { return {t.dtype(), t.shape(), t.to_host<double>()}; }
@@ -244,7 +243,7 @@ std::vector<std::pair<int, Outcome>> run(const Program& program, const Mode& mod
   } catch (const std::exception& error) {
     out.emplace_back(static_cast<int>(out.size()), Outcome{{}, error.what()});
   } catch (const Unfit&) { out.emplace_back(static_cast<int>(out.size()), Outcome{{}, "an op that the reference took did not fit"}); }
-  pending_writes().clear();
+  Cell::settle_later();
   return out;
 }
 
@@ -287,7 +286,7 @@ std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& progr
       out.push_back(std::move(outcomes));
     }
   } catch (const std::exception& error) { out.push_back({Outcome{{}, error.what()}}); }
-  pending_writes().clear();
+  Cell::settle_later();
   return out;
 }
 

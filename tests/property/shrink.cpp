@@ -96,7 +96,7 @@ class Shrinking {
       } catch (const Error&) { return false; } catch (const Unfit&) {
         return false;
       }
-      pending_writes().clear();
+      Cell::settle_later();
       const Tensor t = walk.value(static_cast<int>(i));
       p[i] = {.op = "input", .kept = false, .dtype = t.dtype(), .shape = t.shape(), .seed = i + 1};
       return true;

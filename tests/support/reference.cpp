@@ -171,7 +171,7 @@ double Reference::of_sum(double term, DType dtype, std::uint64_t place, double t
 }
 
 Reference::Values Reference::compute(const Node& node) const {
-  switch (node.forgotten() ? Role::Leaf : node.op().role()) {
+  switch (node.has_value() && node.inputs().empty() ? Role::Leaf : node.op().role()) {
     case Role::Leaf: return Tensor(Ref<Node>(const_cast<Node*>(&node))).to_host<double>();
     case Role::Scalar: {
       const double value = static_cast<const ScalarOp&>(node.op()).value();

@@ -1,0 +1,43 @@
+#pragma once
+// What evaluated tensors keep for `grad`: the nodes they were computed from, while a handle or a consumer reaches them, and within a budget.
+
+#include <cstddef>
+#include <span>
+
+#include "tegula/graph/node.h"
+
+namespace tegula {
+
+/// How much history the values evaluated on one thread may keep alive. Beyond either number the oldest evaluations give theirs up, and
+/// `grad` throws where it would need it; the last evaluation always keeps its own.
+struct HistoryBudget {
+  std::size_t nodes = 100'000;
+  std::size_t bytes =
+      std::size_t{4} << 30;  // of values: those that were computed, and leaves (batches, old weights) they were computed from
+};
+void set_history_budget(const HistoryBudget& budget);
+HistoryBudget history_budget();
+
+/// The evaluations of this thread, oldest first, each with what it keeps. An evaluation leaves when the last of its values dies.
+class KeptHistory {
+ public:
+  /// `values` were computed together, from `leaves`, by `nodes` nodes. Then the oldest evaluations give up what is beyond the budget.
+  static void remember(std::span<const Ref<Node>> values, std::size_t nodes, std::span<const Node* const> leaves);
+
+  /// While one lives, on any thread, nothing is given up: somebody walks the inputs of nodes that have values.
+  class Reader {
+   public:
+    Reader();
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+  };
+
+ private:
+  friend class Node;
+  friend struct ThreadLedger;
+  static void leave(Node& node);
+  static void abandon(struct Ledger& ledger);
+};
+
+}  // namespace tegula
