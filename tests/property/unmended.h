@@ -11,8 +11,8 @@ constexpr bool kCheckpoint = false;
 /// avg_pool with ceil_mode makes a leaf at each call (X9).
 constexpr bool kCeilMode = true;
 
-/// One value is computed twice and contracted, or rounded to a half, in two ways (X8): outcomes that such a difference explains are counted apart.
-constexpr bool kContraction = true;
+/// Mended; to go with the code that asks for it. Outcomes explained by one value that is computed twice in two ways (X8) would be counted apart.
+constexpr bool kContraction = false;
 
 /// A number that a dtype does not hold, compared with it: u8 > -1 holds in a fused program, and not where the number is a value of its own (255).
 constexpr bool kUnsignedNumbers = true;
