@@ -36,8 +36,8 @@ bool settle_directly(Node& node) {
   }
   if (node.op().role() == Role::Scalar) {
     HostArray array = HostArray::empty(node.dtype(), {});
-    const double value = static_cast<const ScalarOp&>(node.op()).value();
-    visit(node.dtype(), [&](auto zero) { array.values<decltype(zero)>()[0] = from_double<decltype(zero)>(value); });
+    const Number& value = static_cast<const ScalarOp&>(node.op()).value();
+    visit(node.dtype(), [&](auto zero) { array.values<decltype(zero)>()[0] = value.as<decltype(zero)>(); });
     node.set_value(array.buffer, Layout::dense({}));
     return true;
   }

@@ -1,6 +1,7 @@
 #include "tegula/compile/executable.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "tegula/compile/check.h"
@@ -172,8 +173,7 @@ void Executable::patch(const Bindings& bindings) {
   for (const Patch& patch : patches_) {
     if (patch.reference.kind == Reference::Kind::Constant) {
       const auto slot = static_cast<std::size_t>(patch.reference.index);
-      if (is_float(plan_.graph.constants[slot])) patch.argument->real = numbers_[slot];
-      else patch.argument->integer = static_cast<std::int64_t>(numbers_[slot]);
+      patch.argument->integer = static_cast<std::int64_t>(numbers_[slot]);  // the eight bytes, of a double or of an integer
     } else {
       patch.argument->pointer = address(patch.reference, bindings);
     }
@@ -210,7 +210,10 @@ void Executable::upload_constants() {
   std::vector<std::byte> block(numbers_.size() * 8);
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
     visit(tile::compute_type(plan_.graph.constants[i]), [&](auto zero) {
-      const auto value = from_double<decltype(zero)>(numbers_[i]);
+      using T = decltype(zero);
+      T value;
+      if constexpr (std::is_integral_v<T>) value = static_cast<T>(numbers_[i]);
+      else value = from_double<T>(std::bit_cast<double>(numbers_[i]));
       std::memcpy(block.data() + 8 * i, &value, sizeof value);
     });
   }
@@ -346,14 +349,26 @@ void Executable::confirm(std::span<const Node* const> nodes) {
   }
 }
 
+namespace {
+
+// The name under which the user called it: embedding() is made of gather.
+std::string public_name(const Op& op, const Origin& origin) {
+  const std::string name(op.name());
+  if (!origin.path || ("/" + *origin.path + "/").find("/" + name + "/") != std::string::npos) return name;
+  return origin.path->substr(0, origin.path->find('/'));
+}
+
+}  // namespace
+
 void Executable::throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const {
   const int number = step.check_item >= 0 ? step.check_item : static_cast<int>(failure.id / tile::Builder::kCheckIds);
   const Item& item = plan_.graph[number];
-  throw Error({.op = std::string(item.op->name()),
+  const bool known = item.node >= 0 && !bindings.nodes.empty();
+  const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin() : item.origin;
+  throw Error({.op = public_name(*item.op, origin),
                .got = item.op->check_message(failure.id % tile::Builder::kCheckIds, failure.value),
                .advice = "check the data that was passed in",
-               .where = item.node >= 0 && !bindings.nodes.empty() ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin().where
-                                                                  : item.origin.where});
+               .where = origin.where});
 }
 
 }  // namespace tegula::compile

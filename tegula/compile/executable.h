@@ -21,7 +21,7 @@ class Executable {
   /// fresh memory of the same size.
   struct Bindings {
     std::span<void* const> leaves;  // without those that `once` gives
-    std::span<const double> constants;
+    std::span<const std::uint64_t> constants;  // Reading::constants
     std::span<void* const> outputs;
     std::span<void* const> updates;
     /// The nodes of this run (Reading::order), whose lines errors name: another program part may have compiled the executable. May be empty.
@@ -106,7 +106,7 @@ class Executable {
   std::vector<void*> kept_addresses_, leaves_;  // leaves_: those of a run, and the kept ones
   std::vector<std::size_t> watched_;  // leaves that once_ reads
   std::vector<std::uint64_t> versions_;  // theirs, when it ran last
-  std::vector<double> once_constants_;
+  std::vector<std::uint64_t> once_constants_;
   bool fresh_ = false;
   int refreshes_ = 0;
 
@@ -114,7 +114,7 @@ class Executable {
   bool poisons_ = false;
   std::vector<std::vector<Stretch>> dead_;
 
-  std::vector<double> given_, numbers_;  // the constants of the last run, and with what is derived from them
+  std::vector<std::uint64_t> given_, numbers_;  // the constants of the last run, and with what is derived from them
 
   // Asynchronous devices.
   Ref<Buffer> constants_;  // 8 bytes for each number, on the device

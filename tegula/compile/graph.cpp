@@ -1,6 +1,7 @@
 #include "tegula/compile/graph.h"
 
 #include <algorithm>
+#include <bit>
 #include <typeinfo>
 #include <unordered_map>
 
@@ -42,13 +43,13 @@ void append(Words& words, const Dims& dims) {
 
 bool is_leaf(const Node& node) { return node.has_value() || node.op().role() == Role::Leaf; }
 
-void derive_constants(const Graph& graph, std::span<const double> given, std::vector<double>& out) {
+void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, std::vector<std::uint64_t>& out) {
   out.assign(given.begin(), given.end());
   std::vector<double> x;
   for (const Graph::Derived& derived : graph.derived) {
     x.clear();
-    for (int input : derived.inputs) x.push_back(out[static_cast<std::size_t>(input)]);
-    out.push_back(static_cast<const ElementwiseOp&>(*derived.op).reference(x));
+    for (int input : derived.inputs) x.push_back(std::bit_cast<double>(out[static_cast<std::size_t>(input)]));  // all of them floats
+    out.push_back(std::bit_cast<std::uint64_t>(static_cast<const ElementwiseOp&>(*derived.op).reference(x)));
   }
 }
 
@@ -76,7 +77,7 @@ Reading read(std::span<const Node* const> roots) {
       out.key.push_back(reinterpret_cast<std::uint64_t>(&typeid(op)));
       op.attributes(out.key);
       if (node->op().role() == Role::Scalar) {
-        out.constants.push_back(static_cast<const ScalarOp&>(node->op()).value());
+        out.constants.push_back(static_cast<const ScalarOp&>(node->op()).value().bits(node->dtype()));
         out.constant_nodes.push_back(node);
       }
       for (const auto& input : node->inputs()) {

@@ -86,7 +86,7 @@ struct Reading {
   Words key;
   std::vector<const Node*> order;      // every node, program order; nodes with a value are leaves
   std::vector<const Node*> leaves;     // by first visit
-  std::vector<double> constants;       // by first visit
+  std::vector<std::uint64_t> constants;  // by first visit, as Number::bits
   std::vector<const Node*> constant_nodes;
   std::vector<int> uses;               // per node of `order`: how many inputs of others it is
   std::vector<std::size_t> inputs;       // of all nodes, one after the other, as places in `order`
@@ -109,8 +109,8 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
 /// A dense layout in the item's memory order.
 Layout layout_of(const Item& item);
 
-/// What the numbers of the parameter block are: those that were given and those made of them.
-void derive_constants(const Graph& graph, std::span<const double> given, std::vector<double>& out);
+/// What the numbers of the parameter block are, each in eight bytes (Number::bits): those that were given and those made of them.
+void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, std::vector<std::uint64_t>& out);
 
 /// x itself as a computed value: what the compiler inserts where a copy is needed.
 const Ref<const Op>& copy_op();

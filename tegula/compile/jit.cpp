@@ -129,7 +129,7 @@ void require_equal(const Recorded& first, const Recorded& second, const std::sou
     differ(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected");
   }
   for (std::size_t i = 0; i < a.constants.size(); ++i) {
-    if (std::memcmp(&a.constants[i], &b.constants[i], sizeof(double)) == 0) continue;
+    if (std::memcmp(&a.constants[i], &b.constants[i], sizeof a.constants[i]) == 0) continue;
     differ("the number in " + line_of(*a.constant_nodes[i]), line_of(*b.constant_nodes[i]));
   }
   for (std::size_t i = 0; i < first.sources.size(); ++i) {

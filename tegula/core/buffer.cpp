@@ -89,7 +89,12 @@ Ref<Buffer> allocate_host(std::size_t bytes) {
       return Ref<Buffer>(buffer);
     }
   }
-  void* data = std::aligned_alloc(kBufferAlignment, (class_bytes(size_class) + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
+  const std::size_t rounded = (class_bytes(size_class) + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  void* data = std::aligned_alloc(kBufferAlignment, rounded);
+  if (!data) {  // what is cached may be what is missing
+    trim_host_pool();
+    data = std::aligned_alloc(kBufferAlignment, rounded);
+  }
   if (!data) {
     throw Error({.op = "allocate",
                  .got = "no memory for " + std::to_string(bytes) + " bytes",

@@ -178,7 +178,11 @@ Ref<const Op> permute_op(const Dims& order) { return Ref<const Op>(new PermuteOp
 
 std::string ScalarOp::details() const {
   char text[32];
-  std::snprintf(text, sizeof text, "%g", value_);
+  if (value_.real() == std::trunc(value_.real()) && std::fabs(value_.real()) >= 1e6 && value_.fits_i64()) {
+    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value_.integer()));
+  } else {
+    std::snprintf(text, sizeof text, "%g", value_.real());
+  }
   return text;
 }
 
@@ -216,11 +220,20 @@ Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& 
 
 namespace graph {
 
-Tensor scalar(double value, DType dtype, const std::source_location& where) {
+Tensor scalar(Number value, DType dtype, const std::source_location& where) {
+  if (is_integer(dtype) && !value.fits_i64()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value.real());
+    throw Error({.op = "number",
+                 .got = std::string(text) + " for dtype " + std::string(name(dtype)),
+                 .expected = "a number that i64 holds",
+                 .advice = "give the tensor a float dtype first",
+                 .where = origin_at(where).where});
+  }
   return make_node(Ref<const Op>(new ScalarOp(value)), {}, {}, dtype, where);
 }
 
-Tensor full(const Shape& shape, double value, DType dtype, const std::source_location& where) {
+Tensor full(const Shape& shape, Number value, DType dtype, const std::source_location& where) {
   return expand(scalar(value, dtype, where), shape, where);
 }
 
@@ -290,7 +303,7 @@ Tensor sum(const Tensor& x, const Dims& axes, const std::source_location& where)
 Tensor cast(const Tensor& x, DType dtype, const std::source_location& where) {
   if (x.dtype(where) == dtype) return x;
   if (x.node()->op().role() == Role::Scalar && !x.node()->has_value()) {
-    const double value = static_cast<const ScalarOp&>(x.node()->op()).value();
+    const Number value = static_cast<const ScalarOp&>(x.node()->op()).value();
     if (is_float(dtype)) return scalar(value, dtype, where);
   }
   return make_node(cast_op(), {x}, x.shape(), dtype, where);

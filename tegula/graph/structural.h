@@ -16,14 +16,14 @@ Ref<const Op> permute_op(const Dims& order);
 /// A number known now; shape ().
 class ScalarOp final : public Op {
  public:
-  explicit ScalarOp(double value) : value_(value) {}
+  explicit ScalarOp(Number value) : value_(value) {}
   std::string_view name() const override { return "scalar"; }
   Role role() const override { return Role::Scalar; }
   std::string details() const override;
-  double value() const { return value_; }
+  const Number& value() const { return value_; }
 
  private:
-  double value_;
+  Number value_;
 };
 
 /// i64 tensor: Σ coordinate[d] * strides[d] + offset.
@@ -46,10 +46,10 @@ Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& 
 
 namespace graph {
 
-/// A rank-0 constant. A double holds integers exactly up to 2^53.
-Tensor scalar(double value, DType dtype, const std::source_location& where = std::source_location::current());
+/// A rank-0 constant. Throws Error for an integer dtype and a number that i64 does not hold.
+Tensor scalar(Number value, DType dtype, const std::source_location& where = std::source_location::current());
 /// The value in every element of `shape`.
-Tensor full(const Shape& shape, double value, DType dtype, const std::source_location& where = std::source_location::current());
+Tensor full(const Shape& shape, Number value, DType dtype, const std::source_location& where = std::source_location::current());
 Tensor index(const Layout& pattern, const std::source_location& where = std::source_location::current());
 /// Broadcast to `shape` as a view (NumPy's rule: axes are added in front, size-1 axes grow). Its gradient is sum_to.
 Tensor expand(const Tensor& x, const Shape& shape, const std::source_location& where = std::source_location::current());

@@ -81,6 +81,7 @@ std::string element_text(const HostArray& array, std::int64_t index) {
     const T value = array.values<T>()[static_cast<std::size_t>(index)];
     if constexpr (std::is_same_v<T, bool>) std::snprintf(text, sizeof text, "%s", value ? "true" : "false");
     else if constexpr (std::is_integral_v<T>) std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
+    else if (std::isnan(as_double(value))) std::snprintf(text, sizeof text, "nan");  // without the sign that printf shows
     else std::snprintf(text, sizeof text, "%.4g", as_double(value));
   });
   return text;
@@ -114,7 +115,7 @@ std::string axis_text(const HostArray& array, int axis, std::int64_t offset, std
 
 Tensor::Tensor(const Variable& variable, Location where) : node_(variable.read(where).node()) {}
 
-Tensor Tensor::number(double value, DType dtype, const Location& where) { return graph::scalar(value, dtype, where); }
+Tensor Tensor::number(Number value, DType dtype, const Location& where) { return graph::scalar(value, dtype, where); }
 
 const Node& Tensor::checked(const Location& where) const {
   if (!node_) throw_empty("tensor", where);
@@ -144,7 +145,7 @@ HostArray Tensor::to_array(Location where) const {
   return node.buffer()->device() == 0 ? host_copy(node) : fetched(node);
 }
 
-double Tensor::item_as_double(const Location& where) const {
+Number Tensor::the_element(const Location& where) const {
   const Node& node = checked(where);
   refuse_in_trace("item", where);
   if (tegula::numel(node.shape()) != 1) {
@@ -155,7 +156,11 @@ double Tensor::item_as_double(const Location& where) const {
                  .where = origin_at(where).where});
   }
   const HostArray array = to_array(where);
-  return visit(array.dtype, [&](auto zero) { return as_double(array.values<decltype(zero)>()[0]); });
+  return visit(array.dtype, [&](auto zero) -> Number {
+    const auto value = array.values<decltype(zero)>()[0];
+    if constexpr (std::is_integral_v<decltype(zero)>) return value;
+    else return as_double(value);
+  });
 }
 
 std::string Tensor::print(Location where) const {
@@ -179,6 +184,8 @@ Tensor Arg::tensor(std::string_view op, DType dtype) const {
 }
 
 Tensor from_array(const HostArray& array, std::source_location where) {
+  require_shape("from_array", array.shape, origin_at(where).where);
+  if (!array.buffer) throw_no_buffer("from_array", origin_at(where).where);
   if (array.bytes() > array.buffer->bytes()) {
     throw Error({.op = "from_array",
                  .got = std::to_string(array.buffer->bytes()) + " bytes",
@@ -190,11 +197,9 @@ Tensor from_array(const HostArray& array, std::source_location where) {
   return Tensor(std::move(node));
 }
 
-void throw_element_count(std::size_t count, const Shape& shape, const std::source_location& where) {
-  throw Error({.op = "tensor",
-               .got = std::to_string(count) + " elements",
-               .expected = std::to_string(numel(shape)) + " for shape " + to_string(shape),
-               .where = origin_at(where).where});
+void require_elements(std::size_t count, const Shape& shape, const std::source_location& where) {
+  require_shape("tensor", shape, origin_at(where).where);
+  if (static_cast<std::int64_t>(count) != numel(shape)) throw_element_count("tensor", count, shape, origin_at(where).where);
 }
 
 }  // namespace tegula

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tegula/core/host_array.h"
+#include "tegula/core/number.h"
 #include "tegula/graph/node.h"
 
 namespace tegula {
@@ -27,7 +28,7 @@ class Tensor {
   /// A number as a rank-0 tensor: f32 for floats, i64 for integers, bool for bool.
   template <class T>
   requires std::is_arithmetic_v<T>
-  Tensor(T value, Location where = Location::current()) : Tensor(number(static_cast<double>(value), default_dtype<T>(), where)) {}
+  Tensor(T value, Location where = Location::current()) : Tensor(number(value, default_dtype<T>(), where)) {}
 
   bool defined() const { return static_cast<bool>(node_); }
   const Shape& shape(Location where = Location::current()) const { return checked(where).shape(); }
@@ -39,10 +40,10 @@ class Tensor {
   /// "cpu", "cuda:0".
   std::string device() const;
 
-  /// The only element (shape with one element) as T; computes what is pending. Inside a trace it is an error.
+  /// The only element (shape with one element) as T, an i64 exactly; computes what is pending. Inside a trace it is an error.
   template <class T = float>
   T item(Location where = Location::current()) const {
-    return static_cast<T>(item_as_double(where));
+    return the_element(where).as<T>();
   }
   /// All elements, row-major, converted to T.
   template <class T = float>
@@ -71,9 +72,9 @@ class Tensor {
     if constexpr (std::is_same_v<T, bool>) return DType::boolean;
     else return std::is_floating_point_v<T> ? DType::f32 : DType::i64;
   }
-  static Tensor number(double value, DType dtype, const Location& where);
+  static Tensor number(Number value, DType dtype, const Location& where);
   const Node& checked(const Location& where) const;
-  double item_as_double(const Location& where) const;
+  Number the_element(const Location& where) const;
 
   Ref<Node> node_;
 };
@@ -93,12 +94,12 @@ class Arg {
         category_(std::is_same_v<T, bool>       ? DType::boolean
                   : std::is_floating_point_v<T> ? DType::f32
                                                 : DType::i64),
-        value_(static_cast<double>(value)) {}
+        value_(value) {}
 
   Location loc;
 
   bool is_number() const { return is_number_; }
-  double value() const { return value_; }
+  const Number& value() const { return value_; }
   /// f32, i64 or boolean: the dtype a lone number gets.
   DType category() const { return category_; }
   /// The tensor; a number becomes a rank-0 constant of its category, or of `dtype` when given. Throws Error("use of an empty tensor") in the name of `op`.
@@ -109,10 +110,10 @@ class Arg {
   Tensor tensor_;
   bool is_number_ = false;
   DType category_ = DType::f32;
-  double value_ = 0;
+  Number value_;
 };
 
-/// A leaf holding these elements (shared, not copied).
+/// A leaf holding these elements (shared, not copied). Throws Error for a shape with negative or uncountable sizes, or too small a buffer.
 Tensor from_array(const HostArray& array, std::source_location where = std::source_location::current());
 /// A leaf from a list: tensor({1.f, 2.f, 3.f}), or with a shape: tensor(values, {2, 3}).
 template <class T>
@@ -130,12 +131,12 @@ Tensor tensor(std::initializer_list<T> values, const Shape& shape, std::source_l
   return tensor(std::span<const T>(values.begin(), values.size()), shape, where);
 }
 
-/// Throws: `count` elements do not fill `shape`.
-[[noreturn]] void throw_element_count(std::size_t count, const Shape& shape, const std::source_location& where);
+/// What tensor() refuses: a shape that cannot be, or another number of elements.
+void require_elements(std::size_t count, const Shape& shape, const std::source_location& where);
 
 template <class T>
 Tensor tensor(std::span<const T> values, const Shape& shape, std::source_location where) {
-  if (static_cast<std::int64_t>(values.size()) != numel(shape)) throw_element_count(values.size(), shape, where);
+  require_elements(values.size(), shape, where);
   return from_array(HostArray::from(values, shape), where);
 }
 

@@ -188,8 +188,7 @@ Variable& Variable::operator=(const Tensor& value) {
   return *this;
 }
 
-Variable& Variable::operator=(double value) {
-  if (!cell_) return *this = Tensor(value);
+Variable& Variable::fill(Number value) {
   assign(graph::full(shape(), value, dtype()), Location{});
   return *this;
 }

@@ -74,7 +74,11 @@ class Variable {
   /// In a trace: in program order, committed together when the executable has run.
   Variable& operator=(const Tensor& value);
   /// The number in every element: adam.lr = 1e-4.
-  Variable& operator=(double value);
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  Variable& operator=(T value) {
+    return defined() ? fill(value) : *this = Variable(value);
+  }
   void assign(const Tensor& value, Location where = Location::current());
   /// The value as the program sees it here.
   Tensor read(Location where = Location::current()) const;
@@ -85,6 +89,7 @@ class Variable {
   bool defined() const { return static_cast<bool>(cell_); }
 
  private:
+  Variable& fill(Number value);
   Ref<Cell> cell_;
 };
 

@@ -29,4 +29,15 @@ void require_features(std::string_view layer, const Tensor& x, int axis, std::in
                .where = origin_at(where).where});
 }
 
+void require_dtype(std::string_view layer, const Tensor& x, DType weight, const std::source_location& where) {
+  const DType dtype = x.dtype(where);
+  if (is_float(dtype) && (dtype != DType::f64 || weight == DType::f64)) return;
+  const std::string wanted(name(weight));
+  throw Error({.op = std::string(layer),
+               .got = "an input of dtype " + std::string(name(dtype)),
+               .expected = wanted + ", the dtype of its weight",
+               .advice = "cast(x, " + wanted + ")",
+               .where = origin_at(where).where});
+}
+
 }  // namespace tegula::nn

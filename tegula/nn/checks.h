@@ -19,6 +19,9 @@ void require_positive(std::string_view layer, std::initializer_list<std::pair<st
 void require_features(std::string_view layer, const Tensor& x, int axis, std::int64_t expected, std::string_view meaning,
                       const std::source_location& where);
 
+/// Throws Error for an input that is no float, or an f64 one for a layer of another dtype: it would compute in f64 without a word.
+void require_dtype(std::string_view layer, const Tensor& x, DType weight, const std::source_location& where);
+
 /// The fields of a layer, in order.
 inline void visit_fields(Visitor& visitor, const Path& path, std::initializer_list<std::pair<std::string_view, Variable*>> fields) {
   for (auto [name, field] : fields)

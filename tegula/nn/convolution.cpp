@@ -45,6 +45,7 @@ Convolution<Axes>::Convolution(std::int64_t in_channels, std::int64_t out_channe
 template <int Axes>
 Tensor Convolution<Axes>::operator()(Arg x) const {
   In frame(kConv[Axes - 1], x.loc);
+  require_dtype(kConv[Axes - 1], x.tensor(kConv[Axes - 1]), weight.dtype(), x.loc);
   if constexpr (Axes == 1) return bias.defined() ? conv1d(x, weight, bias, options_) : conv1d(x, weight, options_);
   if constexpr (Axes == 2) return bias.defined() ? conv2d(x, weight, bias, options_) : conv2d(x, weight, options_);
   if constexpr (Axes == 3) return bias.defined() ? conv3d(x, weight, bias, options_) : conv3d(x, weight, options_);
@@ -74,6 +75,7 @@ ConvolutionTranspose<Axes>::ConvolutionTranspose(std::int64_t in_channels, std::
 template <int Axes>
 Tensor ConvolutionTranspose<Axes>::operator()(Arg x) const {
   In frame(kConvTranspose[Axes - 1], x.loc);
+  require_dtype(kConvTranspose[Axes - 1], x.tensor(kConvTranspose[Axes - 1]), weight.dtype(), x.loc);
   if constexpr (Axes == 1) return bias.defined() ? conv_transpose1d(x, weight, bias, options_) : conv_transpose1d(x, weight, options_);
   if constexpr (Axes == 2) return bias.defined() ? conv_transpose2d(x, weight, bias, options_) : conv_transpose2d(x, weight, options_);
   if constexpr (Axes == 3) return bias.defined() ? conv_transpose3d(x, weight, bias, options_) : conv_transpose3d(x, weight, options_);

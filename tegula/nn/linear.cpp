@@ -30,6 +30,7 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, const Linear
 Tensor Linear::operator()(Arg x) const {
   In frame("Linear", x.loc);
   const Tensor input = x.tensor("Linear");
+  require_dtype("Linear", input, weight.dtype(), x.loc);
   require_features("Linear", input, -1, weight.shape()[1], "features", x.loc);
   return bias.defined() ? linear(input, weight, bias) : linear(input, weight);
 }
@@ -50,6 +51,8 @@ Tensor Bilinear::operator()(Arg a, Arg b) const {
   const Tensor left = a.tensor("Bilinear");    // (…, in1)
   const Tensor right = b.tensor("Bilinear");   // (…, in2)
   const Shape sizes = weight.shape();          // out, in1, in2
+  require_dtype("Bilinear", left, weight.dtype(), a.loc);
+  require_dtype("Bilinear", right, weight.dtype(), b.loc);
   require_features("Bilinear", left, -1, sizes[1], "features", a.loc);
   require_features("Bilinear", right, -1, sizes[2], "features", b.loc);
   const Tensor by_input = reshape(permute(weight, {1, 0, 2}), {sizes[1], sizes[0] * sizes[2]});

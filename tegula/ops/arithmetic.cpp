@@ -126,15 +126,15 @@ struct Pow {
 };
 
 struct IntegerPow {
-  static constexpr OpInfo info{"pow", "a to the power b, for exponents below 64", Operands::Integers, Numerics::Full};
+  static constexpr OpInfo info{"pow", "a to the power b, wrapped", Operands::Integers, Numerics::Full};
   static double forward(double a, double b) { return b < 0 && a == 0 ? 0 : std::trunc(std::pow(a, b)); }
   static Value forward(Value a, Value b) {
-    constexpr int kBits = 6;
+    const int bits = size_of(b.dtype()) == 8 ? 63 : 31;  // an odd base takes part in every bit of the exponent
     Value product = like(1.0, a), power = a;
-    for (int bit = 0; bit < kBits; ++bit) {
+    for (int bit = 0; bit < bits; ++bit) {
       const Value set = bitwise_and(right_shift(b, like(bit, b)), like(1.0, b)) != 0.0;
       product = where(set, product * power, product);
-      if (bit + 1 < kBits) power = power * power;
+      if (bit + 1 < bits) power = power * power;
     }
     const Value odd = bitwise_and(b, like(1.0, b)) != 0.0;
     const Value inverse = where(a == 1.0, 1.0, where(a == -1.0, where(odd, -1.0, like(1.0, a)), like(0.0, a)));
@@ -222,19 +222,19 @@ struct Lerp {
 
 namespace {
 
-bool both_boolean(const Arg& a, const Arg& b) { return result_type({a, b}) == boolean; }
+bool both_boolean(std::string_view op, const Arg& a, const Arg& b) { return result_type(op, {a, b}) == boolean; }
 
 /// One op for floats, another for integers (and for booleans, which it refuses).
 template <class Real, class Whole>
 Tensor by_kind(const Arg& a, const Arg& b) {
-  return is_float(result_type({a, b})) ? elementwise<Real>(a, b) : elementwise<Whole>(a, b);
+  return is_float(result_type(Real::info.name, {a, b})) ? elementwise<Real>(a, b) : elementwise<Whole>(a, b);
 }
 
 }  // namespace
 
-Tensor operator+(Arg a, Arg b) { return both_boolean(a, b) ? logical_or(a, b) : elementwise<formula::Add>(a, b); }
+Tensor operator+(Arg a, Arg b) { return both_boolean("add", a, b) ? logical_or(a, b) : elementwise<formula::Add>(a, b); }
 Tensor operator-(Arg a, Arg b) { return elementwise<formula::Subtract>(a, b); }
-Tensor operator*(Arg a, Arg b) { return both_boolean(a, b) ? logical_and(a, b) : elementwise<formula::Multiply>(a, b); }
+Tensor operator*(Arg a, Arg b) { return both_boolean("multiply", a, b) ? logical_and(a, b) : elementwise<formula::Multiply>(a, b); }
 Tensor operator/(Arg a, Arg b) { return elementwise<formula::Divide>(a, b); }
 Tensor operator%(Arg a, Arg b) { return remainder(a, b); }
 Tensor operator-(Arg x) { return elementwise<formula::Negate>(x); }
@@ -255,10 +255,10 @@ Tensor fmod(Arg a, Arg b) { return by_kind<formula::Fmod, formula::IntegerFmod>(
 
 Tensor pow(Arg a, Arg b) {
   if (b.is_number() && !a.is_number()) {
-    const DType dtype = result_type({a, b});
+    const DType dtype = result_type("pow", {a, b});
     const Tensor base = a.tensor("pow");
     const Arg x(graph::cast(base, dtype, a.loc), a.loc);
-    const double exponent = b.value();
+    const double exponent = b.value().real();
     if (exponent == 1) return graph::distinct(x.tensor("pow"), base, a.loc);
     if (exponent == 2) return square(x);
     if (exponent == 3) return Arg(square(x), a.loc) * x;
@@ -273,8 +273,8 @@ Tensor square(Arg x) { return elementwise<formula::Square>(x); }
 Tensor reciprocal(Arg x) { return elementwise<formula::Reciprocal>(x); }
 Tensor abs(Arg x) { return elementwise<formula::Abs>(x); }
 Tensor sign(Arg x) { return elementwise<formula::Sign>(x); }
-Tensor minimum(Arg a, Arg b) { return both_boolean(a, b) ? logical_and(a, b) : elementwise<formula::Minimum>(a, b); }
-Tensor maximum(Arg a, Arg b) { return both_boolean(a, b) ? logical_or(a, b) : elementwise<formula::Maximum>(a, b); }
+Tensor minimum(Arg a, Arg b) { return both_boolean("minimum", a, b) ? logical_and(a, b) : elementwise<formula::Minimum>(a, b); }
+Tensor maximum(Arg a, Arg b) { return both_boolean("maximum", a, b) ? logical_or(a, b) : elementwise<formula::Maximum>(a, b); }
 Tensor clamp(Arg x, Arg low, Arg high) { return elementwise<formula::Clamp>(x, low, high); }
 Tensor clamp_min(Arg x, Arg low) { return elementwise<formula::ClampMin>(x, low); }
 Tensor clamp_max(Arg x, Arg high) { return elementwise<formula::ClampMax>(x, high); }

@@ -73,7 +73,7 @@ Tensor operator>(Arg a, Arg b) { return elementwise<formula::Greater>(a, b); }
 Tensor operator>=(Arg a, Arg b) { return elementwise<formula::GreaterEqual>(a, b); }
 
 Tensor isclose(Arg a, Arg b, const Closeness& closeness) {
-  if (is_float(result_type({a, b}))) return elementwise<formula::IsClose>(a, b, closeness.relative, closeness.absolute);
+  if (is_float(result_type("isclose", {a, b}))) return elementwise<formula::IsClose>(a, b, closeness.relative, closeness.absolute);
   return elementwise<formula::IsClose>(Arg(a.tensor("isclose", f64), a.loc), Arg(b.tensor("isclose", f64), b.loc), closeness.relative,
                                        closeness.absolute);
 }

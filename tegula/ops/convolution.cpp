@@ -9,6 +9,7 @@
 #include "tegula/ops/axes.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/convolution_problem.h"
+#include "tegula/ops/nodes.h"
 #include "tegula/ops/spatial.h"
 #include "tegula/runtime/device.h"
 
@@ -167,6 +168,12 @@ Tensor convolution_node(ConvolutionPass pass, const Window& window, std::int64_t
   return make_node(Ref<const Op>(new ConvolutionOp(pass, window, groups)), {a, b}, shape, a.dtype(), where);
 }
 
+// What the user gave, where with_batch was asked.
+Shape spatial_with_channels(Shape shape) {
+  shape.erase(0);
+  return shape;
+}
+
 struct Operands {
   Tensor x, weight;
   bool batched;
@@ -183,7 +190,7 @@ struct Operands {
 Operands operands(std::string_view op, int axes, const Arg& input, const Arg& matrix) {
   Tensor x = input.tensor(op), weight = matrix.tensor(op);
   const DType dtype = promote(x.dtype(), weight.dtype());
-  if (!is_float(dtype)) {
+  if (!is_float(x.dtype()) || !is_float(weight.dtype())) {
     throw Error({.op = std::string(op),
                  .got = "dtypes " + std::string(name(x.dtype())) + " and " + std::string(name(weight.dtype())),
                  .expected = "float tensors",
@@ -221,10 +228,12 @@ ConvolutionProblem convolution_problem(std::string_view op, int axes, const Arg&
   auto [x, weight, batched] = operands(op, axes, input, matrix);
   const std::int64_t groups = options.groups;
   if (groups < 1 || x.shape()[1] != weight.shape()[1] * groups || weight.shape()[0] % groups != 0) {
-    tegula::refuse(op, x, weight,
-                   "weight (O, I/groups, …) with I = " + std::to_string(x.shape()[1]) +
-                       " input channels and O divisible by groups = " + std::to_string(groups),
-                   where);
+    throw Error({.op = std::string(op),
+                 .got = "shapes " + to_string(batched ? x.shape() : spatial_with_channels(x.shape())) + " and " + to_string(weight.shape()),
+                 .expected = "weight (O, I/groups, …) with I = " + std::to_string(x.shape()[1]) +
+                             " input channels and O divisible by groups = " + std::to_string(groups),
+                 .advice = batched ? "" : "without a batch axis, axis 0 counts the channels; expand_dims(x, 1) gives a batch one channel",
+                 .where = origin_at(where).where});
   }
   const Window window =
       make_window(spatial(x.shape()), spatial(weight.shape()), options.stride, options.padding, options.dilation, op, where);
@@ -271,9 +280,9 @@ Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, cons
                  .where = origin_at(where).where});
   }
   const Dims size = spatial(weight.shape());
-  const Window window = make_window(spatial(x.shape()), size, options.stride, options.padding, options.dilation, op, where);
+  Window window = make_window(spatial(x.shape()), size, options.stride, options.padding, options.dilation, op, where);
   const Dims extra = options.output_padding.expand(axes, 0, op, "output_padding", where);
-  Shape shape{x.shape()[0], weight.shape()[1] * groups};
+  Shape shape{x.shape()[0], weight.shape()[1] * groups}, whole = shape;
   for (int i = 0; i < axes; ++i) {
     if (extra[i] >= std::max(window.stride[i], window.dilation[i])) {
       throw Error({.op = std::string(op),
@@ -281,14 +290,22 @@ Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, cons
                    .expected = "less than the stride " + to_string(window.stride) + " or the dilation " + to_string(window.dilation),
                    .where = origin_at(where).where});
     }
-    const std::int64_t length =
-        (x.shape()[i + 2] - 1) * window.stride[i] - window.low[i] - window.high[i] + window.dilation[i] * (size[i] - 1) + extra[i] + 1;
+    std::int64_t reach = 0;
+    if (__builtin_mul_overflow(x.shape()[i + 2] - 1, window.stride[i], &reach)) reach = std::int64_t{1} << 61;  // refused as uncountable
+    const std::int64_t length = reach - window.low[i] - window.high[i] + window.dilation[i] * (size[i] - 1) + extra[i] + 1;
     if (length < 1)
       refuse(op, x, weight, "an output that is not empty (padding " + to_string(window.low) + " and " + to_string(window.high) + ")",
              where);
-    shape.push_back(length);
+    // From a stride on, what output_padding adds would be room for another position of the window: less padding is taken off instead, and
+    // what no position reaches becomes zeros behind the result.
+    const std::int64_t zeros = extra[i] >= window.stride[i] ? std::max<std::int64_t>(extra[i] - window.high[i], 0) : 0;
+    if (extra[i] >= window.stride[i]) window.high[i] = std::max<std::int64_t>(window.high[i] - extra[i], 0);
+    shape.push_back(length - zeros);
+    whole.push_back(length);
   }
-  const Tensor y = with_bias(op, convolution_node(ConvolutionPass::BackwardData, window, groups, x, weight, shape, where), bias, where);
+  Tensor y = convolution_node(ConvolutionPass::BackwardData, window, groups, x, weight, shape, where);
+  y = ops::embed(y, Dims::filled(y.rank(), 0), Dims::filled(y.rank(), 1), whole, 0, where);
+  y = with_bias(op, y, bias, where);
   return batched ? y : without_batch(y, where);
 }
 

@@ -67,14 +67,28 @@ Tensor ops::arange(double begin, double end, double step, DType dtype, const Whe
            "a step that leads from begin to end", where);
   }
   const auto count = static_cast<std::int64_t>(length);
-  const bool whole = begin == std::trunc(begin) && step == std::trunc(step);
-  if (whole) {
+  const auto whole = [](double number) { return number == std::trunc(number) && std::fabs(number) <= 0x1p53; };
+  if (whole(begin) && whole(step) && std::fabs(end) <= 0x1p53) {
     const Layout pattern{{count}, {static_cast<std::int64_t>(step)}, static_cast<std::int64_t>(begin)};
     return graph::cast(graph::index(pattern, where), dtype, where);
   }
   const DType fine = dtype == f64 || is_integer(dtype) ? f64 : f32;
   const Tensor at = graph::cast(counter(count, where), fine, where);
   return graph::cast(at * step + begin, dtype, where);
+}
+
+Tensor ops::arange_whole(std::int64_t begin, std::int64_t end, std::int64_t step, DType dtype, const Where& where) {
+  const In frame("arange", where);
+  const auto magnitude = [](std::int64_t n) { return n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); };
+  const bool leads = step > 0 ? begin <= end : step < 0 && begin >= end;
+  const std::uint64_t distance = step > 0 ? static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin)
+                                          : static_cast<std::uint64_t>(begin) - static_cast<std::uint64_t>(end);
+  const std::uint64_t count = leads && distance > 0 ? (distance - 1) / magnitude(step) + 1 : 0;
+  if (!leads || count > (std::uint64_t{1} << 60)) {
+    refuse("arange", "begin " + std::to_string(begin) + ", end " + std::to_string(end) + ", step " + std::to_string(step),
+           "a step that leads from begin to end", where);
+  }
+  return graph::cast(graph::index({{static_cast<std::int64_t>(count)}, {step}, begin}, where), dtype, where);
 }
 
 Tensor linspace(double begin, double end, std::int64_t count, DType dtype, Where where) {

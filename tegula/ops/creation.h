@@ -25,7 +25,9 @@ Tensor full_like(Arg x, Arg value, std::optional<DType> dtype = std::nullopt);
 
 namespace ops {
 Tensor arange(double begin, double end, double step, DType dtype, const Where& where);
-}
+/// In whole numbers: exact.
+Tensor arange_whole(std::int64_t begin, std::int64_t end, std::int64_t step, DType dtype, const Where& where);
+}  // namespace ops
 
 /// (ceil((end - begin) / step)): begin, begin + step, …, without end. i64 when all three are integers, else f32, unless a dtype is given.
 /// Throws when step is 0 or leads away from end.
@@ -33,6 +35,10 @@ template <class Begin, class End, class Step = int>
 requires std::is_arithmetic_v<Begin> && std::is_arithmetic_v<End> && std::is_arithmetic_v<Step>
 Tensor arange(Begin begin, End end, Step step = 1, std::optional<DType> dtype = std::nullopt, Where where = Where::current()) {
   constexpr bool integers = std::is_integral_v<Begin> && std::is_integral_v<End> && std::is_integral_v<Step>;
+  if constexpr (integers) {
+    if (Number(begin).fits_i64() && Number(end).fits_i64() && Number(step).fits_i64())
+      return ops::arange_whole(Number(begin).integer(), Number(end).integer(), Number(step).integer(), dtype.value_or(i64), where);
+  }
   return ops::arange(static_cast<double>(begin), static_cast<double>(end), static_cast<double>(step), dtype.value_or(integers ? i64 : f32),
                      where);
 }

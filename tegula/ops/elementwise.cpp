@@ -71,16 +71,12 @@ Tensor scaled(const Tensor& dy, double number) {
 
 Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands) {
   const std::source_location& where = operands[0].loc;
-  for (const Arg& x : operands) {
-    if (!x.is_number()) x.tensor(info.name);  // refuses empty handles in the op's name
-  }
   const bool chosen = info.operands == Operands::Chosen;
-  const DType common = result_type(chosen ? operands.subspan(1) : operands);
+  const DType common = result_type(info.name, chosen ? operands.subspan(1) : operands);
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const DType dtype = operand_dtype(info, common, i, where);
-    if (operands[i].is_number())
-      inputs.push_back(graph::scalar(dtype == boolean ? operands[i].value() != 0 : operands[i].value(), dtype, where));
+    if (operands[i].is_number()) inputs.push_back(graph::scalar(operands[i].value(), dtype, where));
     else inputs.push_back(graph::cast(operands[i].tensor(info.name), dtype, where));
   }
   const Shape shape = common_shape(info.name, inputs, where);

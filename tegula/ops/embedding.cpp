@@ -20,9 +20,17 @@ Tensor embedding(Arg indices, Arg weight) {
 Tensor embedding(Arg indices, Arg weight, std::int64_t padding_index) {
   const In frame("embedding", indices.loc);
   const Tensor rows = embedding(indices, weight), at = indices.tensor("embedding");
+  const std::int64_t count = weight.tensor("embedding").shape()[0];
+  if (padding_index < -count || padding_index >= count) {
+    ops::refuse("embedding", "padding index " + std::to_string(padding_index) + " for " + std::to_string(count) + " rows",
+                "the number of a row", indices.loc);
+  }
+  // Both names of the row.
+  const std::int64_t row = padding_index < 0 ? padding_index + count : padding_index;
   Shape shape = at.shape();
   shape.push_back(1);
-  return where(graph::reshape(at, shape) == padding_index, graph::stop_gradient(rows), rows);
+  const Tensor index = graph::reshape(graph::cast(at, i64, indices.loc), shape, indices.loc);
+  return where(index == row || index == row - count, graph::stop_gradient(rows), rows);
 }
 
 std::vector<OpCase> embedding_cases() {

@@ -234,7 +234,8 @@ Tensor repeat(Arg x, const Dims& counts) {
   for (int i = 0; i < counts.rank(); ++i) {
     if (counts[i] == 1) continue;
     Shape all = t.shape();
-    all[i] *= counts[i];
+    if (__builtin_mul_overflow(all[i], counts[i], &all[i]))
+      ops::refuse("repeat", "counts " + to_string(counts), "fewer than 2^60 elements", x.loc);
     if (t.shape()[i] == 1) {
       t = graph::expand(t, all, x.loc);
       continue;
@@ -254,7 +255,8 @@ Tensor repeat_interleave(Arg x, std::int64_t count, std::optional<int> axis) {
   if (!axis) t = graph::reshape(t, {t.numel()}, x.loc);
   const int a = ops::axis_of("repeat_interleave", axis.value_or(0), t.shape(), x.loc);
   Shape all = t.shape();
-  all[a] *= count;
+  if (__builtin_mul_overflow(all[a], count, &all[a]))
+    ops::refuse("repeat_interleave", "count " + std::to_string(count), "fewer than 2^60 elements", x.loc);
   const std::int64_t outer = product(t.shape(), 0, a + 1), inner = product(t.shape(), a + 1, t.rank());
   t = graph::reshape(t, {outer, 1, inner}, x.loc);
   return graph::reshape(graph::expand(t, {outer, count, inner}, x.loc), all, x.loc);
@@ -297,6 +299,8 @@ Tensor diag(Arg x, std::int64_t k) {
   if (t.rank() == 2) return diagonal(t, k);
   if (t.rank() != 1) ops::refuse("diag", "shape " + to_string(t.shape()), "a vector or a matrix", x.loc);
   // Row i holds x[i] (k >= 0), or column j holds x[j]; only the diagonal is kept.
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;  // its square can be counted
+  if (k < -kMost || k > kMost) ops::refuse("diag", "diagonal " + std::to_string(k), "at most 2^30 from the main one", x.loc);
   const std::int64_t n = t.numel() + (k < 0 ? -k : k);
   const Tensor line = ops::embed(t, {0}, {1}, {n}, 0, x.loc);
   const Tensor spread = graph::expand(k >= 0 ? expand_dims(line, 1) : expand_dims(line, 0), {n, n}, x.loc);

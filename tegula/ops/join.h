@@ -32,7 +32,7 @@ enum class PadMode : std::uint8_t {
 };
 struct PadOptions {
   PadMode mode = PadMode::Constant;
-  double value = 0;  // Constant
+  Number value = 0;  // Constant
 };
 /// One width for each axis, outermost first.
 Tensor pad(Arg x, std::initializer_list<PadWidth> widths, const PadOptions& options = {});

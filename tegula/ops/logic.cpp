@@ -152,7 +152,7 @@ Tensor operator>>(Arg a, Arg amount) { return right_shift(a, amount); }
 Tensor bitwise_and(Arg a, Arg b) { return elementwise<formula::BitwiseAnd>(a, b); }
 Tensor bitwise_or(Arg a, Arg b) { return elementwise<formula::BitwiseOr>(a, b); }
 Tensor bitwise_xor(Arg a, Arg b) { return elementwise<formula::BitwiseXor>(a, b); }
-Tensor bitwise_not(Arg x) { return result_type({x}) == boolean ? logical_not(x) : elementwise<formula::BitwiseNot>(x); }
+Tensor bitwise_not(Arg x) { return result_type("bitwise_not", {x}) == boolean ? logical_not(x) : elementwise<formula::BitwiseNot>(x); }
 Tensor left_shift(Arg a, Arg amount) { return elementwise<formula::LeftShift>(a, amount); }
 Tensor right_shift(Arg a, Arg amount) { return elementwise<formula::RightShift>(a, amount); }
 
@@ -163,8 +163,7 @@ Tensor cast(Arg x, DType dtype) {
     const Tensor t = x.tensor("cast");
     return graph::distinct(graph::cast(t, dtype, x.loc), t, x.loc);
   }
-  const double value = is_float(dtype) ? x.value() : dtype == boolean ? x.value() != 0 : std::trunc(x.value());
-  return graph::scalar(value, dtype, x.loc);
+  return graph::scalar(x.value(), dtype, x.loc);
 }
 
 namespace {

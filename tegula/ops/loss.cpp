@@ -31,10 +31,13 @@ struct Pair {
 
 Pair pair_of(std::string_view op, const Arg& input, const Arg& target) {
   const Tensor x = ops::float_tensor(op, input), t = target.tensor(op);
-  if (!broadcast(x.shape(), t.shape())) {
+  // (N) against (N, 1) would become (N, N): one of them has to have the shape of the losses.
+  const auto common = broadcast(x.shape(), t.shape());
+  if (!common || (*common != x.shape() && *common != t.shape())) {
     throw Error({.op = std::string(op),
                  .got = "input of shape " + to_string(x.shape()) + " and target of shape " + to_string(t.shape()),
-                 .expected = "shapes that broadcast",
+                 .expected = "equal shapes, or one that broadcasts to the other",
+                 .advice = common ? "reshape one of them: together they would give " + to_string(*common) : "",
                  .where = origin_at(input.loc).where});
   }
   const Tensor wide = ops::widen(x);

@@ -13,7 +13,8 @@ struct LossOptions {
   LossReduction reduction = LossReduction::Mean;
 };
 
-/// (input - target)², shapes broadcast against each other.
+/// (input - target)². Here and below the shapes are equal, or one broadcasts to the other: (N) against (N, 1), which would give (N, N), is
+/// refused.
 Tensor mse_loss(Arg input, Arg target, const LossOptions& options = {});
 /// |input - target|.
 Tensor l1_loss(Arg input, Arg target, const LossOptions& options = {});

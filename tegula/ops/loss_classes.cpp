@@ -126,6 +126,10 @@ Tensor cross_entropy(Arg logits, Arg labels, const CrossEntropyOptions& options)
   const In frame("cross_entropy", logits.loc);
   expect_share("cross_entropy", options.label_smoothing, logits.loc);
   const Tensor given = ops::float_tensor("cross_entropy", logits), target = labels.tensor("cross_entropy");
+  if (given.rank() > 0 && given.shape()[given.rank() == 1 ? 0 : 1] == 1) {
+    refuse("cross_entropy", given, target, "at least two classes: the loss of one is always 0",
+           "mse_loss compares numbers; binary_cross_entropy_with_logits takes one score for two classes", logits.loc);
+  }
   if (is_float(target.dtype()) && target.shape() == given.shape() && given.rank() > 0)
     return against_probabilities(logits, given, target, options);
 

@@ -78,7 +78,7 @@ struct Hypot {
   static auto forward(T a, T b) {
     const T large = maximum(abs(a), abs(b)), small = minimum(abs(a), abs(b));
     const T ratio = where(small == large, 1.0, small / large);
-    return large * sqrt(1.0 + ratio * ratio);
+    return where(isinf(a) || isinf(b), kInfinity, large * sqrt(1.0 + ratio * ratio));  // of NaN and infinity too, as in IEEE 754
   }
   template <Numeric T>
   static auto derivative(Input<0>, T a, T, T y) {
@@ -302,7 +302,7 @@ double largest(DType dtype) {
 /// Integers are already rounded.
 template <class F>
 Tensor rounded(const Arg& x) {
-  const bool whole = is_integer(result_type({x}));
+  const bool whole = is_integer(result_type(F::info.name, {x}));
   return whole ? x.tensor(F::info.name) : elementwise<F>(x);
 }
 
@@ -355,7 +355,7 @@ Tensor isinf(Arg x) { return elementwise<formula::IsInf>(x); }
 Tensor isfinite(Arg x) { return elementwise<formula::IsFinite>(x); }
 
 Tensor nan_to_num(Arg x, const NanToNum& replacements) {
-  const DType dtype = result_type({x});
+  const DType dtype = result_type("nan_to_num", {x});
   if (!is_float(dtype)) return x.tensor("nan_to_num");
   const double positive = replacements.positive != 0 ? replacements.positive : largest(dtype);
   const double negative = replacements.negative != 0 ? replacements.negative : -largest(dtype);

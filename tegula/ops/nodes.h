@@ -6,7 +6,7 @@
 namespace tegula::ops {
 
 /// Of `shape`: x[i…] at begin + i * step (step > 0), `value` elsewhere. Its gradient is a slice, and it is a slice's.
-Tensor embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, double value, const std::source_location& where);
+Tensor embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, Number value, const std::source_location& where);
 
 /// x[begin + i * step] for i in [0, count), along every axis; steps may be negative. A view.
 Tensor strided(const Tensor& x, const Dims& begin, const Dims& step, const Shape& count, const std::source_location& where);

@@ -1,7 +1,6 @@
 // Padding. One kernel adds constants around and between the elements; the other modes join slices.
 
 #include <algorithm>
-#include <bit>
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
@@ -23,13 +22,14 @@ struct Axis {
 /// y[begin + i * step] = x[i], value elsewhere.
 class PadOp final : public KernelOp, public Embeds {
  public:
-  PadOp(const Dims& begin, const Dims& step, double value) : begin_(begin), step_(step), value_(value) {}
+  PadOp(const Dims& begin, const Dims& step, Number value) : begin_(begin), step_(step), value_(value) {}
   std::string_view name() const override { return "pad"; }
   std::string details() const override { return "begin=" + to_string(begin_) + ", step=" + to_string(step_); }
   void attributes(Words& words) const override {
     for (const auto d : begin_) words.push_back(static_cast<std::uint64_t>(d));
     for (const auto d : step_) words.push_back(static_cast<std::uint64_t>(d));
-    words.push_back(std::bit_cast<std::uint64_t>(value_));
+    words.push_back(value_.bits(DType::f64));
+    words.push_back(value_.bits(DType::i64));
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     return {ops::strided(dy, begin_, step_, y.input(0).shape(), y.origin().where)};
@@ -87,7 +87,7 @@ class PadOp final : public KernelOp, public Embeds {
 
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override {
-    std::fill(y.begin(), y.end(), value_);
+    std::fill(y.begin(), y.end(), value_.real());
     const Strides strides = dense_strides(shape), from = dense_strides(shapes[0]);
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(x[0].size()); ++i) {
       std::int64_t at = 0;
@@ -113,7 +113,7 @@ class PadOp final : public KernelOp, public Embeds {
   }
 
   Dims begin_, step_;
-  double value_;
+  Number value_;
 };
 
 Tensor cropped(const Tensor& x, std::span<PadWidth> widths, const std::source_location& where) {
@@ -148,7 +148,7 @@ Tensor continued(const Tensor& x, int axis, End end, std::int64_t count, PadMode
 
 }  // namespace
 
-Tensor ops::embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, double value,
+Tensor ops::embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, Number value,
                   const std::source_location& where) {
   bool whole = shape == x.shape();
   for (int i = 0; i < shape.rank(); ++i) whole = whole && (begin[i] == 0 || x.shape()[i] == 0);
@@ -158,7 +158,7 @@ Tensor ops::embed(const Tensor& x, const Dims& begin, const Dims& step, const Sh
   for (int i = 0; i < shape.rank(); ++i) {
     if (x.shape()[i] <= 1) steps[i] = 1;
   }
-  if (x.dtype() == boolean) value = value != 0;
+  if (x.dtype() == boolean) value = value.as<bool>();
   return make_node(Ref<const Op>(new PadOp(begin, steps, value)), {x}, shape, x.dtype(), where);
 }
 
@@ -169,6 +169,11 @@ Tensor pad(Arg x, std::span<const PadWidth> widths, const PadOptions& options) {
     ops::refuse("pad", std::to_string(widths.size()) + " widths for shape " + to_string(t.shape()), "one {low, high} for each axis", x.loc);
   }
   std::vector<PadWidth> left(widths.begin(), widths.end());
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;  // sums of three of these fit
+  for (const auto& [low, high] : left) {
+    if (low < -kMost || low > kMost || high < -kMost || high > kMost)
+      ops::refuse("pad", "widths " + std::to_string(low) + " and " + std::to_string(high), "at most 2^60", x.loc);
+  }
   t = cropped(t, left, x.loc);
   if (options.mode == PadMode::Constant) {
     Dims begin;

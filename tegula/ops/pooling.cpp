@@ -238,17 +238,15 @@ Tensor max_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& si
 // With ceil_mode PyTorch divides by the part of the window inside the padded input; the device divides by the window.
 Tensor overhang(const Tensor& y, const Window& window, const Shape& x, const std::source_location& where) {
   Tensor product = y;
+  const DType fine = y.dtype() == f64 ? f64 : f32;
   for (int i = 0; i < window.axes(); ++i) {
-    std::vector<double> factors;
-    for (std::int64_t p = 0; p < y.shape()[i + 2]; ++p) {
-      const std::int64_t begin = p * window.stride[i] - window.low[i];
-      const std::int64_t end = std::min(begin + window.size[i], x[i + 2] + window.high[i]);
-      factors.push_back(static_cast<double>(window.size[i]) / static_cast<double>(end - begin));
-    }
-    if (std::all_of(factors.begin(), factors.end(), [](double f) { return f == 1; })) continue;
+    const std::int64_t count = y.shape()[i + 2], size = window.size[i], end = x[i + 2] + window.high[i];
+    if ((count - 1) * window.stride[i] - window.low[i] + size <= end) continue;  // the last one lies inside
     Shape shape = Dims::filled(window.axes() - i, 1);
-    shape[0] = y.shape()[i + 2];
-    product = product * graph::cast(tensor(factors, shape, where), y.dtype(), where);
+    shape[0] = count;
+    const Tensor begin = graph::index({{count}, {window.stride[i]}, -window.low[i]}, where);
+    const Tensor inside = graph::cast(minimum(begin + size, end) - begin, fine, where);
+    product = product * graph::reshape(graph::cast(static_cast<double>(size) / inside, y.dtype(), where), shape, where);
   }
   return product;
 }

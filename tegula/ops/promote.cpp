@@ -22,13 +22,13 @@ Found combine(Found high, Found low) {
 
 }  // namespace
 
-DType result_type(std::span<const Arg> operands) {
+DType result_type(std::string_view op, std::span<const Arg> operands) {
   Found dimensioned, scalars, numbers;
   for (const Arg& x : operands) {
     if (x.is_number()) {
       join(numbers, x.category());
     } else {
-      const Tensor tensor = x.tensor("result_type");
+      const Tensor tensor = x.tensor(op);
       join(tensor.rank() == 0 ? scalars : dimensioned, tensor.dtype());
     }
   }

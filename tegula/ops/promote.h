@@ -10,8 +10,11 @@ namespace tegula {
 
 /// PyTorch's rule: among tensors with dimensions, rank-0 tensors and plain numbers each group decides only when it brings a higher category
 /// (bool < integer < float) than the groups before it. So f16 tensor + 2.5 is f16, i32 tensor + 2.5 is f32, i32 tensor + rank-0 f64 is f64.
-DType result_type(std::span<const Arg> operands);
-inline DType result_type(std::initializer_list<Arg> operands) { return result_type(std::span(operands.begin(), operands.size())); }
+/// Throws Error in the name of `op` when an operand is an empty tensor.
+DType result_type(std::string_view op, std::span<const Arg> operands);
+inline DType result_type(std::string_view op, std::initializer_list<Arg> operands) {
+  return result_type(op, std::span(operands.begin(), operands.size()));
+}
 
 /// NumPy's broadcast of several shapes. Throws Error in the name of `op`, with all the shapes.
 Shape common_shape(std::string_view op, std::span<const Tensor> operands, const std::source_location& where);

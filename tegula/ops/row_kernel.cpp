@@ -32,9 +32,9 @@ Value KernelLaunch::number(std::int64_t value) {
   return builder_.scalar("n" + std::to_string(arguments_.size()), DType::i64);
 }
 
-Value KernelLaunch::real(double value, DType dtype) {
-  if (is_float(dtype)) arguments_.push_back(KernelArgument::number(value));
-  else arguments_.push_back(KernelArgument::number(static_cast<std::int64_t>(value)));
+Value KernelLaunch::real(const Number& value, DType dtype) {
+  if (is_float(dtype)) arguments_.push_back(KernelArgument::number(value.real()));
+  else arguments_.push_back(KernelArgument::number(static_cast<std::int64_t>(value.bits(dtype))));
   return builder_.scalar("v" + std::to_string(arguments_.size()), tile::compute_type(dtype));
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/core/number.h"
 #include "tegula/tile/kernel_context.h"
 #include "tegula/tile/reduction.h"
 
@@ -33,7 +34,7 @@ class KernelLaunch {
   Value output();
   Value scratch(int i, DType dtype, bool writable);
   Value number(std::int64_t value);
-  Value real(double value, DType dtype);
+  Value real(const Number& value, DType dtype);
 
   /// Hands the program over. `operations`: see KernelContext::launch.
   void launch(const std::array<std::int64_t, 3>& grid, double operations = 0);

@@ -96,15 +96,25 @@ class ScanOp final : public KernelOp {
     return graph::index(pattern, where);
   }
 
-  // dx_k = Σ_{j >= k} dy_j Π_{i <= j, i != k} x_i. Where x_k is not 0 that is Σ_{j >= k} dy_j y_j / x_k; for the first zero of a line the
-  // products are those of the line with a 1 in its place; after it all of them are 0.
+  // dx_k = Σ_{j >= k} dy_j Π_{i <= j, i != k} x_i = y_{k-1} s_k with s_k = dy_k + x_{k+1} s_{k+1}. No division, so that zeros need no care and
+  // derivatives of every order are right. The recurrence in log n rounds: each joins the stretch from k on with the one behind it
+  // (Hillis and Steele, "Data parallel algorithms", 1986); `factor` is the product that leads from one to the other.
   static Tensor product_gradient(const Tensor& x, const Tensor& y, const Tensor& dy, const std::source_location& where) {
-    const Tensor zero = x == 0;
-    const Tensor first = zero && scan_last(graph::cast(zero, i64, where), Reduction::Sum, where) == 1;
-    const Tensor without = tegula::where(first, 1.0, x);
-    const Tensor at_first = sum_from_here(dy * scan_last(without, Reduction::Prod, where), where);
-    const Tensor elsewhere = sum_from_here(dy * y, where) / tegula::where(zero, 1.0, x);
-    return tegula::where(first, at_first, tegula::where(zero, 0.0, elsewhere));
+    const DType dtype = x.dtype(), fine = is_half(dtype) ? f32 : dtype;
+    const int axis = x.rank() - 1;
+    const std::int64_t length = x.shape()[axis];
+    const Dims begin = Dims::filled(x.rank(), 0), step = Dims::filled(x.rank(), 1);
+    const auto behind = [&](const Tensor& t, std::int64_t reach, double beyond) {  // the element `reach` places on
+      return ops::embed(ops::part(t, axis, reach, length - reach, where), begin, step, t.shape(), beyond, where);
+    };
+    Tensor sums = graph::cast(dy, fine, where);
+    Tensor factor = length > 1 ? behind(graph::cast(x, fine, where), 1, 0) : sums;
+    for (std::int64_t reach = 1; reach < length; reach *= 2) {
+      sums = sums + factor * behind(sums, reach, 0);
+      if (2 * reach < length) factor = factor * behind(factor, reach, 0);
+    }
+    const Tensor before = length > 0 ? predecessor(y, 1, where) : y;
+    return graph::cast(graph::cast(before, fine, where) * sums, dtype, where);
   }
 
   Reduction kind_;

@@ -55,7 +55,7 @@ Tensor reshape(Arg x, const Shape& shape) {
     } else if (shape[i] < 0) {
       refuse("sizes of at least 0");
     } else {
-      rest *= shape[i];
+      if (__builtin_mul_overflow(rest, shape[i], &rest)) refuse("as many elements");
     }
   }
   if (unknown >= 0) {

@@ -135,8 +135,9 @@ Resolved resolve(const Slice& range, std::int64_t size, const std::source_locati
   const auto settle = [&](std::int64_t position) { return std::clamp(position < 0 ? position + size : position, lowest, highest); };
   const std::int64_t begin = range.begin ? settle(*range.begin) : back ? highest : lowest;
   const std::int64_t end = range.end ? settle(*range.end) : back ? lowest : highest;
-  const std::int64_t distance = back ? begin - end : end - begin, step = back ? -range.step : range.step;
-  return {begin, distance > 0 ? (distance + step - 1) / step : 0};
+  const std::int64_t distance = back ? begin - end : end - begin;
+  const auto step = back ? 0 - static_cast<std::uint64_t>(range.step) : static_cast<std::uint64_t>(range.step);
+  return {begin, distance > 0 ? static_cast<std::int64_t>((static_cast<std::uint64_t>(distance) - 1) / step + 1) : 0};
 }
 
 Tensor sliced(const Tensor& x, int first_axis, std::span<const Slice> slices, const std::source_location& where) {
@@ -146,7 +147,7 @@ Tensor sliced(const Tensor& x, int first_axis, std::span<const Slice> slices, co
     const int axis = first_axis + static_cast<int>(i);
     const Resolved range = resolve(slices[i], x.shape()[axis], where);
     begin[axis] = range.begin;
-    step[axis] = slices[i].step;
+    step[axis] = range.count > 1 ? slices[i].step : 1;  // one element knows no step
     count[axis] = range.count;
   }
   return graph::distinct(ops::strided(x, begin, step, count, where), x, where);
@@ -220,8 +221,9 @@ Tensor diagonal(Arg x, std::int64_t offset, int a, int b) {
   order.push_back(rows);
   order.push_back(columns);
   const Tensor matrices = graph::permute(t, order, x.loc);
-  const std::int64_t row = std::max<std::int64_t>(-offset, 0), column = std::max<std::int64_t>(offset, 0);
   Shape shape = matrices.shape();
+  offset = std::clamp(offset, -shape[t.rank() - 2], shape[t.rank() - 1]);  // beyond them there is nothing either
+  const std::int64_t row = std::max<std::int64_t>(-offset, 0), column = std::max<std::int64_t>(offset, 0);
   const std::int64_t length = std::min(shape[t.rank() - 2] - row, shape[t.rank() - 1] - column);
   shape.erase(t.rank() - 1);
   shape[t.rank() - 2] = std::max<std::int64_t>(length, 0);
@@ -245,7 +247,8 @@ Tensor windows(Arg x, const Dims& axes, const Dims& window, const WindowOptions&
     const int axis = ops::axis_of("windows", axes[i], whole, x.loc);
     if (seen.contains(axis)) ops::refuse("windows", "axes " + to_string(axes), "each axis once", x.loc);
     seen.push_back(axis);
-    const std::int64_t reach = dilation[i] * (window[i] - 1) + 1;
+    std::int64_t reach = 0;
+    if (__builtin_mul_overflow(dilation[i], window[i] - 1, &reach) || __builtin_add_overflow(reach, 1, &reach)) reach = whole[axis] + 1;
     if (window[i] < 1 || stride[i] < 1 || dilation[i] < 1 || reach > whole[axis]) {
       ops::refuse("windows",
                   "window " + to_string(window) + ", stride " + to_string(stride) + ", dilation " + to_string(dilation) + " over axes " +

@@ -9,13 +9,14 @@ namespace tegula {
 
 Dims PerAxis::expand(int count, std::int64_t least, std::string_view op, std::string_view what, const std::source_location& where) const {
   Dims out = values_.rank() == 1 ? Dims::filled(count, values_[0]) : values_;
-  const bool fits = out.rank() == count && std::all_of(out.begin(), out.end(), [&](std::int64_t v) { return v >= least; });
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // products with sizes that exist fit
+  const bool fits = out.rank() == count && std::all_of(out.begin(), out.end(), [&](std::int64_t v) { return v >= least && v < kMost; });
   if (!fits) {
-    throw Error(
-        {.op = std::string(op),
-         .got = std::string(what) + " " + to_string(values_),
-         .expected = "one number of at least " + std::to_string(least) + ", or one for each of " + std::to_string(count) + " spatial axes",
-         .where = origin_at(where).where});
+    throw Error({.op = std::string(op),
+                 .got = std::string(what) + " " + to_string(values_),
+                 .expected = "one number of at least " + std::to_string(least) + " and below 2^31, or one for each of " +
+                             std::to_string(count) + " spatial axes",
+                 .where = origin_at(where).where});
   }
   return out;
 }

@@ -35,6 +35,7 @@ Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Lo
                  .advice = "state that is not trained is an nn::Buffer",
                  .where = origin_at(where).where});
   }
+  require_not_negative({{"lr", lr}}, where);
   this->lr = graph::scalar(lr, f64, where);
   steps_ = graph::scalar(0, i64, where);
 }
@@ -42,6 +43,16 @@ Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Lo
 void Optimizer::require(bool holds, std::string_view got, std::string_view expected, Location where) const {
   if (holds) return;
   throw Error({.op = std::string(name_), .got = std::string(got), .expected = std::string(expected), .where = origin_at(where).where});
+}
+
+void Optimizer::require_not_negative(std::initializer_list<std::pair<std::string_view, double>> options, Location where) const {
+  for (const auto& [name, value] : options) {
+    if (value >= 0) continue;  // not of NaN
+    throw Error({.op = std::string(name_),
+                 .got = std::string(name) + " = " + std::to_string(value),
+                 .expected = "a number of at least 0",
+                 .where = origin_at(where).where});
+  }
 }
 
 std::vector<Variable>* Optimizer::add_state(std::string_view name, double value) {

@@ -42,6 +42,8 @@ class Optimizer {
   /// The address stays when the optimiser is moved.
   std::vector<Variable>* add_state(std::string_view name, double value = 0);
   /// Throws Error in the name of the optimiser: an option does not make sense.
+  /// Throws Error for the first option that is negative or NaN.
+  void require_not_negative(std::initializer_list<std::pair<std::string_view, double>> options, Location where) const;
   void require(bool holds, std::string_view got, std::string_view expected, Location where) const;
 
   /// A number that all parameters share in one step, computed once in f64. Every parameter uses the same formula and the same numbers,

@@ -18,6 +18,7 @@ Tensor average(double share, const Tensor& x, const Tensor& y) { return share * 
 SGD::SGD(Parameters parameters, const SGDOptions& options, Location where)
     : Optimizer("SGD", std::move(parameters), options.lr, where),
       options_(options) {
+  require_not_negative({{"momentum", options.momentum}, {"weight_decay", options.weight_decay}}, where);
   require(!options.nesterov || (options.momentum > 0 && options.dampening == 0), "nesterov without a momentum, or with dampening",
           "a momentum and no dampening", where);
   if (options.momentum != 0) momentum_ = add_state("momentum_buffer");
@@ -49,6 +50,7 @@ Adam::Adam(std::string_view name, Parameters parameters, const AdamOptions& opti
     : Optimizer(name, std::move(parameters), options.lr, where),
       options_(options),
       decay_(decay) {
+  require_not_negative({{"eps", options.eps}, {"weight_decay", options.weight_decay}}, where);
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1, "a beta outside of [0, 1)", "both in [0, 1)",
           where);
   exp_avg_ = add_state("exp_avg");
@@ -92,6 +94,8 @@ AdamW::AdamW(Parameters parameters, const AdamWOptions& options, Location where)
 RMSprop::RMSprop(Parameters parameters, const RMSpropOptions& options, Location where)
     : Optimizer("RMSprop", std::move(parameters), options.lr, where),
       options_(options) {
+  require_not_negative(
+      {{"alpha", options.alpha}, {"eps", options.eps}, {"weight_decay", options.weight_decay}, {"momentum", options.momentum}}, where);
   square_avg_ = add_state("square_avg");
   if (options.centered) grad_avg_ = add_state("grad_avg");
   if (options.momentum != 0) momentum_buffer_ = add_state("momentum_buffer");
@@ -124,6 +128,11 @@ std::vector<Tensor> RMSprop::update(const Step& step) {
 Adagrad::Adagrad(Parameters parameters, const AdagradOptions& options, Location where)
     : Optimizer("Adagrad", std::move(parameters), options.lr, where),
       options_(options) {
+  require_not_negative({{"lr_decay", options.lr_decay},
+                        {"weight_decay", options.weight_decay},
+                        {"initial_accumulator_value", options.initial_accumulator_value},
+                        {"eps", options.eps}},
+                       where);
   sum_ = add_state("sum", options.initial_accumulator_value);
 }
 
@@ -143,6 +152,7 @@ std::vector<Tensor> Adagrad::update(const Step& step) {
 Adadelta::Adadelta(Parameters parameters, const AdadeltaOptions& options, Location where)
     : Optimizer("Adadelta", std::move(parameters), options.lr, where),
       options_(options) {
+  require_not_negative({{"rho", options.rho}, {"eps", options.eps}, {"weight_decay", options.weight_decay}}, where);
   square_avg_ = add_state("square_avg");
   acc_delta_ = add_state("acc_delta");
 }
@@ -167,6 +177,7 @@ std::vector<Tensor> Adadelta::update(const Step& step) {
 Lion::Lion(Parameters parameters, const LionOptions& options, Location where)
     : Optimizer("Lion", std::move(parameters), options.lr, where),
       options_(options) {
+  require_not_negative({{"weight_decay", options.weight_decay}}, where);
   exp_avg_ = add_state("exp_avg");
 }
 

@@ -50,8 +50,13 @@ double RuleLR::operator()(std::int64_t step) const {
 }
 
 double PlateauLR::operator()(double metric) {
-  const bool better = goal == Goal::Min ? metric < best - std::abs(best) * threshold : metric > best + std::abs(best) * threshold;
-  if (better || !seen) {
+  // Before anything was seen, and after an infinite metric, every finite one is better; NaN never is.
+  const double limit = seen                ? best
+                       : goal == Goal::Min ? INFINITY
+                                           : -INFINITY,
+               margin = std::isfinite(limit) ? std::abs(limit) * threshold : 0;
+  const bool better = goal == Goal::Min ? metric < limit - margin : metric > limit + margin;
+  if (better) {
     best = metric;
     seen = true;
     bad = 0;

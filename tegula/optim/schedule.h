@@ -82,7 +82,8 @@ struct RuleLR {
 };
 
 enum class Goal : std::uint8_t { Min, Max };
-/// Reduces the rate when a metric has stopped improving: adam.lr = plateau(validation_loss). PyTorch's ReduceLROnPlateau.
+/// Reduces the rate when a metric has stopped improving: adam.lr = plateau(validation_loss). PyTorch's ReduceLROnPlateau, but the
+/// threshold is relative to |best|, so that negative metrics improve in the right direction. NaN is no improvement.
 /// The last five fields are its state; save them to continue.
 struct PlateauLR {
   double base;

@@ -1,4 +1,4 @@
-// expect: ^gather: got index 4 for axis 0 of size 4, where it must lie in \[-4, 3\]
+// expect: ^Embedding: got index 4 for axis 0 of size 4, where it must lie in \[-4, 3\]
 // expect: hint: check the data that was passed in
 #include <tegula/tegula.h>
 

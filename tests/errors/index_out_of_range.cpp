@@ -1,4 +1,4 @@
-// expect: ^gather: got index 7 for axis 0 of size 5, where it must lie in \[-5, 4\]
+// expect: ^index: got index 7 for axis 0 of size 5, where it must lie in \[-5, 4\]
 #include "tegula/ops/creation.h"
 #include "tegula/ops/index.h"
 

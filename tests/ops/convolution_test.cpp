@@ -10,6 +10,7 @@
 #include "tegula/ops/activation.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/check_gradients.h"
 #include "tegula/ops/convolution_ladder.h"
 #include "tegula/ops/reduce.h"
 #include "tegula/ops/shape.h"
@@ -123,6 +124,36 @@ TEST(Convolution, ErrorsSayWhatDoesNotFit) {
               conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.padding = Same});
             }).find("padding Same"),
             std::string::npos);
+}
+
+TEST(Convolution, OutputPaddingOfAStrideAndMoreHasItsGradient) {
+  const auto check = [](const ConvolutionTransposeOptions& options, std::int64_t length) {
+    const Tensor x = random_tensor({2, 2, 5}, 1), w = random_tensor({2, 3, 3}, 2), b = random_tensor({3}, 3);
+    const Tensor y = conv_transpose1d(x, w, b, options);
+    ASSERT_EQ(y.shape(), (Shape{2, 3, length}));
+    // By its definition: each element adds its window, the padding is cut off, output_padding lets the end stand out.
+    const std::vector<double> xs = x.to_host<double>(), ws = w.to_host<double>(), bs = b.to_host<double>(), ys = y.to_host<double>();
+    std::vector<double> want(ys.size());
+    for (std::size_t i = 0; i < want.size(); ++i) want[i] = bs[i / static_cast<std::size_t>(length) % 3];
+    const std::int64_t stride = options.stride.expand(1, 1, "", "", {})[0], dilation = options.dilation.expand(1, 1, "", "", {})[0];
+    const std::int64_t padding = options.padding.low().expand(1, 0, "", "", {})[0];
+    for (std::int64_t n = 0; n < 2; ++n)
+      for (std::int64_t c = 0; c < 2; ++c)
+        for (std::int64_t i = 0; i < 5; ++i)
+          for (std::int64_t o = 0; o < 3; ++o)
+            for (std::int64_t k = 0; k < 3; ++k) {
+              const std::int64_t at = i * stride + k * dilation - padding;
+              if (at < 0 || at >= length) continue;
+              want[static_cast<std::size_t>((n * 3 + o) * length + at)] +=
+                  xs[static_cast<std::size_t>((n * 2 + c) * 5 + i)] * ws[static_cast<std::size_t>((c * 3 + o) * 3 + k)];
+            }
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(ys[i], want[i], 1e-5) << i;
+    check_gradients([&](const std::vector<Tensor>& in) { return conv_transpose1d(in[0], in[1], in[2], options); }, {x, w, b});
+  };
+  check({.stride = 1, .output_padding = 1, .dilation = 2}, 10);
+  check({.stride = 1, .padding = 1, .output_padding = 2, .dilation = 3}, 11);
+  check({.stride = 2, .padding = 3, .output_padding = 2, .dilation = 3}, 11);
+  check({.stride = 2, .padding = 1, .output_padding = 1}, 10);
 }
 
 }  // namespace

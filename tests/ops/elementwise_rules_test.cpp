@@ -40,26 +40,26 @@ TEST(Promotion, OfTwoTensorsIsPyTorchs) {
       {f64, f32, f16, bf16, i64, i32, i16, i16, u8, u8},   {f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean}};
   for (DType a : kAllDTypes) {
     for (DType b : kAllDTypes) {
-      EXPECT_EQ(result_type({of(a), of(b)}), table[static_cast<int>(a)][static_cast<int>(b)]) << name(a) << " with " << name(b);
-      EXPECT_EQ(result_type({scalar_of(a), scalar_of(b)}), table[static_cast<int>(a)][static_cast<int>(b)])
+      EXPECT_EQ(result_type("test", {of(a), of(b)}), table[static_cast<int>(a)][static_cast<int>(b)]) << name(a) << " with " << name(b);
+      EXPECT_EQ(result_type("test", {scalar_of(a), scalar_of(b)}), table[static_cast<int>(a)][static_cast<int>(b)])
           << name(a) << " with " << name(b);
     }
   }
 }
 
 TEST(Promotion, NumbersAndScalarsDecideOnlyByCategory) {
-  EXPECT_EQ(result_type({of(f16), 2.5}), f16);
-  EXPECT_EQ(result_type({of(f16), scalar_of(f64)}), f16);
-  EXPECT_EQ(result_type({of(i32), scalar_of(i64)}), i32);
-  EXPECT_EQ(result_type({of(i32), scalar_of(f64)}), f64);
-  EXPECT_EQ(result_type({of(i32), 2.5}), f32);
-  EXPECT_EQ(result_type({of(u8), -1}), u8);
-  EXPECT_EQ(result_type({of(boolean), 1}), i64);
-  EXPECT_EQ(result_type({of(boolean), true}), boolean);
-  EXPECT_EQ(result_type({of(boolean), 1.0}), f32);
-  EXPECT_EQ(result_type({scalar_of(f64), 1.0}), f64);
-  EXPECT_EQ(result_type({scalar_of(i32), 1}), i32);
-  EXPECT_EQ(result_type({1, 2.0}), f32);
+  EXPECT_EQ(result_type("test", {of(f16), 2.5}), f16);
+  EXPECT_EQ(result_type("test", {of(f16), scalar_of(f64)}), f16);
+  EXPECT_EQ(result_type("test", {of(i32), scalar_of(i64)}), i32);
+  EXPECT_EQ(result_type("test", {of(i32), scalar_of(f64)}), f64);
+  EXPECT_EQ(result_type("test", {of(i32), 2.5}), f32);
+  EXPECT_EQ(result_type("test", {of(u8), -1}), u8);
+  EXPECT_EQ(result_type("test", {of(boolean), 1}), i64);
+  EXPECT_EQ(result_type("test", {of(boolean), true}), boolean);
+  EXPECT_EQ(result_type("test", {of(boolean), 1.0}), f32);
+  EXPECT_EQ(result_type("test", {scalar_of(f64), 1.0}), f64);
+  EXPECT_EQ(result_type("test", {scalar_of(i32), 1}), i32);
+  EXPECT_EQ(result_type("test", {1, 2.0}), f32);
 }
 
 TEST(Promotion, OfOpsByTheirKind) {

@@ -58,7 +58,7 @@ TEST(Index, OutOfRangeNamesIndexAxisAndLine) {
   const int line = __LINE__ + 1;
   const Tensor y = index(x, integers({1, 3, 0, 1, 2}, {5}));  // a graph of its own
   const std::string text = refusal([&] { y.to_host(); });
-  expect_part(text, "gather: got index 3 for axis 0 of size 3, where it must lie in [-3, 2]");
+  expect_part(text, "index: got index 3 for axis 0 of size 3, where it must lie in [-3, 2]");
   expect_part(text, "index_test.cpp:" + std::to_string(line));
   for (std::int64_t wrong : {-5, 4, 1000000000}) {
     expect_part(refusal([&] { take(x, integers({0, wrong}, {2}), 1).to_host(); }),

@@ -5,10 +5,13 @@
 #include <cmath>
 #include <limits>
 
+#include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/grad.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/creation.h"
 #include "tegula/ops/reduce.h"
+#include "tegula/ops/shape.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {
@@ -76,6 +79,13 @@ TEST(Pooling, ErrorsSayWhatDoesNotFit) {
   EXPECT_NE(message([] { max_pool3d(tensor(kGrid, {4, 4}), 2); }).find("f64 of shape (4, 4)"), std::string::npos);
   EXPECT_NE(message([] { avg_pool2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), 2); }).find("i32 of shape (1, 1, 4, 4)"),
             std::string::npos);
+}
+
+TEST(Pooling, CeilModeIsTheSameInAJit) {
+  auto f = jit([](Tensor x) { return avg_pool2d(x, 2, {.stride = 2, .ceil_mode = true}); });
+  const Tensor x = reshape(arange(0.0, 25.0, 1.0, f64), {1, 1, 5, 5}), want = avg_pool2d(x, 2, {.stride = 2, .ceil_mode = true});
+  EXPECT_EQ(want.to_host<double>(), (std::vector<double>{3, 5, 6.5, 13, 15, 16.5, 20.5, 22.5, 24}));
+  for (int call = 0; call < 3; ++call) EXPECT_EQ(f(x).to_host<double>(), want.to_host<double>());
 }
 
 }  // namespace

@@ -207,6 +207,15 @@ TEST(Dropout, AlphaKeepsMeanAndVariance) {
 
 INSTANTIATE_DECLARED_CASES(Embedding, embedding_cases());
 
+TEST(Embedding, ThePaddingRowHasTwoNames) {
+  Variable w = ones({4, 3});
+  for (const std::int64_t padding : {3, -1}) {
+    const Tensor y = embedding(tensor({-1, 0, 3}), w, padding);
+    EXPECT_EQ(grad(sum(y), w).to_host<int>(), (std::vector<int>{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  }
+  EXPECT_THROW(embedding(tensor({0}), w, 4), Error);
+}
+
 TEST(Embedding, ThePaddingRowGetsNoGradient) {
   const Tensor weight = tensor({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}, {3, 2}), at = tensor(std::vector<std::int64_t>{2, 0, 2, 1}, {2, 2});
   const Tensor y = embedding(at, weight, 2);

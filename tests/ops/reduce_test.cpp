@@ -130,6 +130,18 @@ TEST(Reduce, Truth) {
   expect_values(count_nonzero(doubles({0, 2, -1, 0})), {2});
 }
 
+TEST(Scan, DerivativesOfProductsHaveNoTroubleWithZeros) {
+  for (const Values& values : {Values{2, 0, 3, 0, -1}, Values{0, 0, 0, 2}, Values{1, 2, 3, 4}, Values{5, 0, 2, 3}}) {
+    const Tensor x = doubles(values);
+    const auto product = [](const std::vector<Tensor>& in) { return cumprod(in[0], 0); };
+    const auto slope = [&](const std::vector<Tensor>& in) { return grad(sum(square(product(in)) + product(in)), in[0]); };
+    const auto curve = [&](const std::vector<Tensor>& in) { return grad(sum(slope(in) * in[0] + slope(in)), in[0]); };
+    check_gradients(product, {x});
+    check_gradients(slope, {x});
+    check_gradients(curve, {x});
+  }
+}
+
 TEST(Scan, ByHand) {
   expect_values(cumsum(counted({2, 3}), 0), {0, 1, 2, 3, 5, 7});
   expect_values(cumprod(doubles({2, 3, 0, 5}), 0), {2, 6, 0, 0});

@@ -56,5 +56,17 @@ TEST(Schedule, SetsTheRateOfAnOptimizer) {
   EXPECT_DOUBLE_EQ(sgd.lr.read().item<double>(), 0.1 * 0.1 * 0.1);
 }
 
+TEST(Schedule, PlateauRecoversFromAMetricThatIsNoNumber) {
+  for (const double first : {HUGE_VAL, std::nan("")}) {
+    PlateauLR plateau{.base = 1, .patience = 1};
+    plateau(first);
+    for (const double metric : {5.0, 4.0, 3.0, 2.0, 1.0, 0.5}) EXPECT_EQ(plateau(metric), 1) << first << " then " << metric;
+  }
+  PlateauLR plateau{.base = 1, .patience = 1};
+  EXPECT_EQ(plateau(5), 1);
+  EXPECT_EQ(plateau(std::nan("")), 1);
+  EXPECT_EQ(plateau(std::nan("")), 0.1);  // NaN is no improvement
+}
+
 }  // namespace
 }  // namespace tegula::optim

@@ -174,7 +174,7 @@ Reference::Values Reference::compute(const Node& node) const {
   switch (node.has_value() && node.inputs().empty() ? Role::Leaf : node.op().role()) {
     case Role::Leaf: return Tensor(Ref<Node>(const_cast<Node*>(&node))).to_host<double>();
     case Role::Scalar: {
-      const double value = static_cast<const ScalarOp&>(node.op()).value();
+      const double value = static_cast<const ScalarOp&>(node.op()).value().real();
       return {representable(value, node.dtype()) ? value : rounded(value, node.dtype())};
     }
     case Role::Index: {

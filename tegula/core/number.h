@@ -1,0 +1,62 @@
+#pragma once
+// A number beside tensors, as the user wrote it: f64 holds integers up to 2^53 only.
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "tegula/core/dtype.h"
+
+namespace tegula {
+
+/// A double, or a whole number of 64 bits kept exactly. An unsigned one beyond i64 is kept as the nearest double.
+class Number {
+ public:
+  constexpr Number() = default;
+  template <std::floating_point T>
+  constexpr Number(T value) : real_(static_cast<double>(value)) {}
+  template <std::integral T>
+  constexpr Number(T value)
+      : real_(static_cast<double>(value)),
+        whole_(within(value)),
+        integer_(whole_ ? static_cast<std::int64_t>(value) : 0) {}
+
+  /// Rounded to the nearest double.
+  constexpr double real() const { return real_; }
+  /// Whether i64 holds it, its fraction dropped.
+  constexpr bool fits_i64() const { return whole_ || (real_ >= -0x1p63 && real_ < 0x1p63); }
+  /// Truncated toward zero; of what i64 does not hold the end that is nearer, 0 for NaN.
+  constexpr std::int64_t integer() const {
+    if (whole_) return integer_;
+    if (real_ != real_) return 0;
+    if (!fits_i64()) return real_ < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+    return static_cast<std::int64_t>(real_);
+  }
+  /// As T stores it: floats round to nearest, integers truncate and wrap, bool is value != 0.
+  template <class T>
+  constexpr T as() const {
+    if constexpr (std::is_same_v<T, bool>) return whole_ ? integer_ != 0 : real_ != 0;
+    else if constexpr (std::is_integral_v<T>) return static_cast<T>(integer());
+    else return from_double<T>(real_);
+  }
+  /// The eight bytes a kernel's parameter block holds for it: a double for floats, else an i64.
+  constexpr std::uint64_t bits(DType dtype) const {
+    if (is_float(dtype)) return std::bit_cast<std::uint64_t>(real_);
+    return dtype == DType::boolean ? static_cast<std::uint64_t>(as<bool>()) : static_cast<std::uint64_t>(integer());
+  }
+
+ private:
+  template <class T>
+  static constexpr bool within(T value) {
+    if constexpr (std::is_same_v<T, bool>) return true;
+    else return std::in_range<std::int64_t>(value);
+  }
+
+  double real_ = 0;
+  bool whole_ = false;
+  std::int64_t integer_ = 0;
+};
+
+}  // namespace tegula
