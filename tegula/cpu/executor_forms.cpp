@@ -131,7 +131,11 @@ std::optional<Form> Compiler::compare_box(const Instruction& self) {
   if (axis < 0) return std::nullopt;
   // index·step < limit, and likewise for the other words; a negative step turns both sides around.
   Word word = self.word;
-  Scalar limit = scalar_word(Word::Sub, b->base, a->base);
+  // Numbers of any size are compared with places: what does not fit lies beyond every axis.
+  const auto sum = [&](const Scalar& x, const Scalar& y) {
+    return is_zero(y) ? x : scalar_step(bounded_add, x, y, known(0), "bounded_add");
+  };
+  Scalar limit = is_zero(a->base) && step > 0 ? b->base : scalar_step(bounded_subtract, b->base, a->base, known(0), "bounded_subtract");
   if (step < 0) {
     step = -step;
     limit = multiply(limit, known(-1));
@@ -139,8 +143,8 @@ std::optional<Form> Compiler::compare_box(const Instruction& self) {
   }
   if (word == Word::Eq && step != 1) return std::nullopt;
   const auto floor = [&](const Scalar& x) { return step == 1 ? x : scalar_step(floor_divide, x, known(step), known(0), "floor_divide"); };
-  const auto up_to = [&] { return Bound{true, floor(add(limit, known(step - 1)))}; };  // the first index with index·step >= limit
-  const auto beyond = [&] { return Bound{true, add(floor(limit), known(1))}; };         // the first index with index·step > limit
+  const auto up_to = [&] { return Bound{true, floor(sum(limit, known(step - 1)))}; };  // the first index with index·step >= limit
+  const auto beyond = [&] { return Bound{true, sum(floor(limit), known(1))}; };         // the first index with index·step > limit
   Form box;
   box.kind = Kind::Box;
   Bound &low = box.low[static_cast<std::size_t>(axis)], &high = box.high[static_cast<std::size_t>(axis)];

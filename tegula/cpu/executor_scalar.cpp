@@ -1,6 +1,7 @@
 // Steps on integer scalars, and control.
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "tegula/cpu/executor_steps.h"
@@ -46,6 +47,17 @@ struct Gt { template <class T> static T call(T a, T b) { return a > b; } };
 struct Ge { template <class T> static T call(T a, T b) { return a >= b; } };
 struct FloorDivide { template <class T> static T call(T a, T b) { return a / b - (a % b < 0); } };
 // clang-format on
+struct BoundedAdd {
+  static std::int64_t call(std::int64_t a, std::int64_t b) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 61;  // sums of two such are below 2^63
+    return std::clamp(a, -kMost, kMost) + std::clamp(b, -kMost, kMost);
+  }
+};
+struct BoundedSubtract {
+  static std::int64_t call(std::int64_t a, std::int64_t b) {
+    return BoundedAdd::call(a, -std::max(b, -std::numeric_limits<std::int64_t>::max()));
+  }
+};
 
 template <class T, class F>
 const Step* one(const Step* at, Frame& frame) {
@@ -109,6 +121,8 @@ const Step* copy_scalar(const Step* at, Frame& frame) {
   return following(step);
 }
 const Step* floor_divide(const Step* at, Frame& frame) { return two<std::int64_t, FloorDivide>(at, frame); }
+const Step* bounded_add(const Step* at, Frame& frame) { return two<std::int64_t, BoundedAdd>(at, frame); }
+const Step* bounded_subtract(const Step* at, Frame& frame) { return two<std::int64_t, BoundedSubtract>(at, frame); }
 const Step* extend_i32(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const ScalarStep*>(at);
   frame.slots[step.out].integer = static_cast<std::int32_t>(frame.slots[step.a].integer);

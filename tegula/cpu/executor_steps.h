@@ -12,6 +12,8 @@ Run find_scalar(tile::Word word, DType dtype);
 // More ScalarSteps.
 const Step* copy_scalar(const Step*, Frame&);          // out = a
 const Step* floor_divide(const Step*, Frame&);         // i64, b > 0
+const Step* bounded_add(const Step*, Frame&);          // i64, kept within ±2^62: places beyond every axis
+const Step* bounded_subtract(const Step*, Frame&);
 const Step* extend_i32(const Step*, Frame&);           // the low 32 bits of a, with their sign
 const Step* extend_boolean(const Step*, Frame&);       // the low byte of a
 

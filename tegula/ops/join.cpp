@@ -279,18 +279,21 @@ Tensor roll(Arg x, const Dims& shifts, const Dims& axes) {
   return graph::distinct(t, x.tensor("roll"), x.loc);
 }
 
+/// A diagonal that no matrix reaches is as good as one further out, and its neighbours can be counted.
+std::int64_t within(std::int64_t k) { return std::clamp<std::int64_t>(k, -(std::int64_t{1} << 60), std::int64_t{1} << 60); }
+
 Tensor tril(Arg x, std::int64_t k) {
   const In frame("tril", x.loc);
   const Tensor t = x.tensor("tril");
   refuse_vectors("tril", t, x.loc);
-  return where(column_minus_row(t, x.loc) <= k, t, graph::scalar(0, t.dtype(), x.loc));
+  return where(column_minus_row(t, x.loc) <= within(k), t, graph::scalar(0, t.dtype(), x.loc));
 }
 
 Tensor triu(Arg x, std::int64_t k) {
   const In frame("triu", x.loc);
   const Tensor t = x.tensor("triu");
   refuse_vectors("triu", t, x.loc);
-  return where(column_minus_row(t, x.loc) >= k, t, graph::scalar(0, t.dtype(), x.loc));
+  return where(column_minus_row(t, x.loc) >= within(k), t, graph::scalar(0, t.dtype(), x.loc));
 }
 
 Tensor diag(Arg x, std::int64_t k) {

@@ -63,10 +63,11 @@ RowKernel::RowKernel(KernelContext& context, std::string name, std::int64_t rows
 void RowKernel::set_column(Value first) {
   first_column_ = first;
   column_ = tile::row(first + builder_.arange(0, tile_columns_));
-  column_mask_ = columns_ % tile_columns_ != 0 ? column_ < columns_value_ : Value();
+  column_mask_ = columns_ == 0 || columns_ % tile_columns_ != 0 ? column_ < columns_value_ : Value();
 }
 
 std::vector<Value> RowKernel::for_each_tile(std::vector<Value> initial, const Body& body) {
+  if (columns_ == 0) return initial;
   if (columns_ <= tile_columns_) {
     set_column(builder_.constant(std::int64_t{0}, DType::i64));
     return body(initial);

@@ -1,5 +1,7 @@
 #include "tegula/optim/clip.h"
 
+#include <algorithm>
+
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
@@ -27,7 +29,8 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max
   const Tensor norm = sqrt(graph::add_n(squares, where));  // () f64
   const Tensor factor = clamp_max(max_norm / (norm + 1e-6), 1.0);
   const Tensor narrow = cast(factor, f32);
-  ClippedGradients result{.gradients = {}, .norm = cast(norm, f32)};
+  const bool fine = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return g.dtype() == f64; });
+  ClippedGradients result{.gradients = {}, .norm = fine ? norm : cast(norm, f32)};
   for (const Tensor& g : gradients) result.gradients.push_back(cast(g * (g.dtype() == f64 ? factor : narrow), g.dtype()));
   return result;
 }

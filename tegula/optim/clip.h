@@ -9,7 +9,7 @@ namespace tegula::optim {
 
 struct ClippedGradients {
   std::vector<Tensor> gradients;
-  Tensor norm;  // (), before clipping
+  Tensor norm;  // () f32, or f64 where a gradient is: before clipping
 };
 /// All gradients times min(1, max_norm / (norm + 1e-6)), where norm is that of all of them as one vector (Pascanu et al., 2013).
 /// auto [clipped, norm] = optim::clip_grad_norm(grad(loss, parameters(net)), 1.0);

@@ -1,4 +1,4 @@
-// expect: ^mse_loss: got input of shape \(2, 3\) and target of shape \(4,?\), expected shapes that broadcast
+// expect: ^mse_loss: got input of shape \(2, 3\) and target of shape \(4,?\), expected equal shapes, or one that broadcasts to the other
 #include "tegula/ops/creation.h"
 #include "tegula/ops/loss.h"
 

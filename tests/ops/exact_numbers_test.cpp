@@ -56,7 +56,7 @@ TEST(ExactNumbers, InRanges) {
   EXPECT_EQ(values(arange(kMost, kLeast, kLeast)), (Whole{kMost, -1}));
   EXPECT_EQ(values(arange(5, -2, -3)), (Whole{5, 2, -1}));
   EXPECT_EQ(values(arange(3, 3)), Whole{});
-  EXPECT_EQ(arange(0.0, 1e30, 1e29).numel(), 10);
+  EXPECT_EQ(arange(0.0, 0x1p100, 0x1p97).numel(), 8);
   EXPECT_THROW(arange(0, 3, 0), Error);
   EXPECT_THROW(arange(3, 0), Error);
   EXPECT_THROW(arange(kLeast, kMost), Error);

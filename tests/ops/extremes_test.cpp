@@ -12,9 +12,11 @@
 
 #include "tegula/core/error.h"
 #include "tegula/ops/arithmetic.h"
+#include "tegula/ops/compare.h"
 #include "tegula/ops/convolution.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/join.h"
+#include "tegula/ops/logic.h"
 #include "tegula/ops/math.h"
 #include "tegula/ops/pooling.h"
 #include "tegula/ops/reduce.h"
@@ -118,6 +120,24 @@ TEST(Extremes, MemoryThatIsCachedIsNotMissed) {
   EXPECT_EXIT(attempt(), testing::ExitedWithCode(0), "");
 }
 #endif
+
+TEST(Extremes, PlacesAreComparedWithNumbersOfAnySize) {
+  const Tensor at = arange(3), high = arange(kMost - 3, kMost), row = reshape(at, {1, 3}) * ones({2, 1}, i64);
+  const auto count = [](const Tensor& mask, const Tensor& x) { return sum(where(mask, x * 0 + 1, 0)).item<int>(); };
+  for (const Tensor& x : {at, row}) {
+    const int all = static_cast<int>(x.numel());
+    EXPECT_EQ(count(x <= kMost, x), all);
+    EXPECT_EQ(count(x < kMost, x), all);
+    EXPECT_EQ(count(x > kLeast, x), all);
+    EXPECT_EQ(count(-x >= kLeast, x), all);
+    EXPECT_EQ(count(-x <= kMost, x), all);
+    EXPECT_EQ(count(x >= kMost, x), 0);
+    EXPECT_EQ(count(x < kLeast, x), 0);
+  }
+  EXPECT_EQ(count(high > -5, high), 3);
+  EXPECT_EQ(count(high < -5, high), 0);
+  EXPECT_EQ(count(high >= kMost - 2, high), 2);
+}
 
 }  // namespace
 }  // namespace tegula

@@ -84,5 +84,11 @@ TEST(Index, RefusalsNameShapesAndDtypes) {
   expect_part(refusal([&] { masked_fill(x, x, 1); }), "masked_fill: got a mask of dtype f64");
 }
 
+TEST(Index, ScatteringNothingReadsNothing) {
+  const Tensor x = counted({2, 2, 3}), none = integers({}, {0, 2, 3});
+  EXPECT_EQ(scatter(x, 0, none, zeros({0, 2, 3}, f64)).to_host<double>(), x.to_host<double>());
+  EXPECT_EQ(scatter_add(x, 0, none, zeros({0, 2, 3}, f64)).to_host<double>(), x.to_host<double>());
+}
+
 }  // namespace
 }  // namespace tegula

@@ -14,6 +14,7 @@
 #include "tegula/graph/grad.h"
 #include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/creation.h"
 #include "tegula/ops/dropout.h"
 #include "tegula/ops/embedding.h"
 #include "tegula/ops/reduce.h"

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <tegula/tegula.h>
 
 namespace tegula::optim {
@@ -28,6 +30,13 @@ TEST(Clip, HalvesDoNotOverflow) {
 }
 
 TEST(Clip, ValuesAreLimited) { EXPECT_EQ(clip_grad_value({tensor({-3.F, 0.5F, 2.F})}, 1)[0].to_host(), (Values{-1, 0.5F, 1})); }
+
+TEST(Clip, TheNormOfDoublesIsADouble) {
+  const auto [clipped, norm] = clip_grad_norm({tensor({1.0, 1e-10}), tensor({1.0})}, 0.5);
+  EXPECT_EQ(norm.dtype(), f64);
+  EXPECT_EQ(norm.item<double>(), std::sqrt(2.0));
+  EXPECT_EQ(clip_grad_norm({tensor({1.f})}, 0.5).norm.dtype(), f32);
+}
 
 }  // namespace
 }  // namespace tegula::optim

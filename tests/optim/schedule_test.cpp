@@ -1,6 +1,8 @@
 // Learning rates; constants were computed with PyTorch 2.11.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <tegula/tegula.h>
 
 namespace tegula::optim {

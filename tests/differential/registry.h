@@ -1,0 +1,69 @@
+#pragma once
+// What the differential driver can call: the public functions of tegula.h by name, each as a function of tensors and attributes.
+
+#include <tegula/tegula.h>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace differential {
+
+using namespace tegula;
+using Tensors = std::vector<Tensor>;
+using Attributes = nlohmann::json;
+using Function = std::function<Tensors(const Tensors& x, const Attributes& a)>;
+using Registry = std::map<std::string, Function>;
+
+// Each adds a family.
+void add_elementwise(Registry& registry);
+void add_movement(Registry& registry);
+void add_reductions(Registry& registry);
+void add_networks(Registry& registry);
+void add_losses(Registry& registry);
+void add_layers(Registry& registry);
+void add_training(Registry& registry);
+
+// Attributes with defaults; infinities and NaN travel as text.
+inline double real(const Attributes& a, const char* name, double otherwise) {
+  const auto found = a.find(name);
+  if (found == a.end() || found->is_null()) return otherwise;
+  return found->is_string() ? std::stod(found->get<std::string>()) : found->get<double>();
+}
+inline std::int64_t whole(const Attributes& a, const char* name, std::int64_t otherwise) { return a.value(name, otherwise); }
+inline bool flag(const Attributes& a, const char* name) { return a.value(name, false); }
+inline Dims dims(const Attributes& a, const char* name) {
+  Dims out;
+  if (const auto found = a.find(name); found != a.end())
+    for (const auto& value : *found) out.push_back(value.get<std::int64_t>());
+  return out;
+}
+inline std::optional<int> axis(const Attributes& a) {
+  const auto found = a.find("axis");
+  return found == a.end() || found->is_null() ? std::nullopt : std::optional<int>(found->get<int>());
+}
+inline Keep keep(const Attributes& a) { return flag(a, "keep") ? Keep::Yes : Keep::No; }
+inline DType dtype_named(const std::string& name) {
+  for (const DType dtype : kAllDTypes)
+    if (tegula::name(dtype) == name) return dtype;
+  throw std::runtime_error("no dtype " + name);
+}
+inline LossReduction reduction(const Attributes& a) {
+  const std::string name = a.value("reduction", std::string("mean"));
+  return name == "none" ? LossReduction::None : name == "sum" ? LossReduction::Sum : LossReduction::Mean;
+}
+inline Tensor evaluated(const Tensor& x) {
+  eval(x);
+  return x;
+}
+/// Operand i: a tensor, or the number that the attribute "number<i>" gives in its place.
+inline Arg operand(const Tensors& x, const Attributes& a, std::size_t i) {
+  const auto found = a.find("number" + std::to_string(i));
+  if (found == a.end()) return Arg(x.at(i));
+  if (found->is_boolean()) return Arg(found->get<bool>());
+  if (found->is_number_integer()) return Arg(found->get<std::int64_t>());
+  return Arg(found->is_string() ? std::stod(found->get<std::string>()) : found->get<double>());
+}
+
+}  // namespace differential
