@@ -71,7 +71,7 @@ def gradients(total, targets, again):
 
 def expected(case, wide):
     """Outputs, first and second gradients by PyTorch."""
-    inputs = [x.to(torch.float64) if wide and x.is_floating_point() else x.clone() for x in case.inputs]
+    inputs = [x.to(torch.float64).clone() if wide and x.is_floating_point() else x.clone() for x in case.inputs]
     if case.order:
         for i in case.wanted:
             inputs[i].requires_grad_(True)
