@@ -47,15 +47,23 @@ struct Gt { template <class T> static T call(T a, T b) { return a > b; } };
 struct Ge { template <class T> static T call(T a, T b) { return a >= b; } };
 struct FloorDivide { template <class T> static T call(T a, T b) { return a / b - (a % b < 0); } };
 // clang-format on
+// Exact where the result lies within ±2^61, else that end: sums of two such are below 2^63.
+std::int64_t bounded(std::int64_t value, bool overflow, bool up) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 61;
+  return overflow ? (up ? kMost : -kMost) : std::clamp(value, -kMost, kMost);
+}
 struct BoundedAdd {
   static std::int64_t call(std::int64_t a, std::int64_t b) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 61;  // sums of two such are below 2^63
-    return std::clamp(a, -kMost, kMost) + std::clamp(b, -kMost, kMost);
+    std::int64_t sum = 0;
+    const bool overflow = __builtin_add_overflow(a, b, &sum);
+    return bounded(sum, overflow, b > 0);
   }
 };
 struct BoundedSubtract {
   static std::int64_t call(std::int64_t a, std::int64_t b) {
-    return BoundedAdd::call(a, -std::max(b, -std::numeric_limits<std::int64_t>::max()));
+    std::int64_t difference = 0;
+    const bool overflow = __builtin_sub_overflow(a, b, &difference);
+    return bounded(difference, overflow, b < 0);
   }
 };
 
