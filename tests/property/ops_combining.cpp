@@ -116,7 +116,7 @@ std::vector<GraphOp> combining_ops() {
           {"cross_entropy", 2, 3,
            [](const Use& use) {
              const Tensor logits = use.real(0);
-             if (logits.rank() != 2 || logits.numel() == 0) throw Unfit{};
+             if (logits.rank() != 2 || logits.numel() == 0 || logits.shape()[1] < 2) throw Unfit{};
              const Tensor labels = remainder(cast(resized(use.whole(1), {logits.shape()[0]}), i64), logits.shape()[1]);
              return cross_entropy(logits, labels, {.reduction = use.knobs[0] % 2 == 0 ? LossReduction::Mean : LossReduction::None});
            }},
