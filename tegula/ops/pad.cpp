@@ -38,7 +38,7 @@ class PadOp final : public KernelOp, public Embeds {
   std::optional<Dims> embedded_at() const override {
     const bool whole = std::ranges::all_of(step_, [](std::int64_t step) { return step == 1; });
     const bool inside = std::ranges::all_of(begin_, [](std::int64_t begin) { return begin >= 0; });
-    return whole && inside && value_ == 0 ? std::optional(begin_) : std::nullopt;
+    return whole && inside && value_.real() == 0 ? std::optional(begin_) : std::nullopt;
   }
   Ref<const Op> joined(int axis, std::vector<std::int64_t> begins) const override {
     return ops::join_between_zeros(axis, std::move(begins));
