@@ -5,9 +5,9 @@ namespace tegula::property::unmended {
 
 /// History outside jit, and what a Variable holds as a leaf of its own (X4, X5, X6, U1, U2): gradients after looks, in eager mode and past a pending
 /// bound are left out, and programs that write Variables, or begin two with one tensor, take none.
-constexpr bool kHistory = false;
+constexpr bool kHistory = true;
 /// Functions under checkpoint (X14, and integer results): programs with gradients are left out.
-constexpr bool kCheckpoint = false;
+constexpr bool kCheckpoint = true;
 /// avg_pool with ceil_mode makes a leaf at each call (X9).
 constexpr bool kCeilMode = true;
 
