@@ -313,6 +313,11 @@ TEST(Fusion, AnIndexIsComputedWhereItIsRead) {
   EXPECT_EQ(pick(Tensor(6)).to_host<std::int64_t>()[0], 42);
   EXPECT_EQ(steps(pick.print_plan()), 1) << pick.print_plan();
   EXPECT_THROW(pick(Tensor(7)).to_host<std::int64_t>(), Error);
+
+  // Places that begin further on, and not one after the other.
+  auto some = jit([&](Tensor first) { return take(labels, first + slice(arange(20), 0, {3, 9, 2}), 0); });
+  EXPECT_EQ(some(Tensor(1)).to_host<std::int64_t>(), (std::vector<std::int64_t>{12, 18, 24}));
+  EXPECT_EQ(steps(some.print_plan()), 1) << some.print_plan();
 }
 
 TEST(Dot, PlansAndTileProgramsAreGraphs) {

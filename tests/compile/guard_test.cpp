@@ -37,6 +37,7 @@ class OnQueue : public testing::Test {
 };
 
 Tensor label(std::int64_t value) { return tensor({value}); }
+Tensor on_host(float value) { return tensor({value}); }
 
 TEST_F(OnQueue, AFailedCheckLeavesEveryVariableAlone) {
   Variable w(tensor({1.f, 2.f, 3.f, 4.f}, {1, 4})), count(Tensor(0.f)), power(tensor({2.f, 0.f, 0.f, 2.f}, {2, 2})), late(Tensor(1.f));
@@ -64,6 +65,24 @@ TEST_F(OnQueue, AFailedCheckLeavesEveryVariableAlone) {
     EXPECT_EQ(state(), before);
   }
   EXPECT_NE(step.print_plan().find("guarded"), std::string::npos) << step.print_plan();
+}
+
+TEST_F(OnQueue, AnArgumentOfTheHostAndOneOfTheDeviceTakeTurns) {
+  auto twice = jit([](Tensor x) { return x * 2.0; });
+  const Tensor host = on_host(3.f), device = on_host(4.f) + 1.0;
+  eval(device);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(twice(host).item(), 6);
+    EXPECT_EQ(twice(host).item(), 6);
+    EXPECT_EQ(twice(device).item(), 10);
+  }
+}
+
+TEST_F(OnQueue, AResultThatSomebodyHoldsStays) {
+  auto twice = jit([](Tensor x) { return x * 2.0; });
+  std::vector<Tensor> held;
+  for (int i = 0; i < 6; ++i) held.push_back(twice(on_host(static_cast<float>(i))));
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(held[static_cast<std::size_t>(i)].item(), 2 * i);
 }
 
 TEST_F(OnQueue, KernelsAreRequestedAsTheyWillBeNeeded) {

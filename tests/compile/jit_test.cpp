@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tegula/compile/cache.h"
+#include "tegula/compile/executable.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
@@ -58,6 +59,21 @@ TEST(Jit, WhatChangesAfterTheSecondCallIsNoticedAtTheNextCallThatIsCompared) {
     EXPECT_TRUE(contains(message_of([&] { tensor(x); }), "a captured tensor")) << changed;
     EXPECT_TRUE(contains(message_of([&] { number(x); }), "first the number in"));  // until it is mended
   }
+}
+
+TEST(Cache, TheOneUsedLongestAgoGoesFirst) {
+  int compiled = 0;
+  const auto used = [&](std::uint64_t key) {
+    compile::cached({~std::uint64_t{0}, key}, [&] {
+      compiled += key == 0;
+      return std::unique_ptr<compile::Executable>();
+    });
+  };
+  for (std::uint64_t key = 1; key < 700; ++key) {
+    used(key);
+    used(0);
+  }
+  EXPECT_EQ(compiled, 1);
 }
 
 TEST(Jit, ManySignaturesAreWarnedOfOnce) {

@@ -72,6 +72,19 @@ std::vector<Tensor> step(N& net, const Batch& batch, Precision precision) {
   return outputs;
 }
 
+TEST_F(PrecisionPass, OneProductInTwoPrecisionsIsTwo) {
+  const Tensor a = uniform({16, 16}, 1, 2), b = uniform({16, 16}, 1, 2);
+  eval(a, b);
+  auto both = jit([](Tensor a, Tensor b) {
+    const Tensor exact = matmul(a, b);
+    const PrecisionScope half(Precision::bf16);
+    return std::pair(exact, matmul(a, b));
+  });
+  const auto [exact, rounded] = both(a, b);
+  EXPECT_GT(max(abs(exact - rounded)).item(), 0);
+  EXPECT_EQ(max(abs(exact - matmul(a, b))).item(), 0);
+}
+
 TEST_F(PrecisionPass, ProductsAreHalfAndReductionsAndResultsStayF32) {
   manual_seed(1);
   Net net;

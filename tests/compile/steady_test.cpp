@@ -86,6 +86,17 @@ TEST(Steady, AnOptimiserAndAFileAreSeen) {
   EXPECT_EQ(predict.refreshes(), 3);
 }
 
+TEST(Steady, WhatFailsOnceFailsUntilItIsMended) {
+  Variable labels(tensor({std::int64_t{0}, std::int64_t{7}}));
+  auto loss = jit([&](Tensor x) { return cross_entropy(x, labels.read()); });
+  const Tensor x = zeros({2, 3});
+  for (int call = 0; call < 3; ++call) EXPECT_THROW(loss(x).item(), Error) << call;
+  labels = tensor({std::int64_t{0}, std::int64_t{2}});
+  EXPECT_NEAR(loss(x).item(), std::log(3.0), 1e-5);
+  labels = tensor({std::int64_t{3}, std::int64_t{2}});
+  for (int call = 0; call < 3; ++call) EXPECT_THROW(loss(x).item(), Error) << call;
+}
+
 TEST(Steady, NothingLargeIsKept) {
   Variable w(normal({64}));
   auto outer = jit([&](Tensor x) { return matmul(x, exp(reshape(w.read(), {64, 1}) * w.read())); });  // (64, 64) out of (64)
