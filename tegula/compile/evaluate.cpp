@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <unordered_set>
 
 #include "tegula/compile/cache.h"
@@ -10,6 +11,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -165,7 +167,8 @@ Compiled compiled(Work& work, runtime::Device& device, const std::source_locatio
   return {std::move(reading), std::move(executable)};
 }
 
-void run(Work& work, const std::source_location& where) {
+// With the graph's mutex, which is free while the program runs.
+void run(Work& work, std::unique_lock<std::recursive_mutex>& graph, const std::source_location& where) {
   runtime::Device& device = default_device();
   const auto [reading, executable] = compiled(work, device, where);
   std::vector<void*> leaves, outputs;
@@ -178,18 +181,25 @@ void run(Work& work, const std::source_location& where) {
     buffers.push_back(compile::allocate_like(*root, device));
     outputs.push_back(buffers.back()->data());
   }
+  std::vector<Ref<Node>> named;  // by errors: another thread may give them values and let their inputs go
+  for (const Node* node : reading.order) named.emplace_back(const_cast<Node*>(node));
+  graph.unlock();
   {
     std::scoped_lock lock(executable->mutex());
     executable->run({.leaves = leaves, .constants = reading.constants, .outputs = outputs, .updates = {}, .nodes = reading.order});
     if (device.asynchronous() && executable->checks()) executable->confirm_now(reading.order);
   }
-  for (std::size_t i = 0; i < work.roots.size(); ++i)
+  graph.lock();
+  for (std::size_t i = 0; i < work.roots.size(); ++i) {
+    if (work.roots[i]->has_value()) continue;  // another thread was faster: one value for all
     work.roots[i]->set_value(std::move(buffers[i]), Layout::dense(work.roots[i]->shape()));
+  }
 }
 
 void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cells, const std::source_location& where) {
+  std::unique_lock graph(graph_mutex());
   Work work = work_for(asked, cells);
-  if (!work.roots.empty()) run(work, where);
+  if (!work.roots.empty()) run(work, graph, where);
   for (const auto& node : work.cuts) {
     if (node->has_value()) continue;
     const Node& value = *behind(node);
@@ -209,6 +219,7 @@ void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cel
 void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_location& where) {
   runtime::Device& device = default_device();
   if (!device.asynchronous()) return;
+  const std::scoped_lock lock(graph_mutex());
   if (Work work = work_for(nodes, Cell::pending()); !work.roots.empty()) compiled(work, device, where);
 }
 

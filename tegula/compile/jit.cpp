@@ -19,6 +19,7 @@
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/evaluate.h"
+#include "tegula/graph/gate.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/runtime/registry.h"
@@ -60,6 +61,7 @@ struct Entry {
   std::vector<std::uint64_t> versions;  // of leaves that are Variables
   std::vector<Ref<Buffer>> fresh;
   Slots slots;  // asynchronous devices
+  Admission admission;
 };
 
 bool holds(const std::vector<Trace::Guard>& guards) {
@@ -141,7 +143,7 @@ void require_equal(const Recorded& first, const Recorded& second, const std::sou
 
 // A leaf of its own for the cell, over `buffer`.
 void rehouse(const Ref<Cell>& cell, Ref<Buffer> buffer) {
-  const Node& old = *cell->value().node();
+  const Node& old = *cell->owned().node();
   Ref<Node> own = make<Node>(leaf_op(), std::span<const Ref<Node>>(), old.shape(), old.dtype(), old.origin());
   own->set_value(std::move(buffer), Layout::dense(old.shape()));
   cell->set(Tensor(std::move(own)));
@@ -149,7 +151,7 @@ void rehouse(const Ref<Cell>& cell, Ref<Buffer> buffer) {
 
 // Makes a cell fit for a run: dense, and when it is about to be overwritten, shared with nobody. Others who hold the old value keep it.
 void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) {
-  const Ref<Node>& node = cell->value().node();
+  const Ref<Node>& node = cell->owned().node();
   move_to(*node, device);
   const bool dense = node->layout().is_dense();
   const bool shared_node = written && node->use_count() > 1, shared_buffer = written && node->buffer()->use_count() > 1;
@@ -157,10 +159,10 @@ void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) 
   Ref<Buffer> copy = allocate_like(*node, device);
   const std::size_t bytes = copy->bytes();
   if (dense) device.copy(copy->data(), node->data(), bytes);
-  else device.copy_in(copy->data(), cell->value().to_array().buffer->data(), bytes);
-  if (!dense || shared_buffer || node->layout().offset != 0) {
+  else device.copy_in(copy->data(), cell->owned().to_array().buffer->data(), bytes);
+  if (!dense || shared_buffer || node->layout().offset != 0 || !device.asynchronous() || cell->handed_elsewhere()) {
     rehouse(cell, std::move(copy));
-  } else {  // the cell keeps its address, the other handles get the copy
+  } else {  // the cell keeps its address, which is in recordings; the other handles get the copy
     const Ref<Node> others = node;
     rehouse(cell, others->buffer());
     others->move_value(std::move(copy), Layout::dense(others->shape()));
@@ -193,6 +195,7 @@ struct JitState::Impl {
   std::vector<Tensor> arguments;
   std::uint64_t clock = 0;
   int traces = 0;
+  const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
 
   /// For who looks at a function from outside; a function that looks at itself while it is traced has the mutex.
   std::unique_lock<std::mutex> look() const;
@@ -289,6 +292,7 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   entry->outputs.resize(r.outputs.size());
   entry->updates.resize(r.updates.size());
   entry->fresh.resize(r.outputs.size());
+  entry->admission = Admission(gate, r.cells, r.updated_cells);
   if (entries.size() >= kMaxExecutables) {
     warn("jit.many_signatures", "the jit-ed function at " + tegula::to_string(where) + " was called with more than " +
                                     std::to_string(kMaxExecutables) +
@@ -310,6 +314,7 @@ Entry* JitState::Impl::find() {
 std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
   const Recorded& r = entry.recorded;
   runtime::Device& device = entry.executable->device();
+  const Passage passage = entry.admission.enter();
   for (const auto& cell : r.cells) cell->settled();  // a pending write that failed before throws its error now
   for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
   for (const auto& cell : r.cells) prepare_cell(cell, false, device);
@@ -321,7 +326,7 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
         break;
       case Source::Kind::Cell: {
         const Cell& cell = *r.cells[static_cast<std::size_t>(source.index)];
-        entry.leaves[i] = cell.value().node()->data();
+        entry.leaves[i] = cell.owned().node()->data();
         entry.versions[i] = cell.version();
         break;
       }
@@ -337,7 +342,7 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
     entry.outputs[o] = entry.fresh[o]->data();
   }
   for (std::size_t u = 0; u < r.updates.size(); ++u) {
-    entry.updates[u] = r.cells[static_cast<std::size_t>(r.updated_cells[u])]->value().node()->data();
+    entry.updates[u] = r.cells[static_cast<std::size_t>(r.updated_cells[u])]->owned().node()->data();
   }
   for (int cell : r.updated_cells) r.cells[static_cast<std::size_t>(cell)]->written_in_place();
   {

@@ -11,7 +11,7 @@ namespace tegula {
 
 namespace compile {
 
-/// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other.
+/// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other (docs/design.md, "Threads").
 class JitState {
  public:
   explicit JitState(std::source_location where);

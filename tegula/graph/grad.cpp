@@ -7,6 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/vjp_parts.h"
@@ -97,6 +98,7 @@ bool target_below(const Node& from, const Targets& targets) {
 // Nodes from which one of the targets is reached, with the targets, in program order. Iterative: graphs may be deep.
 // Throws where the answer would not be the whole gradient.
 std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vector<Wrt>& xs, const std::source_location& where) {
+  const std::scoped_lock lock(graph_mutex());
   const Targets targets = targets_of(xs);
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> all, stack;

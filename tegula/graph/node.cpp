@@ -57,6 +57,7 @@ Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& sha
 void Node::set_value(Ref<Buffer> buffer, const Layout& layout) {
   buffer_ = std::move(buffer);
   layout_ = layout;
+  valued_.store(true, std::memory_order_release);
 }
 
 void Node::move_value(Ref<Buffer> buffer, const Layout& layout) {

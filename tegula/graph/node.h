@@ -46,7 +46,8 @@ class Node final : public Shared {
   /// The trace that made the node, 0 outside of traces.
   std::uint32_t trace() const { return trace_; }
 
-  bool has_value() const { return static_cast<bool>(buffer_); }
+  /// May be asked on any thread, at any time; the value may then be read there.
+  bool has_value() const { return valued_.load(std::memory_order_acquire); }
   const Ref<Buffer>& buffer() const { return buffer_; }
   /// Of the value; meaningful when there is one.
   const Layout& layout() const { return layout_; }
@@ -93,6 +94,7 @@ class Node final : public Shared {
   Shape shape_;
   Origin origin_;
   std::uint64_t sequence_;
+  std::atomic<bool> valued_{false};  // buffer_ and layout_ are there
   Ref<Buffer> buffer_;
   Layout layout_;
   std::atomic<Evaluation*> evaluation_{nullptr};  // the entry of KeptHistory that it belongs to

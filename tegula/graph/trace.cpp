@@ -27,8 +27,7 @@ Tensor Trace::argument(const Shape& shape, DType dtype) {
 
 Trace::CellUse& Trace::use(const Ref<Cell>& cell) {
   if (const auto found = place_of_.find(cell.get()); found != place_of_.end()) return cells_[found->second];
-  const Tensor& value = cell->value();
-  Tensor placeholder = make_node(leaf_op(), {}, value.shape(), value.dtype(), where_);
+  Tensor placeholder = make_node(leaf_op(), {}, cell->shape(), cell->dtype(), where_);
   place_of_.emplace(cell.get(), cells_.size());
   placeholder.node()->set_place(cell->place());
   cells_.push_back({cell, placeholder, placeholder, false});

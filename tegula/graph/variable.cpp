@@ -6,6 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/gate.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 
@@ -21,7 +22,7 @@ namespace {
 }
 
 // The value a cell may hold: of the cell's shape and dtype.
-Tensor fitted(const Tensor& value, const Tensor& like, const std::source_location& where) {
+Tensor fitted(const Tensor& value, const Cell& like, const std::source_location& where) {
   if (value.shape(where) != like.shape()) {
     throw Error({.op = "assign",
                  .got = "a value of shape " + to_string(value.shape()),
@@ -96,7 +97,7 @@ class PendingCells {
   std::size_t count_ = 0;
 };
 
-Cell::Cell(Tensor value, const std::source_location& where) {
+Cell::Cell(Tensor value, const std::source_location& where) : shape_(value.shape()), dtype_(value.dtype()) {
   static std::atomic<std::uint32_t> next{1};
   place_ = next.fetch_add(1, std::memory_order_relaxed);
   own(std::move(value), where);
@@ -119,8 +120,9 @@ void Cell::own(Tensor value, const std::source_location& where) {
     value = Tensor(std::move(leaf));
   }
   value.node()->set_place(place_);
-  value_ = std::move(value);
-  if (!value_.node()->has_value()) PendingCells::of_this_thread().add(*this);
+  const bool pending = !value.node()->has_value();
+  put(std::move(value));
+  if (pending) PendingCells::of_this_thread().add(*this);
 }
 
 void Cell::destroy() const {
@@ -142,17 +144,19 @@ const Node& Cell::settled() {
 
 Tensor read_cell(const Ref<Cell>& cell, const std::source_location&) {
   if (Trace* trace = Trace::current()) return trace->use(cell).current;
-  return cell->value();
+  return cell->handle();
 }
 
 void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_location& where) {
-  Tensor next = fitted(value, cell->value(), where);
+  Tensor next = fitted(value, *cell, where);
   if (Trace* trace = Trace::current()) {
     auto& use = trace->use(cell);
     use.current = graph::variable(next, where.line() > 0 ? where : next.node()->origin().where);
     use.current.node()->set_place(cell->place());
     use.written = true;
   } else {
+    const Gates gates = gates_of_users(*cell);
+    const Passage passage(gates);
     cell->set(std::move(next), where);
   }
 }
@@ -177,7 +181,7 @@ Variable::Variable(const Variable& other) {
 Variable& Variable::operator=(const Variable& other) {
   if (this == &other) return *this;
   if (!other.cell_) throw_empty(Location{});
-  if (!cell_) cell_ = make<Cell>(other.cell_->value());
+  if (!cell_) cell_ = make<Cell>(other.cell_->handle());
   else assign(other.read(), Location{});
   return *this;
 }
@@ -197,8 +201,8 @@ void Variable::assign(const Tensor& value, Location where) { write_cell(cell(whe
 
 Tensor Variable::read(Location where) const { return read_cell(cell(where), where); }
 
-const Shape& Variable::shape(Location where) const { return cell(where)->value().shape(); }
-DType Variable::dtype(Location where) const { return cell(where)->value().dtype(); }
+const Shape& Variable::shape(Location where) const { return cell(where)->shape(); }
+DType Variable::dtype(Location where) const { return cell(where)->dtype(); }
 
 const Ref<Cell>& Variable::cell(Location where) const {
   if (!cell_) throw_empty(where);

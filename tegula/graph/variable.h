@@ -1,13 +1,17 @@
 #pragma once
 // State: a value that owns a cell which can be assigned.
 
+#include <atomic>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tegula/graph/tensor.h"
 
 namespace tegula {
+
+struct Gate;
 
 /// The storage behind a Variable. Shape and dtype never change. Held by parameter lists and traces.
 /// Its value is a node of its own, a leaf for `grad`: over the same memory as what was written, or, while that is not computed, a view of it
@@ -15,7 +19,16 @@ namespace tegula {
 class Cell final : public Shared {
  public:
   explicit Cell(Tensor value, const std::source_location& where = std::source_location());
-  const Tensor& value() const { return value_; }
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  /// Its value, of which a jit-ed function may be overwriting the memory; see handle().
+  Tensor value() const;
+  /// Its value, which stays as it is: waits while a jit-ed function that writes the cell runs on another thread (graph/gate.h).
+  Tensor handle() const;
+  /// Its value, for who holds the gates of those that write the cell, or is its only user.
+  const Tensor& owned() const { return value_; }
+  /// Whether a thread other than this one took a handle last.
+  bool handed_elsewhere() const;
   /// Outside of traces; a write is pending until anything is evaluated on this thread, or until the value is asked for.
   void set(Tensor value, const std::source_location& where = std::source_location());
   /// The evaluated value (evaluates when pending).
@@ -39,9 +52,18 @@ class Cell final : public Shared {
 
  private:
   friend class PendingCells;
+  friend struct CellLists;
+  class Brief;
   void own(Tensor value, const std::source_location& where);
+  void put(Tensor value);
 
-  Tensor value_;
+  Tensor value_;  // touched_ guards the handle itself, trained_ and reader_
+  mutable std::atomic_flag touched_;
+  mutable bool trained_ = false;           // a jit-ed function writes it
+  mutable const void* reader_ = nullptr;   // stands for the thread that took a handle last
+  mutable std::vector<std::weak_ptr<Gate>> users_, writers_;  // jit-ed functions, under a mutex of graph/gate.cpp
+  Shape shape_;
+  DType dtype_;
   std::uint64_t version_ = 1, born_ = 0;
   std::uint32_t place_;
   mutable class PendingCells* pending_ = nullptr;  // the list it stands in, at pending_index_
@@ -54,7 +76,7 @@ class Cell final : public Shared {
 ///   Tensor h = f(x, w);  state = h;  loss(h);      // gradients reach x and w
 ///   loss(state);                                   // they end at state; a warning names both lines when they could be meant
 /// Value semantics: a copy is a new cell with the same contents (nothing is copied until one of them changes),
-/// a move keeps the cell, so optimisers that hold it survive `return net`.
+/// a move keeps the cell, so optimisers that hold it survive `return net`. Several threads: docs/design.md, "Threads".
 class Variable {
  public:
   using Location = std::source_location;

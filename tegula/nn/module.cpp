@@ -84,7 +84,7 @@ void set_training(const AnyModule& module, bool training) {
 
 std::int64_t num_parameters(const AnyModule& module) {
   std::int64_t n = 0;
-  for (const Parameter& parameter : parameters(module)) n += parameter.cell->value().numel();
+  for (const Parameter& parameter : parameters(module)) n += numel(parameter.cell->shape());
   return n;
 }
 

@@ -51,7 +51,7 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
       report.missing.push_back(cell.name);
       continue;
     }
-    const Shape& expected = cell.cell->value().shape();
+    const Shape& expected = cell.cell->shape();
     if (found->second->shape() != expected) {
       misfits.push_back(cell.name + " " + to_string(found->second->shape()) + " for " + to_string(expected));
     }

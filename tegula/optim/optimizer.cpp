@@ -11,7 +11,7 @@ namespace tegula::optim {
 namespace {
 
 // What state and arithmetic of a parameter are in.
-DType compute_dtype(const Parameter& parameter) { return parameter.cell->value().dtype() == f64 ? f64 : f32; }
+DType compute_dtype(const Parameter& parameter) { return parameter.cell->dtype() == f64 ? f64 : f32; }
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Lo
                  .where = origin_at(where).where});
   }
   for (const Parameter& parameter : parameters_) {
-    const DType dtype = parameter.cell->value().dtype();
+    const DType dtype = parameter.cell->dtype();
     if (is_float(dtype)) continue;
     throw Error({.op = std::string(name_),
                  .got = parameter.name + " of dtype " + std::string(tegula::name(dtype)),
@@ -59,7 +59,7 @@ std::vector<Variable>* Optimizer::add_state(std::string_view name, double value)
   auto values = std::make_unique<std::vector<Variable>>();
   values->reserve(parameters_.size());
   for (const Parameter& parameter : parameters_) {
-    values->emplace_back(graph::full(parameter.cell->value().shape(), value, compute_dtype(parameter)));
+    values->emplace_back(graph::full(parameter.cell->shape(), value, compute_dtype(parameter)));
   }
   states_.push_back({std::string(name), std::move(values)});
   return states_.back().values.get();
@@ -75,7 +75,7 @@ void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
                  .where = origin_at(where).where});
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const Shape& shape = parameters_[i].cell->value().shape();
+    const Shape& shape = parameters_[i].cell->shape();
     if (gradients[i].shape(where) == shape) continue;
     throw Error({.op = std::string(name_),
                  .got = "a gradient of shape " + to_string(gradients[i].shape()) + " for " + parameters_[i].name,
