@@ -95,11 +95,16 @@ bool is_computed(const Node& node) {
   return !compile::is_leaf(node) && node.op().role() != Role::Scalar && node.op().role() != Role::Index;
 }
 
-// Which nodes get a value besides those that were asked for, so that what comes next need not compute them again: those that somebody
-// holds who is not part of this graph, and, below a loss, the results of calls (not of reductions: that would cut fused groups).
+// How often what nobody holds is computed again before it is kept: a loss, its gradient, and one look more.
+constexpr int kMostPasses = 2;
+
+// Which nodes get a value besides those that were asked for, so that what comes next need not compute them again: below a loss, the results
+// of calls (not of reductions: that would cut fused groups); what is computed for the second time and somebody holds who is not part of
+// this graph (for the first time it may be a temporary of the expression at hand); what is computed again and again for what is new, which
+// is how a tensor that is carried from step to step (h = f(h)) stays a plan of a few steps.
 std::vector<std::size_t> worth_keeping(const compile::Reading& reading, Work& work) {
   const std::size_t count = reading.order.size();
-  std::vector<bool> kept(count), below(count);
+  std::vector<bool> kept(count), below(count), read_by_new(count);
   std::unordered_set<const Node*> losses, known;
   for (const auto& loss : work.losses) losses.insert(loss.get());
   for (const auto& root : work.roots) known.insert(root.get());
@@ -120,7 +125,12 @@ std::vector<std::size_t> worth_keeping(const compile::Reading& reading, Work& wo
         bytes += compile::bytes_of(node);
       }
     }
-    if (node.use_count() <= reading.uses[i] || known.contains(&node)) continue;
+    if (node.times_passed() < kMostPasses) {
+      for (const std::size_t input : reading.inputs_of(i)) read_by_new[input] = true;
+    }
+    const bool held = node.use_count() > reading.uses[i] && node.times_passed() > 0;
+    const bool carried = node.times_passed() >= kMostPasses && read_by_new[i];
+    if (!(held || carried) || known.contains(&node)) continue;
     // Of a view its base is kept; what shares its value with what lies behind it needs exactly that.
     std::size_t base = i;
     const auto looks_through = [&](const Node& at) {
@@ -190,6 +200,7 @@ void run(Work& work, std::unique_lock<std::recursive_mutex>& graph, const std::s
     if (device.asynchronous() && executable->checks()) executable->confirm_now(reading.order);
   }
   graph.lock();
+  for (const auto& node : named) node->pass();
   for (std::size_t i = 0; i < work.roots.size(); ++i) {
     if (work.roots[i]->has_value()) continue;  // another thread was faster: one value for all
     work.roots[i]->set_value(std::move(buffers[i]), Layout::dense(work.roots[i]->shape()));

@@ -41,7 +41,8 @@ void append(Words& words, const Dims& dims) {
 
 }  // namespace
 
-bool is_leaf(const Node& node) { return node.has_value() || node.op().role() == Role::Leaf; }
+// A number stays the number that was written, also once it has a value: its dtype may hold less of it (-1 as u8, 0.1 as bf16).
+bool is_leaf(const Node& node) { return node.op().role() == Role::Leaf || (node.has_value() && node.op().role() != Role::Scalar); }
 
 void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, std::vector<std::uint64_t>& out) {
   out.assign(given.begin(), given.end());

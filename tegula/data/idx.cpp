@@ -80,6 +80,7 @@ Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
     shape.push_back(big_endian_size(bytes, kMagicBytes + kSizeBytes * static_cast<std::size_t>(i)));
     overflow |= __builtin_mul_overflow(needed, shape.back(), &needed);
   }
+  if (!overflow && !countable(shape)) complain(name, "shape " + to_string(shape), "fewer than 2^60 elements");
   return {*dtype, shape, header, overflow ? std::nullopt : std::optional(static_cast<std::size_t>(needed))};
 }
 

@@ -10,6 +10,7 @@
 #include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
 #include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
 #include "tegula/graph/vjp_parts.h"
 
 namespace tegula {
@@ -269,6 +270,13 @@ std::vector<Tensor> grad(const Tensor& y, const Parameters& xs, std::source_loca
   return grad(y, wrt, where);
 }
 
-Tensor stop_gradient(Arg x) { return graph::stop_gradient(x.tensor("stop_gradient"), x.loc); }
+Tensor stop_gradient(Arg arg) {
+  const Tensor x = arg.tensor("stop_gradient"), y = graph::stop_gradient(x, arg.loc);
+  if (!Trace::current() && x.node()->has_value()) {  // h = f(stop_gradient(h)), step after step, keeps no history
+    if (!y.node()->has_value()) y.node()->set_value(x.node()->buffer(), x.node()->layout());
+    y.node()->become_leaf();
+  }
+  return y;
+}
 
 }  // namespace tegula

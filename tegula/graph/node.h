@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <limits>
 #include <source_location>
 #include <span>
 
@@ -46,6 +47,12 @@ class Node final : public Shared {
   /// The trace that made the node, 0 outside of traces.
   std::uint32_t trace() const { return trace_; }
 
+  /// How often it was computed on the way to other values without getting one itself (255: as often or more); under graph_mutex().
+  int times_passed() const { return times_passed_; }
+  void pass() {
+    if (times_passed_ < std::numeric_limits<std::uint8_t>::max()) ++times_passed_;
+  }
+
   /// May be asked on any thread, at any time; the value may then be read there.
   bool has_value() const { return valued_.load(std::memory_order_acquire); }
   const Ref<Buffer>& buffer() const { return buffer_; }
@@ -88,6 +95,7 @@ class Node final : public Shared {
   std::uint32_t trace_ = 0;
   std::uint32_t place_ = 0;
   bool forgotten_ = false;
+  std::uint8_t times_passed_ = 0;
   bool charged_ = false;  // to KeptHistory, under its mutex: so is evaluation_
   DType dtype_;
   Precision precision_;

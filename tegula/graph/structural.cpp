@@ -6,7 +6,6 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/trace.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula {
@@ -317,12 +316,7 @@ Tensor add_n(std::span<const Tensor> terms, const std::source_location& where) {
 
 Tensor stop_gradient(const Tensor& x, const std::source_location& where) {
   static const Ref<const Op> op(new StopGradientOp);
-  Tensor y = make_node(op, {x}, x.shape(where), x.dtype(), where);
-  if (!Trace::current() && x.node()->has_value()) {  // h = f(stop_gradient(h)), step after step, keeps no history
-    if (!y.node()->has_value()) y.node()->set_value(x.node()->buffer(), x.node()->layout());
-    y.node()->become_leaf();
-  }
-  return y;
+  return make_node(op, {x}, x.shape(where), x.dtype(), where);
 }
 
 Tensor variable(const Tensor& x, const std::source_location& where) {

@@ -65,12 +65,14 @@ TEST(Mnist, RefusesFilesThatDoNotFitTogether) {
 TEST(Mnist, RefusesImagesWithoutPixelsAndSetsWithoutImages) {
   const TemporaryFolder folder;
   write_set(folder);
-  for (const std::string& sizes :
-       {std::string("\0\0\0\4\0\0\0\0\0\0\0\x1c", 12), std::string("\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", 12)}) {
+  const auto refused = [&](const std::string& sizes, const std::string& because) {
     io::write_atomically(folder / "train-images-idx3-ubyte", bytes_of(std::string("\0\0\x08\x03", 4) + sizes));
     write(folder / "train-labels-idx1-ubyte", sizes[3], 0);
-    EXPECT_ERROR(mnist(folder.path()), "at least one image of at least one pixel");
-  }
+    EXPECT_ERROR(mnist(folder.path()), because);
+  };
+  refused(std::string("\0\0\0\4\0\0\0\0\0\0\0\x1c", 12), "at least one image of at least one pixel");
+  refused(std::string("\0\0\0\0\0\0\0\x1c\0\0\0\x1c", 12), "at least one image of at least one pixel");
+  refused(std::string("\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", 12), "fewer than 2^60 elements");
 }
 
 TEST(Mnist, ReadsTheRealFiles) {

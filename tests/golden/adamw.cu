@@ -1,15 +1,15 @@
 // add_cast_pow_subtract_divide_cast_pow_subtract_etc: tile 1 x 1, 1 x 32 threads, vectors of 1
 struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc {
-  double* in0;
-  long long* out1;
+  long long* out0;
+  float* out1;
   float* out2;
-  float* out3;
-  long long c0;
-  long long c5;
-  double c6;
+  long long c1;
+  long long c6;
   double c7;
   double c8;
+  double c0;
   double c9;
+  double c10;
   long long p_chunks;
 };
 struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc {
@@ -33,77 +33,31 @@ extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_
   const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];
   const long long id0 = instance, id1 = 0, id2 = 0;
   (void)id0, (void)id1, (void)id2;
-  double* const in0 = lasting(a.in0);
-  long long* const out1 = passing(a.out1);
+  long long* const out0 = passing(a.out0);
+  float* const out1 = passing(a.out1);
   float* const out2 = passing(a.out2);
-  float* const out3 = passing(a.out3);
-  const long long c0 = static_cast<long long>(a.c0);
-  const long long c5 = static_cast<long long>(a.c5);
-  const double c6 = static_cast<double>(a.c6);
+  const long long c1 = static_cast<long long>(a.c1);
+  const long long c6 = static_cast<long long>(a.c6);
   const double c7 = static_cast<double>(a.c7);
   const double c8 = static_cast<double>(a.c8);
+  const double c0 = static_cast<double>(a.c0);
   const double c9 = static_cast<double>(a.c9);
-  const long long p_chunks = static_cast<long long>(a.p_chunks);
-  // the user's line
-  const long long v10 = c0 + c5;
-  const double v11 = widen(*(in0));
-  const double v12 = static_cast<double>(v10);
-  const double v13 = pow(c6, v12);
-  const double v14 = c7 - v13;
-  const double v15 = v11 / v14;
-  const float v16 = static_cast<float>(v15);
-  const double v17 = pow(c8, v12);
-  const double v18 = c9 - v17;
-  const double v19 = rsqrt(v18);
-  const float v20 = static_cast<float>(v19);
-  __syncthreads();
-  if (threadIdx.x == 0) narrow(static_cast<long long>(v10), *(out1));
-  if (threadIdx.x == 0) narrow(static_cast<float>(v16), *(out2));
-  if (threadIdx.x == 0) narrow(static_cast<float>(v20), *(out3));
-}
-// 32 threads, cluster of 1, 0 bytes shared
-
-// multiply_subtract_cast: tile 1 x 1, 1 x 32 threads, vectors of 1
-struct Arguments_k_multiply_subtract_cast {
-  double* in0;
-  float* out1;
-  double c10;
-  double c11;
-  long long p_chunks;
-};
-struct Set_k_multiply_subtract_cast {
-  long long first_instance;
-  long long grid[3];
-  Arguments_k_multiply_subtract_cast a;
-};
-extern "C" __global__ void __launch_bounds__(32) k_multiply_subtract_cast(const Set_k_multiply_subtract_cast* sets, int count, Failure* failure) {
-  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
-  (void)tr, (void)tc, (void)failure;
-  // The last set that begins at or before this instance.
-  const long long place = blockIdx.x;
-  int set = 0;
-  for (int low = 0, high = count; low < high;) {
-    const int middle = (low + high) / 2;
-    if (sets[middle].first_instance <= place) set = middle, low = middle + 1;
-    else high = middle;
-  }
-  const auto& a = sets[set].a;
-  const long long instance = place - sets[set].first_instance;
-  const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];
-  const long long id0 = instance, id1 = 0, id2 = 0;
-  (void)id0, (void)id1, (void)id2;
-  double* const in0 = lasting(a.in0);
-  float* const out1 = passing(a.out1);
   const double c10 = static_cast<double>(a.c10);
-  const double c11 = static_cast<double>(a.c11);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
-  const double v4 = widen(*(in0));
   // the user's line
-  const double v5 = c10 * v4;
-  const double v6 = c11 - v5;
-  const float v7 = static_cast<float>(v6);
-  __syncthreads();
-  if (threadIdx.x == 0) narrow(static_cast<float>(v7), *(out1));
+  const long long v10 = c1 + c6;
+  const double v11 = static_cast<double>(v10);
+  const double v12 = pow(c7, v11);
+  const double v13 = c8 - v12;
+  const double v14 = c0 / v13;
+  const float v15 = static_cast<float>(v14);
+  const double v16 = pow(c9, v11);
+  const double v17 = c10 - v16;
+  const double v18 = rsqrt(v17);
+  const float v19 = static_cast<float>(v18);
+  if (threadIdx.x == 0) narrow(static_cast<long long>(v10), *(out0));
+  if (threadIdx.x == 0) narrow(static_cast<float>(v15), *(out1));
+  if (threadIdx.x == 0) narrow(static_cast<float>(v19), *(out2));
 }
 // 32 threads, cluster of 1, 0 bytes shared
 
@@ -113,18 +67,18 @@ struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc {
   float* in1;
   float* in2;
   float* in3;
-  float* in4;
+  float* out4;
   float* out5;
   float* out6;
-  float* out7;
   long long n0;
-  double c17;
+  double c25;
   double c18;
-  double c2;
   double c19;
+  double c3;
   double c20;
-  double c4;
   double c21;
+  double c5;
+  double c22;
   long long p_chunks;
   long long tiles0;
 };
@@ -153,76 +107,75 @@ extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_a
   float* const in1 = lasting(a.in1);
   float* const in2 = lasting(a.in2);
   float* const in3 = lasting(a.in3);
-  float* const in4 = lasting(a.in4);
+  float* const out4 = passing(a.out4);
   float* const out5 = passing(a.out5);
   float* const out6 = passing(a.out6);
-  float* const out7 = passing(a.out7);
   const long long n0 = static_cast<long long>(a.n0);
-  const float c17 = static_cast<float>(a.c17);
+  const float c25 = static_cast<float>(a.c25);
   const float c18 = static_cast<float>(a.c18);
-  const float c2 = static_cast<float>(a.c2);
   const float c19 = static_cast<float>(a.c19);
+  const float c3 = static_cast<float>(a.c3);
   const float c20 = static_cast<float>(a.c20);
-  const float c4 = static_cast<float>(a.c4);
   const float c21 = static_cast<float>(a.c21);
+  const float c5 = static_cast<float>(a.c5);
+  const float c22 = static_cast<float>(a.c22);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long v15 = id0;
   const long long v18 = v15 * 512ll;
   // the user's line
-  const float v21 = c18 * c2;
+  const float v21 = c19 * c3;
   float v23[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 128 + tc) * 4;
-    load_wide<4, 4>((in2 + v18 + col), v23[c]);
+    load_wide<4, 4>((in1 + v18 + col), v23[c]);
   }
-  const float v26 = c20 * c4;
+  const float v26 = c21 * c5;
   float v31[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 128 + tc) * 4;
     load_wide<4, 4>((in0 + v18 + col), v31[c]);
   }
-  const float v32 = widen(*(in1));
-  const float v34 = widen(*(in4));
-  const float v37 = widen(*(in3));
+  const float v33 = widen(*(in3));
+  const float v36 = widen(*(in2));
   float v25[1][4];
   float v29[1][4];
-  float v41[1][4];
+  float v40[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 128 + tc) * 4 + k;
-      const float v24 = c17 * v23[c][k];
+      const float v24 = c18 * v23[c][k];
       v25[c][k] = v21 + v24;
       const float v27 = v23[c][k] * v23[c][k];
-      const float v28 = c19 * v27;
+      const float v28 = c20 * v27;
       v29[c][k] = v26 + v28;
-      const float v33 = v31[c][k] * v32;
-      const float v35 = v34 * v25[c][k];
-      const float v36 = sqrtf(v29[c][k]);
-      const float v38 = v36 * v37;
-      const float v39 = v38 + c21;
-      const float v40 = v35 / v39;
-      v41[c][k] = v33 - v40;
+      const float v32 = v31[c][k] * c25;
+      const float v34 = v33 * v25[c][k];
+      const float v35 = sqrtf(v29[c][k]);
+      const float v37 = v35 * v36;
+      const float v38 = v37 + c22;
+      const float v39 = v34 / v38;
+      v40[c][k] = v32 - v39;
     }
   }
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 128 + tc) * 4;
-    store_wide<4, 4>((out5 + v18 + col), v25[c]);
+    store_wide<4, 4>((out4 + v18 + col), v25[c]);
   }
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 128 + tc) * 4;
-    store_wide<4, 4>((out6 + v18 + col), v29[c]);
+    store_wide<4, 4>((out5 + v18 + col), v29[c]);
   }
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 128 + tc) * 4;
-    store_wide<4, 4>((out7 + v18 + col), v41[c]);
+    store_wide<4, 4>((out6 + v18 + col), v40[c]);
   }
 }
 // 128 threads, cluster of 1, 0 bytes shared
