@@ -2,7 +2,7 @@
 
 #include <omp.h>
 #include <pthread.h>
-#include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -57,16 +57,17 @@ void wake(std::atomic<std::uint32_t>& word, [[maybe_unused]] int sleepers) {
 #endif
 }
 
-/// How often the system took a processor away from this thread for somebody else.
-long preemptions() {
-#if defined(RUSAGE_THREAD)
-  rusage usage{};
-  if (getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_nivcsw;
+/// For how long this thread has had a processor.
+Clock::duration computed() {
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+  timespec time{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 #endif
-  return 0;
+  return Clock::now().time_since_epoch();
 }
 
-/// Whether other processes want our processors: two of our threads (or one twice) have lost theirs within a short time.
+/// Whether other processes want our processors: two of our threads (or one twice) have lost theirs within a short time, each for longer
+/// than the system's own work takes, which comes to an idle machine too.
 class Neighbours {
  public:
   bool noticed(Clock::time_point now) const { return now.time_since_epoch().count() < noticed_until_.load(std::memory_order_relaxed); }
@@ -92,6 +93,7 @@ class Patience {
   template <class F>
   bool watch(F&& changed) {
     Clock::time_point begin{};
+    if (rested_) next_look_ = {};
     for (int round = 0;; ++round) {
       for (int i = 0; i < 32; ++i) {
         if (changed()) return true;
@@ -100,21 +102,27 @@ class Patience {
       const auto now = Clock::now();
       if (round == 0) begin = now;
       if (now >= next_look_) look(now);
-      if (neighbours.noticed(now) || now - begin > kLongest) return false;
+      if (neighbours.noticed(now) || now - begin > kLongest) {
+        rested_ = true;  // who watches in vain sleeps
+        return false;
+      }
     }
   }
 
  private:
-  static constexpr std::chrono::microseconds kLongest{1000}, kBetweenLooks{200};
+  static constexpr std::chrono::microseconds kLongest{1000}, kBetweenLooks{200}, kLong{700};
 
+  // Without a processor for long, and for more than a tenth of the time since the look before; sleep does not count.
   void look(Clock::time_point now) {
     next_look_ = now + kBetweenLooks;
-    const long count = preemptions();
-    if (std::exchange(preemptions_, count) != count) neighbours.disturb(now);
+    const Clock::duration passed = now - std::exchange(last_look_, now), all = computed();
+    const Clock::duration lost = passed - (all - std::exchange(computed_, all));
+    if (!std::exchange(rested_, false) && lost > kLong && lost > passed / 10) neighbours.disturb(now);
   }
 
-  long preemptions_ = preemptions();
-  Clock::time_point next_look_{};
+  bool rested_ = true;
+  Clock::duration computed_{};
+  Clock::time_point last_look_{}, next_look_{};
 };
 
 class Pool {

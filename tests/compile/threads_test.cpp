@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 
 namespace tegula {
@@ -107,9 +108,9 @@ TEST(GraphThreads, APendingTensorIsEvaluatedByWhoeverAsks) {
 TEST(GraphThreads, FreshWeightsAreReadByAll) {
   for (int round = 0; round < 20; ++round) {
     Variable w(normal({30, 20})), b(w.read() * 2.f);
-    std::vector<double> sums(4);
-    on_threads(4, [&](int thread) { sums[static_cast<std::size_t>(thread)] = sum(b.read() - w.read()).item(); });
-    for (const double s : sums) EXPECT_EQ(s, sums[0]);
+    std::vector<double> largest(4);  // a sum may be added in another order in another plan
+    on_threads(4, [&](int thread) { largest[static_cast<std::size_t>(thread)] = max(b.read() - w.read()).item(); });
+    for (const double one : largest) EXPECT_EQ(one, largest[0]);
   }
 }
 
@@ -202,6 +203,7 @@ TEST(VariableThreads, AnAssignmentWaitsForTheStep) {
 }
 
 TEST(Fork, AChildComputes) {
+  if (default_device().number() != 0) GTEST_SKIP() << "a driver of a GPU does not outlive a fork";
   const int before = num_threads();
   set_num_threads(2);
   Tensor a = value(normal({300, 300})), x = value(normal({8, 16, 20, 20})), k = value(normal({32, 16, 3, 3}));
@@ -221,6 +223,7 @@ TEST(Fork, AChildComputes) {
 }
 
 TEST(Threads, PlansAreMadeForTheirNumber) {
+  if (default_device().asynchronous()) GTEST_SKIP() << "this device's plans do not know threads";
   const int before = num_threads();
   Variable w(value(normal({256, 256})));
   auto f = jit([&](Tensor x) { return matmul(x, w); });

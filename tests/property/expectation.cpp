@@ -5,7 +5,6 @@
 #include "tegula/graph/evaluate.h"
 #include "tests/property/outcome.h"
 #include "tests/property/reference_host.h"
-#include "tests/property/unmended.h"
 
 namespace tegula::property {
 namespace {
@@ -62,20 +61,12 @@ Expectation::Expectation(const Program& program) : program_(program) {
 std::string Expectation::compare(const Outcome& got, int call) {
   call = std::min(call, calls() - 1);
   if (!got.error.empty()) return "threw: " + got.error;
-  std::string wrong = differs(got, call, true);
-  if (wrong.empty()) return wrong;
+  if (differs(got, call, true).empty()) return "";
   // A few noises may all miss how badly conditioned an element is; before something is called wrong, many are tried.
   for (int noise = static_cast<int>(noisy_.size()) + 1; noise <= kMoreNoises; ++noise) {
     noisy_.push_back(reference_outcomes(program_, calls(), static_cast<std::uint64_t>(noise)));
   }
-  wrong = differs(got, call, false);
-  if (wrong.empty() || !unmended::kContraction) return wrong;
-  const std::size_t apart = noisy_.size();
-  for (std::uint64_t noise = 0; noise < 12; ++noise) noisy_.push_back(reference_outcomes(program_, calls(), Reference::kApart + noise));
-  const std::string still = differs(got, call, false);
-  noisy_.resize(apart);
-  if (still.empty()) counts.contracted++;
-  return still;
+  return differs(got, call, false);
 }
 
 std::string Expectation::differs(const Outcome& got, int call, bool count) {

@@ -7,7 +7,6 @@
 #include "tegula/graph/evaluate.h"
 #include "tests/property/ops.h"
 #include "tests/property/reference_host.h"
-#include "tests/property/unmended.h"
 
 namespace tegula::property {
 namespace {
@@ -66,8 +65,7 @@ class Generation {
     for (int n = 1 + random_.below(2); n > 0; --n) {
       Instruction one{.op = "variable", .dtype = dtype_, .shape = shape(), .seed = small()};
       const Instruction& first = program_[0];
-      if (random_.chance(0.3) && is_float(first.dtype) && !unmended::kHistory)
-        one = {.op = "variable", .inputs = {0}, .dtype = first.dtype, .shape = first.shape};
+      if (random_.chance(0.3) && is_float(first.dtype)) one = {.op = "variable", .inputs = {0}, .dtype = first.dtype, .shape = first.shape};
       variables_.push_back(static_cast<int>(program_.size()));
       written_.push_back(false);
       push(one);
@@ -121,7 +119,6 @@ class Generation {
       return good;
     }
     if (d < 0.22) return push({.op = "look", .inputs = {value()}, .knobs = knobs()});
-    if (d < 0.26 && unmended::kHistory && std::count(written_.begin(), written_.end(), true) > 0) return false;
     if (d < 0.26) return push({.op = "gradient", .inputs = {value(), target()}, .knobs = knobs(), .kept = random_.chance(0.5)});
     const GraphOp& op = drawn();
     Instruction one{.op = op.name, .knobs = knobs(), .kept = random_.chance(0.25)};
@@ -163,7 +160,7 @@ class Generation {
       if (!used[i] && !one.is_leaf() && !one.is_statement()) one.kept = true;
     }
     program_ = without_dead(program_);
-    if (random_.chance(0.15) || (unmended::kHistory && std::count(written_.begin(), written_.end(), true) > 0)) return;
+    if (random_.chance(0.15)) return;
     std::vector<int> candidates;
     for (std::size_t i = 0; i < program_.size(); ++i) {
       const Instruction& one = program_[i];

@@ -1,7 +1,5 @@
 #include "tests/property/kept.h"
 
-#include "tests/property/unmended.h"
-
 namespace tegula::property {
 
 std::vector<Kept> kept_programs() {
@@ -42,8 +40,7 @@ v1 = variable v0 f64 () #0
 v2 = neg v0 [0 0 0 0] *
 v3 = read v1 [0 0 0 0] *
 v4 = gradients v0 [0 0 0 0]
-)",
-       unmended::kHistory},
+)"},
       {"a written Variable is a leaf: nothing flows to what was written", R"(
 v0 = input f64 () #373
 v1 = variable f64 () #546
@@ -52,8 +49,7 @@ v3 = input f64 () #4
 v4 = add v0 v3 [0 0 0 0] *
 v5 = read v1 [0 0 0 0] *
 v6 = gradients v0 [0 0 0 0]
-)",
-       unmended::kHistory},
+)"},
       {"a function under checkpoint through which no gradient flows", R"(
 v0 = input f64 () #870
 v1 = input f64 () #219
@@ -68,8 +64,7 @@ v2 = gelu v1 [0 0 0 0]
 v3 = batch_norm v2 [0 0 0 0]
 v4 = sum v3 [0 0 0 0] *
 v5 = gradients v1 [0 0 0 0]
-)",
-       unmended::kContraction},
+)"},
       {"an average over windows that reach outside", R"(
 v0 = input f64 (3) #1
 v1 = case:avg_pool2d/2 v0 [0 0 0 0] *

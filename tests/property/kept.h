@@ -9,7 +9,6 @@ namespace tegula::property {
 struct Kept {
   std::string what;
   std::string text;
-  bool unmended = false;
 };
 std::vector<Kept> kept_programs();
 

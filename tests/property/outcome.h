@@ -43,7 +43,6 @@ class Expectation {
 
   struct Counts {
     std::int64_t values = 0, elements = 0, undecided = 0;  // undecided: rounding may make anything of those elements
-    std::int64_t contracted = 0;  // outcomes that differ as one value computed twice does (unmended::kContraction)
   } counts;
 
  private:

@@ -28,7 +28,6 @@
 #include "tests/property/modes.h"
 #include "tests/property/ops.h"
 #include "tests/property/shrink.h"
-#include "tests/property/unmended.h"
 
 namespace tegula::property {
 namespace {
@@ -57,16 +56,6 @@ struct Tally {
   Expectation::Counts counts;
   std::int64_t with_gradients = 0, with_second = 0, with_state = 0;
 };
-
-bool left_out(const Program& program, const Mode& one) {
-  const auto uses = [&](const char* op) {
-    return std::any_of(program.begin(), program.end(), [&](const Instruction& each) { return each.op == op; });
-  };
-  const bool gradients = uses("gradient") || uses("gradients");
-  if (unmended::kHistory && gradients && (one.looks || one.eager || one.bound > 0)) return true;
-  if (unmended::kCheckpoint && gradients && one.checkpoints) return true;
-  return unmended::kCeilMode && one.jit && (uses("case:avg_pool2d/2") || uses("case:avg_pool1d/2"));
-}
 
 /// Nothing, or what is wrong with the program in this mode.
 std::string wrong_in(const Program& program, const Mode& one, Expectation& expectation) {
@@ -132,7 +121,6 @@ TEST_F(Graphs, ModesAgree) {
     tally.with_gradients += program.back().op == "gradients";
     tally.with_second += program.back().op == "gradients" && program.back().knobs[0] == 2;
     for (const Mode& one : chosen_modes()) {
-      if (left_out(program, one)) continue;
       set_current(seed, one.name);
       tally.graphs[one.name]++;
       const std::string wrong = wrong_in(program, one, expectation);
@@ -145,14 +133,12 @@ TEST_F(Graphs, ModesAgree) {
     tally.counts.values += expectation.counts.values;
     tally.counts.elements += expectation.counts.elements;
     tally.counts.undecided += expectation.counts.undecided;
-    tally.counts.contracted += expectation.counts.contracted;
   }
   std::printf("%llu graphs (%lld with gradients, %lld with second ones, %lld with state)\n", static_cast<unsigned long long>(done),
               static_cast<long long>(tally.with_gradients), static_cast<long long>(tally.with_second),
               static_cast<long long>(tally.with_state));
   std::printf("%lld values compared, %lld elements, %lld of them decided by rounding\n", static_cast<long long>(tally.counts.values),
               static_cast<long long>(tally.counts.elements), static_cast<long long>(tally.counts.undecided));
-  std::printf("%lld outcomes differ by contraction alone\n", static_cast<long long>(tally.counts.contracted));
   for (const auto& [name, graphs] : tally.graphs) {
     std::printf("%-16s %8lld graphs, %lld wrong\n", name.c_str(), static_cast<long long>(graphs),
                 static_cast<long long>(tally.failures[name]));
@@ -174,22 +160,15 @@ TEST_F(Graphs, AgreeTogether) {
     }
     for (const char* name : {"lazy", "jit"}) {
       set_current(seeds[0], name);
-      std::vector<Program> taken;
-      std::vector<std::uint64_t> of;
-      for (std::size_t i = 0; i < programs.size(); ++i) {
-        if (left_out(programs[i], mode(name))) continue;
-        taken.push_back(programs[i]);
-        of.push_back(seeds[i]);
-      }
-      const auto calls = run_together(taken, mode(name));
+      const auto calls = run_together(programs, mode(name));
       for (std::size_t call = 0; call < calls.size(); ++call) {
-        for (std::size_t i = 0; i < taken.size(); ++i, ++compared) {
-          Expectation expectation(taken[i]);
+        for (std::size_t i = 0; i < programs.size(); ++i, ++compared) {
+          Expectation expectation(programs[i]);
           const std::string wrong = expectation.compare(calls[call].size() == 1 ? calls[call][0] : calls[call][i], static_cast<int>(call));
           if (wrong.empty()) continue;
-          FAIL() << "TEGULA_SEED=" << seeds[0] << " TEGULA_TOGETHER=" << seeds.size() << ", in one plan ('" << name << "'), graph " << of[i]
-                 << ", call " << call + 1 << ": " << wrong << "\n"
-                 << to_string(taken[i]);
+          FAIL() << "TEGULA_SEED=" << seeds[0] << " TEGULA_TOGETHER=" << seeds.size() << ", in one plan ('" << name << "'), graph "
+                 << seeds[i] << ", call " << call + 1 << ": " << wrong << "\n"
+                 << to_string(programs[i]);
         }
       }
     }
@@ -200,10 +179,8 @@ TEST_F(Graphs, AgreeTogether) {
 
 TEST_F(Graphs, FoundBefore) {
   for (const Kept& one : kept_programs()) {
-    if (one.unmended) continue;
     const Program program = parse(one.text);
     for (const Mode& each : chosen_modes()) {
-      if (left_out(program, each)) continue;
       set_current(0, each.name);
       Expectation expectation(program);
       EXPECT_EQ(wrong_in(program, each, expectation), "") << one.what << ", mode '" << each.name << "'\n" << one.text;

@@ -158,13 +158,6 @@ double Reference::rounded(double value, DType dtype, std::uint64_t place, double
   return std::fabs(value) > greatest(dtype) ? std::copysign(HUGE_VAL, value) : value;
 }
 
-/// A value as this node sees it, where each use is computed by itself.
-double Reference::used(double value, const Node& node, std::size_t i) const {
-  const Node& in = node.input(static_cast<int>(i));
-  if (!apart() || in.inputs().empty()) return value;
-  return rounded(value, in.dtype(), 1 + node.sequence() * 8 + i);
-}
-
 /// A sum of n terms may be off by n units of each, in the worst order; by far less in any order that is used.
 double Reference::of_sum(double term, DType dtype, std::uint64_t place, double terms) const {
   return rounded(term, dtype, place, std::fabs(term) * (1 + terms / 16));
@@ -203,7 +196,7 @@ Reference::Values Reference::elementwise(const Node& node) const {
     narrows = narrows || (is_float(in.dtype()) && is_float(node.dtype()) && epsilon(in.dtype()) < epsilon(node.dtype()));
   }
   for (std::size_t n = 0; n < out.size(); ++n) {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = used((*inputs[i])[n * step[i]], node, i);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = (*inputs[i])[n * step[i]];
     out[n] = stored(op.reference(x), node.dtype());
     if (noise_ == 0) continue;
     // What is left of equals may be nothing.
@@ -246,7 +239,7 @@ Reference::Values Reference::reduce(const Node& node) const {
   const double terms = count == 0 ? 1 : static_cast<double>(x.size()) / static_cast<double>(count);
   for (std::size_t n = 0; n < places.size(); ++n) {
     const auto place = static_cast<std::size_t>(places[n]);
-    const double each = used(x[n], node, 0);
+    const double each = x[n];
     const double term = selects || one ? each : of_sum(each, node.dtype(), n + 1, terms);
     sums[place] = combine<long double>(op.kind(), sums[place], term);
     if (!greatest_product.empty()) greatest_product[place] *= std::max(1.0, std::fabs(term));
@@ -273,9 +266,6 @@ Reference::Values Reference::loops(const Node& node, const O& op, bool sums) con
     moved[i] = input(node, i);
     const double terms =
         out.empty() ? 1 : std::max(1.0, static_cast<double>(moved[i].size()) / static_cast<double>(std::min(out.size(), rows(in.shape()))));
-    if (apart()) {
-      for (double& value : moved[i]) value = used(value, node, i);
-    }
     if (sums && noise_ != 0 && is_float(in.dtype())) {
       for (std::size_t n = 0; n < moved[i].size(); ++n) moved[i][n] = of_sum(moved[i][n], node.dtype(), n + 1, terms);
     }

@@ -20,8 +20,6 @@ std::vector<double> reference_of(const Tensor& y);
 class Reference {
  public:
   using Values = std::vector<double>;
-  /// From this noise on each use of a value has noise of its own, as if every kernel computed it anew and contracted it in its own way.
-  static constexpr std::uint64_t kApart = 1000;
   explicit Reference(std::uint64_t noise = 0) : noise_(noise) {}
   void define(const Tensor& leaf, Values values);
   const Values& of(const Tensor& y);
@@ -36,8 +34,6 @@ class Reference {
   Values loops(const Node& node, const O& op, bool sums) const;
   double rounded(double value, DType dtype, std::uint64_t place = 0) const;
   double rounded(double value, DType dtype, std::uint64_t place, double scale) const;
-  bool apart() const { return noise_ >= kApart; }
-  double used(double value, const Node& node, std::size_t i) const;
   double of_sum(double term, DType dtype, std::uint64_t place, double terms) const;
 
   struct Hash {
