@@ -9,11 +9,11 @@
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/convolution_ladder.h"
-#include "tegula/ops/logic.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/products/convolution_ladder.h"
 #include "tegula/ops/random.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/rows/reduce.h"
 
 namespace tegula::app {
 namespace {

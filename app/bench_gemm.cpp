@@ -6,7 +6,7 @@
 #include "commands.h"
 #include "tegula/compile/jit.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/ops/matmul.h"
+#include "tegula/ops/products/matmul.h"
 #include "tegula/ops/random.h"
 
 namespace tegula::app {

@@ -10,9 +10,9 @@
 #include "tegula/graph/grad.h"
 #include "tegula/nn/linear.h"
 #include "tegula/nn/module.h"
-#include "tegula/ops/activation.h"
-#include "tegula/ops/loss.h"
+#include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/random.h"
+#include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
 
 namespace tegula::app {

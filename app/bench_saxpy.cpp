@@ -7,7 +7,7 @@
 #include "progress.h"
 #include "tegula/compile/jit.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/random.h"
 
 namespace tegula::app {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "progress.h"
-#include "tegula/ops/softmax.h"
+#include "tegula/ops/rows/softmax.h"
 #include "tegula/train/evaluator.h"
 
 namespace tegula::app {

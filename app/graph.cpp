@@ -13,7 +13,7 @@
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/print.h"
-#include "tegula/ops/loss.h"
+#include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"

@@ -10,7 +10,7 @@
 #include "progress.h"
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
-#include "tegula/ops/loss.h"
+#include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/train/trainer.h"
 

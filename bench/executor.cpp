@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tegula/cpu/executor.h"
+#include "tegula/cpu/executor/executor.h"
 #include "tegula/tile/builder.h"
 
 using namespace tegula;

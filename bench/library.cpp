@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tegula/core/buffer.h"
-#include "tegula/cpu/library.h"
+#include "tegula/cpu/calls/library.h"
 
 namespace {
 

@@ -10,7 +10,8 @@ if(NOT CUDAToolkit_FOUND OR NOT TARGET CUDA::cuda_driver)
   return()
 endif()
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS tegula/cuda/*.cpp)
+set(cuda_sources ${all_sources})
+list(FILTER cuda_sources INCLUDE REGEX "/tegula/cuda/")
 list(FILTER cuda_sources EXCLUDE REGEX "${tegula_toolkit_free}")
 add_library(tegula_cuda MODULE ${cuda_sources})
 target_sources(tegula_cuda PRIVATE $<TARGET_OBJECTS:tegula_base>)
@@ -29,8 +30,8 @@ set_target_properties(tegula_cuda PROPERTIES
   BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 install(TARGETS tegula_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
-# What compiles beside a process (tegula/cuda/nvrtc_process.h); it lies beside the library.
-add_executable(tegula_nvrtc tegula/cuda/nvrtc/main.cpp $<TARGET_OBJECTS:tegula_base>)
+# What compiles beside a process (tegula/cuda/compiler/nvrtc_process.h); it lies beside the library.
+add_executable(tegula_nvrtc tegula/cuda/compiler/nvrtc/main.cpp $<TARGET_OBJECTS:tegula_base>)
 target_include_directories(tegula_nvrtc PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(tegula_nvrtc PRIVATE tegula_settings nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(tegula_nvrtc PROPERTIES

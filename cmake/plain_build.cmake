@@ -7,7 +7,7 @@ load_cache(${BUILD} READ_WITH_PREFIX built_ TEGULA_WERROR)
 if(built_TEGULA_WERROR)
   message(FATAL_ERROR "warnings are errors for everybody: TEGULA_WERROR=${built_TEGULA_WERROR}")
 endif()
-execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --target CMakeFiles/tegula.dir/tegula/cpu/executor_gather.cpp.o
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --target CMakeFiles/tegula.dir/tegula/cpu/executor/executor_gather.cpp.o
                 OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
 if(code OR output MATCHES "warning:")
   message(FATAL_ERROR "code ${code}\n${output}")

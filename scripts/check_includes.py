@@ -23,13 +23,26 @@ RULES = {
     "compile": ["core", "graph", "tile", "runtime"],
     # floor 4: the machines; they know no op, and nobody includes them
     "cpu": ["core", "tile", "runtime"],
-    "cuda": ["core", "tile", "runtime"],
+    "simt": ["core", "tile", "runtime"],  # what a GPU back end needs without a driver: threads, layouts, generated text
+    "cuda": ["core", "tile", "runtime", "simt"],
     # floor 4: files and batches
     "data": ["core", "graph", "runtime", "io"],
     "text": ["core", "graph", "runtime", "io"],
     "io": ["core", "graph", "runtime"],
 }
-USER_ROOMS = [room for room in RULES if room not in ("cpu", "cuda")]
+MACHINES = ("cpu", "simt", "cuda")
+USER_ROOMS = [room for room in RULES if room not in MACHINES]
+# Folder -> what of its own room it may include; a folder that is not named may include all of its room.
+FOLDERS = {
+    "compile/passes": ["compile"],
+    "compile/plan": ["compile", "compile/passes"],
+    "compile/show": ["compile", "compile/passes", "compile/plan"],
+    "compile/run": ["compile", "compile/passes", "compile/plan", "compile/show"],
+    "cpu/simd": ["cpu", "cpu/executor"],
+    "cpu/executor": ["cpu", "cpu/simd"],
+    "cuda/compiler": [],
+    "tile/passes": ["tile"],
+}
 # floor 5: what people run; floor 6: the command line
 RULES |= {room: USER_ROOMS for room in ("train", "models", "serve")}
 RULES["app"] = USER_ROOMS + ["train", "models", "serve"]
@@ -68,7 +81,7 @@ def check_file(path, text_includes, rules=RULES):
             continue
         target = parts[1]
         if room is None:
-            if target in ("cpu", "cuda") and path.parts[0] not in ("tests", "bench"):
+            if target in MACHINES and path.parts[0] not in ("tests", "bench"):
                 yield f"{place}: {header}: nobody includes the machines; runtime/device.h is the way to them"
         elif room not in rules:
             yield f"{place}: no rule for the room tegula/{room}/"
@@ -77,6 +90,9 @@ def check_file(path, text_includes, rules=RULES):
                 yield f"{place}: tegula.h is for users; include what is needed"
         elif target != room and target not in rules[room]:
             yield f"{place}: {room}/ may include only {', '.join(rules[room]) or 'itself'}; this is {header}"
+        elif target == room and (folder := "/".join(path.parts[1:-1])) in FOLDERS:
+            if (other := "/".join(parts[1:-1])) != folder and other not in FOLDERS[folder]:
+                yield f"{place}: {folder}/ may include only {', '.join(FOLDERS[folder]) or 'itself'} of its room; this is {header}"
 
 
 def check_weight():

@@ -4,7 +4,7 @@
 usage: scripts/mutate.py BUILD_DIR LIST [NAME…]     (a checkout of your own: sources are changed and put back)
 
 A list holds blocks like this; - and + are the text before and after, which may have several lines:
-    == c01 tegula/compile/cache.cpp: test_compile test_ops=Cast*:*Sum*
+    == c01 tegula/compile/run/cache.cpp: test_compile test_ops=Cast*:*Sum*
     - a < b
     + a > b
 Programs are run in this order, with the tests named behind = or all, until one fails.

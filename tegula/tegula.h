@@ -24,35 +24,35 @@
 #include "tegula/graph/print.h"    // to_dot
 
 // Ops, element by element.
-#include "tegula/ops/activation.h" // relu, gelu, …
-#include "tegula/ops/arithmetic.h" // + - * / pow abs minimum clamp …
-#include "tegula/ops/compare.h"    // == < isclose …
-#include "tegula/ops/logic.h"      // && & where cast
-#include "tegula/ops/math.h"       // exp log sqrt tanh erf …
+#include "tegula/ops/elementwise/activation.h" // relu, gelu, …
+#include "tegula/ops/elementwise/arithmetic.h" // + - * / pow abs minimum clamp …
+#include "tegula/ops/elementwise/compare.h"    // == < isclose …
+#include "tegula/ops/elementwise/logic.h"      // && & where cast
+#include "tegula/ops/elementwise/math.h"       // exp log sqrt tanh erf …
 
 // Ops that move elements.
 #include "tegula/ops/creation.h"   // zeros ones full arange linspace eye
-#include "tegula/ops/index.h"      // take gather scatter index one_hot masked_fill
-#include "tegula/ops/join.h"       // concat stack split pad repeat roll tril diag
 #include "tegula/ops/random.h"     // uniform normal randint bernoulli permutation manual_seed
-#include "tegula/ops/shape.h"      // reshape flatten permute transpose slice expand
-#include "tegula/ops/sort.h"       // sort argsort topk
+#include "tegula/ops/rows/sort.h"       // sort argsort topk
+#include "tegula/ops/shape/index.h"      // take gather scatter index one_hot masked_fill
+#include "tegula/ops/shape/join.h"       // concat stack split pad repeat roll tril diag
+#include "tegula/ops/shape/shape.h"      // reshape flatten permute transpose slice expand
 
 // Ops that combine elements.
 #include "tegula/ops/e4m3.h"       // round_e4m3
-#include "tegula/ops/matmul.h"     // matmul linear dot
-#include "tegula/ops/reduce.h"     // sum mean max argmax var norm logsumexp
-#include "tegula/ops/scan.h"       // cumsum cumprod
+#include "tegula/ops/products/matmul.h"     // matmul linear dot
+#include "tegula/ops/rows/reduce.h"     // sum mean max argmax var norm logsumexp
+#include "tegula/ops/rows/scan.h"       // cumsum cumprod
 
 // Ops of networks.
-#include "tegula/ops/convolution.h"
-#include "tegula/ops/convolution_ladder.h" // conv2d_with(algorithm, …)
 #include "tegula/ops/dropout.h"
-#include "tegula/ops/embedding.h"
-#include "tegula/ops/loss.h"       // cross_entropy mse_loss …
-#include "tegula/ops/normalization.h"
-#include "tegula/ops/pooling.h"
-#include "tegula/ops/softmax.h"
+#include "tegula/ops/products/convolution.h"
+#include "tegula/ops/products/convolution_ladder.h" // conv2d_with(algorithm, …)
+#include "tegula/ops/products/pooling.h"
+#include "tegula/ops/rows/loss.h"       // cross_entropy mse_loss …
+#include "tegula/ops/rows/normalization.h"
+#include "tegula/ops/rows/softmax.h"
+#include "tegula/ops/shape/embedding.h"
 
 // Are the gradients right?
 #include "tegula/ops/check_gradients.h"

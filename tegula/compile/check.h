@@ -8,8 +8,8 @@ namespace tegula::compile {
 
 enum class Check : std::uint8_t {
   Jit,     // every call of a jit-ed function is traced and compared (compile/jit.h)
-  Plan,    // every plan is proved before it runs (compile/check_plan.h)
-  Memory,  // memory that holds nothing is filled with a pattern between steps (compile/poison.h)
+  Plan,    // every plan is proved before it runs (compile/plan/check_plan.h)
+  Memory,  // memory that holds nothing is filled with a pattern between steps (compile/run/poison.h)
 };
 
 /// Whether TEGULA_CHECK names it. Read at the first question; a word that it does not know is warned of.

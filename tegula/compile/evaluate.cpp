@@ -6,8 +6,8 @@
 #include <mutex>
 #include <unordered_set>
 
-#include "tegula/compile/cache.h"
-#include "tegula/compile/placement.h"
+#include "tegula/compile/run/cache.h"
+#include "tegula/compile/run/placement.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/frame.h"

@@ -6,15 +6,15 @@
 #include <typeinfo>
 #include <unordered_set>
 
-#include "tegula/compile/cache.h"
+#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/check.h"
-#include "tegula/compile/executable.h"
-#include "tegula/compile/memory_use.h"
-#include "tegula/compile/passes.h"
-#include "tegula/compile/placement.h"
+#include "tegula/compile/run/cache.h"
+#include "tegula/compile/run/executable.h"
+#include "tegula/compile/run/placement.h"
+#include "tegula/compile/run/slots.h"
 #include "tegula/compile/running.h"
-#include "tegula/compile/show.h"
-#include "tegula/compile/slots.h"
+#include "tegula/compile/show/memory_use.h"
+#include "tegula/compile/show/show.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"

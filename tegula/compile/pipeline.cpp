@@ -1,10 +1,10 @@
 // The passes, in order.
 
 #include "tegula/compile/check.h"
-#include "tegula/compile/check_plan.h"
-#include "tegula/compile/executable.h"
-#include "tegula/compile/memory_use.h"
-#include "tegula/compile/show.h"
+#include "tegula/compile/plan/check_plan.h"
+#include "tegula/compile/run/executable.h"
+#include "tegula/compile/show/memory_use.h"
+#include "tegula/compile/show/show.h"
 
 namespace tegula::compile {
 namespace {

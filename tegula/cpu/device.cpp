@@ -1,8 +1,8 @@
 #include <cstring>
 
 #include "tegula/core/error.h"
-#include "tegula/cpu/executor.h"
-#include "tegula/cpu/library.h"
+#include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/executor/executor.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/properties.h"
 #include "tegula/runtime/device.h"

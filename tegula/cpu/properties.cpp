@@ -1,5 +1,5 @@
 // The peak rate is measured: what the clock is while vector units work can be asked nowhere.
-#include "tegula/cpu/vector_targets.h"
+#include "tegula/cpu/simd/vector_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tegula/cpu/properties.cpp"

@@ -3,10 +3,10 @@
 #include <array>
 #include <cmath>
 
-#include "tegula/ops/activation.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/pooling.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/products/pooling.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::models {
 namespace {

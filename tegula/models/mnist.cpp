@@ -1,8 +1,8 @@
 #include "tegula/models/mnist.h"
 
-#include "tegula/ops/activation.h"
-#include "tegula/ops/pooling.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/products/pooling.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::models {
 namespace {

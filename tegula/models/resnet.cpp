@@ -1,9 +1,9 @@
 #include "tegula/models/resnet.h"
 
-#include "tegula/ops/activation.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/pooling.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/products/pooling.h"
+#include "tegula/ops/rows/reduce.h"
 
 namespace tegula::models {
 

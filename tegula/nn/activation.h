@@ -1,9 +1,9 @@
 #pragma once
-// Activation functions as layers, for Sequential. PyTorch's names and defaults; the formulas are in ops/activation.h.
+// Activation functions as layers, for Sequential. PyTorch's names and defaults; the formulas are in ops/elementwise/activation.h.
 
 #include "tegula/nn/module.h"
-#include "tegula/ops/activation.h"
-#include "tegula/ops/softmax.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/rows/softmax.h"
 
 namespace tegula::nn {
 

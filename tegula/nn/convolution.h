@@ -2,7 +2,7 @@
 // Convolution layers.
 
 #include "tegula/nn/module.h"
-#include "tegula/ops/convolution.h"
+#include "tegula/ops/products/convolution.h"
 
 namespace tegula::nn {
 
@@ -14,7 +14,7 @@ struct ConvOptions {
   bool bias = true;
   DType dtype = f32;
 };
-/// x (N, in, spatial…) -> (N, out, spatial'…) over `Axes` spatial axes: ops/convolution.h has the formulas.
+/// x (N, in, spatial…) -> (N, out, spatial'…) over `Axes` spatial axes: ops/products/convolution.h has the formulas.
 /// weight and bias begin uniform in ±1/sqrt(fan_in).
 template <int Axes>
 class Convolution {

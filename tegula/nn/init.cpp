@@ -6,7 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/logic.h"
+#include "tegula/ops/elementwise/logic.h"
 
 namespace tegula::nn::init {
 namespace {

@@ -7,14 +7,14 @@
 #include "tegula/graph/structural.h"
 #include "tegula/nn/checks.h"
 #include "tegula/nn/init.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/compare.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/embedding.h"
-#include "tegula/ops/index.h"
-#include "tegula/ops/matmul.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/products/matmul.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/embedding.h"
+#include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::nn {
 

@@ -29,7 +29,7 @@
 #include "tegula/graph/variable.h"
 #include "tegula/nn/reflect.h"
 #include "tegula/ops/random.h"
-#include "tegula/ops/window.h"
+#include "tegula/ops/shape/window.h"
 
 namespace tegula::nn {
 

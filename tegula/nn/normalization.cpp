@@ -3,10 +3,10 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/nn/checks.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/normalization.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/normalization.h"
 
 namespace tegula::nn {
 namespace {

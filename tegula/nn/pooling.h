@@ -2,7 +2,7 @@
 // Pooling layers.
 
 #include "tegula/nn/module.h"
-#include "tegula/ops/pooling.h"
+#include "tegula/ops/products/pooling.h"
 
 namespace tegula::nn {
 

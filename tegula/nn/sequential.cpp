@@ -2,7 +2,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
-#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/elementwise/arithmetic.h"
 
 namespace tegula::nn {
 

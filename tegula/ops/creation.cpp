@@ -4,11 +4,11 @@
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/axes.h"
 #include "tegula/ops/case.h"
-#include "tegula/ops/compare.h"
-#include "tegula/ops/logic.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/shape/axes.h"
 
 namespace tegula {
 namespace {

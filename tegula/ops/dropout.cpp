@@ -4,10 +4,10 @@
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/wide.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/wide.h"
 
 namespace tegula {
 namespace {

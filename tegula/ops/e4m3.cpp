@@ -3,10 +3,10 @@
 #include "tegula/graph/e4m3.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/wide.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/rows/reduce.h"
 
 namespace tegula {
 

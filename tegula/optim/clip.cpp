@@ -5,10 +5,10 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/math.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/rows/reduce.h"
 
 namespace tegula::optim {
 

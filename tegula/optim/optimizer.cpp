@@ -5,7 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
-#include "tegula/ops/arithmetic.h"
+#include "tegula/ops/elementwise/arithmetic.h"
 
 namespace tegula::optim {
 namespace {

@@ -1,9 +1,9 @@
 #include "tegula/optim/optimizers.h"
 
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/compare.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/math.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
 
 namespace tegula::optim {
 namespace {

@@ -2,10 +2,10 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
-#include "tegula/ops/compare.h"
-#include "tegula/ops/join.h"
-#include "tegula/ops/loss.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/rows/loss.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/join.h"
 #include "tegula/train/means.h"
 
 namespace tegula {

@@ -1,6 +1,6 @@
 // The plan checker: it takes every plan that the compiler makes (all tests run under it), and finds each fault that is put into one.
 
-#include "tegula/compile/check_plan.h"
+#include "tegula/compile/plan/check_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "tegula/compile/check.h"
-#include "tegula/compile/executable.h"
-#include "tegula/compile/poison.h"
+#include "tegula/compile/run/executable.h"
+#include "tegula/compile/run/poison.h"
 #include "tegula/core/error.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"

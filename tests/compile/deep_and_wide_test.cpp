@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "tegula/compile/executable.h"
-#include "tegula/compile/unit_order.h"
+#include "tegula/compile/passes/unit_order.h"
+#include "tegula/compile/run/executable.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/ops/check_gradients.h"
 #include "tegula/runtime/device.h"

@@ -2,22 +2,22 @@
 
 #include <gtest/gtest.h>
 
-#include "tegula/compile/cache.h"
-#include "tegula/compile/executable.h"
 #include "tegula/compile/jit.h"
+#include "tegula/compile/run/cache.h"
+#include "tegula/compile/run/executable.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/convolution.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/index.h"
-#include "tegula/ops/math.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/products/convolution.h"
 #include "tegula/ops/random.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula {
 namespace {

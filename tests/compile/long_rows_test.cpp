@@ -7,13 +7,13 @@
 
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/grad.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/loss.h"
-#include "tegula/ops/math.h"
-#include "tegula/ops/normalization.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/random.h"
-#include "tegula/ops/softmax.h"
+#include "tegula/ops/rows/loss.h"
+#include "tegula/ops/rows/normalization.h"
+#include "tegula/ops/rows/softmax.h"
 
 namespace tegula {
 namespace {

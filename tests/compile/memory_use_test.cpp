@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "tegula/compile/executable.h"
-#include "tegula/compile/memory_use.h"
+#include "tegula/compile/run/executable.h"
+#include "tegula/compile/show/memory_use.h"
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 

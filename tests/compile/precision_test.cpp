@@ -7,7 +7,7 @@
 
 #include <tegula/tegula.h>
 
-#include "tegula/compile/passes.h"
+#include "tegula/compile/passes/passes.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {

@@ -11,12 +11,12 @@
 #include "tegula/core/buffer.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/grad.h"
-#include "tegula/ops/activation.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/loss.h"
-#include "tegula/ops/matmul.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/products/matmul.h"
 #include "tegula/ops/random.h"
+#include "tegula/ops/rows/loss.h"
 
 // ThreadSanitizer brings operators of its own.
 #if defined(__SANITIZE_THREAD__)
@@ -60,7 +60,8 @@ TEST(SteadyState, AReplayedStepAllocatesNothing) {
 #ifdef TEGULA_OWN_NEW
   GTEST_SKIP() << "skipped: allocations cannot be counted under ThreadSanitizer";
 #endif
-  if (const char* device = std::getenv("TEGULA_TEST_DEVICE"); device && (std::string_view(device) == "queued" || std::string_view(device) == "emulated")) {
+  if (const char* device = std::getenv("TEGULA_TEST_DEVICE");
+      device && (std::string_view(device) == "queued" || std::string_view(device) == "emulated")) {
     GTEST_SKIP() << "skipped: the device " << device << " allocates for itself";
   }
   Variable w1(normal({784, 16}) * 0.05), b1(zeros({16})), w2(normal({16, 10}) * 0.2), b2(zeros({10}));

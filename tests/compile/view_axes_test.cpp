@@ -8,7 +8,7 @@
 
 #include "tegula/graph/tensor.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula {
 namespace {

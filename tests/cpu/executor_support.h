@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "tegula/cpu/executor.h"
+#include "tegula/cpu/executor/executor.h"
 #include "tegula/tile/builder.h"
 #include "tests/support/interpreter.h"
 

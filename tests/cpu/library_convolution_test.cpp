@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "tegula/core/error.h"
-#include "tegula/cpu/convolution.h"
-#include "tegula/cpu/library.h"
+#include "tegula/cpu/calls/convolution.h"
+#include "tegula/cpu/calls/library.h"
 #include "tegula/runtime/threads.h"
 #include "tests/support/library.h"
 
@@ -145,7 +145,8 @@ TEST(Convolution, BatchesThatThreadsDoNotDivideMatch) {
     set_num_threads(threads);
     for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
       for (const std::int64_t batch : {2, 7, 11}) {
-        for (Options o : {square(batch, 64, 6, 96, 3, 1, 1, 1), square(batch, 16, 9, 32, 3, 2, 1, 1), square(batch, 3, 12, 17, 5, 1, 2, 2)}) {
+        for (Options o :
+             {square(batch, 64, 6, 96, 3, 1, 1, 1), square(batch, 16, 9, 32, 3, 2, 1, 1), square(batch, 3, 12, 17, 5, 1, 2, 2)}) {
           o.input = o.output = order;
           o.bias = true;
           expect_all_passes(o, threads);

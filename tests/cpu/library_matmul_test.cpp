@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "tegula/core/error.h"
-#include "tegula/cpu/library.h"
+#include "tegula/cpu/calls/library.h"
 #include "tests/support/library.h"
 
 namespace tegula::host {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tegula/core/error.h"
-#include "tegula/cpu/library.h"
+#include "tegula/cpu/calls/library.h"
 #include "tests/support/library.h"
 
 namespace tegula::host {

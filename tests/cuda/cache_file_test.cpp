@@ -1,6 +1,6 @@
 // The cache on disk: whatever lies there, it is read only when it is ours, and costs at most a compilation.
 
-#include "tegula/cuda/cache_file.h"
+#include "tegula/cuda/compiler/cache_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tegula/cuda/tuning.h"
+#include "tegula/cuda/compiler/tuning.h"
 
 namespace tegula::gpu {
 namespace {

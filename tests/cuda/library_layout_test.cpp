@@ -13,10 +13,10 @@
 #include <string>
 
 #include "tegula/core/error.h"
-#include "tegula/cuda/blas_layout.h"
-#include "tegula/cuda/dnn_layout.h"
-#include "tegula/cuda/plain_split_product.h"
-#include "tegula/cuda/tuning.h"
+#include "tegula/cuda/blas/blas_layout.h"
+#include "tegula/cuda/compiler/tuning.h"
+#include "tegula/cuda/dnn/dnn_layout.h"
+#include "tegula/cuda/handwritten/plain_split_product.h"
 #include "tests/support/emulator.h"
 #include "tests/support/library.h"
 

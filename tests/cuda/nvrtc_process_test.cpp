@@ -1,6 +1,6 @@
 // Compiling in other processes: what comes back is what this process compiles, and whatever becomes of them, this one goes on.
 
-#include "tegula/cuda/nvrtc_process.h"
+#include "tegula/cuda/compiler/nvrtc_process.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "tegula/cuda/nvrtc.h"
-#include "tegula/cuda/nvrtc_library.h"
+#include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/cuda/compiler/nvrtc_library.h"
 
 namespace tegula::gpu {
 namespace {

@@ -1,10 +1,10 @@
 // Max pooling in pieces on the CPU, against the naive loops.
 
-#include "tegula/cuda/piece_pooling.h"
+#include "tegula/cuda/handwritten/piece_pooling.h"
 
 #include <gtest/gtest.h>
 
-#include "tegula/cuda/dnn_layout.h"
+#include "tegula/cuda/dnn/dnn_layout.h"
 #include "tests/support/emulator.h"
 #include "tests/support/library.h"
 

@@ -1,12 +1,12 @@
 // Steps that become channels, on the CPU: the folded convolution is the described one, and folding back is the inverse.
 
-#include "tegula/cuda/plain_fold.h"
+#include "tegula/cuda/handwritten/plain_fold.h"
 
 #include <gtest/gtest.h>
 
 #include <string_view>
 
-#include "tegula/cuda/dnn_layout.h"
+#include "tegula/cuda/dnn/dnn_layout.h"
 #include "tests/support/emulator.h"
 #include "tests/support/library.h"
 

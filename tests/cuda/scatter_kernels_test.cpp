@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tegula/cuda/plain_scatter.h"
+#include "tegula/cuda/handwritten/plain_scatter.h"
 #include "tests/support/emulator.h"
 #include "tests/support/library.h"
 

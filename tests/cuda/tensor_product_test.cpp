@@ -5,8 +5,8 @@
 #include <array>
 #include <random>
 
-#include "tegula/cuda/blas_layout.h"
-#include "tegula/cuda/plain_tensor_product.h"
+#include "tegula/cuda/blas/blas_layout.h"
+#include "tegula/cuda/handwritten/plain_tensor_product.h"
 #include "tests/support/emulator.h"
 #include "tests/support/library.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <thread>
 
-#include "tegula/compile/cache.h"
+#include "tegula/compile/run/cache.h"
 #include "tegula/graph/history.h"
 #include "tegula/graph/print.h"
 #include "tegula/tegula.h"

@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/convolution.h"
-#include "tegula/ops/math.h"
-#include "tegula/ops/normalization.h"
-#include "tegula/ops/pooling.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/products/convolution.h"
+#include "tegula/ops/products/pooling.h"
+#include "tegula/ops/rows/normalization.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/lectures/support.h"
 
 namespace tegula::test {

@@ -3,7 +3,7 @@
 // dE_dY[m, h, w] is meant and tested.
 
 #include "tegula/graph/grad.h"
-#include "tegula/ops/convolution.h"
+#include "tegula/ops/products/convolution.h"
 #include "tests/lectures/support.h"
 
 namespace tegula::test {

@@ -3,12 +3,12 @@
 
 #include <array>
 
-#include "tegula/ops/activation.h"
-#include "tegula/ops/convolution.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/pooling.h"
-#include "tegula/ops/shape.h"
-#include "tegula/ops/softmax.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/products/convolution.h"
+#include "tegula/ops/products/pooling.h"
+#include "tegula/ops/rows/softmax.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/lectures/support.h"
 
 namespace tegula::test {

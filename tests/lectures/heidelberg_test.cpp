@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "tegula/graph/grad.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/math.h"
-#include "tegula/ops/matmul.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/products/matmul.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/lectures/support.h"
 
 namespace tegula::test {

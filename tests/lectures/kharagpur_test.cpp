@@ -3,13 +3,13 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/graph/grad.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/compare.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/math.h"
-#include "tegula/ops/matmul.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/products/matmul.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/lectures/support.h"
 
 namespace tegula::test {

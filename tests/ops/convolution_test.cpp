@@ -1,4 +1,4 @@
-#include "tegula/ops/convolution.h"
+#include "tegula/ops/products/convolution.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/grad.h"
-#include "tegula/ops/activation.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/check_gradients.h"
-#include "tegula/ops/convolution_ladder.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/products/convolution_ladder.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {

@@ -5,12 +5,12 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
-#include "tegula/ops/activation.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/check_gradients.h"
-#include "tegula/ops/compare.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/math.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/promote.h"
 
 namespace tegula {

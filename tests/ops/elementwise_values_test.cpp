@@ -8,11 +8,11 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
-#include "tegula/ops/activation.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/compare.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/math.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
 
 namespace tegula {
 namespace {

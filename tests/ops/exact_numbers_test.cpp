@@ -7,13 +7,13 @@
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/variable.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/compare.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/index.h"
-#include "tegula/ops/join.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/join.h"
 
 namespace tegula {
 namespace {

@@ -11,16 +11,16 @@
 #include <limits>
 
 #include "tegula/core/error.h"
-#include "tegula/ops/arithmetic.h"
-#include "tegula/ops/compare.h"
-#include "tegula/ops/convolution.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/join.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/math.h"
-#include "tegula/ops/pooling.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/products/convolution.h"
+#include "tegula/ops/products/pooling.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula {
 namespace {

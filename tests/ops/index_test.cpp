@@ -1,11 +1,11 @@
 // Indexing: values by hand, negative and repeated indices, out-of-range errors at the user's line.
 
-#include "tegula/ops/index.h"
+#include "tegula/ops/shape/index.h"
 
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/reduce.h"
 #include "tests/ops/shape_values.h"
 
 namespace tegula {

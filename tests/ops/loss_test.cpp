@@ -1,4 +1,4 @@
-#include "tegula/ops/loss.h"
+#include "tegula/ops/rows/loss.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/variable.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/rows/reduce.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {

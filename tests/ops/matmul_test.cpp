@@ -1,12 +1,12 @@
-#include "tegula/ops/matmul.h"
+#include "tegula/ops/products/matmul.h"
 
 #include <gtest/gtest.h>
 
 #include "tegula/core/error.h"
-#include "tegula/ops/activation.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {

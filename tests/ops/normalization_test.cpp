@@ -1,4 +1,4 @@
-#include "tegula/ops/normalization.h"
+#include "tegula/ops/rows/normalization.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/grad.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/softmax.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/rows/softmax.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {

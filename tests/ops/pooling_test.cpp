@@ -1,4 +1,4 @@
-#include "tegula/ops/pooling.h"
+#include "tegula/ops/products/pooling.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include "tegula/graph/grad.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {

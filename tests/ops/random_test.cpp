@@ -12,12 +12,12 @@
 #include "tegula/core/error.h"
 #include "tegula/core/philox.h"
 #include "tegula/graph/grad.h"
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/dropout.h"
-#include "tegula/ops/embedding.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/embedding.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {

@@ -1,13 +1,13 @@
 // Reductions and scans: values by hand, ties, zeros, NaN and infinities, empty tensors, errors.
 
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/rows/reduce.h"
 
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/check_gradients.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/logic.h"
-#include "tegula/ops/scan.h"
-#include "tegula/ops/shape.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/scan.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/ops/shape_values.h"
 
 namespace tegula {

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "tegula/ops/creation.h"
-#include "tegula/ops/index.h"
-#include "tegula/ops/join.h"
-#include "tegula/ops/reduce.h"
-#include "tegula/ops/scan.h"
-#include "tegula/ops/shape.h"
-#include "tegula/ops/sort.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/rows/scan.h"
+#include "tegula/ops/rows/sort.h"
+#include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {

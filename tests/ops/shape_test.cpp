@@ -1,11 +1,11 @@
 // Views, joins and creation: values by hand, edges, errors.
 
-#include "tegula/ops/shape.h"
+#include "tegula/ops/shape/shape.h"
 
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/join.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/join.h"
 #include "tests/ops/shape_values.h"
 
 namespace tegula {

@@ -1,10 +1,10 @@
 // Sorting: stability, NaN, order, gradients, errors.
 
-#include "tegula/ops/sort.h"
+#include "tegula/ops/rows/sort.h"
 
-#include "tegula/ops/arithmetic.h"
 #include "tegula/ops/creation.h"
-#include "tegula/ops/reduce.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/rows/reduce.h"
 #include "tests/ops/shape_values.h"
 
 namespace tegula {

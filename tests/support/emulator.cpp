@@ -13,7 +13,7 @@
 #include <map>
 
 #include "tegula/core/error.h"
-#include "tegula/cuda/layout.h"
+#include "tegula/simt/layout.h"
 #include "tests/support/gradient_product.h"
 
 namespace tegula::gpu {

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "tegula/cuda/codegen.h"
-#include "tegula/cuda/plain_kernels.h"
+#include "tegula/cuda/handwritten/plain_kernels.h"
 #include "tegula/runtime/device.h"
+#include "tegula/simt/codegen.h"
 #include "tests/support/source_folder.h"
 
 namespace tegula::gpu {

@@ -7,7 +7,7 @@
 #include "tegula/compile/jit.h"
 #include "tegula/graph/grad.h"
 #include "tegula/nn/state.h"
-#include "tegula/ops/loss.h"
+#include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tests/io/files.h"
 #include "tests/train/support.h"

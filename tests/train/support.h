@@ -9,7 +9,7 @@
 #include "tegula/nn/dropout.h"
 #include "tegula/nn/linear.h"
 #include "tegula/nn/normalization.h"
-#include "tegula/ops/activation.h"
+#include "tegula/ops/elementwise/activation.h"
 
 namespace tegula::testing {
 

@@ -1,0 +1,72 @@
+#include <unordered_map>
+
+#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/rewriter.h"
+
+namespace tegula::compile {
+namespace {
+
+Dims channels_last_order(int rank) {
+  Dims order{0};
+  for (int i = 2; i < rank; ++i) order.push_back(i);
+  order.push_back(1);
+  return order;
+}
+
+// Whether a value of this shape lies the same way in both orders (one channel, or one pixel).
+bool order_matters(const Shape& shape) {
+  if (shape.rank() < 3) return false;
+  std::int64_t pixels = 1;
+  for (int i = 2; i < shape.rank(); ++i) pixels *= shape[i];
+  return shape[1] > 1 && pixels > 1;
+}
+
+bool lies_channels_last(const Graph& graph, int item) {
+  Item wanted = graph[item];
+  wanted.order = channels_last_order(wanted.shape.rank());
+  const Access access = access_of(graph, item);
+  const Layout dense = layout_of(wanted);
+  for (int i = 0; i < wanted.shape.rank(); ++i) {
+    if (wanted.shape[i] != 1 && access.layout.strides[i] != dense.strides[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void assign_layouts(Graph& graph, runtime::Device& device) {
+  Rewriter rewriter(graph);  // copies are inserted before the calls that want them
+  const Graph& out = rewriter.out();
+  std::unordered_map<int, int> converted;  // item -> its channels-last copy
+  std::vector<bool> leaves(graph.items.size());  // for good: a result or a Variable, which is row-major
+  for (int output : graph.outputs) leaves[static_cast<std::size_t>(output)] = true;
+  for (const auto& update : graph.updates) leaves[static_cast<std::size_t>(update.item)] = true;
+  rewriter.each([&](int i, Item& item) {
+    if (item.role() == Role::Library) {
+      std::vector<Shape> shapes;
+      for (int input : item.inputs) shapes.push_back(out[input].shape);
+      std::uint32_t mask = item.as<LibraryOp>().channels_last(device, shapes, item.shape, item.dtype);
+      if (item.epilogue.addend && mask >> 31) mask |= 1u << (item.inputs.size() - 1);
+      for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+        int& input = item.inputs[k];
+        if (!(mask >> k & 1u) || !order_matters(out[input].shape) || lies_channels_last(out, input)) continue;
+        if (const auto found = converted.find(input); found != converted.end()) {
+          input = found->second;
+          continue;
+        }
+        Item copy = inserted(copy_op(), {input}, out[input]);
+        copy.origin = item.origin;
+        copy.order = channels_last_order(copy.shape.rank());
+        input = converted[input] = rewriter.add(std::move(copy));
+      }
+      if ((mask >> 31) && order_matters(item.shape)) item.order = channels_last_order(item.shape.rank());
+    } else if (item.role() == Role::Elementwise && order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
+      for (int input : item.inputs) {
+        if (out[input].shape == item.shape && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());
+      }
+    }
+  });
+  graph = rewriter.finish();
+}
+
+}  // namespace tegula::compile

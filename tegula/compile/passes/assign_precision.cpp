@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/table.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula::compile {
+namespace {
+
+bool is_view(const Item& item) { return item.role() == Role::View; }
+bool repeats(const Graph& graph, const Item& view) { return numel(view.shape) > numel(graph[view.inputs[0]].shape); }
+
+/// The dtype of each item: half where that saves memory and costs no accuracy that the products have not already given up.
+///
+/// Backwards: what a product reads should be stored as half, and so should what that is made of, element by element; this ends at ops
+/// that want f32, at values that are repeated (a norm's statistics: small, and needed exactly) and at what other precisions made.
+/// Forwards: what can be computed in the epilogue of a product has its dtype, and what only moves halves gives halves.
+class Chooser {
+ public:
+  explicit Chooser(const Graph& graph) : graph_(graph), wanted_(graph.items.size()) {
+    for (const Item& item : graph.items) chosen_.push_back(item.dtype);
+    uses_ = count_uses(graph);
+    for (int i = graph.size() - 1; i >= 0; --i) choose_from_uses(i);
+    for (int i = 0; i < graph.size(); ++i) choose_from_inputs(i);
+  }
+
+  const std::vector<DType>& chosen() const { return chosen_; }
+
+  /// Whether operand `k` is what an epilogue adds to a product: it must have the product's dtype.
+  bool is_bias(const Item& item, std::size_t k) const {
+    if (item.inputs.size() != 2 || item.as<ElementwiseOp>().epilogue() != ElementwiseOp::Epilogue::Add) return false;
+    const Item& addend = graph_[item.inputs[k]];
+    return ends_call(item.inputs[1 - k]) && is_view(addend) && repeats(graph_, addend);
+  }
+
+ private:
+  DType& chosen(int i) { return chosen_[static_cast<std::size_t>(i)]; }
+  DType chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
+
+  // Whether an item's f32 may become its precision's half.
+  static bool may_be_half(const Item& item) { return item.dtype == f32 && storage_of(item.precision) != f32; }
+
+  void want(int input, DType half, bool through_repeats) {
+    while (is_view(graph_[input])) {
+      if (!through_repeats && repeats(graph_, graph_[input])) return;
+      input = graph_[input].inputs[0];
+    }
+    const Item& item = graph_[input];
+    if (item.op->numerics() == Numerics::Either && may_be_half(item) && storage_of(item.precision) == half)
+      wanted_[static_cast<std::size_t>(input)] = true;
+  }
+
+  void choose_from_uses(int i) {
+    const Item& item = graph_[i];
+    if (is_view(item) || !may_be_half(item)) return;
+    const bool product = item.op->numerics() == Numerics::TensorCore;
+    if (!product && !wanted_[static_cast<std::size_t>(i)]) return;
+    chosen(i) = storage_of(item.precision);
+    for (int input : item.inputs) {
+      const bool repeated = item.role() == Role::Elementwise && numel(graph_[input].shape) < numel(item.shape);
+      if (!repeated) want(input, chosen(i), product);
+    }
+  }
+
+  void choose_from_inputs(int i) {
+    const Item& item = graph_[i];
+    if (is_view(item)) {
+      chosen(i) = chosen(item.inputs[0]);
+      return;
+    }
+    if (!may_be_half(item) || chosen(i) != f32 || item.op->numerics() != Numerics::Either) return;
+    const DType half = storage_of(item.precision);
+    const auto is_half_or_integer = [&](int input) { return chosen(input) == half || !is_float(chosen(input)); };
+    bool follows = false;
+    switch (item.role()) {
+      case Role::Elementwise: follows = continues_call(item); break;
+      case Role::Library: follows = chosen(item.inputs[0]) == half; break;
+      case Role::Kernel: follows = std::all_of(item.inputs.begin(), item.inputs.end(), is_half_or_integer); break;
+      default: break;
+    }
+    if (follows) chosen(i) = half;
+  }
+
+  // A half product, alone or with what was found to continue it, that nothing else reads.
+  bool ends_call(int i) const {
+    const Item& item = graph_[i];
+    if (!is_half(chosen(i)) || uses_[static_cast<std::size_t>(i)] != 1) return false;
+    if (item.role() == Role::Library) return item.op->numerics() == Numerics::TensorCore;
+    return item.role() == Role::Elementwise && continues_call(item);
+  }
+  bool continues_call(const Item& item) const {
+    const auto kind = item.as<ElementwiseOp>().epilogue();
+    if (kind == ElementwiseOp::Epilogue::None || kind == ElementwiseOp::Epilogue::Multiply ||
+        kind == ElementwiseOp::Epilogue::GeluTanhGradient)
+      return false;
+    if (kind == ElementwiseOp::Epilogue::Add) return is_bias(item, 0) || is_bias(item, 1);
+    return ends_call(item.inputs[0]);
+  }
+
+  const Graph& graph_;
+  std::vector<bool> wanted_;
+  std::vector<int> uses_;
+  std::vector<DType> chosen_;
+};
+
+/// Builds the graph again with the chosen dtypes and the casts they need, each made once.
+class Caster {
+ public:
+  explicit Caster(const Graph& from) : from_(from), rewriter_(from), chooser_(from) {}
+
+  Graph run() {
+    rewriter_.each([this](int i, Item& item) {
+      item.dtype = chooser_.chosen()[static_cast<std::size_t>(i)];
+      if (item.role() == Role::Library) finish_call(item);
+      if (item.role() == Role::Elementwise && is_half(item.dtype)) {
+        for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+          if (chooser_.is_bias(from_[i], k)) item.inputs[k] = as(item.inputs[k], item.dtype);
+        }
+      }
+    });
+    // Results have the dtype of the user's graph.
+    const auto result = [this](int i) { return as(rewriter_.now(i), from_[i].dtype); };
+    return rewriter_.finish(result, result);
+  }
+
+ private:
+  const Graph& out() const { return rewriter_.out(); }
+
+  void finish_call(Item& item) {
+    for (int& input : item.inputs) {
+      if (is_float(out()[input].dtype)) input = as(input, item.dtype);  // an index stays what it is
+    }
+    const bool product = item.op->numerics() == Numerics::TensorCore;
+    if (product && item.dtype == f32 && item.precision == Precision::tf32) {
+      item.epilogue.arithmetic = static_cast<std::uint8_t>(runtime::Arithmetic::TF32);
+    }
+  }
+
+  // The item in another float dtype. Views are put on top of the cast, so that what they repeat or transpose is cast once.
+  int as(int i, DType dtype) {
+    std::vector<int> views;
+    const auto known = [&](int at) {
+      const auto found = casts_.find({at, dtype});
+      return found == casts_.end() ? out()[at].dtype == dtype ? at : -1 : found->second;
+    };
+    int to = known(i);
+    for (; to < 0; to = known(i)) {
+      const Item& item = out()[i];
+      if (!is_view(item) || numel(item.shape) < numel(out()[item.inputs[0]].shape)) {
+        Item cast = inserted(cast_op(), {i}, item);
+        cast.dtype = dtype;
+        to = casts_[{i, dtype}] = rewriter_.add(std::move(cast));
+        break;
+      }
+      views.push_back(i);
+      i = item.inputs[0];
+    }
+    for (auto view = views.rbegin(); view != views.rend(); ++view) {
+      Item item = out()[*view];
+      item.inputs[0] = to;
+      item.dtype = dtype;
+      to = casts_[{*view, dtype}] = rewriter_.add(std::move(item));
+    }
+    return to;
+  }
+
+  const Graph& from_;
+  Rewriter rewriter_;
+  Chooser chooser_;
+  std::map<std::pair<int, DType>, int> casts_;  // (item, dtype) -> the item in it
+};
+
+std::string arithmetic_of(const Item& item) {
+  const std::string type(name(tile::compute_type(item.dtype)));
+  if (item.role() != Role::Library || item.op->numerics() != Numerics::TensorCore) return type;
+  if (item.precision == Precision::fp8 && item.as<LibraryOp>().multiplies_matrices()) return "e4m3, sums " + type;
+  const bool tf32 = item.epilogue.arithmetic == static_cast<std::uint8_t>(runtime::Arithmetic::TF32);
+  return (tf32 ? "tf32" : std::string(name(item.dtype))) + ", sums " + type;
+}
+
+}  // namespace
+
+void assign_precision(Graph& graph) {
+  const bool needed =
+      std::any_of(graph.items.begin(), graph.items.end(), [](const Item& item) { return item.precision != Precision::fp32; });
+  if (!needed) return;
+  graph = Caster(graph).run();
+  remove_dead(graph);  // f32 views whose readers take the cast
+}
+
+std::string precision_table(const Graph& graph) {
+  std::vector<std::pair<std::vector<std::string>, int>> rows;
+  for (const Item& item : graph.items) {
+    const Role role = item.role();
+    if (role == Role::Leaf || role == Role::Scalar || role == Role::Index || role == Role::View || !is_float(item.dtype)) continue;
+    std::string reads;
+    for (int input : item.inputs) {
+      if (graph[input].role() != Role::Scalar) reads += (reads.empty() ? "" : " ") + std::string(name(graph[input].dtype));
+    }
+    std::vector<std::string> row{std::string(item.op->name()), reads, arithmetic_of(item), std::string(name(item.dtype))};
+    const auto same = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == row; });
+    if (same == rows.end()) rows.emplace_back(std::move(row), 1);
+    else same->second++;
+  }
+  Table table({"op", "reads", "arithmetic", "result", "items"});
+  for (auto& [row, count] : rows) {
+    row.push_back(std::to_string(count));
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+}  // namespace tegula::compile

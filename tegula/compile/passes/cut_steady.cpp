@@ -1,0 +1,123 @@
+// What depends on values that stay, apart from what changes with every run.
+
+#include <algorithm>
+
+#include "tegula/compile/passes/passes.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula::compile {
+namespace {
+
+bool is_steady(const Graph& graph, const Item& item, const std::vector<bool>& steady) {
+  switch (item.role()) {
+    case Role::Leaf: return graph.leaves[static_cast<std::size_t>(item.slot)].steady;
+    case Role::Elementwise:
+      if (item.as<ElementwiseOp>().has_check()) return false;
+      break;
+    case Role::View:
+      if (item.as<ViewOp>().waits()) return false;
+      break;
+    case Role::Kernel: return false;  // may check its operands
+    default: break;
+  }
+  return std::all_of(item.inputs.begin(), item.inputs.end(), [&](int input) { return steady[static_cast<std::size_t>(input)]; });
+}
+
+bool is_computed(const Item& item) {
+  return item.role() == Role::Elementwise || item.role() == Role::Reduce || item.role() == Role::Library;
+}
+
+/// Which steady items are worth keeping.
+class Chooser {
+ public:
+  explicit Chooser(const Graph& graph) : graph_(graph), steady_(steady_items(graph)), kept_(graph.items.size()) {
+    std::vector<bool> result(graph.items.size());  // results must be computed by the plan that gives them
+    for (int output : graph.outputs) result[static_cast<std::size_t>(output)] = true;
+    for (const auto& update : graph.updates) result[static_cast<std::size_t>(update.item)] = true;
+    measure();
+    std::vector<bool> stays(result);  // in the plan that runs every time, though it may be steady
+    for (int i = graph.size() - 1; i >= 0; --i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (kept_[at] && !result[at]) continue;
+      kept_[at] = false;
+      if (steady_[at] && !stays[at]) continue;
+      const Item& item = graph[i];
+      for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+        const int base = access_of(graph, item.inputs[k]).base;
+        if (steady_[static_cast<std::size_t>(base)] && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
+        stays[static_cast<std::size_t>(item.inputs[k])] = stays[static_cast<std::size_t>(base)] = true;
+      }
+    }
+  }
+
+  const std::vector<bool>& kept() const { return kept_; }
+  const std::vector<bool>& steady() const { return steady_; }
+
+ private:
+  // Bytes of the largest leaf below each steady item, and whether there is more than elementwise work.
+  void measure() {
+    leaf_bytes_.resize(graph_.items.size());
+    heavy_.resize(graph_.items.size());
+    for (int i = 0; i < graph_.size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const Item& item = graph_[i];
+      if (!steady_[at]) continue;
+      if (item.role() == Role::Leaf) leaf_bytes_[at] = static_cast<double>(bytes_of(item));
+      heavy_[at] = item.role() == Role::Reduce || item.role() == Role::Library;
+      for (int input : item.inputs) {
+        leaf_bytes_[at] = std::max(leaf_bytes_[at], leaf_bytes_[static_cast<std::size_t>(input)]);
+        heavy_[at] = heavy_[at] || heavy_[static_cast<std::size_t>(input)];
+      }
+    }
+  }
+
+  bool is_worth(const Item& reader, int base) const {
+    const Item& item = graph_[base];
+    if (!is_computed(item) || numel(item.shape) == 0) return false;
+    if (static_cast<double>(bytes_of(item)) > 2 * leaf_bytes_[static_cast<std::size_t>(base)]) return false;
+    if (reader.role() == Role::Library || reader.role() == Role::Kernel) return true;
+    if (heavy_[static_cast<std::size_t>(base)]) return true;
+    // Not what is made of a learning rate: each change would cost a launch of its own.
+    return reader.role() != Role::View && numel(item.shape) < numel(reader.shape) && numel(item.shape) > 1;
+  }
+
+  const Graph& graph_;
+  std::vector<bool> steady_, kept_;
+  std::vector<double> leaf_bytes_;
+  std::vector<bool> heavy_;
+};
+
+}  // namespace
+
+std::vector<bool> steady_items(const Graph& graph) {
+  std::vector<bool> steady(graph.items.size());
+  for (int i = 0; i < graph.size(); ++i) steady[static_cast<std::size_t>(i)] = is_steady(graph, graph[i], steady);
+  return steady;
+}
+
+std::optional<Graph> cut_steady(Graph& graph) {
+  if (std::none_of(graph.leaves.begin(), graph.leaves.end(), [](const Leaf& leaf) { return leaf.steady; })) return std::nullopt;
+  const Chooser chooser(graph);
+  Graph once = graph;
+  once.outputs.clear(), once.updates.clear();
+  for (int i = 0; i < graph.size(); ++i) {
+    if (!chooser.kept()[static_cast<std::size_t>(i)]) continue;
+    once.outputs.push_back(i);
+    Item& item = graph[i];
+    graph.leaves.push_back({item.shape, item.dtype, layout_of(item)});
+    item = {.op = leaf_op(),
+            .inputs = {},
+            .shape = item.shape,
+            .dtype = item.dtype,
+            .origin = item.origin,
+            .slot = static_cast<int>(graph.leaves.size()) - 1,
+            .epilogue = {},
+            .order = {}};
+  }
+  if (once.outputs.empty()) return std::nullopt;
+  remove_dead(graph);
+  remove_dead(once);
+  return once;
+}
+
+}  // namespace tegula::compile

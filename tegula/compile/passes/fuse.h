@@ -1,0 +1,101 @@
+#pragma once
+// Which items become one tile program.
+//
+// A group has one iteration domain (a shape) and at most one set of reduced axes. Its items are elementwise over the whole domain
+// (Full), reductions along those axes, or elementwise over what is left (Reduced). A value used only inside its group never reaches
+// memory: softmax, a normalisation, a loss with its gradient are one group each. Beside those there may be reductions along all the other
+// axes and elementwise work on their results (Across), which nothing else of the group reads: the gradients of a normalisation's weight
+// and bias go with that of its input.
+//
+// Runs after materialize, because it asks where values lie; before lower, which only has to write down what is decided here.
+
+#include <array>
+#include <cstdint>
+#include <set>
+
+#include "tegula/compile/passes/passes.h"
+
+namespace tegula::compile {
+
+enum class Space : std::uint8_t { None, Full, Reduced, Across };
+
+/// How an item sits in its group: which domain axis each of its axes runs over (-1: none, the size is 1 or it is broadcast).
+struct Place {
+  int group = -1;
+  Space space = Space::None;
+  std::vector<int> axes;
+};
+
+struct Group {
+  std::vector<int> items;  // in program order
+  Shape domain;
+  Dims reduced;            // sorted domain axes; empty without reductions
+  bool has_reduction = false;
+  Dims across;             // sorted: the axes of the reductions whose space is Across, all that are not reduced; empty without such
+};
+
+struct Fusion {
+  std::vector<Place> places;  // one per item
+  std::vector<Group> groups;
+  std::vector<bool> stored;   // items whose value must reach memory
+};
+
+Fusion fuse(const Graph& graph, runtime::Device& device);
+
+/// An input looked at through its views: the base item, and for each axis of the view the axis of the base it runs over (-1: none).
+/// `plain` is false when a view does more than insert, drop, permute or broadcast axes.
+struct Through {
+  int base;
+  bool plain = true;
+  std::array<int, kMaxRank> axes{};
+};
+
+Through look_through(const Graph& graph, int item);
+
+/// Calls `visit` with what is behind an item's views: the base, and what a view on the way waits for.
+template <class Visit>
+void each_behind_views(const Graph& graph, int item, Visit visit) {
+  const auto waits = [&](int i) { return graph[i].seen < 0 || graph.seen[static_cast<std::size_t>(graph[i].seen)].waits; };
+  if (graph[item].role() != Role::View) return visit(item);
+  if (!waits(item)) return visit(graph.seen[static_cast<std::size_t>(graph[item].seen)].base);
+  std::vector<int> stack{item};
+  std::set<int> known;
+  while (!stack.empty()) {
+    const int i = stack.back();
+    stack.pop_back();
+    if (!known.insert(i).second) continue;
+    if (graph[i].role() != Role::View) visit(i);
+    else if (!waits(i)) stack.push_back(graph.seen[static_cast<std::size_t>(graph[i].seen)].base);
+    else stack.insert(stack.end(), graph[i].inputs.begin(), graph[i].inputs.end());
+  }
+}
+
+/// Notes which values leave their group.
+void mark_stored(const Graph& graph, Fusion& fusion);
+/// What is stored as a half is rounded where it is computed, too: a copy in another group is the value that lies in memory.
+void round_stored(Graph& graph, const Fusion& fusion);
+/// Values between groups that are a little arithmetic on what lies in memory anyway are computed again by each group that reads them,
+/// instead of stored; where they must be stored, by the groups that read what they are made of. Adds items to the graph.
+void recompute_cheap(Graph& graph, Fusion& fusion);
+/// Makes a group of its own of the reductions across, where one program cannot do both.
+void separate_across(const Graph& graph, Fusion& fusion, int group);
+
+/// What input `k` of `item` is for the lowering: a value of the same group, or memory, seen along the domain axes.
+struct Operand {
+  enum class Kind : std::uint8_t { Inside, Memory, Scalar, Index } kind = Kind::Memory;
+  int base = -1;     // the item
+  Layout pattern;    // Memory, Index: shape = domain (size 1 on axes it does not run over), strides per domain axis, offset
+};
+Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k);
+
+/// Operands of all items of a group, at most (an item alone may have more): a larger program is one that compilers take long for and that has
+/// more arguments than a launch takes (4 KB). An item counts at least one.
+inline constexpr int kMostOperands = 384;
+inline int operands(const Item& item) { return item.inputs.empty() ? 1 : static_cast<int>(item.inputs.size()); }
+
+/// Elements beyond which a program instance that keeps a whole reduced extent to itself is no longer sensible, and the number of
+/// instances without which nothing may follow a reduction in its program. Fixed numbers: results must not depend on the machine's thread count.
+inline constexpr std::int64_t kLongestReduction = 1 << 18;
+inline constexpr std::int64_t kEnoughInstances = 16;
+
+}  // namespace tegula::compile

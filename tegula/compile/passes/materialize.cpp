@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/view_axes.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula::compile {
+
+Access access_of(const Graph& graph, int item) {
+  std::vector<int> views;
+  while (graph[item].role() == Role::View && graph[item].seen < 0) {
+    views.push_back(item);
+    item = graph[item].inputs[0];
+  }
+  const Item& base = graph[item];
+  Layout layout;
+  switch (base.role()) {
+    case Role::View:
+      layout = graph.seen[static_cast<std::size_t>(base.seen)].layout;
+      item = graph.seen[static_cast<std::size_t>(base.seen)].base;
+      break;
+    case Role::Leaf: layout = graph.leaves[static_cast<std::size_t>(base.slot)].layout; break;
+    case Role::Index: layout = base.as<IndexOp>().layout(); break;
+    default: layout = layout_of(base);
+  }
+  for (auto it = views.rbegin(); it != views.rend(); ++it) {
+    auto next = graph[*it].as<ViewOp>().apply(layout);
+    // Before materialize a view may not be expressible yet; a dense layout stands for the copy it will get.
+    layout = next ? *next : *graph[*it].as<ViewOp>().apply(Layout::dense(layout.shape));
+  }
+  return {item, layout};
+}
+
+namespace {
+
+class Materializer {
+ public:
+  Materializer(const Graph& from, const runtime::Device& device) : rewriter_(from), device_(device) {}
+
+  Graph run() {
+    rewriter_.each([this](int, Item& item) {
+      if (item.role() == Role::View) fix_view(item);
+      if (item.role() == Role::Kernel) fix_kernel(item);
+      if (item.role() == Role::Library) fix_library(item);
+    });
+    const auto take = [&](int item) {
+      taken_.insert(item);
+      return item;
+    };
+    return rewriter_.finish([&](int i) { return take(output(rewriter_.now(i))); },
+                            [&](int i) { return take(own_value(rewriter_.now(i))); });
+  }
+
+ private:
+  const Graph& out() const { return rewriter_.out(); }
+
+  int copy(int input, const Dims& order = {}) {
+    Item item = inserted(copy_op(), {input}, out()[input]);
+    item.order = order;
+    return rewriter_.add(std::move(item));
+  }
+
+  Layout layout(int item) const { return access_of(out(), item).layout; }
+
+  void fix_view(Item& item) {
+    auto next = item.as<ViewOp>().apply(layout(item.inputs[0]));
+    if (!next) {
+      item.inputs[0] = copy(item.inputs[0]);
+      next = item.as<ViewOp>().apply(layout(item.inputs[0]));
+    }
+    const int below = out()[item.inputs[0]].seen;
+    const bool waits = item.as<ViewOp>().waits() || (below >= 0 && out().seen[static_cast<std::size_t>(below)].waits);
+    item.seen = rewriter_.add({.base = access_of(out(), item.inputs[0]).base, .layout = *next, .waits = waits});
+  }
+
+  bool is_memory(int item) const {
+    const Role role = out()[access_of(out(), item).base].role();
+    return role != Role::Scalar && role != Role::Index;
+  }
+
+  void fix_kernel(Item& item) {
+    for (int& input : item.inputs) {
+      const Layout at = layout(input);
+      if (!is_memory(input) || !at.is_dense()) input = copy(input);
+    }
+  }
+
+  void fix_library(Item& item) {
+    for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+      int& input = item.inputs[k];
+      const bool is_last = k + 1 == item.inputs.size(), is_bias = item.epilogue.bias && k == 2, is_addend = item.epilogue.addend && is_last;
+      const bool is_factor = item.epilogue.gradient != 0 && is_last;  // whatever its shape
+      const bool fits = is_bias     ? layout(input).is_dense()
+                        : is_addend ? lies_as(layout(input), layout_of(item))
+                        : is_factor ? lies_as(layout(input), Layout::dense(layout(input).shape))
+                                    : item.as<LibraryOp>().accepts(device_, static_cast<int>(k), layout(input));
+      if (!is_memory(input) || !fits) input = copy(input, is_addend ? item.order : Dims{});
+    }
+  }
+
+  // Axes of size 1 have no say.
+  static bool lies_as(const Layout& a, const Layout& b) {
+    for (int i = 0; i < a.shape.rank(); ++i) {
+      if (a.shape[i] != 1 && a.strides[i] != b.strides[i]) return false;
+    }
+    return true;
+  }
+
+  bool is_computed(int item) const {
+    const Role role = out()[item].role();
+    return role == Role::Elementwise || role == Role::Reduce || role == Role::Library || role == Role::Kernel;
+  }
+
+  // An output or update must be a computed row-major value that no other one claims.
+  int own_value(int item) {
+    const bool ok = is_computed(item) && out()[item].order.empty() && !taken_.contains(item);
+    return ok ? item : copy(item);
+  }
+
+  // A view that puts all of a computed value into row-major order (channels-last results permuted so) needs no copy: the value is the output.
+  int output(int item) {
+    const Access access = access_of(out(), item);
+    const bool whole =
+        access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out()[access.base].shape);
+    if (out()[item].role() != Role::View || !whole || !is_computed(access.base)) return own_value(item);
+    return taken_.contains(access.base) ? copy(item) : access.base;
+  }
+
+  Rewriter rewriter_;
+  const runtime::Device& device_;
+  std::unordered_set<int> taken_;  // outputs and updates so far
+};
+
+// Which axes of their bases the views run over.
+void find_axes(Graph& graph) {
+  std::vector<std::optional<Layout>> marks(graph.seen.size());
+  for (const Item& item : graph.items) {
+    if (item.role() != Role::View) continue;
+    Seen& seen = graph.seen[static_cast<std::size_t>(item.seen)];
+    const Item& below = graph[item.inputs[0]];
+    std::optional<Layout> layout = below.role() == Role::View ? marks[static_cast<std::size_t>(below.seen)] : marked(below.shape);
+    if (layout) layout = item.as<ViewOp>().apply(*layout);
+    marks[static_cast<std::size_t>(item.seen)] = layout;
+    const auto axes = layout ? axes_of(graph[seen.base].shape, *layout) : std::nullopt;
+    seen.plain = axes && !seen.waits;
+    if (axes) std::copy(axes->begin(), axes->end(), seen.axes.begin());
+  }
+}
+
+}  // namespace
+
+void materialize(Graph& graph, const runtime::Device& device) {
+  graph = Materializer(graph, device).run();
+  find_axes(graph);
+}
+
+}  // namespace tegula::compile

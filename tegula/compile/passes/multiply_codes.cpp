@@ -1,0 +1,130 @@
+// Products of operands that were rounded to E4M3, where the device multiplies their codes.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/rewriter.h"
+#include "tegula/graph/e4m3.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::int64_t kMultiple = 16;  // of sizes that lie innermost: what the tensor cores' 8-bit products ask
+
+/// (a codes (M, K), b codes (N, K), factor of a (), factor of b ()) -> (M, N).
+class CodesProduct final : public LibraryOp {
+ public:
+  std::string_view name() const override { return "matmul_e4m3"; }
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
+                                         Epilogue) const override {
+    return device.matmul_e4m3({.dtype = dtype,
+                               .m = output.shape[0],
+                               .n = output.shape[1],
+                               .k = inputs[0].shape[1],
+                               .a_stride = row_stride(inputs[0]),
+                               .b_stride = row_stride(inputs[1]),
+                               .c_stride = row_stride(output)});
+  }
+  bool accepts(const runtime::Device&, int index, const Layout& layout) const override {
+    return index >= 2 || (layout.strides[1] == 1 && row_stride(layout) % kMultiple == 0 && row_stride(layout) >= layout.shape[1]);
+  }
+  bool accepts_activation(std::uint8_t) const override { return false; }
+  DType input_dtype(int index, DType) const override { return index < 2 ? u8 : f32; }
+  double operations(std::span<const Shape> inputs, const Shape& output) const override {
+    return 2.0 * static_cast<double>(numel(output)) * static_cast<double>(inputs[0][1]);
+  }
+  void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {
+    throw Error({.op = "matmul_e4m3", .got = "a graph with codes", .expected = "the graph before this pass"});
+  }
+
+ private:
+  static std::int64_t row_stride(const Layout& layout) { return layout.shape[0] == 1 ? layout.shape[1] : layout.strides[0]; }
+};
+
+class Encoder {
+ public:
+  explicit Encoder(const Graph& from) : from_(from), rewriter_(from) {}
+
+  Graph run() {
+    rewriter_.each([this](int i, Item& item) { encode(i, item); });
+    return rewriter_.finish();
+  }
+
+ private:
+  struct Operand {
+    int rounded;             // the item that rounds
+    std::vector<int> views;  // over it, the innermost last
+  };
+  std::optional<Operand> operand(int i) const {
+    Operand found{};
+    while (from_[i].op != e4m3_round_op()) {
+      const Item& item = from_[i];
+      if (item.role() == Role::View && item.inputs.size() == 1) found.views.push_back(i);
+      else if (item.op != cast_op()) return std::nullopt;
+      i = item.inputs[0];
+    }
+    found.rounded = i;
+    return found;
+  }
+
+  /// The codes of the operand under its views, and the factor. Codes are made once for all their readers.
+  std::pair<int, int> codes(const Operand& operand) {
+    const Item& rounded = from_[operand.rounded];
+    auto [known, fresh] = codes_.try_emplace(operand.rounded, 0);
+    if (fresh) {
+      Item item = rounded;
+      item.op = e4m3_encode_op();
+      item.dtype = u8;
+      for (int& input : item.inputs) input = rewriter_.now(input);
+      known->second = rewriter_.add(std::move(item));
+    }
+    int at = known->second;
+    for (auto view = operand.views.rbegin(); view != operand.views.rend(); ++view) {
+      Item item = from_[*view];
+      item.inputs = {at};
+      item.dtype = u8;
+      at = rewriter_.add(std::move(item));
+    }
+    return {at, rewriter_.now(rounded.inputs[1])};
+  }
+
+  void encode(int i, Item& item) {
+    if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return;
+    if (item.precision != Precision::fp8 || item.dtype == f64) return;
+    if (item.epilogue.bias || item.epilogue.addend || item.epilogue.activation != 0) return;
+    const std::vector<int>& inputs = from_[i].inputs;
+    const std::int64_t k = from_[inputs[0]].shape[1];
+    if (item.shape[0] == 0 || item.shape[1] == 0 || k == 0 || k % kMultiple != 0 || item.shape[1] % kMultiple != 0) return;
+    const auto a = operand(inputs[0]), b = operand(inputs[1]);
+    if (!a || !b) return;
+    const auto [a_codes, a_factor] = codes(*a);
+    const auto [b_codes, b_factor] = codes(*b);
+    Item turned = item;
+    turned.op = permute_op({1, 0});
+    turned.inputs = {b_codes};
+    turned.shape = {item.shape[1], k};
+    turned.dtype = u8;
+    turned.order = {};
+    item.op = Ref<const Op>(new CodesProduct);
+    item.inputs = {a_codes, rewriter_.add(std::move(turned)), a_factor, b_factor};
+  }
+
+  const Graph& from_;
+  Rewriter rewriter_;
+  std::map<int, int> codes_;
+};
+
+}  // namespace
+
+void multiply_codes(Graph& graph, const runtime::Device& device) {
+  if (!device.multiplies_e4m3()) return;
+  if (std::ranges::none_of(graph.items, [](const Item& item) { return item.op == e4m3_round_op(); })) return;
+  graph = Encoder(graph).run();
+  remove_dead(graph);
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,113 @@
+#include <map>
+#include <typeinfo>
+
+#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/view_axes.h"
+#include "tegula/graph/structural.h"
+#include "tegula/tile/ir.h"
+
+namespace tegula::compile {
+namespace {
+
+bool is_identity(const Graph& graph, const Item& item) {
+  const auto& view = item.as<ViewOp>();
+  const Shape& from = graph[item.inputs[0]].shape;
+  if (view.waits() || item.shape != from) return false;
+  const auto result = view.apply(marked(from));
+  const auto axes = result ? axes_of(from, *result) : std::nullopt;
+  if (!axes) return false;
+  for (int i = 0; i < from.rank(); ++i) {
+    if (from[i] != 1 && (*axes)[static_cast<std::size_t>(i)] != i) return false;
+  }
+  return true;
+}
+
+// A view of a view that only brings the axes of what lies below the two into another order looks at that at once: a transpose of a
+// transpose (gradients are full of them) is a tensor of its own for the user and nothing here.
+void compose(const Graph& graph, Item& item) {
+  const Item& inner = graph[item.inputs[0]];
+  if (inner.role() != Role::View || item.as<ViewOp>().waits() || inner.as<ViewOp>().waits()) return;
+  const Shape& from = graph[inner.inputs[0]].shape;
+  if (from.rank() != item.shape.rank()) return;
+  const auto middle = inner.as<ViewOp>().apply(marked(from));
+  const auto seen = middle ? item.as<ViewOp>().apply(*middle) : std::nullopt;
+  const auto axes = seen ? axes_of(from, *seen) : std::nullopt;
+  if (!axes) return;
+  Dims order;
+  int single = -1;  // the axes of size 1 in the order in which they come
+  for (int i = 0; i < item.shape.rank(); ++i) {
+    int axis = (*axes)[static_cast<std::size_t>(i)];
+    if (axis < 0) {
+      if (item.shape[i] != 1) return;
+      do ++single;
+      while (single < from.rank() && from[single] != 1);
+      if (single == from.rank()) return;
+      axis = single;
+    }
+    order.push_back(axis);
+  }
+  item.op = permute_op(order);
+  item.inputs[0] = inner.inputs[0];
+}
+
+Words identity_of(const Item& item) {
+  const Op& op = *item.op;
+  Words words{reinterpret_cast<std::uint64_t>(&typeid(op)), static_cast<std::uint64_t>(item.slot + 1),
+              static_cast<std::uint64_t>(item.dtype), static_cast<std::uint64_t>(item.precision)};
+  op.attributes(words);
+  for (auto d : item.shape) words.push_back(static_cast<std::uint64_t>(d));
+  words.push_back(~std::uint64_t{0});
+  for (int input : item.inputs) words.push_back(static_cast<std::uint64_t>(input));
+  return words;
+}
+
+/// A number made of other numbers (1 / N): the host computes it once per run instead of the device.
+class DerivedOp final : public Op {
+ public:
+  std::string_view name() const override { return "derived"; }
+  Role role() const override { return Role::Scalar; }
+};
+
+void derive(Graph& graph, Item& item) {
+  if (item.role() != Role::Elementwise || item.shape.rank() != 0 || !is_float(item.dtype) || item.inputs.empty() ||
+      item.as<ElementwiseOp>().has_check())
+    return;
+  Graph::Derived derived{item.op, {}};
+  for (int input : item.inputs) {
+    if (graph[input].role() != Role::Scalar || !is_float(graph[input].dtype)) return;
+    derived.inputs.push_back(graph[input].slot);
+  }
+  static const Ref<const Op> op = make<DerivedOp>();
+  item.op = op;
+  item.inputs.clear();
+  item.slot = static_cast<int>(graph.constants.size());
+  graph.constants.push_back(tile::compute_type(item.dtype));
+  graph.derived.push_back(std::move(derived));
+}
+
+}  // namespace
+
+void simplify(Graph& graph) {
+  std::vector<int> same(graph.items.size());
+  std::map<Words, int> known;
+  for (int i = 0; i < graph.size(); ++i) {
+    Item& item = graph[i];
+    for (int& input : item.inputs) input = same[static_cast<std::size_t>(input)];
+    same[static_cast<std::size_t>(i)] = i;
+    if (item.role() == Role::View) {
+      if (!item.as<ViewOp>().waits()) item.inputs.resize(1);
+      compose(graph, item);
+      if (is_identity(graph, item)) {
+        same[static_cast<std::size_t>(i)] = item.inputs[0];
+        continue;
+      }
+    }
+    derive(graph, item);
+    same[static_cast<std::size_t>(i)] = known.emplace(identity_of(item), i).first->second;
+  }
+  for (int& output : graph.outputs) output = same[static_cast<std::size_t>(output)];
+  for (auto& update : graph.updates) update.item = same[static_cast<std::size_t>(update.item)];
+  remove_dead(graph);
+}
+
+}  // namespace tegula::compile

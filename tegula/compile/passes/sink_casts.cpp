@@ -1,0 +1,63 @@
+#include <map>
+
+#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/rewriter.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula::compile {
+namespace {
+
+class Sinker {
+ public:
+  explicit Sinker(const Graph& from) : rewriter_(from), out_(rewriter_.out()) {}
+
+  Graph run() {
+    rewriter_.each([this](int, Item& item) {
+      if (item.role() != Role::Elementwise && item.role() != Role::Reduce) return;
+      for (int& input : item.inputs) input = sunk(input);
+    });
+    return rewriter_.finish();
+  }
+
+ private:
+  /// A view that repeats a widened leaf, as the widened view of the leaf itself; anything else as it is.
+  int sunk(int input) {
+    std::vector<int> views;
+    int base = input;
+    for (; out_[base].role() == Role::View; base = out_[base].inputs[0]) {
+      if (out_[base].as<ViewOp>().waits()) return input;
+      views.push_back(base);
+    }
+    const Item& cast = out_[base];
+    if (cast.op != cast_op() || cast.dtype != DType::f32 || numel(out_[input].shape) <= numel(cast.shape)) return input;
+    int x = cast.inputs[0];
+    const DType dtype = out_[x].dtype;
+    if (!is_half(dtype) || out_[x].role() != Role::Leaf) return input;
+    if (const auto known = sunk_.find(input); known != sunk_.end()) return known->second;
+    Item widened = cast;
+    for (auto view = views.rbegin(); view != views.rend(); ++view) {
+      Item copy = out_[*view];
+      copy.inputs = {x};
+      copy.dtype = dtype;
+      copy.node = -1;
+      x = rewriter_.add(std::move(copy));
+    }
+    widened.inputs = {x};
+    widened.shape = out_[x].shape;
+    widened.node = -1;
+    return sunk_[input] = rewriter_.add(std::move(widened));
+  }
+
+  Rewriter rewriter_;
+  const Graph& out_;
+  std::map<int, int> sunk_;
+};
+
+}  // namespace
+
+void sink_casts(Graph& graph) {
+  graph = Sinker(graph).run();
+  remove_dead(graph);
+}
+
+}  // namespace tegula::compile

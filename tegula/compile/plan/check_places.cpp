@@ -1,0 +1,117 @@
+// Fused values, and the plan of what is kept.
+
+#include <algorithm>
+
+#include "tegula/compile/plan/check_plan.h"
+#include "tegula/core/error.h"
+
+namespace tegula::compile {
+namespace {
+
+[[noreturn]] void fail(const Graph& graph, int item, const std::string& got, const std::string& expected) {
+  throw Error({.op = "check_plan",
+               .got = "%" + std::to_string(item) + " (" + std::string(graph[item].op->name()) + ") " + got,
+               .expected = expected,
+               .advice = "this is a bug in Tegula: please report it with what TEGULA_PRINT=plan,tile shows",
+               .where = graph[item].origin.where});
+}
+
+/// How far from each other, along each axis of a group's domain, the elements lie that belong to neighbouring places.
+Strides strides_over(const Shape& domain, const Layout& layout, const std::vector<int>& axes) {
+  Strides out = Dims::filled(domain.rank(), 0);
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    const int axis = axes[static_cast<std::size_t>(i)];
+    if (axis >= 0 && layout.shape[i] != 1) out[axis] += layout.strides[i];
+  }
+  return out;
+}
+
+std::vector<int> all_axes(int rank) {
+  std::vector<int> axes;
+  for (int i = 0; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
+class Places {
+ public:
+  Places(const Graph& graph, const Fusion& fusion) : graph_(graph), fusion_(fusion) {}
+
+  void run() const {
+    for (std::size_t g = 0; g < fusion_.groups.size(); ++g) {
+      for (const int item : fusion_.groups[g].items) check(item, static_cast<int>(g));
+    }
+  }
+
+ private:
+  const Place& place(int item) const { return fusion_.places[static_cast<std::size_t>(item)]; }
+
+  void check(int item, int number) const {
+    const Group& group = fusion_.groups[static_cast<std::size_t>(number)];
+    const Item& self = graph_[item];
+    const Place& own = place(item);
+    if (own.group != number || static_cast<int>(own.axes.size()) != self.shape.rank())
+      fail(graph_, item, "is listed in another group", "its own");
+    const bool reduction = self.role() == Role::Reduce;
+    if (reduction && !(self.as<ReduceOp>().axes() == (own.space == Space::Across ? group.across : group.reduced)))
+      fail(graph_, item, "reduces other axes than its group", "those of the group");
+    if (own.space == Space::Full && !(self.shape == group.domain)) fail(graph_, item, "is smaller than its group's domain", "all of it");
+    for (int i = 0; i < self.shape.rank(); ++i) {
+      const int axis = own.axes[static_cast<std::size_t>(i)];
+      if (self.shape[i] != 1 && (axis < 0 || group.domain[axis] != self.shape[i]))
+        fail(graph_, item, "has an axis " + std::to_string(i) + " that runs over none of its group", "one of the same size");
+    }
+    if (numel(group.domain) == 0) return;
+    for (std::size_t k = 0; k < self.inputs.size(); ++k) {
+      const Operand operand = operand_of(graph_, fusion_, item, k);
+      if (operand.kind == Operand::Kind::Inside) check_inside(item, k, operand.base, group);
+    }
+  }
+
+  // What the program combines is what lies in its registers at the same place: through its views the item must read just that element.
+  void check_inside(int item, std::size_t k, int base, const Group& group) const {
+    const bool reduction = graph_[item].role() == Role::Reduce;
+    const Space own = place(item).space, from = place(base).space;
+    const Access access = access_of(graph_, graph_[item].inputs[k]);
+    const std::string reads = "reads %" + std::to_string(base) + " inside its program";
+    const bool ready = reduction ? from == Space::Full : own == from || (own == Space::Full && from == Space::Reduced);
+    if (access.base != base || !ready) fail(graph_, item, reads, "a value that is computed for the same elements");
+    const std::vector<int> axes = reduction ? all_axes(group.domain.rank()) : place(item).axes;
+    const Layout lies = layout_of(graph_[base]);
+    const Strides wanted = strides_over(group.domain, access.layout, axes), given = strides_over(group.domain, lies, place(base).axes);
+    bool same = access.layout.offset == 0;
+    for (int axis = 0; axis < group.domain.rank(); ++axis) same = same && (group.domain[axis] == 1 || wanted[axis] == given[axis]);
+    if (!same)
+      fail(graph_, item, reads + " as if it read offset 0, strides " + to_string(given) + " of the domain " + to_string(group.domain),
+           "offset " + std::to_string(access.layout.offset) + ", strides " + to_string(wanted) + ", as its views say");
+  }
+
+  const Graph& graph_;
+  const Fusion& fusion_;
+};
+
+}  // namespace
+
+void check_places(const Graph& graph, const Fusion& fusion) { Places(graph, fusion).run(); }
+
+void check_kept(const Plan& plan, const Plan& once) {
+  const std::size_t kept = once.graph.outputs.size(), all = plan.graph.leaves.size(), given = all - std::min(kept, all);
+  for (std::size_t o = 0; o < kept; ++o) {
+    const int output = once.graph.outputs[o];
+    const Item& item = once.graph[output];
+    const bool there = given + o < all;
+    if (!there || plan.graph.leaves[given + o].shape != item.shape || plan.graph.leaves[given + o].dtype != item.dtype ||
+        plan.graph.leaves[given + o].layout != layout_of(item))
+      fail(once.graph, output, "is kept", "leaf " + std::to_string(given + o) + " of the plan to be what it computes");
+  }
+  if (!once.graph.updates.empty())
+    fail(once.graph, once.graph.updates[0].item, "is written to a Variable by what runs once", "no such write");
+  for (const Graph::Update& update : plan.graph.updates) {
+    for (int i = 0; i < once.graph.size(); ++i) {
+      if (once.graph[i].role() == Role::Leaf && once.graph[i].slot == update.leaf)
+        fail(once.graph, i, "is read once, and written at each run", "one of the two");
+    }
+    if (static_cast<std::size_t>(update.leaf) >= given) fail(plan.graph, update.item, "is written to a kept value", "a Variable");
+  }
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,462 @@
+#include "tegula/compile/plan/check_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "tegula/compile/plan/program_access.h"
+#include "tegula/core/error.h"
+
+namespace tegula::compile {
+namespace {
+
+using Kind = Reference::Kind;
+using Space = Storage::Kind;
+
+/// A stretch of the arena, or a leaf or result as a whole. A Variable's new value lies where the old one does.
+struct Span {
+  Space space = Space::None;
+  int index = 0;
+  std::size_t begin = 0, end = 1;
+  auto key() const { return std::tuple(space, index, begin, end); }
+  bool meets(const Span& o) const { return space == o.space && index == o.index && begin < o.end && o.begin < end; }
+};
+
+/// What one argument of a step touches. `holder` is an item, or a scratch buffer behind all items.
+struct Touch {
+  Span span;
+  int holder = -1;
+  bool writes = false, needs = false;
+  int set = 0, argument = 0;
+  bool copies = false;  // into a Variable what lies elsewhere too
+};
+
+class Checker {
+ public:
+  Checker(const Plan& plan, bool asynchronous)
+      : plan_(plan),
+        graph_(plan.graph),
+        asynchronous_(asynchronous),
+        leaves_(graph_.leaves.size(), -1),
+        outputs_(graph_.outputs.size(), -1) {}
+
+  void run() {
+    check_storage();
+    check_places(graph_, plan_.fusion);
+    note_touches();
+    writers_.assign(graph_.items.size() + plan_.scratch_bytes.size(), 0);
+    for (const auto& touches : touches_) {
+      for (const Touch& t : touches) writers_[at(t.holder)] += t.writes && !t.copies;
+    }
+    for (step_ = 0; step_ < count(); ++step_) walk(touches_[at(step_)]);
+    step_ = -1;
+    finish();
+  }
+
+  void check_order(const std::vector<std::vector<int>>& after) {
+    if (touches_.empty()) note_touches();
+    const std::vector<std::vector<bool>> before = closure(after);
+    const auto ordered = [&](int early, int late) { return before[at(late)][at(early)]; };
+    struct Entry {
+      const Touch* touch;
+      int step;
+    };
+    std::map<std::pair<Space, int>, std::vector<Entry>> spaces;
+    for (int s = 0; s < count(); ++s) {
+      for (const Touch& t : touches_[at(s)]) spaces[{t.span.space, t.span.index}].push_back({&t, s});
+    }
+    for (auto& [space, entries] : spaces) {
+      if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.touch->writes; })) continue;
+      std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.touch->span.begin < b.touch->span.begin; });
+      for (std::size_t a = 0; a < entries.size(); ++a) {
+        for (std::size_t b = a + 1; b < entries.size() && entries[b].touch->span.begin < entries[a].touch->span.end; ++b) {
+          const auto [early, late] = std::minmax(entries[a].step, entries[b].step);
+          if (early == late || !(entries[a].touch->writes || entries[b].touch->writes) || ordered(early, late)) continue;
+          step_ = late;
+          fail(entries[b].touch->holder, "touches " + text(entries[b].touch->span) + " as step " + std::to_string(early + 1) + " does",
+               "to wait for it");
+        }
+      }
+    }
+    for (int late = 0; late < count(); ++late) {
+      if (!plan_.steps[at(late)].guarded) continue;
+      for (int early = 0; early < late; ++early) {
+        step_ = late;
+        if (plan_.steps[at(early)].checks && !ordered(early, late))
+          fail(-1, "is guarded", "to wait for the checks of step " + std::to_string(early + 1));
+      }
+    }
+    step_ = -1;
+    check_recording(after);
+  }
+
+ private:
+  template <class T>
+  static std::size_t at(T i) {
+    return static_cast<std::size_t>(i);
+  }
+  int count() const { return static_cast<int>(plan_.steps.size()); }
+  const Step& step() const { return plan_.steps[at(step_)]; }
+  const Item& item(int i) const { return graph_[i]; }
+
+  // ---- Errors.
+  std::string text(int holder) const {
+    if (holder < 0) return "nothing";
+    if (holder < graph_.size()) return "%" + std::to_string(holder) + " (" + std::string(item(holder).op->name()) + ")";
+    return "scratch " + std::to_string(holder - graph_.size());
+  }
+  static std::string text(const Span& span) {
+    switch (span.space) {
+      case Space::Arena: return "bytes " + std::to_string(span.begin) + " to " + std::to_string(span.end) + " of the arena";
+      case Space::Leaf: return "leaf " + std::to_string(span.index);
+      case Space::Output: return "result " + std::to_string(span.index);
+      default: return "no place";
+    }
+  }
+  [[noreturn]] void fail(int holder, const std::string& does, const std::string& expected) const {
+    const std::string who = step_ >= 0 ? "step " + std::to_string(step_ + 1) + " (" + step().name + ")" : "the plan";
+    throw Error({.op = "check_plan",
+                 .got = who + (holder >= 0 ? ", " + text(holder) + ": " : " ") + does,
+                 .expected = expected,
+                 .advice = "this is a bug in Tegula: please report it with what TEGULA_PRINT=plan,tile shows",
+                 .where = holder >= 0 && holder < graph_.size() ? item(holder).origin.where : std::source_location{}});
+  }
+
+  // ---- Places.
+  Span span_of(int i) const {
+    const Storage& storage = plan_.storage[at(i)];
+    switch (storage.kind) {
+      case Space::Update: return {Space::Leaf, graph_.updates[at(storage.index)].leaf};
+      case Space::Arena: return {Space::Arena, 0, storage.offset, storage.offset + bytes_of(item(i))};
+      default: return {storage.kind, storage.index};
+    }
+  }
+  Span span_of_scratch(int s) const {
+    const std::size_t begin = plan_.scratch_offsets[at(s)];
+    return {Space::Arena, 0, begin, begin + std::max<std::size_t>(plan_.scratch_bytes[at(s)], 1)};
+  }
+
+  void check_storage() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      const Storage& storage = plan_.storage[at(i)];
+      if (storage.kind == Space::Leaf && (item(i).role() != Role::Leaf || storage.index != item(i).slot))
+        fail(i, "lies in leaf " + std::to_string(storage.index), "its own place");
+      if (storage.kind == Space::Arena && (span_of(i).end > plan_.arena_bytes || storage.offset % size_of(item(i).dtype) != 0))
+        fail(i, "lies at " + text(span_of(i)), "an aligned place within its " + std::to_string(plan_.arena_bytes) + " bytes");
+      if (storage.kind == Space::Update && graph_.updates[at(storage.index)].item != i)
+        fail(i, "lies in a Variable", "that Variable's new value");
+      if (storage.kind == Space::Output && graph_.outputs[at(storage.index)] != i) fail(i, "lies in a result", "that result");
+    }
+    for (int s = 0; s < static_cast<int>(plan_.scratch_bytes.size()); ++s) {
+      if (span_of_scratch(s).end > std::max<std::size_t>(plan_.arena_bytes, 1))
+        fail(graph_.size() + s, "lies at " + text(span_of_scratch(s)), "a place in the arena");
+    }
+  }
+
+  // ---- What a step touches.
+  void note_touches() {
+    note_offsets();
+    for (step_ = 0; step_ < count(); ++step_) touches_.push_back(touched(step()));
+    step_ = -1;
+  }
+
+  // Where the views begin through which some item reads each value.
+  void note_offsets() {
+    for (const auto& update : graph_.updates) offsets_.insert({update.item, 0});  // which a step may copy
+    for (const Item& reader : graph_.items) {
+      if (reader.role() == Role::View) continue;
+      for (const int input : reader.inputs) {
+        const Access access = access_of(graph_, input);
+        offsets_.insert({access.base, access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype))});
+      }
+    }
+  }
+
+  Touch touch(const Reference& reference, bool writes, int set, int argument) {
+    Touch t{{}, -1, writes, !writes, set, argument, reference.kind == Kind::Update};
+    if (reference.kind == Kind::Scratch) {
+      t.span = span_of_scratch(reference.index);
+      t.holder = graph_.size() + reference.index;
+      return t;
+    }
+    if (reference.kind == Kind::Update) {
+      t.span = {Space::Leaf, graph_.updates[at(reference.index)].leaf};
+      t.holder = graph_.updates[at(reference.index)].item;
+      if (!writes) fail(t.holder, "is read through the Variable that it is written to", "to be read where it is");
+      return t;
+    }
+    t.holder = reference.index;
+    t.span = span_of(t.holder);
+    if (t.span.space == Space::None && bytes_of(item(t.holder)) != 0)
+      fail(t.holder, writes ? "is written" : "is read", "a value that has a place");
+    if (writes && t.span.space == Space::Leaf && item(t.holder).role() == Role::Leaf)
+      fail(t.holder, "is written", "a value that is not an argument");
+    if (writes ? reference.integer != 0 : !offsets_.contains({t.holder, reference.integer}))
+      fail(t.holder, "is taken from its byte " + std::to_string(reference.integer) + " on", "where it or one of its views begins");
+    return t;
+  }
+
+  std::vector<Touch> touched(const Step& step) {
+    std::vector<Touch> out;
+    if (step.call) {
+      for (std::size_t b = 0; b < step.buffers.size(); ++b)
+        out.push_back(touch(step.buffers[b], b + 1 == step.buffers.size(), 0, static_cast<int>(b)));
+      check_call(step);
+      for (const int s : step.scratch) { out.push_back(touch({Kind::Scratch, s, 0, 0}, true, 0, -1)); }
+    }
+    for (std::size_t s = 0; s < step.sets.size(); ++s) {
+      const auto& arguments = step.sets[s].arguments;
+      const auto& parameters = step.program.parameters;
+      if (arguments.size() != parameters.size())
+        fail(-1, "passes " + std::to_string(arguments.size()) + " arguments", std::to_string(parameters.size()));
+      for (std::size_t a = 0; a < arguments.size(); ++a) {
+        const Kind kind = arguments[a].kind;
+        const bool memory = kind == Kind::Value || kind == Kind::Scratch || kind == Kind::Update;
+        if (parameters[a].pointer != (memory || (asynchronous_ && kind == Kind::Constant)))
+          fail(-1, "passes something else for " + parameters[a].name, parameters[a].pointer ? "memory" : "a number");
+        if (!memory) continue;
+        out.push_back(touch(arguments[a], parameters[a].writable, static_cast<int>(s), static_cast<int>(a)));
+        if (kind != Kind::Scratch && item(out.back().holder).dtype != parameters[a].dtype)
+          fail(out.back().holder, "is passed for " + parameters[a].name, "a value of its dtype");
+        if (parameters[a].writable) out.back().needs = needs_contents(accesses_of(step, s), static_cast<int>(a));
+      }
+    }
+    if (!step.call) check_sizes(step);
+    check_lists(step, out);
+    return out;
+  }
+
+  // A call reads its inputs' views, in their order.
+  void check_call(const Step& step) const {
+    const int i = step.buffers.back().index;
+    if (step.buffers.size() != item(i).inputs.size() + 1)
+      fail(i, "is computed from " + std::to_string(step.buffers.size() - 1) + " buffers", "one for each input");
+    for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
+      const Access access = access_of(graph_, item(i).inputs[k]);
+      const auto bytes = access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype));
+      if (step.buffers[k].index != access.base || step.buffers[k].integer != bytes)
+        fail(i, "is computed from byte " + std::to_string(step.buffers[k].integer) + " on of " + text(step.buffers[k].index),
+             "byte " + std::to_string(bytes) + " of " + text(access.base));
+    }
+  }
+
+  void check_sizes(const Step& step) const {
+    bool asserts = false;
+    for (const auto& instruction : step.program.instructions) asserts = asserts || instruction.word == tile::Word::Assert;
+    if (asserts && !step.checks) fail(-1, "has a check", "Step::checks to say so");
+  }
+
+  // Sets of items: what a step says must be what its arguments do. Kernels of an op say that all of their launches touch everything.
+  void check_lists(const Step& step, const std::vector<Touch>& touches) const {
+    std::set<int> reads, writes, scratch;
+    for (const Touch& t : touches) {
+      if (t.holder >= graph_.size()) scratch.insert(t.holder - graph_.size());
+      else (t.writes ? writes : reads).insert(t.writes ? written_name(t) : t.holder);
+    }
+    writes.erase(-1);
+    const auto agree = [&](const std::set<int>& used, const std::vector<int>& list, std::string_view what) {
+      const std::set<int> said(list.begin(), list.end());
+      const bool exact = step.check_item < 0;
+      if (exact ? used == said : std::includes(said.begin(), said.end(), used.begin(), used.end())) return;
+      std::vector<int> differ;
+      std::set_symmetric_difference(used.begin(), used.end(), said.begin(), said.end(), std::back_inserter(differ));
+      fail(what == "scratch" ? graph_.size() + differ[0] : differ[0], used.contains(differ[0]) ? "is touched" : "is not touched",
+           "Step::" + std::string(what) + " to agree");
+    };
+    agree(reads, step.reads, "reads");
+    agree(writes, step.writes, "writes");
+    agree(scratch, step.scratch, "scratch");
+  }
+  // A late update's step says that it writes the leaf, which stands for the old value; -1 where nothing reads that.
+  int written_name(const Touch& t) const {
+    if (t.span.space != Space::Leaf || plan_.storage[at(t.holder)].kind == Space::Update) return t.holder;
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (item(i).role() == Role::Leaf && item(i).slot == t.span.index) return i;
+    }
+    return -1;
+  }
+
+  // ---- The walk: what each place holds.
+  bool holds(const Span& span, int holder) const {
+    switch (span.space) {
+      case Space::Leaf: return leaves_[at(span.index)] == (holder < graph_.size() && item(holder).role() == Role::Leaf ? -1 : holder);
+      case Space::Output: return outputs_[at(span.index)] == holder;
+      case Space::Arena: {
+        const auto found = arena_.find(span.begin);
+        return found != arena_.end() && found->second == std::pair(span.end, holder);
+      }
+      default: return false;
+    }
+  }
+  std::string found_at(const Span& span) const {
+    if (span.space == Space::Leaf) return leaves_[at(span.index)] < 0 ? "the old value" : text(leaves_[at(span.index)]);
+    if (span.space == Space::Output) return text(outputs_[at(span.index)]);
+    for (const auto& [begin, held] : arena_) {
+      if (begin < span.end && span.begin < held.first) return text(held.second);
+    }
+    return "nothing";
+  }
+  void write(const Span& span, int holder) {
+    if (span.space == Space::Leaf) leaves_[at(span.index)] = holder;
+    if (span.space == Space::Output) outputs_[at(span.index)] = holder;
+    if (span.space != Space::Arena) return;
+    auto next = arena_.lower_bound(span.begin);
+    if (next != arena_.begin() && std::prev(next)->second.first > span.begin) --next;
+    while (next != arena_.end() && next->first < span.end) next = arena_.erase(next);
+    arena_[span.begin] = {span.end, holder};
+  }
+
+  void walk(const std::vector<Touch>& touches) {
+    for (const Touch& t : touches) {
+      if (!t.needs || is_empty(t)) continue;
+      if (!holds(t.span, t.holder)) fail(t.holder, "is read from " + text(t.span), "it there, not " + found_at(t.span));
+      // A value that several launches write is whole after the last of them; those of one op may read what is there.
+      const bool own = step().check_item >= 0 && (t.holder == step().check_item || t.holder >= graph_.size());
+      if (!own && writers_[at(t.holder)] > 0) fail(t.holder, "is read from " + text(t.span), "a value that is whole");
+    }
+    check_meetings(touches);
+    for (const Touch& t : touches) {
+      if (!t.writes || is_empty(t)) continue;
+      if (t.span.space == Space::Leaf) check_guard(t);
+      write(t.span, t.holder);
+      if (!t.copies) --writers_[at(t.holder)];
+    }
+  }
+  bool is_empty(const Touch& t) const { return t.holder < graph_.size() && bytes_of(item(t.holder)) == 0; }
+
+  // What is written may meet nothing else, unless the program reads it where and before it writes.
+  void check_meetings(const std::vector<Touch>& touches) {
+    std::vector<const Touch*> order;
+    bool own = false;
+    for (const Touch& t : touches) {
+      // Sets of an op's launch that write its value write different parts of it (KernelContext::beside).
+      const bool again = t.writes && t.holder == step().check_item && std::exchange(own, true);
+      if (!is_empty(t) && !again) order.push_back(&t);
+    }
+    std::sort(order.begin(), order.end(), [](const Touch* a, const Touch* b) { return a->span.key() < b->span.key(); });
+    for (std::size_t a = 0; a < order.size(); ++a) {
+      for (std::size_t b = a + 1; b < order.size() && order[a]->span.space == order[b]->span.space &&
+                                  order[a]->span.index == order[b]->span.index && order[b]->span.begin < order[a]->span.end;
+           ++b) {
+        if (order[a]->writes || order[b]->writes) prove(*order[a], *order[b]);
+      }
+    }
+  }
+
+  void prove(const Touch& a, const Touch& b) {
+    const Touch &written = a.writes ? a : b, &read = a.writes ? b : a;
+    const std::string place = "is written to " + text(written.span) + ", where " + text(read.holder) + " is ";
+    if (read.writes) fail(written.holder, place + "written too", "places apart");
+    if (step().call || written.set != read.set) fail(written.holder, place + "read", "places apart");
+    const LaunchSet& set = step().sets[at(written.set)];
+    const auto& parameters = step().program.parameters;
+    const bool same = written.span.begin == read.span.begin &&
+                      size_of(parameters[at(written.argument)].dtype) == size_of(parameters[at(read.argument)].dtype);
+    if (!same || set.arguments[at(read.argument)].integer != 0 ||
+        !reads_before_it_writes(accesses_of(step(), at(written.set)), written.argument, read.argument, set.grid))
+      fail(written.holder, place + "read", "every element to be read where and before it is written, or places apart");
+  }
+
+  const std::vector<ProgramAccess>& accesses_of(const Step& step, std::size_t set) {
+    if (accesses_step_ != &step || accesses_set_ != set) {
+      accesses_ = accesses(step.program, step.sets[set].arguments);
+      accesses_step_ = &step, accesses_set_ = set;
+    }
+    return accesses_;
+  }
+
+  // A failed check leaves Variables as they were.
+  void check_guard(const Touch& t) const {
+    int last = -1;
+    for (int s = 0; s < count(); ++s) last = plan_.steps[at(s)].checks ? s : last;
+    if (last < 0) return;
+    if (step_ <= last) fail(t.holder, "is written to " + text(t.span), "to come after the checks of step " + std::to_string(last + 1));
+    if (asynchronous_ && (!step().guarded || step().call)) fail(t.holder, "is written to " + text(t.span), "a guarded step");
+  }
+
+  void finish() {
+    if (asynchronous_ && !plan_.late_updates.empty()) fail(-1, "copies Variables after its steps", "steps that do it");
+    for (const auto& [update, i] : plan_.late_updates) {
+      if (graph_.updates[at(update)].item != i) fail(i, "is copied into a Variable", "that Variable's new value");
+      if (bytes_of(item(i)) == 0) continue;
+      if (!holds(span_of(i), i)) fail(i, "is copied from " + text(span_of(i)) + " at the end", "it there, not " + found_at(span_of(i)));
+      write({Space::Leaf, graph_.updates[at(update)].leaf}, i);
+    }
+    for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
+      const int i = graph_.outputs[o];
+      if (bytes_of(item(i)) != 0 && outputs_[o] != i)
+        fail(i, "is result " + std::to_string(o), "it there at the end, not " + text(outputs_[o]));
+    }
+    for (const auto& update : graph_.updates) {
+      if (bytes_of(item(update.item)) != 0 && leaves_[at(update.leaf)] != update.item)
+        fail(update.item, "is the new value of leaf " + std::to_string(update.leaf),
+             "it there at the end, not " + found_at({Space::Leaf, update.leaf}));
+    }
+  }
+
+  // ---- Steps side by side.
+  std::vector<std::vector<bool>> closure(const std::vector<std::vector<int>>& after) const {
+    std::vector<std::vector<bool>> before(after.size());
+    for (std::size_t s = 0; s < after.size(); ++s) {
+      before[s].resize(after.size());
+      for (const int e : after[s]) {
+        if (e < 0 || at(e) >= s) fail(-1, "has a step that waits for a later one", "an order");
+        before[s][at(e)] = true;
+        for (std::size_t i = 0; i < at(e); ++i) {
+          if (before[at(e)][i]) before[s][i] = true;
+        }
+      }
+    }
+    return before;
+  }
+
+  // Twice in one recording: each step behind those it waits for, and all of the second run behind all of the first.
+  void check_recording(const std::vector<std::vector<int>>& after) const {
+    const std::vector<PlannedRun> runs = recorded_runs(plan_, after, 2);
+    const std::size_t steps = plan_.steps.size();
+    if (runs.size() != 2 * steps) fail(-1, "is recorded as " + std::to_string(runs.size()) + " steps", std::to_string(2 * steps));
+    std::vector<std::vector<int>> waits;
+    std::vector<std::size_t> place(steps);
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      waits.push_back(runs[k].after);
+      if (k < steps) place[at(runs[k].step)] = k;
+    }
+    const std::vector<std::vector<bool>> before = closure(waits);
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      const std::size_t begin = k / steps * steps;
+      for (const int e : after[at(runs[k].step)]) {
+        if (!before[k][begin + place[at(e)]])
+          fail(-1, "records step " + std::to_string(runs[k].step + 1), "it behind step " + std::to_string(e + 1));
+      }
+      for (std::size_t earlier = 0; earlier < begin; ++earlier) {
+        if (!before[k][earlier]) fail(-1, "records a second run", "each of its steps behind all of the first");
+      }
+    }
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  bool asynchronous_;
+  int step_ = -1;  // -1: outside of the steps
+  std::vector<std::vector<Touch>> touches_;  // per step
+  std::vector<int> writers_;                 // per holder: launches that are still to write it
+  std::set<std::pair<int, std::int64_t>> offsets_;  // (item, byte) where a view begins that somebody reads
+  std::map<std::size_t, std::pair<std::size_t, int>> arena_;  // begin -> (end, holder)
+  std::vector<int> leaves_, outputs_;        // holders; of a leaf -1: itself
+  std::vector<ProgramAccess> accesses_;      // of the launch asked about last
+  const Step* accesses_step_ = nullptr;
+  std::size_t accesses_set_ = 0;
+};
+
+}  // namespace
+
+void check_plan(const Plan& plan, bool asynchronous) {
+  Checker checker(plan, asynchronous);
+  checker.run();
+  if (asynchronous) checker.check_order(dependencies(plan));
+}
+
+void check_order(const Plan& plan, const std::vector<std::vector<int>>& after) { Checker(plan, true).check_order(after); }
+
+}  // namespace tegula::compile

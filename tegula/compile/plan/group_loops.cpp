@@ -1,0 +1,312 @@
+#include "tegula/compile/plan/group_loops.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <numeric>
+
+#include "tegula/core/divide.h"
+
+namespace tegula::compile {
+namespace {
+
+/// `of_item` lists the streams of each item so far.
+int stream_number(LoopNest& nest, std::map<int, std::vector<int>>& of_item, const Stream& stream) {
+  std::vector<int>& known = of_item[stream.item];
+  for (const int s : known) {
+    if (nest.streams[static_cast<std::size_t>(s)] == stream) return s;
+  }
+  known.push_back(static_cast<int>(nest.streams.size()));
+  nest.streams.push_back(stream);
+  return known.back();
+}
+
+Layout store_pattern(const Plan& plan, const Group& group, int item) {
+  const Layout own = layout_of(plan.graph[item]);
+  const int rank = group.domain.rank();
+  Layout pattern{Dims::filled(rank, 1), Dims::filled(rank, 0), 0};
+  for (int d = 0; d < own.shape.rank(); ++d) {
+    const int axis = plan.fusion.places[static_cast<std::size_t>(item)].axes[static_cast<std::size_t>(d)];
+    if (axis < 0 || own.shape[d] == 1) continue;
+    pattern.shape[axis] = own.shape[d];
+    pattern.strides[axis] = own.strides[d];
+  }
+  return pattern;
+}
+
+// The stream whose memory order the loops follow: a store, or else a load, that runs over every axis.
+int leading_stream(const LoopNest& nest, const Shape& domain) {
+  const int count = static_cast<int>(nest.streams.size());
+  const auto whole = [&](int s) {
+    const Stream& stream = nest.streams[static_cast<std::size_t>(s)];
+    if (stream.kind != Operand::Kind::Memory) return false;
+    for (int i = 0; i < domain.rank(); ++i) {
+      if (domain[i] != 1 && stream.pattern.strides[i] == 0) return false;
+    }
+    return true;
+  };
+  for (int s = nest.loads; s < count; ++s)
+    if (whole(s)) return s;
+  for (int s = 0; s < nest.loads; ++s)
+    if (whole(s)) return s;
+  return -1;
+}
+
+bool mergeable(const Loop& outer, const Loop& inner) {
+  if (outer.reduced != inner.reduced) return false;
+  for (std::size_t s = 0; s < inner.strides.size(); ++s) {
+    if (outer.strides[s] != inner.strides[s] * inner.extent) return false;
+  }
+  return true;
+}
+
+void merge_axes(LoopNest& nest, const Group& group) {
+  std::vector<int> order(static_cast<std::size_t>(group.domain.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  if (const int lead = leading_stream(nest, group.domain); lead >= 0) {
+    const Strides& strides = nest.streams[static_cast<std::size_t>(lead)].pattern.strides;
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
+  } else {  // as in a sum of products: innermost is what most elements of the streams have side by side
+    const auto side_by_side = [&](int axis) {
+      std::int64_t elements = 0;
+      for (const Stream& stream : nest.streams) {
+        if (group.domain[axis] == 1 || stream.pattern.strides[axis] != 1) continue;
+        std::int64_t own = 1;
+        for (int i = 0; i < group.domain.rank(); ++i) own *= stream.pattern.strides[i] != 0 ? group.domain[i] : 1;
+        elements += own;
+      }
+      return elements;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return side_by_side(a) < side_by_side(b); });
+  }
+  for (int axis : order) {
+    if (group.domain[axis] == 1) continue;
+    Loop next{group.domain[axis], group.reduced.contains(axis), {}};
+    for (const Stream& stream : nest.streams) next.strides.push_back(stream.pattern.strides[axis]);
+    if (!nest.loops.empty() && mergeable(nest.loops.back(), next)) {
+      next.extent *= nest.loops.back().extent;
+      nest.loops.back() = std::move(next);
+    } else {
+      nest.loops.push_back(std::move(next));
+    }
+  }
+}
+
+// At most `most` of `extent`: a divisor of it, so that no tile has rows outside, unless that were less than half.
+std::int64_t even_share(std::int64_t extent, std::int64_t most) {
+  if (extent <= most) return std::max<std::int64_t>(1, extent);
+  for (std::int64_t d = most; 2 * d >= most; --d) {
+    if (extent % d == 0) return d;
+  }
+  return most;
+}
+
+constexpr std::int64_t kFewestChunks = 8;  // that are worth a second program that combines their parts
+
+// A strip of a matrix whose rows are reduced by one instance is narrowed while there are few instances and little work for each.
+constexpr std::int64_t kNarrowStrip = 1 << 16;  // elements
+
+std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& tiles) {
+  std::int64_t reduced = 1, kept = 1;
+  for (int i = 0; i < static_cast<int>(nest.loops.size()); ++i) {
+    if (i != nest.col) (nest.reduced(i) ? reduced : kept) *= nest.loops[static_cast<std::size_t>(i)].extent;
+  }
+  const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
+  std::int64_t columns = std::min({extent, tiles.elements, tiles.strips.columns});
+  if (reduced * tiles.strips.least_columns > kNarrowStrip) return columns;
+  while (columns / 2 >= tiles.strips.least_columns && kept * divide_up(extent, columns) < tiles.instances / 4)
+    columns = divide_up(columns, 2);
+  return columns;
+}
+
+// Whether something that is read stays the same from row to row: it is worth keeping for many of them.
+bool repeats_rows(const LoopNest& nest) {
+  for (int s = 0; s < nest.loads; ++s) {
+    const auto stride = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)]; };
+    if (nest.streams[static_cast<std::size_t>(s)].kind == Operand::Kind::Memory && stride(nest.row) == 0 && stride(nest.col) != 0)
+      return true;
+  }
+  return false;
+}
+
+// How many rows that are reduced as a whole should be one tile, apart from its size.
+std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePreference& tiles) {
+  if (!nest.reduced(nest.col) || nest.cols != nest.loops[static_cast<std::size_t>(nest.col)].extent) return 1;
+  const tile::LongRowPreference& preference = tiles.long_rows;
+  std::int64_t bytes = 0, repeated = 0;
+  bool writes = false;
+  for (int s = 0; s < static_cast<int>(nest.streams.size()); ++s) {
+    const auto moves = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)] != 0; };
+    if (!moves(nest.col)) continue;
+    (moves(nest.row) ? bytes : repeated) += nest.cols * nest.streams[static_cast<std::size_t>(s)].bytes;
+    writes = writes || (s >= nest.loads && moves(nest.row));
+  }
+  const bool meets_much = repeated > bytes;
+  if (!writes || repeated == 0 || bytes <= (meets_much ? preference.bytes_of_fewer : preference.bytes) || bytes > preference.most_bytes)
+    return 1;
+  return meets_much && bytes <= preference.bytes_of_more ? preference.more_rows : preference.rows;
+}
+
+// Instances that walk over short rows get tiles of more of them: what a tile reads is what should be on its way from memory. Not where four
+// rows, a warp each, with several sums to carry compute as long as memory takes for them: there more warps let some multiprocessors run
+// ahead of the others (a layer norm's gradients over rows of 768 on an H200, written by hand: they end after 31 to 39 us instead of 34 to 36).
+void heighten_tiles(LoopNest& nest, const runtime::TilePreference& tiles, std::int64_t sums) {
+  if (nest.row < 0 || nest.cols > tiles.strips.short_row) return;
+  std::int64_t bytes = 0;  // of a row
+  for (int s = 0; s < nest.loads; ++s) {
+    const auto moves = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)] != 0; };
+    if (moves(nest.row) && moves(nest.col)) bytes += nest.cols * nest.streams[static_cast<std::size_t>(s)].bytes;
+  }
+  if (sums > 1 && nest.rows == 4 && nest.rows * bytes <= tiles.strips.paced_bytes) return;
+  const std::int64_t most = std::min({tiles.strips.walked_bytes / std::max<std::int64_t>(1, bytes), 2 * tiles.elements / nest.cols,
+                                      nest.instances * nest.rows / tiles.strips.accumulators});
+  if (most <= nest.rows) return;
+  nest.instances /= nest.count(nest.row);
+  nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, most);
+  nest.instances *= nest.count(nest.row);
+}
+
+// Scratch and streams for the parts of the reductions in `space`; a part is dense over the loops that are kept by them, in their order.
+void add_parts(Plan& plan, const Group& group, LoopNest& nest, Space space) {
+  const bool over_reduced = space == Space::Across;  // what is reduced across keeps the other reductions' loops
+  nest.part_elements = 1;
+  for (const Loop& loop : nest.loops) nest.part_elements *= loop.reduced == over_reduced ? loop.extent : 1;
+  for (int i : group.items) {
+    const Item& item = plan.graph[i];
+    if (item.role() != Role::Reduce || plan.fusion.places[static_cast<std::size_t>(i)].space != space) continue;
+    plan.scratch_bytes.push_back(static_cast<std::size_t>(nest.part_elements * nest.splits) * size_of(tile::compute_type(item.dtype)));
+    nest.part_of[i] = static_cast<int>(nest.streams.size());
+    nest.streams.push_back({Operand::Kind::Memory, i, {}, static_cast<int>(plan.scratch_bytes.size()) - 1});
+    std::int64_t stride = 1;
+    for (std::size_t l = nest.loops.size(); l-- > 0;) {
+      const bool kept = nest.loops[l].reduced == over_reduced;
+      nest.loops[l].strides.push_back(kept ? stride : 0);
+      if (kept) stride *= nest.loops[l].extent;
+    }
+  }
+}
+
+// Where all tiles together would leave most of the machine idle, those of a strip get fewer rows, so that there are chunks to share out.
+void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
+  if (tiles.small_elements == 0 || nest.row < 0 || !nest.reduced(nest.row) || nest.chunks * nest.instances >= tiles.instances) return;
+  const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.row)].extent;
+  const std::int64_t rows = even_share(extent, std::max<std::int64_t>(1, tiles.small_elements / nest.cols));
+  if (rows >= nest.rows || divide_up(extent, rows) < kFewestChunks) return;
+  nest.chunks = nest.chunks / nest.count(nest.row) * divide_up(extent, rows);
+  nest.rows = rows;
+}
+
+}  // namespace
+
+LoopNest make_loop_nest(const Plan& plan, const Group& group) {
+  LoopNest nest;
+  std::map<int, std::vector<int>> of_item;
+  for (int i : group.items) {
+    for (std::size_t k = 0; k < plan.graph[i].inputs.size(); ++k) {
+      const std::pair key(i, static_cast<int>(k));
+      const Operand operand = operand_of(plan.graph, plan.fusion, i, k);
+      nest.operands[key] = operand;
+      if (operand.kind == Operand::Kind::Memory || operand.kind == Operand::Kind::Index) {
+        const auto bytes = operand.kind == Operand::Kind::Memory ? static_cast<std::int64_t>(size_of(plan.graph[operand.base].dtype)) : 0;
+        nest.stream_of[key] = stream_number(nest, of_item, {operand.kind, operand.base, operand.pattern, -1, bytes});
+      }
+    }
+  }
+  nest.loads = static_cast<int>(nest.streams.size());
+  for (int i : group.items) {
+    if (!plan.fusion.stored[static_cast<std::size_t>(i)]) continue;
+    nest.store_of[i] = static_cast<int>(nest.streams.size());
+    nest.streams.push_back({Operand::Kind::Memory, i, store_pattern(plan, group, i), -1});
+  }
+  merge_axes(nest, group);
+  return nest;
+}
+
+void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
+  const int count = static_cast<int>(nest.loops.size());
+  bool has_reduction = false;
+  for (const Loop& loop : nest.loops) has_reduction = has_reduction || loop.reduced;
+  const auto last_where = [&](bool reduced, int before) {
+    for (int i = before - 1; i >= 0; --i) {
+      if (nest.loops[static_cast<std::size_t>(i)].reduced == reduced) return i;
+    }
+    return -1;
+  };
+  nest.col = count - 1;
+  nest.row = -1;
+  // Elements are independent of each other, or rows are.
+  const bool independent = !has_reduction || (nest.reduced(nest.col) && nest.loops.back().extent <= tiles.longest_row);
+  std::int64_t elements = tiles.elements;
+  if (independent) {
+    std::int64_t total = 1;
+    for (const Loop& loop : nest.loops) total *= loop.extent;
+    elements = tiles.elements_for(total);
+  }
+  nest.cols = nest.rows = 1;
+  if (nest.col >= 0) {
+    const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
+    if (nest.reduced(nest.col)) {
+      nest.row = last_where(false, nest.col);
+      nest.cols = extent <= tiles.longest_row ? extent : elements;
+    } else {
+      nest.row = last_where(true, nest.col);
+      if (nest.row < 0) nest.row = last_where(false, nest.col);
+      nest.cols = has_reduction ? strip_columns(nest, tiles) : std::min(extent, elements);
+      if (count == 1) nest.cols = elements;
+    }
+    nest.cols = std::max<std::int64_t>(1, nest.cols);
+  }
+  if (!has_reduction && nest.row >= 0 && tiles.strips.repeated_elements > 0 && elements == tiles.elements && repeats_rows(nest)) {
+    nest.cols = std::min(nest.cols, tiles.strips.columns);
+    elements = tiles.strips.repeated_elements;
+  }
+  if (nest.row >= 0) {
+    nest.rows =
+        even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max(long_rows_together(nest, tiles), elements / nest.cols));
+  }
+  nest.chunks = nest.instances = 1;
+  for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);
+}
+
+bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
+  shorten_strips(nest, tiles);
+  if (nest.chunks < kFewestChunks || nest.instances >= tiles.instances || nest.instances == 0) return false;
+  // An instance takes several chunks, unless there are not enough to go round.
+  const std::int64_t least = tiles.small_elements > 0 && nest.chunks * nest.instances < tiles.instances ? 1 : 4;
+  const std::int64_t wanted = std::max<std::int64_t>(2, std::min(nest.chunks / least, divide_up(tiles.instances, nest.instances)));
+  nest.share = divide_up(nest.chunks, wanted);
+  nest.splits = divide_up(nest.chunks, nest.share);
+  add_parts(plan, group, nest, Space::Reduced);
+  return true;
+}
+
+void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
+  const std::int64_t sums = std::ranges::count_if(group.items, [&](int i) {
+    return plan.graph[i].role() == Role::Reduce && plan.fusion.places[static_cast<std::size_t>(i)].space == Space::Across;
+  });
+  heighten_tiles(nest, tiles, sums);
+  nest.share = divide_up(nest.instances, tiles.strips.accumulators);
+  nest.in_turn = tiles.strips.in_turn;
+  const std::int64_t splits = nest.in_turn ? tiles.strips.accumulators : divide_up(nest.instances, std::max<std::int64_t>(1, nest.share));
+  nest.splits = std::clamp<std::int64_t>(splits, 1, std::max<std::int64_t>(1, nest.instances));
+  add_parts(plan, group, nest, Space::Across);
+}
+
+LoopNest combining_nest(const LoopNest& nest, const Group& group) {
+  const bool across = !group.across.empty();
+  LoopNest out = nest;
+  out.splits = out.share = 1;
+  out.in_turn = false;
+  out.loops.clear();
+  Loop parts{nest.splits, true, std::vector<std::int64_t>(nest.streams.size())};
+  for (std::size_t s = 0; s < parts.strides.size(); ++s) parts.strides[s] = nest.streams[s].scratch >= 0 ? nest.part_elements : 0;
+  out.loops.push_back(std::move(parts));
+  for (const Loop& loop : nest.loops) {
+    if (loop.reduced != across) continue;
+    out.loops.push_back(loop);
+    out.loops.back().reduced = false;
+  }
+  return out;
+}
+
+}  // namespace tegula::compile

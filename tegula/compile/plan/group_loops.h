@@ -1,0 +1,69 @@
+#pragma once
+// The loop nest of a fused group: its axes in memory order, merged where every operand allows it, cut into tiles.
+
+#include <map>
+
+#include "tegula/compile/plan/plan.h"
+
+namespace tegula::compile {
+
+/// A way memory (or an index pattern) is walked over the domain.
+struct Stream {
+  Operand::Kind kind = Operand::Kind::Memory;
+  int item = -1;
+  Layout pattern;     // per domain axis
+  int scratch = -1;   // the parts of a split reduction lie in this scratch buffer instead of the item's own
+  std::int64_t bytes = 0;  // of an element that is read
+  bool operator==(const Stream&) const = default;
+};
+
+/// One merged axis.
+struct Loop {
+  std::int64_t extent = 1;
+  bool reduced = false;
+  std::vector<std::int64_t> strides;  // per stream, in elements
+};
+
+struct LoopNest {
+  std::vector<Stream> streams;
+  int loads = 0;                                        // streams before this number are read, the others written
+  std::map<std::pair<int, int>, Operand> operands;      // (item, input) -> what it is
+  std::map<std::pair<int, int>, int> stream_of;         // (item, input) -> stream, for memory and index operands
+  std::map<int, int> store_of;                          // stored item -> stream
+  std::map<int, int> part_of;                           // reduction -> stream of its parts, when split
+  std::vector<Loop> loops;
+
+  // Tiles: the columns come from loop `col`, the rows from loop `row` (-1: none).
+  int col = -1, row = -1;
+  std::int64_t cols = 1, rows = 1;
+  std::int64_t chunks = 1;     // tiles along the reduced loops
+  std::int64_t instances = 1;  // tiles along the others
+
+  // Reductions whose parts are combined by a second program: so many instances share the chunks, or, where the parts are those of the
+  // reductions across, the tiles along the kept loops. Each takes `share` of them that follow each other, or every `splits`-th.
+  std::int64_t splits = 1, share = 1;
+  bool in_turn = false;  // every `splits`-th
+  std::int64_t part_elements = 0;  // of one instance's part of a reduction
+
+  std::int64_t step(int loop) const { return loop == col ? cols : loop == row ? rows : 1; }
+  std::int64_t count(int loop) const { return (loops[static_cast<std::size_t>(loop)].extent + step(loop) - 1) / step(loop); }
+  bool reduced(int loop) const { return loop >= 0 && loops[static_cast<std::size_t>(loop)].reduced; }
+};
+
+LoopNest make_loop_nest(const Plan& plan, const Group& group);
+
+/// Sets col, row, cols, rows, chunks and instances. One flat axis always gets the same tile, so that programs over tensors of different
+/// sizes are one program.
+void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles);
+
+/// Shares the chunks of a long reduction out to enough instances. Adds a stream for the parts of every reduction (scratch in `plan`). False
+/// when it is not needed.
+bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles);
+
+/// The same for the reductions across: instances share the tiles along the kept loops.
+void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles);
+
+/// The nest that combines the parts: a reduced loop over them, and the loops that the reductions keep.
+LoopNest combining_nest(const LoopNest& nest, const Group& group);
+
+}  // namespace tegula::compile

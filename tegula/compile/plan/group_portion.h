@@ -1,0 +1,107 @@
+#pragma once
+// Which items of a group one program computes, in which stages, and what it reads and writes: a reduction that is split has two programs.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tegula/compile/plan/group_loops.h"
+
+namespace tegula::compile {
+
+/// What of split reductions a program does.
+enum class Portion : std::uint8_t { Whole, Parts, Combination };
+
+class GroupPortion {
+ public:
+  GroupPortion(const Plan& plan, const Group& group, const LoopNest& nest, Portion portion)
+      : plan_(plan),
+        graph_(plan.graph),
+        group_(group),
+        nest_(nest),
+        portion_(portion) {
+    levels();
+  }
+
+  /// The number of stages is more than one: there is work after a reduction.
+  bool after_reduction() const { return stages_ > 1; }
+
+ protected:
+  const Item& item(int i) const { return graph_[i]; }
+  const Place& place(int i) const { return plan_.fusion.places[static_cast<std::size_t>(i)]; }
+  bool stored(int i) const { return plan_.fusion.stored[static_cast<std::size_t>(i)]; }
+  bool is_reduction(int i) const { return item(i).role() == Role::Reduce; }
+  const Stream& stream(int s) const { return nest_.streams[static_cast<std::size_t>(s)]; }
+  const Loop& loop(int l) const { return nest_.loops[static_cast<std::size_t>(l)]; }
+  int loop_count() const { return static_cast<int>(nest_.loops.size()); }
+  bool looped() const { return nest_.chunks != 1; }
+  bool across() const { return !group_.across.empty(); }
+  bool is_across(int i) const { return place(i).space == Space::Across; }
+  /// Its parts are what this program leaves, or what it begins with.
+  bool is_split(int i) const { return is_reduction(i) && is_across(i) == across(); }
+
+  /// Parts: all that comes before the parts. Combination: the rest.
+  bool belongs(int i) const {
+    if (portion_ == Portion::Whole || is_split(i)) return true;
+    const bool before = across() ? !is_across(i) : place(i).space == Space::Full;
+    return before == (portion_ == Portion::Parts);
+  }
+
+  std::string program_name() const {
+    std::string text;
+    for (int i : group_.items) {
+      if (text.size() > 40) return text + "_etc";
+      text += (text.empty() ? "" : "_") + std::string(item(i).op->name());
+    }
+    return text;
+  }
+
+  // The level of a value is the number of reductions that must be finished before it can be computed.
+  void levels() {
+    for (int i : group_.items) {
+      if (!belongs(i)) continue;
+      items_.push_back(i);
+      int level = 0;
+      for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
+        const Operand& operand = nest_.operands.at({i, static_cast<int>(k)});
+        if (operand.kind != Operand::Kind::Inside || reads_part(i)) continue;
+        level = std::max(level, level_.at(operand.base) + (is_reduction(operand.base) ? 1 : 0));
+      }
+      level_[i] = level;
+      if (is_row_reduction(i) || place(i).space == Space::Full) stages_ = std::max(stages_, level + 1);
+    }
+  }
+  bool reads_part(int i) const { return portion_ == Portion::Combination && is_split(i); }
+  bool leaves_part(int i) const { return portion_ == Portion::Parts && is_split(i); }
+  /// Is finished within a stage: every reduction but those whose sums are carried along.
+  bool is_row_reduction(int i) const { return is_reduction(i) && !(portion_ == Portion::Parts && is_across(i)); }
+
+  std::set<int> streams_used() const {
+    std::set<int> used;
+    for (int i : items_) {
+      if (reads_part(i)) used.insert(nest_.part_of.at(i));
+      else
+        for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
+          if (const auto s = nest_.stream_of.find({i, static_cast<int>(k)}); s != nest_.stream_of.end()) used.insert(s->second);
+        }
+      if (leaves_part(i)) used.insert(nest_.part_of.at(i));
+      else if (stored(i)) used.insert(nest_.store_of.at(i));
+    }
+    return used;
+  }
+
+  bool written(int s) const { return stream(s).scratch >= 0 ? portion_ == Portion::Parts : s >= nest_.loads; }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const Group& group_;
+  const LoopNest& nest_;
+  Portion portion_;
+  std::vector<int> items_;      // those it computes, in program order
+  std::map<int, int> level_;
+  int stages_ = 0;              // their number
+};
+
+}  // namespace tegula::compile

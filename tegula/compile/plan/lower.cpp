@@ -1,0 +1,279 @@
+// From groups, calls and kernels to steps in an order that respects the data flow.
+
+#include <algorithm>
+#include <deque>
+#include <queue>
+
+#include "tegula/compile/plan/plan.h"
+#include "tegula/core/error.h"
+#include "tegula/runtime/kernel_cache.h"
+#include "tegula/tile/kernel_context.h"
+
+namespace tegula::compile {
+namespace {
+
+/// A group, or an item that is a call or has kernels of its own.
+struct Unit {
+  int group = -1, item = -1;
+  int last = 0;               // its last item: program order decides among units that are ready
+  std::vector<int> before;    // units it needs
+  std::vector<int> after;
+  int missing = 0;
+};
+
+class Orderer {
+ public:
+  explicit Orderer(const Plan& plan) : plan_(plan), unit_of_(plan.graph.items.size(), -1) {
+    for (int g = 0; g < static_cast<int>(plan.fusion.groups.size()); ++g) {
+      const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
+      if (items.empty()) continue;
+      for (int i : items) unit_of_[static_cast<std::size_t>(i)] = static_cast<int>(units_.size());
+      units_.push_back({g, -1, items.back(), {}, {}, 0});
+    }
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      if (plan.graph[i].role() != Role::Library && plan.graph[i].role() != Role::Kernel) continue;
+      unit_of_[static_cast<std::size_t>(i)] = static_cast<int>(units_.size());
+      units_.push_back({-1, i, i, {}, {}, 0});
+    }
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      if (unit_of_[static_cast<std::size_t>(i)] >= 0) {
+        for (int input : plan.graph[i].inputs) depend(unit_of_[static_cast<std::size_t>(i)], input);
+      }
+    }
+  }
+
+  std::vector<Unit> run() {
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      auto& before = units_[u].before;
+      std::sort(before.begin(), before.end());
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+      units_[u].missing = static_cast<int>(before.size());
+      for (int b : before) units_[static_cast<std::size_t>(b)].after.push_back(static_cast<int>(u));
+    }
+    using Entry = std::pair<int, int>;  // (last item, unit)
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      if (units_[u].missing == 0) ready.emplace(units_[u].last, static_cast<int>(u));
+    }
+    std::vector<Unit> order;
+    while (!ready.empty()) {
+      const int u = ready.top().second;
+      ready.pop();
+      order.push_back({.group = units_[static_cast<std::size_t>(u)].group, .item = units_[static_cast<std::size_t>(u)].item});
+      for (int a : units_[static_cast<std::size_t>(u)].after) {
+        if (--units_[static_cast<std::size_t>(a)].missing == 0) ready.emplace(units_[static_cast<std::size_t>(a)].last, a);
+      }
+    }
+    if (order.size() != units_.size()) {
+      throw Error({.op = "compile",
+                   .got = "groups that wait for each other",
+                   .expected = "an order to run them in",
+                   .advice = "this is a bug in Tegula"});
+    }
+    return order;
+  }
+
+ private:
+  void depend(int unit, int item) {
+    each_behind_views(plan_.graph, item, [&](int base) {
+      const int producer = unit_of_[static_cast<std::size_t>(base)];
+      if (producer >= 0 && producer != unit) units_[static_cast<std::size_t>(unit)].before.push_back(producer);
+    });
+  }
+
+  const Plan& plan_;
+  std::vector<int> unit_of_;
+  std::vector<Unit> units_;
+};
+
+Reference value_reference(const Plan& plan, int input) {
+  const Access access = access_of(plan.graph, input);
+  const auto bytes = access.layout.offset * static_cast<std::int64_t>(size_of(plan.graph[access.base].dtype));
+  return {Reference::Kind::Value, access.base, bytes, 0};
+}
+
+void lower_call(Plan& plan, int i, runtime::Device& device) {
+  const Item& item = plan.graph[i];
+  const auto& op = item.as<LibraryOp>();
+  Step step;
+  std::vector<Layout> layouts;
+  std::vector<Shape> shapes;
+  for (int input : item.inputs) {
+    const Access access = access_of(plan.graph, input);
+    Layout layout = access.layout;
+    layout.offset = 0;
+    layouts.push_back(layout);
+    shapes.push_back(layout.shape);
+    step.buffers.push_back(value_reference(plan, input));
+    step.reads.push_back(access.base);
+    step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
+  }
+  step.buffers.push_back({Reference::Kind::Value, i, 0, 0});
+  step.writes.push_back(i);
+  step.bytes += static_cast<double>(bytes_of(item));
+  step.operations = op.operations(shapes, item.shape);
+  step.origin = item.origin;
+  step.call = op.prepare(device, layouts, layout_of(item), item.dtype, item.epilogue);
+  plan.steps.push_back(std::move(step));
+}
+
+/// An input that the kernel computes, as tile code.
+KernelContext::Element element_of(const Item& item, bool asynchronous) {
+  return [&item, asynchronous](tile::Builder& builder, std::vector<KernelArgument>& arguments, tile::Value places) {
+    using Kind = Computed::Word::Kind;
+    std::vector<tile::Value> values;
+    for (const Computed::Word& word : item.computed.words) {
+      const int input = item.computed.first_extra + (word.operands.empty() ? 0 : word.operands[0]);
+      const std::string label = "e" + std::to_string(input);
+      std::vector<tile::Value> operands;
+      switch (word.kind) {
+        case Kind::Place: {
+          const tile::Value scaled = word.stride == 1 ? places : places * builder.constant(word.stride, DType::i64);
+          values.push_back(word.offset == 0 ? scaled : scaled + builder.constant(word.offset, DType::i64));
+          break;
+        }
+        case Kind::Number:
+          arguments.push_back(KernelArgument::constant(input));
+          values.push_back(constant_parameter(builder, label, word.dtype, asynchronous));
+          break;
+        case Kind::Memory:
+          arguments.push_back(KernelArgument::input(input));
+          values.push_back(builder.load(builder.pointer(label, word.dtype, false)));
+          break;
+        case Kind::Op:
+          for (const int operand : word.operands) operands.push_back(values[static_cast<std::size_t>(operand)]);
+          values.push_back(static_cast<const ElementwiseOp&>(*word.op).emit(builder, operands, word.dtype));
+          if (tile::compute_type(word.dtype) != word.dtype) values.back() = tile::narrow(values.back(), word.dtype);
+      }
+    }
+    // Whatever it is made of, it has the places' shape.
+    return values.back().shape() == places.shape() ? values.back() : tile::broadcast(values.back(), places.shape());
+  };
+}
+
+void lower_kernel(Plan& plan, int i, runtime::Device& device) {
+  const Item& item = plan.graph[i];
+  std::vector<KernelContext::Operand> inputs;
+  for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
+  if (item.computed.input >= 0) inputs[static_cast<std::size_t>(item.computed.input)] = {item.computed.shape, item.computed.dtype};
+  KernelContext context(std::move(inputs), {item.shape, item.dtype}, device.tiles());
+  if (item.computed.input >= 0) context.set_computed(item.computed.input, element_of(item, device.asynchronous()));
+  item.as<KernelOp>().lower(context);
+  std::vector<int> scratch;
+  for (auto bytes : context.scratch_bytes()) {
+    scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
+    plan.scratch_bytes.push_back(static_cast<std::size_t>(bytes));
+  }
+  double bytes = static_cast<double>(bytes_of(item));
+  for (int input : item.inputs) bytes += static_cast<double>(bytes_of(plan.graph[input]));
+  for (auto& launch : context.launches()) {
+    Step step;
+    step.name = launch.program.name;
+    LaunchSet set{{}, launch.grid};
+    for (const KernelArgument& argument : launch.arguments) {
+      using Kind = KernelArgument::Kind;
+      switch (argument.kind) {
+        case Kind::Input:
+          set.arguments.push_back(value_reference(plan, item.inputs[static_cast<std::size_t>(argument.index)]));
+          step.reads.push_back(set.arguments.back().index);
+          break;
+        case Kind::Output: set.arguments.push_back({Reference::Kind::Value, i, 0, 0}); break;
+        case Kind::Scratch:
+          set.arguments.push_back({Reference::Kind::Scratch, scratch[static_cast<std::size_t>(argument.index)], 0, 0});
+          break;
+        case Kind::Integer: set.arguments.push_back({Reference::Kind::Integer, -1, argument.integer, 0}); break;
+        case Kind::Constant:
+          set.arguments.push_back(
+              {Reference::Kind::Constant, plan.graph[item.inputs[static_cast<std::size_t>(argument.index)]].slot, 0, 0});
+          break;
+        case Kind::Real: set.arguments.push_back({Reference::Kind::Real, -1, 0, argument.real}); break;
+      }
+    }
+    step.structure = tile::structure(launch.program);
+    if (Step* last = launch.beside ? &plan.steps.back() : nullptr; last && last->structure == step.structure) {
+      last->reads.insert(last->reads.end(), step.reads.begin(), step.reads.end());
+      last->sets.push_back(std::move(set));
+      continue;
+    }
+    // Every launch is taken to continue the output, so that none is moved past another.
+    step.writes.push_back(i);
+    step.scratch = scratch;
+    step.sets.push_back(std::move(set));
+    step.program = std::move(launch.program);
+    step.origin = item.origin;
+    step.bytes = bytes;
+    step.operations = launch.operations > 0 ? launch.operations : static_cast<double>(numel(item.shape)) * 4;
+    step.check_item = i;
+    for (const auto& instruction : step.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
+    plan.steps.push_back(std::move(step));
+  }
+}
+
+}  // namespace
+
+std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(item.shape)) * size_of(item.dtype); }
+
+void lower(Plan& plan, runtime::Device& device) {
+  for (std::size_t g = 0; g < plan.fusion.groups.size(); ++g) {
+    if (!plan.fusion.groups[g].across.empty() && !holds_whole_rows(plan, plan.fusion.groups[g], device))
+      separate_across(plan.graph, plan.fusion, static_cast<int>(g));
+  }
+  round_stored(plan.graph, plan.fusion);
+  for (const Unit& unit : Orderer(plan).run()) {
+    if (unit.group >= 0) lower_group(plan, unit.group, device);
+    else if (numel(plan.graph[unit.item].shape) == 0) continue;
+    else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, device);
+    else lower_kernel(plan, unit.item, device);
+  }
+}
+
+tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous) {
+  const DType computed = tile::compute_type(dtype);
+  return asynchronous ? builder.load(builder.pointer(name, computed, false)) : builder.scalar(name, computed);
+}
+
+void compile_kernels(Plan& plan, runtime::Device& device) {
+  for (Step& step : plan.steps) {
+    if (!step.call) step.kernel = runtime::compiled(device, step.program, step.structure);
+  }
+}
+
+void request_kernels(const Plan& plan, runtime::Device& device) {
+  if (!device.asynchronous()) return;
+  auto* const memory = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);  // as if all values were one, well aligned
+  std::deque<std::vector<runtime::Argument>> arguments;
+  std::deque<std::vector<runtime::ArgumentSet>> sets;
+  std::vector<runtime::PlannedLaunch> launches;
+  for (const Step& step : plan.steps) {
+    if (step.call) continue;
+    auto& own = sets.emplace_back();
+    for (const LaunchSet& set : step.sets) {
+      auto& list = arguments.emplace_back(set.arguments.size());
+      for (std::size_t a = 0; a < list.size(); ++a) {
+        const Reference& reference = set.arguments[a];
+        switch (reference.kind) {
+          case Reference::Kind::Integer: list[a].integer = reference.integer; break;
+          case Reference::Kind::Real: list[a].real = reference.real; break;
+          case Reference::Kind::Constant: list[a].pointer = memory + 8 * reference.index; break;
+          default: list[a].pointer = memory + reference.integer;
+        }
+      }
+      own.push_back({list.data(), set.grid});
+    }
+    launches.push_back({step.kernel.get(), own, step.guarded});
+  }
+  device.request(launches);
+}
+
+void look_at_calls(Plan& plan) {
+  for (Step& step : plan.steps) {
+    if (!step.call) continue;
+    step.name = std::string(plan.graph[step.writes[0]].op->name()) + " [" + step.call->describe() + "]";
+    const std::size_t bytes = step.call->scratch_bytes();
+    if (bytes == 0) continue;
+    step.scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
+    plan.scratch_bytes.push_back(bytes);
+  }
+}
+
+}  // namespace tegula::compile

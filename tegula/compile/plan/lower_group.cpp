@@ -1,0 +1,439 @@
+// A fused group as a tile program over its loop nest.
+//
+// The kept loops are spread over the grid; the reduced ones become a loop over chunks, or nothing when one tile holds them. Values after
+// a reduction belong to a later stage: a second loop over the same elements (which are then in the cache), or straight code.
+
+#include <algorithm>
+#include <set>
+
+#include "tegula/compile/plan/group_portion.h"
+#include "tegula/tile/builder.h"
+#include "tegula/tile/reduction.h"
+
+namespace tegula::compile {
+namespace {
+
+using tile::Builder;
+using tile::Value;
+
+class Lowering : GroupPortion {
+ public:
+  Lowering(const Plan& plan, const Group& group, const LoopNest& nest, Portion portion, bool asynchronous)
+      : GroupPortion(plan, group, nest, portion),
+        asynchronous_(asynchronous),
+        builder_(program_name()) {}
+
+  Step run() {
+    declare();
+    place_instance();
+    if (portion_ == Portion::Parts && across()) {
+      walk_across();
+    } else {
+      for (int stage = 0; stage < stages_; ++stage) write_stage(stage);
+    }
+    if (portion_ == Portion::Parts) {
+      for (const auto& [item, stream] : nest_.part_of) store(stream, values_.at(item));
+    } else {
+      store_all(results(portion_ == Portion::Combination && across() ? Space::Across : Space::Reduced));
+    }
+    return finish();
+  }
+
+ private:
+  // ---- Parameters.
+  Value integer(std::int64_t value) { return builder_.constant(value, DType::i64); }
+  Value number(std::int64_t value, const std::string& name) {
+    arguments_.push_back({Reference::Kind::Integer, -1, value, 0});
+    return builder_.scalar(name, DType::i64);
+  }
+
+  void declare() {
+    pointers_.resize(nest_.streams.size());
+    offsets_.resize(nest_.streams.size());
+    strides_.assign(nest_.loops.size(), std::vector<Value>(nest_.streams.size()));
+    at_.resize(nest_.loops.size());
+    const std::set<int> used = streams_used();
+    for (int s : used) {
+      const Stream& from = stream(s);
+      const std::string label = std::to_string(s);
+      if (from.kind == Operand::Kind::Index) {
+        if (from.pattern.offset != 0) offsets_[static_cast<std::size_t>(s)] = number(from.pattern.offset, "o" + label);
+        continue;
+      }
+      const DType stored_type = item(from.item).dtype;
+      if (from.scratch >= 0) {
+        arguments_.push_back({Reference::Kind::Scratch, from.scratch, 0, 0});
+        pointers_[static_cast<std::size_t>(s)] = builder_.pointer("part" + label, tile::compute_type(stored_type), written(s));
+      } else {
+        const auto bytes = from.pattern.offset * static_cast<std::int64_t>(size_of(stored_type));
+        arguments_.push_back({Reference::Kind::Value, from.item, bytes, 0});
+        pointers_[static_cast<std::size_t>(s)] = builder_.pointer((written(s) ? "out" : "in") + label, stored_type, written(s));
+      }
+    }
+    for (int l = 0; l < loop_count(); ++l) {
+      extents_.push_back(number(loop(l).extent, "n" + std::to_string(l)));
+      for (int s : used) {
+        const std::int64_t stride = loop(l).strides[static_cast<std::size_t>(s)];
+        // 0 and 1 are part of the program: they decide which memory instructions it uses.
+        const bool fixed = stride == 0 || stride == 1;
+        strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)] =
+            fixed ? integer(stride) : number(stride, "s" + std::to_string(s) + "_" + std::to_string(l));
+      }
+    }
+    for (int i : items_) {
+      for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
+        const Operand& operand = nest_.operands.at({i, static_cast<int>(k)});
+        if (operand.kind != Operand::Kind::Scalar || constants_.contains(operand.base)) continue;
+        arguments_.push_back({Reference::Kind::Constant, item(operand.base).slot, 0, 0});
+        const std::string label = "c" + std::to_string(item(operand.base).slot);
+        const DType dtype = tile::compute_type(item(operand.base).dtype);
+        constants_[operand.base] = constant_parameter(builder_, label, dtype, asynchronous_);
+      }
+    }
+    chunks_ = number(nest_.chunks, "chunks");
+    if (portion_ == Portion::Parts) {
+      instances_ = number(nest_.instances, "instances");
+      share_ = nest_.in_turn ? number(nest_.splits, "splits") : number(nest_.share, "share");
+      part_elements_ = number(nest_.part_elements, "part_elements");
+    }
+    for (int l = 0; l < loop_count(); ++l) counts_.push_back(number(nest_.count(l), "tiles" + std::to_string(l)));
+  }
+
+  // ---- Where the instance is.
+  // Coordinates of the kept or the reduced loops from a running number, innermost loop first.
+  void place_loops(Value rest, bool reduced) {
+    for (int l = loop_count() - 1; l >= 0; --l) {
+      if (loop(l).reduced != reduced) continue;
+      bool outermost = true;
+      for (int j = 0; j < l; ++j) outermost = outermost && loop(j).reduced != reduced;
+      Value index = rest;
+      if (!outermost) {
+        index = rest % counts_[static_cast<std::size_t>(l)];
+        rest = rest / counts_[static_cast<std::size_t>(l)];
+      }
+      Value& at = at_[static_cast<std::size_t>(l)];
+      if (l != nest_.col && l != nest_.row) {
+        at = index;
+        continue;
+      }
+      // One after another: compilers differ in the order in which they evaluate operands, and so would the programs.
+      const std::int64_t extent = l == nest_.col ? nest_.cols : nest_.rows;
+      const Value within = builder_.arange(0, extent), step = integer(extent), first = index * step;
+      at = l == nest_.col ? tile::row(first + within) : tile::col(first + within);
+    }
+  }
+  void place_instance() {
+    const Value id = builder_.program_id(0);
+    begin_ = integer(0), end_ = chunks_;
+    if (portion_ != Portion::Parts) return place_loops(id, false);
+    // Neighbouring instances take neighbouring strips of the same rows.
+    const bool strips = !across() && nest_.instances != 1;
+    split_ = strips ? id / instances_ : id;
+    begin_ = nest_.in_turn ? split_ : split_ * share_;
+    end_ = across() ? instances_ : chunks_;
+    if (!nest_.in_turn) end_ = tile::binary(tile::Word::Min, begin_ + share_, end_);
+    if (!across()) place_loops(strips ? id % instances_ : integer(0), false);
+  }
+
+  Value mask_of(int l) {
+    if (l < 0 || loop(l).extent % nest_.step(l) == 0) return {};
+    return at_[static_cast<std::size_t>(l)] < extents_[static_cast<std::size_t>(l)];
+  }
+  static Value both(Value a, Value b) {
+    if (a.is_empty() || b.is_empty()) return a.is_empty() ? b : a;
+    return a && b;
+  }
+  Value mask(bool rows, bool cols) { return both(rows ? mask_of(nest_.row) : Value(), cols ? mask_of(nest_.col) : Value()); }
+
+  Value offset(int s) {
+    Value total;
+    for (int l = 0; l < loop_count(); ++l) {
+      if (loop(l).strides[static_cast<std::size_t>(s)] == 0) continue;
+      Value part = at_[static_cast<std::size_t>(l)] * strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)];
+      total = total.is_empty() ? part : total + part;
+    }
+    if (stream(s).scratch >= 0 && portion_ == Portion::Parts) {
+      const Value part = split_ * part_elements_;
+      total = total.is_empty() ? part : part + total;
+    }
+    return total;
+  }
+  bool runs_over(int s, int l) const { return l >= 0 && loop(l).strides[static_cast<std::size_t>(s)] != 0; }
+
+  // ---- Values.
+  Value load(int s) {
+    if (const auto found = loaded_.find(s); found != loaded_.end()) return found->second;
+    last_load_[s] = ++emitted_;
+    Value at = offset(s), result;
+    if (stream(s).kind == Operand::Kind::Index) {
+      Value start = offsets_[static_cast<std::size_t>(s)];
+      if (at.is_empty()) result = start.is_empty() ? integer(0) : start;
+      else result = start.is_empty() ? at : at + start;
+    } else {
+      Value pointer = pointers_[static_cast<std::size_t>(s)];
+      result = builder_.load(at.is_empty() ? pointer : pointer + at, mask(runs_over(s, nest_.row), runs_over(s, nest_.col)));
+    }
+    return loaded_[s] = result;
+  }
+
+  /// The item of this group that operand `k` is; -1 for what is loaded or a number.
+  int inside(int i, std::size_t k) const {
+    if (reads_part(i)) return -1;
+    const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
+    return from.kind == Operand::Kind::Inside ? from.base : -1;
+  }
+  Value operand(int i, std::size_t k) {
+    if (reads_part(i)) return load(nest_.part_of.at(i));
+    const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
+    if (from.kind == Operand::Kind::Inside) return rounded(from.base);
+    if (from.kind == Operand::Kind::Scalar) return constants_.at(from.base);
+    return load(nest_.stream_of.at({i, static_cast<int>(k)}));
+  }
+
+  /// As others see it who read it from memory. A store rounds by itself.
+  Value rounded(int i) {
+    const Value y = value(i);
+    return item(i).rounds ? tile::narrow(y, item(i).dtype) : y;
+  }
+
+  // The value of an item at the current tile, after those it is made of. Reductions were bound by an earlier stage.
+  Value value(int wanted) {
+    struct Begun {
+      int item;
+      std::vector<Value> operands;
+    };
+    std::vector<Begun> stack;
+    if (!values_.contains(wanted)) stack.push_back({wanted, {}});
+    while (!stack.empty()) {
+      const int i = stack.back().item;
+      const std::size_t k = stack.back().operands.size();
+      if (k == item(i).inputs.size()) {
+        values_[i] = emit(i, stack.back().operands);
+        stack.pop_back();
+      } else if (const int needed = inside(i, k); needed >= 0 && !values_.contains(needed)) {
+        stack.push_back({needed, {}});
+      } else {
+        stack.back().operands.push_back(operand(i, k));
+      }
+    }
+    return values_.at(wanted);
+  }
+  Value emit(int i, std::span<const Value> x) {
+    builder_.set_location(item(i).origin.where);
+    builder_.set_check_scope(i);
+    if (item(i).as<ElementwiseOp>().has_check()) builder_.set_check_masks(mask_of(nest_.row), mask_of(nest_.col));
+    const Value y = item(i).as<ElementwiseOp>().emit(builder_, x, item(i).dtype);
+    const bool narrow = is_integer(item(i).dtype) && tile::compute_type(item(i).dtype) != item(i).dtype;
+    return narrow ? tile::narrow(y, item(i).dtype) : y;
+  }
+
+  Value reduce_tile(int i) {
+    const tile::Reduction kind = item(i).as<ReduceOp>().kind();
+    Value x = tile::broadcast(operand(i, 0), {nest_.rows, nest_.cols});
+    const bool kept = is_across(i) && portion_ == Portion::Parts;  // the other reductions' loops
+    const bool rows = nest_.row >= 0 && nest_.reduced(nest_.row) != kept, cols = nest_.col >= 0 && nest_.reduced(nest_.col) != kept;
+    if (Value inside = mask(rows, cols); !inside.is_empty()) x = tile::select(inside, x, tile::identity_of(builder_, kind, x.dtype()));
+    if (cols) x = tile::reduce(x, 1, kind);
+    if (rows) x = tile::reduce(x, 0, kind);
+    return x;
+  }
+  Value identity(int i, const Shape& shape) {
+    return tile::broadcast(tile::identity_of(builder_, item(i).as<ReduceOp>().kind(), tile::compute_type(item(i).dtype)), shape);
+  }
+
+  void store(int s, Value y) {
+    first_store_.try_emplace(s, ++emitted_);
+    Value at = offset(s);
+    Value pointer = pointers_[static_cast<std::size_t>(s)];
+    if (!at.is_empty()) pointer = pointer + at;
+    const Shape& shape = pointer.shape();
+    if (shape.rank() == 0 && y.shape().rank() != 0) y = tile::reshape(y, {});
+    else if (y.shape() != shape) y = tile::broadcast(y, shape);
+    builder_.store(pointer, y, mask(runs_over(s, nest_.row), runs_over(s, nest_.col)));
+  }
+
+  // All values before the first store: a result may take the place of an operand.
+  using Results = std::vector<std::pair<int, Value>>;
+  Results results(Space space, int stage = -1) {
+    Results out;
+    for (int i : items_) {
+      if (stored(i) && place(i).space == space && (stage < 0 || level_.at(i) == stage)) out.emplace_back(nest_.store_of.at(i), value(i));
+    }
+    return out;
+  }
+  void store_all(const Results& results) {
+    for (const auto& [stream, y] : results) store(stream, y);
+  }
+  void store_full(int stage) { store_all(results(Space::Full, stage)); }
+
+  // What stays the same along all loops that are reduced, or along all others.
+  void read_once(bool reduced) {
+    for (int s : streams_used()) {
+      bool same = !written(s) && stream(s).kind == Operand::Kind::Memory;
+      for (int l = 0; l < loop_count(); ++l) same = same && (loop(l).reduced != reduced || !runs_over(s, l));
+      if (same) load(s);
+    }
+  }
+
+  // Every tile of rows of this instance's share, with the sums across carried along.
+  void walk_across() {
+    std::vector<int> sums;
+    std::vector<Value> initial;
+    for (const auto& [i, stream] : nest_.part_of) {
+      sums.push_back(i);
+      initial.push_back(identity(i, {1, nest_.cols}));
+    }
+    place_loops(integer(0), true);
+    read_once(false);
+    const auto outer_values = values_;
+    const auto outer_loads = loaded_;
+    const Value pace = nest_.in_turn ? share_ : integer(1);
+    const auto last = builder_.for_(begin_, end_, pace, initial, [&](Value step, std::span<const Value> carried) {
+      place_loops(step, false);
+      for (int stage = 0; stage < stages_; ++stage) {
+        for (int i : items_) {
+          if (is_row_reduction(i) && level_.at(i) == stage) values_[i] = reduce_tile(i);
+        }
+      }
+      std::vector<Value> next;
+      for (std::size_t k = 0; k < sums.size(); ++k) {
+        next.push_back(tile::combine(item(sums[k]).as<ReduceOp>().kind(), carried[k], reduce_tile(sums[k])));
+      }
+      const Results full = results(Space::Full), reduced = results(Space::Reduced);
+      store_all(full);
+      store_all(reduced);
+      return next;
+    });
+    values_ = outer_values;
+    loaded_ = outer_loads;
+    for (std::size_t k = 0; k < sums.size(); ++k) values_[sums[k]] = last[k];
+  }
+
+  void write_stage(int stage) {
+    std::vector<int> reductions;
+    bool stores = false;
+    for (int i : items_) {
+      if (is_row_reduction(i) && level_.at(i) == stage) reductions.push_back(i);
+      stores = stores || (stored(i) && place(i).space == Space::Full && level_.at(i) == stage);
+    }
+    if (reductions.empty() && !stores) return;
+    if (!looped()) {
+      place_loops(integer(0), true);
+      for (int i : reductions) values_[i] = reduce_tile(i);
+      store_full(stage);
+      return;
+    }
+    if (stages_ == 1) read_once(true);
+    const Shape left{nest_.reduced(nest_.row) ? 1 : nest_.rows, nest_.reduced(nest_.col) ? 1 : nest_.cols};
+    std::vector<Value> initial;
+    for (int i : reductions) initial.push_back(identity(i, left));
+    const auto outer_values = values_;
+    const auto outer_loads = loaded_;
+    const auto results = builder_.for_(begin_, end_, integer(1), initial, [&](Value step, std::span<const Value> carried) {
+      place_loops(step, true);
+      std::vector<Value> next;
+      for (std::size_t r = 0; r < reductions.size(); ++r) {
+        next.push_back(tile::combine(item(reductions[r]).as<ReduceOp>().kind(), carried[r], reduce_tile(reductions[r])));
+      }
+      store_full(stage);
+      return next;
+    });
+    values_ = outer_values;
+    loaded_ = outer_loads;
+    for (std::size_t r = 0; r < reductions.size(); ++r) values_[reductions[r]] = results[r];
+  }
+
+  // ---- The step.
+  Step finish() {
+    Step step;
+    step.name = builder_.program().name;
+    step.program = builder_.finish();
+    step.structure = tile::structure(step.program);
+    const std::int64_t instances = portion_ != Portion::Parts ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
+    step.sets.push_back({arguments_, {instances, 1, 1}});
+    step.origin = item(group_.items.back()).origin;
+    const double elements = static_cast<double>(numel(group_.domain));
+    for (int s : streams_used()) {
+      if (stream(s).kind == Operand::Kind::Index) continue;
+      if (stream(s).scratch >= 0) {
+        step.scratch.push_back(stream(s).scratch);
+        continue;
+      }
+      (written(s) ? step.writes : step.reads).push_back(stream(s).item);
+      double count = 1;
+      for (const Loop& l : nest_.loops) count *= l.strides[static_cast<std::size_t>(s)] != 0 ? static_cast<double>(l.extent) : 1;
+      step.bytes += count * static_cast<double>(size_of(item(stream(s).item).dtype));
+    }
+    for (int i : items_) {
+      step.operations += elements;
+      if (item(i).role() == Role::Elementwise && item(i).as<ElementwiseOp>().has_check()) step.checks = true;
+    }
+    if (portion_ == Portion::Whole || (portion_ == Portion::Parts && across())) find_in_place(step);
+    return step;
+  }
+
+  // A result may take an operand's memory when both lie alike and each element is read only by the instance that writes it, before it does.
+  void find_in_place(Step& step) const {
+    std::map<int, int> walks;  // item -> streams that read it
+    for (int s = 0; s < nest_.loads; ++s) walks[stream(s).item] += stream(s).kind == Operand::Kind::Memory;
+    for (int i : items_) {
+      if (!stored(i) || place(i).space != Space::Full) continue;
+      if (looped() && level_.at(i) != stages_ - 1) continue;
+      const int out = nest_.store_of.at(i);
+      for (int s = 0; s < nest_.loads; ++s) {
+        if (stream(s).kind != Operand::Kind::Memory || size_of(item(stream(s).item).dtype) != size_of(item(i).dtype)) continue;
+        const auto load = last_load_.find(s), store = first_store_.find(out);
+        const bool read_first = load != last_load_.end() && store != first_store_.end() && load->second < store->second;
+        bool alike = walks.at(stream(s).item) == 1 && stream(s).pattern.offset == 0 && read_first;
+        for (const Loop& l : nest_.loops)
+          alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
+        if (alike) step.in_place.emplace_back(i, stream(s).item);
+      }
+    }
+  }
+
+  bool asynchronous_;  // numbers come from memory
+  Builder builder_;
+  int emitted_ = 0;  // loads and stores so far
+  std::map<int, int> last_load_, first_store_;  // stream -> which of them
+  std::vector<Reference> arguments_;
+  std::vector<Value> pointers_, extents_, counts_, offsets_, at_;
+  std::vector<std::vector<Value>> strides_;  // [loop][stream]
+  Value chunks_, instances_, share_, part_elements_;
+  Value split_, begin_, end_;  // which share of the tiles is this instance's
+  std::map<int, Value> values_, loaded_, constants_;
+};
+
+}  // namespace
+
+bool holds_whole_rows(const Plan& plan, const Group& group, runtime::Device& device) {
+  LoopNest nest = make_loop_nest(plan, group);
+  choose_tiles(nest, device.tiles());
+  return nest.chunks == 1 && nest.reduced(nest.col) && !nest.reduced(nest.row);
+}
+
+void lower_group(Plan& plan, int number, runtime::Device& device) {
+  const Group& group = plan.fusion.groups[static_cast<std::size_t>(number)];
+  if (!group.has_reduction && numel(group.domain) == 0) return;
+  const runtime::TilePreference tiles = device.tiles();
+  const auto lowering = [&](const LoopNest& nest, Portion portion) { return Lowering(plan, group, nest, portion, device.asynchronous()); };
+  LoopNest nest = make_loop_nest(plan, group);
+  choose_tiles(nest, tiles);
+  bool split = false;
+  if (!group.across.empty()) {
+    split_across(plan, group, nest, tiles);
+    split = true;
+  } else if (group.has_reduction && !GroupPortion(plan, group, nest, Portion::Whole).after_reduction()) {
+    split = split_reduction(plan, group, nest, tiles);
+  }
+  if (!split) {
+    plan.steps.push_back(lowering(nest, Portion::Whole).run());
+    return;
+  }
+  plan.steps.push_back(lowering(nest, Portion::Parts).run());
+  LoopNest combination = combining_nest(nest, group);
+  choose_tiles(combination, tiles);
+  plan.steps.push_back(lowering(combination, Portion::Combination).run());
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,114 @@
+#pragma once
+// The plan: steps in order, and where each value lives. What lower makes, schedule and memory refine, and executable runs.
+
+#include <memory>
+
+#include "tegula/compile/passes/fuse.h"
+#include "tegula/tile/builder.h"
+#include "tegula/tile/ir.h"
+
+namespace tegula::compile {
+
+/// What one argument of a launch or call refers to.
+struct Reference {
+  enum class Kind : std::uint8_t { Value /* a stored item or leaf */, Scratch, Constant, Integer, Real, Update } kind = Kind::Value;
+  int index = -1;            // item, scratch buffer, constant or updated Variable
+  std::int64_t integer = 0;  // Integer; for Value the offset in bytes
+  double real = 0;
+};
+
+struct LaunchSet {
+  std::vector<Reference> arguments;
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+};
+
+struct Step {
+  std::string name;                          // for people
+  // A launch …
+  std::shared_ptr<const runtime::Kernel> kernel;
+  tile::Program program;
+  Words structure;                           // of the program; equal structures may share a launch
+  std::vector<LaunchSet> sets;
+  // … or a call.
+  std::unique_ptr<runtime::Call> call;
+  std::vector<Reference> buffers;
+
+  std::vector<int> reads, writes;            // items
+  std::vector<int> scratch;                  // scratch buffers used
+  std::vector<std::pair<int, int>> in_place; // (written item, read item) that may share memory: read only where and before it is written
+  double bytes = 0, operations = 0;          // what the step must move and do
+  bool checks = false;                       // may fail: comes before any state is changed
+  bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for
+  int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
+  Origin origin;
+  int threads = 1;
+  bool streaming = false;
+};
+
+/// Where a value lives while the plan runs.
+struct Storage {
+  enum class Kind : std::uint8_t { None, Leaf, Arena, Output, Update } kind = Kind::None;
+  int index = 0;             // Leaf, Output, Update: which
+  std::size_t offset = 0;    // Arena
+};
+
+struct Plan {
+  Graph graph;
+  Fusion fusion;
+  std::vector<Step> steps;
+  std::vector<std::size_t> scratch_bytes;
+  // After memory planning:
+  std::vector<Storage> storage;              // per item
+  std::vector<std::size_t> scratch_offsets;
+  std::size_t arena_bytes = 0;
+  std::vector<std::pair<int, int>> late_updates;  // (update, item): computed in the arena, copied into the Variable at the end
+};
+
+/// Bytes of a stored item.
+std::size_t bytes_of(const Item& item);
+
+/// A number of the run (Reference::Constant) as a program's parameter: on asynchronous devices it comes from memory.
+tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous);
+/// Whether each tile of the group's program holds whole rows of what is reduced: only then can sums across be carried along.
+bool holds_whole_rows(const Plan& plan, const Group& group, runtime::Device& device);
+/// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
+void lower_group(Plan& plan, int group, runtime::Device& device);
+/// The passes from fusion to memory, in order (pipeline.cpp). `graph` has been through those on graphs.
+Plan make_plan(Graph graph, runtime::Device& device);
+/// All steps in an order that respects the data flow, checks before state.
+void lower(Plan& plan, runtime::Device& device);
+void compile_kernels(Plan& plan, runtime::Device& device);
+/// Lets an asynchronous device begin with the kernels, for the addresses that they will probably have.
+void request_kernels(const Plan& plan, runtime::Device& device);
+/// Names and scratch memory of library calls, for which a device may have to try them out: asked when all calls and kernels are there, so
+/// that it can prepare them side by side. Before plan_memory.
+void look_at_calls(Plan& plan);
+/// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
+/// what it overwrites; steps that change state for all checks. Without those that others on the list wait for anyway. After plan_memory.
+std::vector<std::vector<int>> dependencies(const Plan& plan);
+/// An order that respects `after` (see dependencies), in which the steps that most work waits for come first.
+std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after);
+/// One of the steps of a recording, and which earlier ones of it it waits for.
+struct PlannedRun {
+  int step = 0;
+  std::vector<int> after;
+};
+/// So many runs of the plan in one recording, each step in an order and behind those that `after` (see dependencies) names, every run behind
+/// all of the one before.
+std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& after, int times);
+/// Launches of equal programs that do not depend on each other become one.
+void merge_launches(Plan& plan);
+/// Threads and streaming stores for each step, from the work it does.
+void assign_threads(Plan& plan, runtime::Device& device);
+/// Results and Variables that are written where they live, by guarded steps on asynchronous devices.
+void place_results(Plan& plan, runtime::Device& device);
+/// For asynchronous devices: late updates as steps of their own, guarded like everything else that writes Variables. After place_results.
+void lower_late_updates(Plan& plan, runtime::Device& device);
+/// Arena offsets with reuse, in-place results. Last: scratch memory has to be known.
+void plan_memory(Plan& plan, runtime::Device& device);
+
+std::string to_string(const Plan& plan);
+/// The same for Graphviz (dot -Tsvg), with the order in which steps wait for each other.
+std::string to_dot(const Plan& plan);
+
+}  // namespace tegula::compile

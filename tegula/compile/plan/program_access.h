@@ -1,0 +1,28 @@
+#pragma once
+// How a tile program goes through its pointers: every load and store in order, and where it is told apart from the others.
+
+#include "tegula/compile/plan/plan.h"
+
+namespace tegula::compile {
+
+/// A load, store or atomic addition. Two of them are at the same element of every instance, every turn of a loop and every lane when `place`
+/// and `mask` agree: those are numbers of the expressions, in which integers that the launch passes stand as their values.
+struct ProgramAccess {
+  tile::Word word = tile::Word::Load;
+  int parameter = -1;  // whose pointer; -1: it cannot be told
+  std::uint64_t place = 0, mask = 0;
+  std::uint64_t varies = 0;  // a bit for each axis of the grid (the lowest three) and each loop on which the place depends
+  std::uint64_t inside = 0;  // a bit for each loop that it is in
+};
+
+/// In the order of the program; the turns of a loop are one.
+std::vector<ProgramAccess> accesses(const tile::Program& program, const std::vector<Reference>& arguments);
+
+/// Whether what `written` stores may lie where what `read` loads does, in one launch over `grid`: each element is loaded by the instance, in
+/// the turn, that stores it, and before.
+bool reads_before_it_writes(const std::vector<ProgramAccess>& all, int written, int read, const std::array<std::int64_t, 3>& grid);
+
+/// Whether the program needs what lies behind a parameter: it does not begin with a store there.
+bool needs_contents(const std::vector<ProgramAccess>& all, int parameter);
+
+}  // namespace tegula::compile

@@ -1,0 +1,162 @@
+// What may share a launch, and how many threads each step deserves.
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "tegula/compile/plan/plan.h"
+
+namespace tegula::compile {
+namespace {
+
+/// Steps move down to the last one with their program, if nobody until there depends on them. One pass from the last step to the first, in
+/// which each value and scratch buffer keeps a list of the steps so far that touch it: a step is free to move to the place of the pass when it
+/// is the last on the lists of all that it writes.
+class Merger {
+ public:
+  explicit Merger(Plan& plan) : plan_(plan), steps_(plan.steps.size()), touching_(plan.graph.items.size() + plan.scratch_bytes.size()) {
+    for (int s = 0; s < count(); ++s) {
+      const Step& step = plan_.steps[index(s)];
+      if (!step.call) steps_[index(s)].bucket = bucket_of(step);
+      steps_[index(s)].wanted = each_place(step, [&](std::size_t, bool) {});
+      each_place(step, [&](std::size_t place, bool) { touching_[place].push_back(s); });
+    }
+    ready_.resize(firsts_.size());
+    for (std::size_t place = 0; place < touching_.size(); ++place) uncover(place, count());
+    for (int s = 0; s < count(); ++s) {
+      if (steps_[index(s)].wanted == 0 && steps_[index(s)].bucket >= 0) ready_[index(steps_[index(s)].bucket)].insert(s);
+    }
+  }
+
+  void run() {
+    for (int s = count(); s-- > 0;) {
+      if (steps_[index(s)].gone) continue;
+      std::vector<int> absorbed;
+      if (const int bucket = steps_[index(s)].bucket; bucket >= 0) {
+        ready_[index(bucket)].erase(s);
+        absorbed.assign(ready_[index(bucket)].rbegin(), ready_[index(bucket)].rend());
+        ready_[index(bucket)].clear();
+      }
+      for (const int from : absorbed) steps_[index(from)].gone = true;
+      const auto pass = [&](int step) { each_place(plan_.steps[index(step)], [&](std::size_t place, bool) { uncover(place, s); }); };
+      pass(s);
+      for (const int from : absorbed) pass(from);
+      if (!absorbed.empty()) absorb(plan_.steps[index(s)], absorbed);
+    }
+    std::vector<Step> kept;
+    for (int s = 0; s < count(); ++s) {
+      if (!steps_[index(s)].gone) kept.push_back(std::move(plan_.steps[index(s)]));
+    }
+    plan_.steps = std::move(kept);
+  }
+
+ private:
+  struct State {
+    int bucket = -1;  // of steps with the same program; -1: a call
+    int wanted = 0, last_of = 0;  // places it writes; those of which it is the last on the list
+    bool gone = false;
+  };
+
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  int count() const { return static_cast<int>(plan_.steps.size()); }
+
+  /// Values and scratch buffers of a step, each once, and whether it writes them; how many it writes.
+  template <class Visit>
+  int each_place(const Step& step, Visit visit) const {
+    std::vector<std::size_t> written, read;
+    for (int item : step.writes) written.push_back(index(item));
+    for (int scratch : step.scratch) written.push_back(plan_.graph.items.size() + index(scratch));
+    for (int item : step.reads) read.push_back(index(item));
+    const auto sort = [](std::vector<std::size_t>& list) {
+      std::ranges::sort(list);
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+    };
+    sort(written), sort(read);
+    for (std::size_t place : written) visit(place, true);
+    for (std::size_t place : read) {
+      if (!std::ranges::binary_search(written, place)) visit(place, false);
+    }
+    return static_cast<int>(written.size());
+  }
+
+  int bucket_of(const Step& step) {
+    std::size_t hash = index(step.check_item);
+    for (const auto word : step.structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    for (auto [it, end] = buckets_.equal_range(hash); it != end; ++it) {
+      const Step& first = plan_.steps[index(firsts_[index(it->second)])];
+      if (first.structure == step.structure && first.check_item == step.check_item) return it->second;
+    }
+    buckets_.emplace(hash, static_cast<int>(firsts_.size()));
+    firsts_.push_back(static_cast<int>(&step - plan_.steps.data()));
+    return static_cast<int>(firsts_.size()) - 1;
+  }
+
+  /// Takes the steps from `end` on, and those that have moved there, off the place's list. Who is the last then may be free.
+  void uncover(std::size_t place, int end) {
+    auto& list = touching_[place];
+    const std::size_t before = list.size();
+    while (!list.empty() && (list.back() >= end || steps_[index(list.back())].gone)) list.pop_back();
+    if (list.empty() || (list.size() == before && end != count())) return;
+    const int last = list.back();
+    State& state = steps_[index(last)];
+    const Step& step = plan_.steps[index(last)];
+    const auto scratch = static_cast<int>(place - plan_.graph.items.size());
+    const bool writes = place < plan_.graph.items.size() ? std::ranges::find(step.writes, static_cast<int>(place)) != step.writes.end()
+                                                         : std::ranges::find(step.scratch, scratch) != step.scratch.end();
+    if (writes && ++state.last_of == state.wanted && state.bucket >= 0) ready_[index(state.bucket)].insert(last);
+  }
+
+  void absorb(Step& into, const std::vector<int>& absorbed) {
+    const auto append = [](auto& to, auto& source) { to.insert(to.end(), source.begin(), source.end()); };
+    std::vector<LaunchSet> sets;
+    for (auto from = absorbed.rbegin(); from != absorbed.rend(); ++from) {
+      for (LaunchSet& set : plan_.steps[index(*from)].sets) sets.push_back(std::move(set));
+    }
+    for (LaunchSet& set : into.sets) sets.push_back(std::move(set));
+    into.sets = std::move(sets);
+    for (const int i : absorbed) {
+      const Step& from = plan_.steps[index(i)];
+      append(into.reads, from.reads);
+      append(into.writes, from.writes);
+      append(into.scratch, from.scratch);
+      append(into.in_place, from.in_place);
+      into.bytes += from.bytes;
+      into.operations += from.operations;
+      into.checks = into.checks || from.checks;
+    }
+  }
+
+  Plan& plan_;
+  std::vector<State> steps_;
+  std::vector<std::vector<int>> touching_;  // items, then scratch buffers -> steps, in order
+  std::unordered_multimap<std::size_t, int> buckets_;
+  std::vector<int> firsts_;  // of each bucket: a step
+  std::vector<std::set<int>> ready_;  // of each bucket: the steps that are free
+};
+
+// A step alone below this time is not worth waking a second thread for: a fork and join costs about 2 us, and 10-20 beside a busy process.
+constexpr double kWorthThreads = 40e-6;  // seconds
+constexpr double kWorthAwake = 10e-6;  // where other steps of the plan have woken the threads anyway, and they still wait actively
+constexpr double kBytesPerSecond = 25e9;  // one core, roughly; these only pick the thread count
+constexpr double kTileOperations = 15e9;  // elementwise operations a second
+constexpr double kCallOperations = 80e9;  // floating-point operations of a library call a second
+constexpr double kStreamingBytes = 24 << 20;  // outputs that do not stay in the last-level cache anyway
+
+}  // namespace
+
+void merge_launches(Plan& plan) { Merger(plan).run(); }
+
+void assign_threads(Plan& plan, runtime::Device& device) {
+  const auto seconds = [](const Step& step) {
+    return std::max(step.bytes / kBytesPerSecond, step.operations / (step.call ? kCallOperations : kTileOperations));
+  };
+  const bool awake = std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return seconds(step) > kWorthThreads; });
+  for (Step& step : plan.steps) {
+    step.threads = seconds(step) > (awake ? kWorthAwake : kWorthThreads) ? device.max_threads() : 1;
+    double written = 0;
+    for (int item : step.writes) written += static_cast<double>(bytes_of(plan.graph[item]));
+    step.streaming = !step.call && written >= kStreamingBytes;
+  }
+}
+
+}  // namespace tegula::compile

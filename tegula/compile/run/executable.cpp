@@ -1,0 +1,374 @@
+#include "tegula/compile/run/executable.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "tegula/compile/check.h"
+#include "tegula/compile/run/placement.h"
+#include "tegula/compile/show/memory_use.h"
+#include "tegula/compile/show/show.h"
+#include "tegula/core/error.h"
+#include "tegula/tile/builder.h"
+
+namespace tegula::compile {
+namespace {
+constexpr int kRecordedSteps = 512;  // that several runs may have in one recording: what it saves on longer ones is little
+}
+
+Executable::Executable(Plan plan, runtime::Device& device, std::unique_ptr<Executable> once)
+    : plan_(std::move(plan)),
+      device_(device),
+      once_(std::move(once)) {
+  const std::string purpose = device_.asynchronous() ? arena_purpose(plan_) : "";
+  arena_ = allocate(device_, plan_.arena_bytes, {purpose, {}});
+  if (checking(Check::Memory)) {
+    poisons_ = true;
+    recordable_ = false;  // memory is filled between steps that are queued one by one
+    dead_ = dead_after(plan_);
+  }
+  if (once_) prepare_kept();
+  if (device_.asynchronous()) prepare_queue();
+  prepare();
+  if (!device_.asynchronous()) show_kernels(plan_, launches());
+}
+
+void Executable::prepare_queue() {
+  if (!plan_.graph.constants.empty()) constants_ = device_.allocate(plan_.graph.constants.size() * 8);
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    if (plan_.steps[s].checks) checks_.push_back(static_cast<int>(s));
+  }
+  if (checks_.empty()) return;
+  const std::size_t bytes = checks_.size() * sizeof(runtime::Failure);
+  failures_ = device_.allocate(bytes);
+  report_buffer_ = device_.allocate_shared(bytes);
+  reports_ = static_cast<runtime::Failure*>(report_buffer_->data());
+  forget_failures();
+}
+
+void Executable::forget_failures() {
+  std::vector<runtime::Failure> none(checks_.size());
+  std::copy(none.begin(), none.end(), reports_);
+  for (std::size_t c = 0; c < none.size(); ++c) none[c].report = reports_ + c;
+  device_.copy_in(failures_->data(), none.data(), none.size() * sizeof none[0]);
+}
+
+void Executable::prepare_kept() {
+  const Graph& graph = once_->plan().graph;
+  for (int output : graph.outputs) {
+    const Item& item = graph[output];
+    kept_.push_back(allocate(device_, bytes_of(item), {item.op->name(), item.origin.where}));
+    kept_addresses_.push_back(kept_.back()->data());
+  }
+  for (const Item& item : graph.items) {
+    if (item.role() == Role::Leaf) watched_.push_back(static_cast<std::size_t>(item.slot));
+  }
+  versions_.resize(watched_.size());
+}
+
+std::size_t Executable::kept_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& buffer : kept_) bytes += buffer->bytes();
+  return bytes;
+}
+
+// Computes the kept values unless all that they are made of is what it was.
+void Executable::refresh(const Bindings& bindings) {
+  bool same = fresh_ && !bindings.versions.empty() && std::ranges::equal(once_constants_, bindings.constants);
+  for (std::size_t i = 0; i < watched_.size() && same; ++i) same = versions_[i] == bindings.versions[watched_[i]];
+  if (same) return;
+  fresh_ = false;
+  once_->run(
+      {.leaves = bindings.leaves, .constants = bindings.constants, .outputs = kept_addresses_, .updates = {}, .nodes = bindings.nodes});
+  once_constants_.assign(bindings.constants.begin(), bindings.constants.end());
+  for (std::size_t i = 0; i < watched_.size() && !bindings.versions.empty(); ++i) versions_[i] = bindings.versions[watched_[i]];
+  fresh_ = true;
+  ++refreshes_;
+}
+
+// Everything that stays is written now; what changes is remembered as patches.
+void Executable::prepare() {
+  std::size_t count = 0;
+  for (const Step& step : plan_.steps) {
+    for (const LaunchSet& set : step.sets) count += set.arguments.size();
+  }
+  arguments_.resize(count);
+  prepared_.resize(plan_.steps.size());
+  runtime::Argument* next = arguments_.data();
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    const Step& step = plan_.steps[s];
+    Prepared& prepared = prepared_[s];
+    for (const LaunchSet& set : step.sets) {
+      prepared.sets.push_back({next, set.grid});
+      for (const Reference& reference : set.arguments) {
+        switch (reference.kind) {
+          case Reference::Kind::Integer: next->integer = reference.integer; break;
+          case Reference::Kind::Real: next->real = reference.real; break;
+          case Reference::Kind::Update: patches_.push_back({next, reference}); break;
+          case Reference::Kind::Constant:
+            if (constants_) next->pointer = static_cast<std::byte*>(constants_->data()) + 8 * reference.index;
+            else patches_.push_back({next, reference});
+            break;
+          default:
+            next->pointer = fixed_address(reference);
+            if (!next->pointer) patches_.push_back({next, reference});
+        }
+        ++next;
+      }
+    }
+    if (!step.call) continue;
+    prepared.buffers.resize(step.buffers.size());
+    for (std::size_t b = 0; b < step.buffers.size(); ++b) {
+      prepared.buffers[b] = fixed_address(step.buffers[b]);
+      if (!prepared.buffers[b]) buffer_patches_.push_back({&prepared.buffers[b], step.buffers[b]});
+    }
+    if (!step.scratch.empty()) prepared.scratch = fixed_address({Reference::Kind::Scratch, step.scratch[0], 0, 0});
+  }
+}
+
+// The address of what lies in the arena; null for what is bound at each run.
+void* Executable::fixed_address(const Reference& reference) const {
+  auto* arena = static_cast<std::byte*>(arena_->data());
+  if (reference.kind == Reference::Kind::Scratch) return arena + plan_.scratch_offsets[static_cast<std::size_t>(reference.index)];
+  const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
+  return storage.kind == Storage::Kind::Arena ? arena + storage.offset + reference.integer : nullptr;
+}
+
+void* Executable::address(const Reference& reference, const Bindings& bindings) const {
+  if (reference.kind == Reference::Kind::Update) return bindings.updates[static_cast<std::size_t>(reference.index)];
+  const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
+  const auto index = static_cast<std::size_t>(storage.index);
+  void* base = nullptr;
+  switch (storage.kind) {
+    case Storage::Kind::Leaf: base = bindings.leaves[index]; break;
+    case Storage::Kind::Output: base = bindings.outputs[index]; break;
+    case Storage::Kind::Update: base = bindings.updates[index]; break;
+    default: return nullptr;  // an empty value that no step computes
+  }
+  return static_cast<std::byte*>(base) + reference.integer;
+}
+
+void Executable::run(const Bindings& given) {
+  Bindings bindings = given;
+  if (once_) {
+    refresh(given);
+    leaves_.assign(given.leaves.begin(), given.leaves.end());
+    leaves_.insert(leaves_.end(), kept_addresses_.begin(), kept_addresses_.end());
+    bindings.leaves = leaves_;
+  }
+  const bool changed = given_.size() != bindings.constants.size() ||
+                       (!given_.empty() && std::memcmp(given_.data(), bindings.constants.data(), bindings.constants.size_bytes()) != 0);
+  if (changed || numbers_.size() != plan_.graph.constants.size()) {
+    given_.assign(bindings.constants.begin(), bindings.constants.end());
+    derive_constants(plan_.graph, given_, numbers_);
+    if (device_.asynchronous()) upload_constants();
+  }
+  for (int left = bindings.times; left > 0;) {
+    if (device_.asynchronous()) left -= queue(bindings, left);
+    else walk(bindings), --left;
+  }
+}
+
+void Executable::patch(const Bindings& bindings) {
+  for (const Patch& patch : patches_) {
+    if (patch.reference.kind == Reference::Kind::Constant) {
+      const auto slot = static_cast<std::size_t>(patch.reference.index);
+      patch.argument->integer = static_cast<std::int64_t>(numbers_[slot]);  // the eight bytes, of a double or of an integer
+    } else {
+      patch.argument->pointer = address(patch.reference, bindings);
+    }
+  }
+  for (const BufferPatch& patch : buffer_patches_) *patch.buffer = address(patch.reference, bindings);
+}
+
+// The steps one after another, each finished before the next.
+void Executable::walk(const Bindings& bindings) {
+  patch(bindings);
+  if (poisons_) poison_all(bindings);
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    const Step& step = plan_.steps[s];
+    const Prepared& prepared = prepared_[s];
+    if (step.call) {
+      step.call->run(prepared.buffers, prepared.scratch, step.threads);
+    } else {
+      runtime::Failure failure;
+      step.kernel->launch(prepared.sets,
+                          {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
+      if (step.checks && failure.id >= 0) throw_check(step, failure, bindings);
+    }
+    if (poisons_) poison_after(s);
+  }
+  for (const auto& [update, item] : plan_.late_updates) {
+    const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
+    if (!from) from = fixed_address({Reference::Kind::Value, item, 0, 0});
+    std::memcpy(bindings.updates[static_cast<std::size_t>(update)], from, bytes_of(plan_.graph[item]));
+  }
+}
+
+// The numbers as the kernels read them: each in 8 bytes, in its compute type.
+void Executable::upload_constants() {
+  std::vector<std::byte> block(numbers_.size() * 8);
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    visit(tile::compute_type(plan_.graph.constants[i]), [&](auto zero) {
+      using T = decltype(zero);
+      T value;
+      if constexpr (std::is_integral_v<T>) value = static_cast<T>(numbers_[i]);
+      else value = from_double<T>(std::bit_cast<double>(numbers_[i]));
+      std::memcpy(block.data() + 8 * i, &value, sizeof value);
+    });
+  }
+  device_.copy_in(constants_->data(), block.data(), block.size());
+}
+
+// Queues one run or, in one recording, several of so many; returns how many.
+int Executable::queue(const Bindings& bindings, int times) {
+  confirm();
+  const auto same = [&] {
+    std::size_t i = 0;
+    for (const auto& list : {bindings.leaves, bindings.outputs, bindings.updates}) {
+      for (void* address : list) {
+        if (i >= bound_.size() || bound_[i] != address) return false;
+        ++i;
+      }
+    }
+    return i == bound_.size();
+  };
+  if (same()) {
+    if (!recording_ && bindings.repeats && recordable_) {
+      recording_ = record(1);
+      recordable_ = static_cast<bool>(recording_);
+    }
+    if (recording_) return replay(times);
+  } else {
+    recording_ = nullptr;
+    many_ = nullptr;
+    many_times_ = 0;
+    bound_.clear();
+    for (const auto& list : {bindings.leaves, bindings.outputs, bindings.updates}) bound_.insert(bound_.end(), list.begin(), list.end());
+    patch(bindings);
+  }
+  if (!prepared_launches_) {
+    const std::vector<runtime::PlannedLaunch> all = launches();
+    device_.prepare(all);
+    prepared_launches_ = true;
+    show_kernels(plan_, all);
+  }
+  if (poisons_) poison_all(bindings);
+  issue();
+  return 1;
+}
+
+// The longest series so far is kept as one recording; shorter ones, and what is left of longer ones, are replayed run by run.
+int Executable::replay(int times) {
+  const int most = std::min(times, kRecordedSteps / static_cast<int>(std::max<std::size_t>(plan_.steps.size(), 1)));
+  if (most > many_times_) {
+    many_times_ = most;  // also where it cannot be recorded: once is enough
+    many_ = most > 1 ? record(most) : nullptr;
+  }
+  const bool many = many_ && times >= many_times_;
+  (many ? many_ : recording_)->replay();
+  return many ? many_times_ : 1;
+}
+
+runtime::LaunchOptions Executable::options_of(std::size_t s) const {
+  const Step& step = plan_.steps[s];
+  runtime::LaunchOptions options{.threads = step.threads, .streaming = step.streaming};
+  if (checks_.empty()) return options;
+  auto* failures = static_cast<runtime::Failure*>(failures_->data());
+  if (step.checks) options.failure = failures + (std::lower_bound(checks_.begin(), checks_.end(), static_cast<int>(s)) - checks_.begin());
+  if (step.guarded) options.guards = {failures, checks_.size()};
+  return options;
+}
+
+// At the addresses patched in last.
+std::vector<runtime::PlannedLaunch> Executable::launches() const {
+  std::vector<runtime::PlannedLaunch> all;
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    if (!plan_.steps[s].call) all.push_back({plan_.steps[s].kernel.get(), prepared_[s].sets, !options_of(s).guards.empty()});
+  }
+  return all;
+}
+
+// Queues a step at the addresses patched in last.
+void Executable::issue(std::size_t s) {
+  const Step& step = plan_.steps[s];
+  const Prepared& prepared = prepared_[s];
+  if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
+  else step.kernel->launch(prepared.sets, options_of(s));
+}
+
+void Executable::issue() {
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    issue(s);
+    if (poisons_) poison_after(s);
+  }
+}
+
+void Executable::poison(void* memory, std::size_t bytes) {
+  if (!device_.asynchronous()) {
+    std::memset(memory, kPoison, bytes);
+    return;
+  }
+  const std::vector<unsigned char> pattern(bytes, kPoison);
+  device_.copy_in(memory, pattern.data(), bytes);
+}
+
+// The arena, and what results and Variables get as fresh memory.
+void Executable::poison_all(const Bindings& bindings) {
+  poison(arena_->data(), plan_.arena_bytes);
+  for (std::size_t o = 0; o < bindings.outputs.size(); ++o) poison(bindings.outputs[o], bytes_of(plan_.graph[plan_.graph.outputs[o]]));
+  for (std::size_t u = 0; u < bindings.updates.size(); ++u) {
+    if (std::ranges::find(bindings.leaves, bindings.updates[u]) == bindings.leaves.end())
+      poison(bindings.updates[u], bytes_of(plan_.graph[plan_.graph.updates[u].item]));
+  }
+}
+
+void Executable::poison_after(std::size_t step) {
+  for (const auto& [begin, end] : dead_[step]) poison(static_cast<std::byte*>(arena_->data()) + begin, end - begin);
+}
+
+std::unique_ptr<runtime::Recording> Executable::record(int times) {
+  std::vector<runtime::RecordedStep> steps;
+  for (PlannedRun& run : recorded_runs(plan_, dependencies(plan_), times))
+    steps.push_back({[this, s = run.step] { issue(static_cast<std::size_t>(s)); }, std::move(run.after)});
+  return device_.record(steps);
+}
+
+void Executable::confirm_now(std::span<const Node* const> nodes) {
+  device_.synchronize();
+  confirm(nodes);
+}
+
+void Executable::confirm(std::span<const Node* const> nodes) {
+  for (std::size_t c = 0; c < checks_.size(); ++c) {
+    if (reports_[c].id < 0) continue;
+    device_.synchronize();
+    const runtime::Failure failure = reports_[c];
+    forget_failures();
+    throw_check(plan_.steps[static_cast<std::size_t>(checks_[c])], failure, {.nodes = nodes});
+  }
+}
+
+namespace {
+
+// The name under which the user called it: embedding() is made of gather.
+std::string public_name(const Op& op, const Origin& origin) {
+  const std::string name(op.name());
+  if (!origin.path || ("/" + *origin.path + "/").find("/" + name + "/") != std::string::npos) return name;
+  return origin.path->substr(0, origin.path->find('/'));
+}
+
+}  // namespace
+
+void Executable::throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const {
+  const int number = step.check_item >= 0 ? step.check_item : static_cast<int>(failure.id / tile::Builder::kCheckIds);
+  const Item& item = plan_.graph[number];
+  const bool known = item.node >= 0 && !bindings.nodes.empty();
+  const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin() : item.origin;
+  throw Error({.op = public_name(*item.op, origin),
+               .got = item.op->check_message(failure.id % tile::Builder::kCheckIds, failure.value),
+               .advice = "check the data that was passed in",
+               .where = origin.where});
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,136 @@
+#pragma once
+// A plan bound to memory: run it with new inputs as often as needed. A run allocates nothing.
+//
+// On a device that runs at once (the CPU) the steps are walked. On one that queues work, numbers lie in device memory and are uploaded
+// when they have changed, and a run at the same addresses as the one before is recorded once and replayed from then on.
+
+#include <memory>
+#include <mutex>
+
+#include "tegula/compile/plan/plan.h"
+#include "tegula/compile/run/poison.h"
+
+namespace tegula::compile {
+
+class Executable {
+ public:
+  /// `once` computes what the plan's last leaves hold (cut_steady): it runs when the version of a leaf it reads has changed.
+  Executable(Plan plan, runtime::Device& device, std::unique_ptr<Executable> once = nullptr);
+
+  /// What changes from run to run. Leaves, outputs and updates point at the first element; an update may be its own leaf (in place) or
+  /// fresh memory of the same size.
+  struct Bindings {
+    std::span<void* const> leaves;  // without those that `once` gives
+    std::span<const std::uint64_t> constants;  // Reading::constants
+    std::span<void* const> outputs;
+    std::span<void* const> updates;
+    /// The nodes of this run (Reading::order), whose lines errors name: another program part may have compiled the executable. May be empty.
+    std::span<const Node* const> nodes = {};
+    /// The same addresses will probably come again: worth recording.
+    bool repeats = false;
+    /// A number per leaf that changes when the contents of a steady leaf do. Empty: not known, so everything is computed.
+    std::span<const std::uint64_t> versions = {};
+    /// So many runs, one after another; at least 1.
+    int times = 1;
+  };
+  /// Throws Error when a check failed (an index out of range); no update has been written then. On an asynchronous device a failed check
+  /// is reported by a later run, or by confirm(), and until then no run writes updates.
+  void run(const Bindings& bindings);
+  /// Throws Error when a check of work that has been waited for failed.
+  void confirm(std::span<const Node* const> nodes = {});
+  /// Waits for the last run and throws Error when one of its checks failed; `nodes` as in Bindings.
+  void confirm_now(std::span<const Node* const> nodes);
+  /// True when some step has a check.
+  bool checks() const { return !checks_.empty(); }
+  /// True once runs are replays of a recording.
+  bool recorded() const { return static_cast<bool>(recording_); }
+
+  const Plan& plan() const { return plan_; }
+  /// Of the steps that are no calls, with the arguments of the last run.
+  std::vector<runtime::PlannedLaunch> launches() const;
+  /// What computes the kept values, null without any; how often it has run, and the bytes kept.
+  const Executable* once() const { return once_.get(); }
+  int refreshes() const { return refreshes_; }
+  std::size_t kept_bytes() const;
+  runtime::Device& device() const { return device_; }
+  /// Runs of one executable exclude each other: they share its arena.
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  struct Patch {
+    runtime::Argument* argument;
+    Reference reference;
+  };
+  struct BufferPatch {
+    void** buffer;
+    Reference reference;
+  };
+  struct Prepared {
+    std::vector<runtime::ArgumentSet> sets;
+    std::vector<void*> buffers;
+    void* scratch = nullptr;
+  };
+
+  void prepare();
+  void prepare_queue();
+  void prepare_kept();
+  void refresh(const Bindings& bindings);
+  void forget_failures();
+  runtime::LaunchOptions options_of(std::size_t step) const;
+  void patch(const Bindings& bindings);
+  void walk(const Bindings& bindings);
+  int queue(const Bindings& bindings, int times);
+  void poison(void* memory, std::size_t bytes);
+  void poison_all(const Bindings& bindings);
+  void poison_after(std::size_t step);
+  void issue(std::size_t step);
+  void issue();
+  int replay(int times);
+  std::unique_ptr<runtime::Recording> record(int times);
+  void upload_constants();
+  void* fixed_address(const Reference& reference) const;
+  void* address(const Reference& reference, const Bindings& bindings) const;
+  [[noreturn]] void throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const;
+
+  Plan plan_;
+  runtime::Device& device_;
+  Ref<Buffer> arena_;
+  std::vector<runtime::Argument> arguments_;  // of all launches, one after another
+  std::vector<Patch> patches_;  // those that change from run to run
+  std::vector<BufferPatch> buffer_patches_;
+  std::vector<Prepared> prepared_;  // one per step
+
+  // Values that are computed once.
+  std::unique_ptr<Executable> once_;
+  std::vector<Ref<Buffer>> kept_;
+  std::vector<void*> kept_addresses_, leaves_;  // leaves_: those of a run, and the kept ones
+  std::vector<std::size_t> watched_;  // leaves that once_ reads
+  std::vector<std::uint64_t> versions_;  // theirs, when it ran last
+  std::vector<std::uint64_t> once_constants_;
+  bool fresh_ = false;
+  int refreshes_ = 0;
+
+  // TEGULA_CHECK=memory: per step, what of the arena is filled after it.
+  bool poisons_ = false;
+  std::vector<std::vector<Stretch>> dead_;
+
+  std::vector<std::uint64_t> given_, numbers_;  // the constants of the last run, and with what is derived from them
+
+  // Asynchronous devices.
+  Ref<Buffer> constants_;  // 8 bytes for each number, on the device
+  std::vector<int> checks_;  // the steps that have some
+  Ref<Buffer> failures_;  // one Failure for each of them, on the device; null without checks
+  Ref<Buffer> report_buffer_;
+  runtime::Failure* reports_ = nullptr;  // the same in shared memory
+  std::vector<void*> bound_;  // the addresses of the last run
+  std::unique_ptr<runtime::Recording> recording_, many_;  // of one run, and of many_times_
+  int many_times_ = 0;
+  bool prepared_launches_ = false, recordable_ = true;
+  std::mutex mutex_;
+};
+
+/// All passes: the straight list of what happens to a graph. TEGULA_PRINT=graph,fuse,plan,tile (or all) prints the stages through
+/// the warning handler.
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device);
+
+}  // namespace tegula::compile

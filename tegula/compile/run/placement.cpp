@@ -1,0 +1,82 @@
+#include "tegula/compile/run/placement.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "tegula/compile/run/cache.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/runtime/registry.h"
+
+namespace tegula {
+namespace compile {
+namespace {
+
+struct Watched {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Executable>> executables;
+};
+
+Watched& watched() {
+  static auto* instance = new Watched;
+  return *instance;
+}
+
+}  // namespace
+
+Ref<Buffer> allocate(runtime::Device& device, std::size_t bytes, const runtime::Purpose& purpose) {
+  try {
+    return device.allocate_for(purpose, bytes);
+  } catch (const runtime::OutOfMemory&) {
+    if (!forget_executables()) throw;
+  }
+  return device.allocate_for(purpose, bytes);
+}
+
+std::size_t bytes_of(const Node& node) { return static_cast<std::size_t>(numel(node.shape())) * size_of(node.dtype()); }
+
+Ref<Buffer> allocate_like(const Node& node, runtime::Device& device) {
+  return allocate(device, bytes_of(node), {node.op().role() == Role::Leaf ? "tensor" : node.op().name(), node.origin().where});
+}
+
+bool move_to(Node& leaf, runtime::Device& device) {
+  if (leaf.buffer()->device() == device.number()) return false;
+  const HostArray contents = Tensor(Ref<Node>(&leaf)).to_array(leaf.origin().where);
+  Ref<Buffer> buffer = contents.buffer;
+  if (device.number() != 0) {
+    buffer = allocate_like(leaf, device);
+    device.copy_in(buffer->data(), contents.buffer->data(), contents.bytes());
+  }
+  leaf.move_value(std::move(buffer), Layout::dense(leaf.shape()));
+  return true;
+}
+
+void watch_checks(const std::shared_ptr<Executable>& executable) {
+  Watched& w = watched();
+  std::scoped_lock lock(w.mutex);
+  std::erase_if(w.executables, [](const auto& known) { return known.expired(); });
+  const bool known = std::any_of(w.executables.begin(), w.executables.end(), [&](const auto& e) { return e.lock() == executable; });
+  if (!known) w.executables.push_back(executable);
+}
+
+}  // namespace compile
+
+void confirm_checks() {
+  std::vector<std::shared_ptr<compile::Executable>> executables;
+  {
+    compile::Watched& w = compile::watched();
+    std::scoped_lock lock(w.mutex);
+    for (const auto& known : w.executables) {
+      if (auto executable = known.lock()) executables.push_back(std::move(executable));
+    }
+  }
+  for (const auto& executable : executables) executable->confirm();
+}
+
+std::string device_name(const Node& node) {
+  Device& standard = default_device();
+  if (!node.has_value() || node.buffer()->device() == standard.number()) return standard.name();
+  return runtime::device_of(node.buffer()->device()).name();
+}
+
+}  // namespace tegula

@@ -1,0 +1,54 @@
+#include "tegula/compile/run/slots.h"
+
+#include <cstring>
+
+#include "tegula/compile/run/placement.h"
+#include "tegula/graph/tensor.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::size_t kFewBytes = 64;
+
+}  // namespace
+
+void* Slots::argument(std::size_t i, const Node& value, runtime::Device& device) {
+  if (i >= arguments_.size()) arguments_.resize(i + 1);
+  Argument& slot = arguments_[i];
+  const bool here = value.buffer()->device() == device.number();
+  if (here && !slot.buffer && (!slot.address || slot.address == value.data())) return slot.address = value.data();
+  const std::size_t bytes = bytes_of(value);
+  if (!slot.buffer) slot.buffer = allocate(device, bytes, {"argument", value.origin().where});
+  slot.address = slot.buffer->data();
+  if (here) {
+    device.copy(slot.address, value.data(), bytes);
+    slot.number.clear();
+    return slot.address;
+  }
+  const HostArray contents = Tensor(Ref<Node>(const_cast<Node*>(&value))).to_array(value.origin().where);
+  const auto* from = static_cast<const std::byte*>(contents.buffer->data());
+  if (bytes <= kFewBytes) {
+    if (slot.number.size() == bytes && std::memcmp(slot.number.data(), from, bytes) == 0) return slot.address;
+    slot.number.assign(from, from + bytes);
+  }
+  device.copy_in(slot.address, from, bytes);
+  return slot.address;
+}
+
+const Ref<Buffer>& Slots::result(std::size_t o, const Node& like, runtime::Device& device) {
+  if (o >= results_.size()) results_.resize(o + 1);
+  Result& slot = results_[o];
+  const bool held = slot.node && slot.node->buffer() == slot.buffer && slot.node->use_count() > 1;
+  const int expected = 1 + (slot.node && slot.node->buffer() == slot.buffer ? 1 : 0);
+  if (!slot.buffer || slot.buffer->use_count() > expected) {  // new, or views look at it: theirs from now on
+    slot.buffer = allocate_like(like, device);
+  } else if (held) {
+    Ref<Buffer> copy = allocate_like(like, device);
+    device.copy(copy->data(), slot.buffer->data(), copy->bytes());
+    slot.node->move_value(std::move(copy), Layout::dense(slot.node->shape()));
+  }
+  slot.node = nullptr;
+  return slot.buffer;
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,31 @@
+#pragma once
+// What a plan holds in memory while it runs, step by step.
+
+#include <vector>
+
+#include "tegula/compile/plan/plan.h"
+
+namespace tegula::compile {
+
+struct MemoryUse {
+  struct Held {
+    int item = -1;     // -1: scratch memory of a step
+    int step = 0;      // that made it
+    std::size_t bytes = 0;
+  };
+  std::size_t leaf_bytes = 0;    // arguments, Variables, captured tensors: there before and afterwards
+  std::size_t output_bytes = 0;
+  std::vector<std::size_t> between;  // per step: bytes of the arena that hold something
+  int peak = -1;                     // the step at which that is most; -1 without steps
+  std::vector<Held> held;            // what they hold then, largest first
+};
+/// After plan_memory.
+MemoryUse memory_use(const Plan& plan);
+
+/// For people: the peak, which values make it up and which ops and lines they come from, and the course over the steps.
+std::string memory_table(const Plan& plan);
+
+/// What the arena is for, in a line: how many steps, its largest values.
+std::string arena_purpose(const Plan& plan);
+
+}  // namespace tegula::compile

@@ -1,0 +1,45 @@
+// Text of a plan: one step a line, what it reads and writes, how much it moves.
+
+#include "tegula/compile/plan/plan.h"
+#include "tegula/core/error.h"
+#include "tegula/core/text.h"
+
+namespace tegula::compile {
+namespace {
+
+std::string place(const Plan& plan, int item) {
+  const Storage& storage = plan.storage[static_cast<std::size_t>(item)];
+  const std::string name = "%" + std::to_string(item);
+  switch (storage.kind) {
+    case Storage::Kind::Leaf: return name + "=leaf#" + std::to_string(storage.index);
+    case Storage::Kind::Output: return name + "=out#" + std::to_string(storage.index);
+    case Storage::Kind::Update: return name + "=cell#" + std::to_string(storage.index);
+    case Storage::Kind::Arena: return name + "@" + std::to_string(storage.offset);
+    default: return name;
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Plan& plan) {
+  std::string text;
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    text += std::to_string(s) + ". " + (step.call ? "call " : "tile ") + step.name;
+    if (step.sets.size() > 1) text += " x" + std::to_string(step.sets.size());
+    text += ":";
+    for (int item : step.reads) text += " " + place(plan, item);
+    text += " ->";
+    for (int item : step.writes) text += " " + place(plan, item);
+    text += "  (" + bytes_text(static_cast<std::size_t>(step.bytes)) +
+            (step.threads > 1 ? ", " + std::to_string(step.threads) + " threads" : "") + (step.streaming ? ", streaming" : "") +
+            (step.checks ? ", checks" : "") + (step.guarded ? ", guarded" : "") + ")";
+    if (const std::string where = tegula::to_string(step.origin.where); !where.empty()) text += "  // " + where;
+    text += "\n";
+  }
+  text += "arena " + bytes_text(plan.arena_bytes);
+  if (!plan.late_updates.empty()) text += ", " + std::to_string(plan.late_updates.size()) + " Variables copied at the end";
+  return text + "\n";
+}
+
+}  // namespace tegula::compile

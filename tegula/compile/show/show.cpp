@@ -1,0 +1,65 @@
+#include "tegula/compile/show/show.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "tegula/compile/table.h"
+#include "tegula/core/text.h"
+
+namespace tegula::compile {
+namespace {
+
+std::string each_step(const Plan& plan, std::span<const runtime::PlannedLaunch> launches, const auto& text_of_launch,
+                      const auto& text_of_call) {
+  std::string text;
+  auto launch = launches.begin();
+  for (const Step& step : plan.steps) {
+    std::string part = step.call ? text_of_call(*step.call) : text_of_launch(*launch++);
+    part.erase(part.find_last_not_of('\n') + 1);
+    if (!part.empty()) text += "// " + step.name + "\n" + part + "\n\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string kernel_text(const Plan& plan, std::span<const runtime::PlannedLaunch> launches) {
+  return each_step(
+      plan, launches, [](const auto& launch) { return launch.kernel->listing_of(launch); },
+      [](const auto& call) { return call.describe(); });
+}
+
+std::string assembly_text(const Plan& plan, std::span<const runtime::PlannedLaunch> launches) {
+  return each_step(
+      plan, launches, [](const auto& launch) { return launch.kernel->assembly(launch); }, [](const auto&) { return std::string(); });
+}
+
+std::string figures_table(const Plan& plan, std::span<const runtime::PlannedLaunch> launches) {
+  Table table({"kernel", "blocks", "threads", "registers", "spilled", "shared", "blocks at once", "occupancy"});
+  auto launch = launches.begin();
+  for (const Step& step : plan.steps) {
+    if (step.call) continue;
+    const auto figures = launch->kernel->figures(*launch);
+    ++launch;
+    if (!figures) continue;
+    table.add({step.name, std::to_string(figures->blocks), std::to_string(figures->threads), std::to_string(figures->registers),
+               bytes_text(figures->local_bytes), bytes_text(figures->shared_bytes), std::to_string(figures->resident_blocks),
+               std::to_string(std::lround(100 * figures->occupancy)) + " %"});
+  }
+  return table.empty() ? "" : table.text();
+}
+
+bool wants(std::string_view stage) {
+  const char* list = std::getenv("TEGULA_PRINT");
+  if (!list) return false;
+  const std::string text = "," + std::string(list) + ",";
+  return text == ",all," || text.find("," + std::string(stage) + ",") != std::string::npos;
+}
+
+void show_kernels(const Plan& plan, std::span<const runtime::PlannedLaunch> launches) {
+  show("kernel", [&] { return kernel_text(plan, launches); });
+  show("assembly", [&] { return assembly_text(plan, launches); });
+  show("figures", [&] { return figures_table(plan, launches); });
+}
+
+}  // namespace tegula::compile

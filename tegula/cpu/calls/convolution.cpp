@@ -1,0 +1,110 @@
+#include "tegula/cpu/calls/convolution.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/calls/widened.h"
+#include "tegula/runtime/checks.h"
+
+namespace tegula::host {
+namespace {
+
+using runtime::Activation;
+using runtime::Convolution;
+using runtime::ConvolutionPass;
+
+/// The sizes of the buffers in their order, those that are read first.
+std::unique_ptr<runtime::Call> widened_convolution(Convolution d) {
+  const DType dtype = std::exchange(d.dtype, f32);
+  const std::int64_t input = numel(d.input.shape), weight = numel(d.weight.shape), output = numel(d.output.shape), k = d.output.shape[1];
+  std::vector<std::int64_t> sizes;
+  switch (d.pass) {
+    case ConvolutionPass::Forward: sizes = {input, weight}; break;
+    case ConvolutionPass::BackwardData: sizes = {output, weight, input}; break;
+    case ConvolutionPass::BackwardWeight: sizes = {input, output, weight}; break;
+  }
+  if (d.bias) sizes.push_back(k);
+  const std::size_t read = d.pass == ConvolutionPass::Forward ? sizes.size() : 2;
+  if (d.pass == ConvolutionPass::Forward) sizes.push_back(output);
+  return make_widened(make_convolution(d), dtype, std::move(sizes), read);
+}
+
+/// The gradient of an image under a wide kernel: oneDNN's vectors of input channels would be nearly empty, a product with patches is
+/// measured twice as fast (ResNet-50's first layer).
+bool image_gradient(const Convolution& d) {
+  const Geometry g(d);
+  return d.pass == ConvolutionPass::BackwardData && g.groups == 1 && g.c <= 4 && g.taps() >= 25;
+}
+
+}  // namespace
+
+Geometry::Geometry(const Convolution& d) : n(d.input.shape[0]), c(d.input.shape[1]), k(d.output.shape[1]), groups(d.groups) {
+  input = {d.input.strides[0], d.input.strides[1]};
+  output = {d.output.strides[0], d.output.strides[1]};
+  const int spatial = d.input.shape.rank() - 2;
+  for (int axis = 0; axis < spatial; ++axis) {
+    const std::size_t to = 3 - static_cast<std::size_t>(spatial - axis);
+    in[to] = d.input.shape[axis + 2];
+    out[to] = d.output.shape[axis + 2];
+    kernel[to] = d.weight.shape[axis + 2];
+    stride[to] = d.stride[axis];
+    dilation[to] = d.dilation[axis];
+    low[to] = d.pad_low[axis];
+    high[to] = d.pad_high[axis];
+    input.spatial[to] = d.input.strides[axis + 2];
+    output.spatial[to] = d.output.strides[axis + 2];
+  }
+}
+
+Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides) {
+  const std::int64_t pixels = size[0] * size[1] * size[2];
+  const auto matches = [&](std::int64_t channel_stride, std::int64_t pixel_stride) {
+    const Axes3 dense{size[1] * size[2] * pixel_stride, size[2] * pixel_stride, pixel_stride};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      if (size[axis] != 1 && strides.spatial[axis] != dense[axis]) return false;
+    }
+    return (channels == 1 || strides.c == channel_stride) && (n == 1 || strides.n == channels * pixels);
+  };
+  if (matches(pixels, 1)) return Order::ChannelsFirst;
+  return matches(1, channels) ? Order::ChannelsLast : Order::Other;
+}
+
+void check_layout(const Convolution& d) {
+  runtime::check(d);
+  if (!d.weight.is_dense())
+    throw Error({.op = "convolution", .got = "weight strides " + to_string(d.weight.strides), .expected = "a row-major weight"});
+}
+
+std::string to_string(const Convolution& d) {
+  constexpr const char* kPasses[] = {"forward ", "backward data ", "backward weight "};
+  const auto sizes = [](const Shape& shape) {
+    std::string text;
+    for (const auto size : shape) text += (text.empty() ? "" : "x") + std::to_string(size);
+    return text;
+  };
+  return kPasses[static_cast<int>(d.pass)] + sizes(d.input.shape) + " * " + sizes(d.weight.shape);
+}
+
+std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
+  check_layout(d);
+  if (is_half(d.dtype)) return widened_convolution(d);
+  if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
+  if (lanes_suit(d)) return make_lanes_convolution(d);
+  if (pointwise_suits(d)) return make_pointwise_convolution(d);
+  if (image_gradient(d)) return make_patch_convolution(d);
+  return make_onednn_convolution(d);
+}
+
+bool convolution_prefers_channels_last(const Convolution& d) {
+  // oneDNN is fastest there; images in lanes do not care, and then no flatten or first layer has to transpose.
+  Convolution first = d;
+  first.dtype = f32;
+  first.pass = ConvolutionPass::Forward;
+  first.input = Layout::dense(d.input.shape);
+  first.output = Layout::dense(d.output.shape);
+  return !lanes_suit(first);
+}
+
+}  // namespace tegula::host

@@ -1,0 +1,35 @@
+#pragma once
+// Our own matrix product for one thread: f64 at any size, f32 where a library call costs more than the product.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tegula/cpu/calls/epilogue.h"
+
+namespace tegula::host {
+
+/// C (M, N) = epilogue(A (M, K) · B (K, N)). A and B have any two strides; rows of C are contiguous.
+/// Each element of C is summed in an order that depends on the shape alone.
+template <class T>
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0;
+  const T* a = nullptr;
+  std::int64_t a_row = 0, a_column = 1;
+  const T* b = nullptr;
+  std::int64_t b_row = 0, b_column = 1;
+  T* c = nullptr;
+  std::int64_t c_row = 0;
+  Epilogue<T> epilogue;
+};
+
+/// Scratch of one gemm call of at most this size, a multiple of 64 bytes.
+std::size_t gemm_scratch_bytes(std::int64_t m, std::int64_t n, std::int64_t k, std::size_t element);
+
+/// `scratch` is 64-byte aligned.
+void gemm(const Gemm<float>& problem, void* scratch);
+void gemm(const Gemm<double>& problem, void* scratch);
+
+/// Rows and columns of C that are computed together; a good cut of C between threads lies on their multiples.
+inline constexpr std::int64_t kGemmRows = 12, kGemmColumns = 32;
+
+}  // namespace tegula::host

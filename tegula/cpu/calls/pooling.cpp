@@ -1,0 +1,275 @@
+// Pooling in our own loops. The innermost one runs over lanes: channels when they are innermost in memory, else outputs of a line.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tegula/core/error.h"
+#include "tegula/cpu/calls/convolution.h"
+#include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/calls/widened.h"
+#include "tegula/cpu/parallel.h"
+#include "tegula/runtime/checks.h"
+
+namespace tegula::host {
+namespace {
+
+using runtime::Pooling;
+using runtime::PoolingKind;
+
+/// One spatial axis.
+struct Axis {
+  std::int64_t in = 1, out = 1, window = 1, stride = 1, dilation = 1, low = 0;
+
+  std::int64_t position(std::int64_t output, std::int64_t tap) const { return output * stride - low + tap * dilation; }
+  /// The taps of an output's window that lie inside the input.
+  Range taps(std::int64_t output) const {
+    const std::int64_t start = output * stride - low, room = in - 1 - start;
+    const std::int64_t first = start >= 0 ? 0 : std::min(window, (-start + dilation - 1) / dilation);
+    return {first, room < 0 ? first : std::max(first, std::min(window, room / dilation + 1))};
+  }
+  /// The outputs for which one tap lies inside the input.
+  Range outputs(std::int64_t tap) const {
+    const std::int64_t shift = tap * dilation - low, room = in - 1 - shift;
+    const std::int64_t first = shift >= 0 ? 0 : std::min(out, (-shift + stride - 1) / stride);
+    return {first, room < 0 ? first : std::max(first, std::min(out, room / stride + 1))};
+  }
+};
+
+constexpr std::int64_t kMostLanes = 64;
+
+/// Outputs that are computed together: `count` channels of one pixel or `count` neighbours of one line.
+struct Group {
+  std::int64_t image, channel;
+  std::array<std::int64_t, 3> output;
+  std::int64_t count;
+};
+
+template <class T>
+class PoolingCall : public runtime::Call {
+ public:
+  explicit PoolingCall(const Pooling& d) : d_(d), n_(d.input.shape[0]), c_(d.input.shape[1]), most_threads_(library_threads()) {
+    input_ = {d.input.strides[0], d.input.strides[1]};
+    output_ = {d.output.strides[0], d.output.strides[1]};
+    const int spatial = d.input.shape.rank() - 2;
+    for (int i = 0; i < spatial; ++i) {
+      const std::size_t to = 3 - static_cast<std::size_t>(spatial - i);
+      axes_[to] = {d.input.shape[i + 2], d.output.shape[i + 2], d.window[i], d.stride[i], d.dilation[i], d.pad_low[i]};
+      input_.spatial[to] = d.input.strides[i + 2];
+      output_.spatial[to] = d.output.strides[i + 2];
+    }
+    over_channels_ = d.input.strides[1] == 1 && d.output.strides[1] == 1 && c_ > 1;
+    in_step_ = over_channels_ ? 1 : axes_[2].stride * input_.spatial[2];
+    out_step_ = over_channels_ ? 1 : output_.spatial[2];
+    for (std::int64_t o = 0; o < axes_[2].out; ++o) {
+      const Range taps = axes_[2].taps(o);
+      inside_.push_back(taps.end - taps.begin);
+    }
+    for (std::int64_t tap = 0; tap < axes_[2].window; ++tap) outputs_of_tap_.push_back(axes_[2].outputs(tap));
+    channels_per_item_ = over_channels_ ? kMostLanes : 1;
+  }
+
+  std::string describe() const override {
+    return std::string(d_.kind == PoolingKind::Max ? "max" : "average") + (d_.backward ? " pooling backward " : " pooling ") +
+           to_string(d_.input.shape) + " -> " + to_string(d_.output.shape);
+  }
+
+  void run(std::span<void* const> buffers, void*, int threads) const override {
+    const T* first = static_cast<const T*>(buffers[0]);
+    const T* second = static_cast<const T*>(buffers[1]);
+    T* result = static_cast<T*>(buffers.back());
+    const bool max = d_.kind == PoolingKind::Max;
+    const std::int64_t blocks = (c_ + channels_per_item_ - 1) / channels_per_item_;
+    // One item is one image's block of channels: its gradients overlap with no other's.
+    parallel(std::clamp(threads, 1, most_threads_), [&](int thread, int count) {
+      const Range mine = share(n_ * blocks, thread, count);
+      for (std::int64_t item = mine.begin; item < mine.end; ++item) {
+        const std::int64_t image = item / blocks, channel = item % blocks * channels_per_item_;
+        const std::int64_t channels = std::min(channels_per_item_, c_ - channel);
+        if (d_.backward) clear(result, image, channel, channels);
+        for_each_group(image, channel, channels, [&](const Group& g) {
+          if (!d_.backward) max ? max_forward(first, result, g) : average_forward(first, result, g);
+          else if (max) max_backward(first, second, result, g);
+          else average_backward(first, result, g);
+        });
+      }
+    });
+  }
+
+ private:
+  template <class F>
+  void for_each_group(std::int64_t image, std::int64_t channel, std::int64_t channels, F&& visit) const {
+    const std::int64_t step = over_channels_ ? 1 : kMostLanes;
+    for (std::int64_t d = 0; d < axes_[0].out; ++d) {
+      for (std::int64_t h = 0; h < axes_[1].out; ++h) {
+        for (std::int64_t w = 0; w < axes_[2].out; w += step) {
+          visit(Group{image, channel, {d, h, w}, over_channels_ ? channels : std::min(step, axes_[2].out - w)});
+        }
+      }
+    }
+  }
+
+  /// Calls visit(input offset of lane 0, lanes) for every tap that any lane has inside the input, in row-major order.
+  template <class F>
+  void for_each_tap(const Group& g, F&& visit) const {
+    const Range d = axes_[0].taps(g.output[0]), h = axes_[1].taps(g.output[1]);
+    const Range w = over_channels_ ? axes_[2].taps(g.output[2]) : Range{0, axes_[2].window};
+    for (std::int64_t i = d.begin; i < d.end; ++i) {
+      for (std::int64_t j = h.begin; j < h.end; ++j) {
+        const std::int64_t line = g.image * input_.n + g.channel * input_.c + axes_[0].position(g.output[0], i) * input_.spatial[0] +
+                                  axes_[1].position(g.output[1], j) * input_.spatial[1];
+        for (std::int64_t k = w.begin; k < w.end; ++k) {
+          const std::int64_t at = line + axes_[2].position(g.output[2], k) * input_.spatial[2];
+          Range lanes{0, g.count};
+          if (!over_channels_) {
+            const Range all = outputs_of_tap_[static_cast<std::size_t>(k)];
+            lanes = {std::max<std::int64_t>(0, all.begin - g.output[2]), std::min(g.count, all.end - g.output[2])};
+          }
+          visit(at, lanes);
+        }
+      }
+    }
+  }
+  std::int64_t output_offset(const Group& g) const {
+    return g.image * output_.n + g.channel * output_.c + g.output[0] * output_.spatial[0] + g.output[1] * output_.spatial[1] +
+           g.output[2] * output_.spatial[2];
+  }
+
+  /// What the window's sum is divided by, per lane.
+  void divisors(const Group& g, T* divisor) const {
+    const Range d = axes_[0].taps(g.output[0]), h = axes_[1].taps(g.output[1]);
+    for (std::int64_t i = 0; i < g.count; ++i) {
+      const std::int64_t w = inside_[static_cast<std::size_t>(g.output[2] + (over_channels_ ? 0 : i))];
+      const std::int64_t inside = std::max<std::int64_t>(1, (d.end - d.begin) * (h.end - h.begin) * w);
+      divisor[i] =
+          static_cast<T>(d_.kind == PoolingKind::AverageWithPadding ? axes_[0].window * axes_[1].window * axes_[2].window : inside);
+    }
+  }
+
+  /// Runs body(step) with the lanes' distance in the input as a constant where that makes a difference to the compiler.
+  template <class F>
+  void with_step(F&& body) const {
+    if (in_step_ == 1) body(std::integral_constant<std::int64_t, 1>{});
+    else if (in_step_ == 2) body(std::integral_constant<std::int64_t, 2>{});
+    else body(in_step_);
+  }
+
+  /// A NaN counts as the maximum; of equals the first stays.
+  static bool keeps(T best, T candidate) { return (candidate <= best) | (best != best); }
+
+  void max_forward(const T* x, T* y, const Group& g) const {
+    T best[kMostLanes];
+    std::fill_n(best, g.count, -std::numeric_limits<T>::infinity());
+    with_step([&](auto step) {
+      for_each_tap(g, [&](std::int64_t at, Range lanes) {
+        const T* from = x + at;
+        for (std::int64_t i = lanes.begin; i < lanes.end; ++i) {
+          const T candidate = from[i * step];
+          best[i] = keeps(best[i], candidate) ? best[i] : candidate;
+        }
+      });
+    });
+    T* to = y + output_offset(g);
+    for (std::int64_t i = 0; i < g.count; ++i) to[i * out_step_] = best[i];
+  }
+
+  void average_forward(const T* x, T* y, const Group& g) const {
+    T sum[kMostLanes], divisor[kMostLanes];
+    std::fill_n(sum, g.count, T(0));
+    divisors(g, divisor);
+    with_step([&](auto step) {
+      for_each_tap(g, [&](std::int64_t at, Range lanes) {
+        const T* from = x + at;
+        for (std::int64_t i = lanes.begin; i < lanes.end; ++i) sum[i] += from[i * step];
+      });
+    });
+    T* to = y + output_offset(g);
+    for (std::int64_t i = 0; i < g.count; ++i) to[i * out_step_] = sum[i] / divisor[i];
+  }
+
+  void max_backward(const T* x, const T* dy, T* dx, const Group& g) const {
+    using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;  // as wide as T, for the sake of vectors
+    const std::int64_t base = g.image * input_.n + g.channel * input_.c;
+    T best[kMostLanes];
+    Index where[kMostLanes];  // from base; -1: the window lies in the padding
+    std::fill_n(best, g.count, T(0));
+    std::fill_n(where, g.count, Index(-1));
+    with_step([&](auto step) {
+      for_each_tap(g, [&](std::int64_t at, Range lanes) {
+        const T* from = x + at;
+        const Index first = static_cast<Index>(at - base), distance = static_cast<Index>(step);
+        const Index begin = static_cast<Index>(lanes.begin), end = static_cast<Index>(lanes.end);
+        for (Index i = begin; i < end; ++i) {
+          const T candidate = from[i * step];
+          const bool keep = keeps(best[i], candidate) & (where[i] >= 0);
+          best[i] = keep ? best[i] : candidate;
+          where[i] = keep ? where[i] : first + i * distance;
+        }
+      });
+    });
+    const T* from = dy + output_offset(g);
+    T* to = dx + base;
+    for (std::int64_t i = 0; i < g.count; ++i) {
+      if (where[i] >= 0) to[where[i]] += from[i * out_step_];
+    }
+  }
+
+  void average_backward(const T* dy, T* dx, const Group& g) const {
+    T part[kMostLanes], divisor[kMostLanes];
+    divisors(g, divisor);
+    const T* from = dy + output_offset(g);
+    for (std::int64_t i = 0; i < g.count; ++i) part[i] = from[i * out_step_] / divisor[i];
+    with_step([&](auto step) {
+      for_each_tap(g, [&](std::int64_t at, Range lanes) {
+        T* to = dx + at;
+        for (std::int64_t i = lanes.begin; i < lanes.end; ++i) to[i * step] += part[i];
+      });
+    });
+  }
+
+  void clear(T* dx, std::int64_t image, std::int64_t channel, std::int64_t channels) const {
+    T* plane = dx + image * input_.n + channel * input_.c;
+    for (std::int64_t d = 0; d < axes_[0].in; ++d) {
+      for (std::int64_t h = 0; h < axes_[1].in; ++h) {
+        T* line = plane + d * input_.spatial[0] + h * input_.spatial[1];
+        if (input_.spatial[2] == 1 && channels == 1) {
+          std::fill_n(line, axes_[2].in, T(0));
+          continue;
+        }
+        for (std::int64_t w = 0; w < axes_[2].in; ++w) {
+          for (std::int64_t c = 0; c < channels; ++c) line[w * input_.spatial[2] + c * input_.c] = T(0);
+        }
+      }
+    }
+  }
+
+  Pooling d_;
+  std::int64_t n_, c_;
+  std::array<Axis, 3> axes_{};  // missing ones stand in front with size 1
+  Strides5 input_, output_;
+  int most_threads_;
+  bool over_channels_ = false;
+  std::int64_t in_step_ = 1, out_step_ = 1, channels_per_item_ = 1;
+  std::vector<std::int64_t> inside_;   // taps inside the input, per output of the last axis
+  std::vector<Range> outputs_of_tap_;  // of the last axis
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Call> make_pooling(const Pooling& description) {
+  runtime::check(description);
+  if (description.dtype == f64) return std::make_unique<PoolingCall<double>>(description);
+  if (description.dtype == f32) return std::make_unique<PoolingCall<float>>(description);
+  Pooling inner = description;
+  inner.dtype = f32;
+  const std::int64_t input = numel(description.input.shape), output = numel(description.output.shape);
+  std::vector<std::int64_t> sizes{input, output};
+  if (description.backward) sizes = description.kind == PoolingKind::Max ? std::vector{input, output, input} : std::vector{output, input};
+  const std::size_t read = sizes.size() - 1;
+  return make_widened(make_pooling(inner), description.dtype, std::move(sizes), read);
+}
+
+}  // namespace tegula::host

@@ -1,0 +1,209 @@
+// Convolution through oneDNN. The activations stay in the caller's layout where oneDNN is fast in it and are reordered into its own
+// blocked layouts where not; weights are always reordered.
+
+#include <string>
+#include <vector>
+
+#include "tegula/cpu/calls/convolution.h"
+#include "tegula/cpu/calls/epilogue.h"
+#include "tegula/cpu/onednn/onednn_primitive.h"
+
+namespace tegula::host {
+namespace {
+
+using dnnl::memory;
+using runtime::Convolution;
+using runtime::ConvolutionPass;
+using Format = memory::format_tag;
+
+enum class Activations { ChannelsLast, ChannelsFirst, Blocked };
+
+/// Sizes as oneDNN wants them: two spatial axes at least, groups as an axis of the weight, dilation counted from 0.
+struct Description {
+  memory::dims input, weight, output, bias, stride, dilation, low, high;
+  memory::desc user_input, user_weight, user_output, user_bias;
+
+  explicit Description(const Convolution& d) {
+    const Geometry g(d);
+    const std::size_t first = d.input.shape.rank() == 5 ? 0 : 1;
+    input = {g.n, g.c}, output = {g.n, g.k}, bias = {g.k};
+    weight = g.groups > 1 ? memory::dims{g.groups, g.outputs_per_group(), g.channels_per_group()} : memory::dims{g.k, g.c};
+    memory::dims input_strides{g.input.n, g.input.c}, output_strides{g.output.n, g.output.c};
+    for (std::size_t axis = first; axis < 3; ++axis) {
+      input.push_back(g.in[axis]), output.push_back(g.out[axis]), weight.push_back(g.kernel[axis]);
+      input_strides.push_back(g.input.spatial[axis]), output_strides.push_back(g.output.spatial[axis]);
+      stride.push_back(g.stride[axis]), dilation.push_back(g.dilation[axis] - 1), low.push_back(g.low[axis]), high.push_back(g.high[axis]);
+    }
+    user_input = memory::desc(input, memory::data_type::f32, strides_of(input, input_strides));
+    user_output = memory::desc(output, memory::data_type::f32, strides_of(output, output_strides));
+    user_weight = plain(weight);
+    user_bias = plain(bias);
+  }
+
+  Format channels_last() const { return stride.size() == 3 ? Format::ndhwc : Format::nhwc; }
+  Format channels_first() const { return stride.size() == 3 ? Format::ncdhw : Format::nchw; }
+  memory::desc plain(const memory::dims& dims) const {
+    memory::dims strides(dims.size(), 1);
+    for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+    return memory::desc(dims, memory::data_type::f32, strides);
+  }
+
+ private:
+  /// Strides of axes of size 1 mean nothing; oneDNN compares them, so they get those of a plain layout when the rest agrees.
+  memory::dims strides_of(const memory::dims& dims, const memory::dims& strides) const {
+    for (const bool last : {false, true}) {
+      memory::dims order;  // axes from the innermost
+      if (last) order.push_back(1);
+      for (std::size_t axis = dims.size() - 1; axis > 1; --axis) order.push_back(static_cast<memory::dim>(axis));
+      if (!last) order.push_back(1);
+      order.push_back(0);
+      memory::dims dense(dims.size());
+      memory::dim step = 1;
+      bool same = true;
+      for (const memory::dim axis : order) {
+        const auto a = static_cast<std::size_t>(axis);
+        same = same && (dims[a] == 1 || strides[a] == step);
+        dense[a] = step;
+        step *= dims[a];
+      }
+      if (same) return dense;
+    }
+    return strides;
+  }
+};
+
+/// The primitive descriptor of one pass; throws dnnl::error when there is no implementation.
+dnnl::primitive_desc_base describe_pass(const Description& d, ConvolutionPass pass, bool with_bias, Activations activations) {
+  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+  const auto kind = dnnl::prop_kind::forward_training;
+  const auto type = memory::data_type::f32;
+  const Format format = activations == Activations::ChannelsLast    ? d.channels_last()
+                        : activations == Activations::ChannelsFirst ? d.channels_first()
+                                                                    : Format::any;
+  const memory::desc x(d.input, type, format), w(d.weight, type, Format::any), y(d.output, type, format);
+  const memory::desc b = with_bias ? memory::desc(d.bias, type, Format::x) : memory::desc();
+  const auto& engine = onednn_engine();
+  const auto attr = onednn_attributes();
+#if DNNL_VERSION_MAJOR >= 3
+  const auto forward = [&](const memory::desc& bias) {
+    return dnnl::convolution_forward::primitive_desc(engine, kind, kAlgorithm, x, w, bias, y, d.stride, d.dilation, d.low, d.high, attr);
+  };
+  if (pass == ConvolutionPass::Forward) return forward(b);
+  const auto hint = forward(memory::desc());
+  if (pass == ConvolutionPass::BackwardData) {
+    return dnnl::convolution_backward_data::primitive_desc(engine, kAlgorithm, x, w, y, d.stride, d.dilation, d.low, d.high, hint, attr);
+  }
+  return dnnl::convolution_backward_weights::primitive_desc(engine, kAlgorithm, x, w, b, y, d.stride, d.dilation, d.low, d.high, hint,
+                                                            attr);
+#else
+  const auto forward = [&](const memory::desc& bias) {
+    const dnnl::convolution_forward::desc desc(kind, kAlgorithm, x, w, bias, y, d.stride, d.dilation, d.low, d.high);
+    return dnnl::convolution_forward::primitive_desc(desc, attr, engine);
+  };
+  if (pass == ConvolutionPass::Forward) return forward(b);
+  const auto hint = forward(memory::desc());
+  if (pass == ConvolutionPass::BackwardData) {
+    const dnnl::convolution_backward_data::desc desc(kAlgorithm, x, w, y, d.stride, d.dilation, d.low, d.high);
+    return dnnl::convolution_backward_data::primitive_desc(desc, attr, engine, hint);
+  }
+  const dnnl::convolution_backward_weights::desc desc(kAlgorithm, x, w, b, y, d.stride, d.dilation, d.low, d.high);
+  return dnnl::convolution_backward_weights::primitive_desc(desc, attr, engine, hint);
+#endif
+}
+
+/// The layout oneDNN works in: channels-last wherever the caller has it on one side.
+Activations choose_activations(const Convolution& description, const Description& d) {
+  const auto lies = [&](const memory::desc& user, const memory::dims& dims, Format format) {
+    return user == memory::desc(dims, memory::data_type::f32, format);
+  };
+  const bool input_last = lies(d.user_input, d.input, d.channels_last()), output_last = lies(d.user_output, d.output, d.channels_last());
+  const bool input_first = lies(d.user_input, d.input, d.channels_first()),
+             output_first = lies(d.user_output, d.output, d.channels_first());
+  if ((input_last && !(input_first && output_first)) || output_last) return Activations::ChannelsLast;
+  const Geometry g(description);
+  // A 1x1 convolution is a plain product in either layout.
+  const bool pointwise = g.taps() == 1 && g.stride == Axes3{1, 1, 1} && g.low == Axes3{} && g.high == Axes3{} && g.groups == 1;
+  // The gradient of an image: vectors of input channels would be nearly empty.
+  const bool image = description.pass == ConvolutionPass::BackwardData && g.c <= 4 && g.groups == 1;
+  return (pointwise && input_first) || (image && output_first) ? Activations::ChannelsFirst : Activations::Blocked;
+}
+
+std::vector<OneDnnTensor> tensors(const Convolution& description, const Description& d) {
+  const bool bias = description.bias;
+  const std::int64_t input = 4 * description.input.strides[0], output = 4 * description.output.strides[0];  // bytes of an image
+  std::vector<OneDnnTensor> list;
+  switch (description.pass) {
+    case ConvolutionPass::Forward:
+      list = {{DNNL_ARG_SRC, 0, false, input, d.user_input},
+              {DNNL_ARG_WEIGHTS, 1, false, 0, d.user_weight},
+              {DNNL_ARG_DST, bias ? 3 : 2, true, output, d.user_output}};
+      if (bias) list.push_back({DNNL_ARG_BIAS, 2, false, 0, d.user_bias});
+      break;
+    case ConvolutionPass::BackwardData:
+      list = {{DNNL_ARG_DIFF_DST, 0, false, output, d.user_output},
+              {DNNL_ARG_WEIGHTS, 1, false, 0, d.user_weight},
+              {DNNL_ARG_DIFF_SRC, 2, true, input, d.user_input}};
+      break;
+    case ConvolutionPass::BackwardWeight:
+      list = {{DNNL_ARG_SRC, 0, false, input, d.user_input},
+              {DNNL_ARG_DIFF_DST, 1, false, output, d.user_output},
+              {DNNL_ARG_DIFF_WEIGHTS, 2, true, 0, d.user_weight}};
+      if (bias) list.push_back({DNNL_ARG_DIFF_BIAS, 3, true, 0, d.user_bias});
+      break;
+  }
+  return list;
+}
+
+/// The same convolution of so many images.
+Convolution of_images(Convolution d, std::int64_t count) {
+  d.input.shape[0] = d.output.shape[0] = count;
+  return d;
+}
+
+class OneDnnConvolution : public runtime::Call {
+ public:
+  explicit OneDnnConvolution(const Convolution& d) : OneDnnConvolution(d, choose_activations(d, Description(d))) {}
+
+  std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
+  std::string describe() const override { return "oneDNN " + primitive_.implementation() + " " + to_string(description_); }
+  bool is_fast() const { return primitive_.is_fast(); }
+
+  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+    if (description_.activation != runtime::Activation::Relu) return primitive_.run(buffers, scratch, threads);
+    // Not as oneDNN's post-op: that one turns NaN into 0 and so hides a network that has diverged.
+    auto* y = static_cast<float*>(buffers.back());
+    const std::int64_t images = description_.output.shape[0], size = numel(description_.output.shape) / images;
+    const auto relu = [y, size](std::int64_t begin, std::int64_t end) {
+      apply_epilogue(Epilogue<float>{.activation = runtime::Activation::Relu}, y + begin * size, 1, (end - begin) * size, 0);
+    };
+    if (images == 1 || description_.output.strides[0] == size) return primitive_.run(buffers, scratch, threads, relu);
+    primitive_.run(buffers, scratch, threads);
+    relu(0, images);
+  }
+
+ private:
+  OneDnnConvolution(const Convolution& d, Activations activations)
+      : description_(d),
+        primitive_(d.input.shape[0], [&](std::int64_t images) {
+          const Convolution part = of_images(d, images);
+          const Description sizes(part);
+          return OneDnnPiece{tensors(part, sizes), describe_pass(sizes, d.pass, d.bias, activations)};
+        }) {}
+
+  Convolution description_;
+  OneDnnPrimitive primitive_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {
+  try {
+    auto call = std::make_unique<OneDnnConvolution>(d);
+    if (call->is_fast()) return call;
+    return make_patch_convolution(d);
+  } catch (const dnnl::error&) {
+    return make_patch_convolution(d);  // nothing implemented for this shape
+  }
+}
+
+}  // namespace tegula::host

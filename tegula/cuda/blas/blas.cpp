@@ -1,0 +1,313 @@
+// Products on the GPU: cuBLASLt, with the epilogues it has; a plain kernel for what remains.
+
+#include "tegula/cuda/blas/blas.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/blas/blas_gradient.h"
+#include "tegula/cuda/blas/blas_layout.h"
+#include "tegula/cuda/blas/blas_problem.h"
+#include "tegula/cuda/compiler/shared_library.h"
+#include "tegula/cuda/compiler/tuning.h"
+#include "tegula/cuda/driver/measure.h"
+#include "tegula/cuda/handwritten/library.h"
+#include "tegula/cuda/handwritten/library_kernels.h"
+#include "tegula/cuda/handwritten/plain_split_product.h"
+
+namespace tegula::gpu {
+
+BlasLt::BlasLt(Context& context) {
+  const Library library("matmul", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+                        "install cuBLAS (it is part of the CUDA toolkit) or add its folder to LD_LIBRARY_PATH");
+  const auto get = [&](auto& function, const char* symbol) {
+    function = library.function<std::remove_pointer_t<std::remove_reference_t<decltype(function)>>>(symbol);
+  };
+  get(matmul, "cublasLtMatmul");
+  get(desc_create, "cublasLtMatmulDescCreate");
+  get(desc_destroy, "cublasLtMatmulDescDestroy");
+  get(desc_set, "cublasLtMatmulDescSetAttribute");
+  get(layout_create, "cublasLtMatrixLayoutCreate");
+  get(layout_destroy, "cublasLtMatrixLayoutDestroy");
+  get(layout_set, "cublasLtMatrixLayoutSetAttribute");
+  get(preference_create, "cublasLtMatmulPreferenceCreate");
+  get(preference_destroy, "cublasLtMatmulPreferenceDestroy");
+  get(preference_set, "cublasLtMatmulPreferenceSetAttribute");
+  get(heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  get(algo_check, "cublasLtMatmulAlgoCheck");
+  get(algo_get, "cublasLtMatmulAlgoConfigGetAttribute");
+  get(status_string, "cublasLtGetStatusString");
+  context.enter();
+  check(library.function<decltype(cublasLtCreate)>("cublasLtCreate")(&handle), "a handle");
+  section = context.name + ", cuBLASLt " + std::to_string(library.function<decltype(cublasLtGetVersion)>("cublasLtGetVersion")());
+}
+
+void BlasLt::check(cublasStatus_t status, const std::string& what) const {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error({.op = "matmul", .got = "cuBLASLt: " + std::string(status_string(status)) + ", for " + what});
+}
+
+const BlasLt& blas_lt(Context& context) {
+  static auto* mutex = new std::mutex;
+  static auto* all = new std::map<int, std::unique_ptr<BlasLt>>;
+  const std::scoped_lock lock(*mutex);
+  auto& one = (*all)[context.index];
+  if (!one) one = std::make_unique<BlasLt>(context);
+  context.enter();
+  return *one;
+}
+
+namespace {
+
+using runtime::Activation;
+using runtime::Arithmetic;
+
+/// cuBLASLt's GELU is the tanh form, in f32 at best. Nothing where it has no such epilogue, or a bias runs along the wrong axis.
+std::optional<cublasLtEpilogue_t> epilogue_of(const runtime::Matmul& d, const BlasProduct& p) {
+  if (d.bias && !p.swapped) return std::nullopt;
+  switch (d.activation) {
+    case Activation::None: return d.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    case Activation::Relu: return d.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Activation::GeluTanh:
+      if (d.dtype == f64) return std::nullopt;
+      return d.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    default: return std::nullopt;
+  }
+}
+
+/// Microseconds that a kernel of our own may take longer than the library's: a process that has only such products does not open it, which
+/// takes as long as 400 000 of these.
+constexpr double kWorthOpening = 0.25;
+
+class MatmulCall : public runtime::Call {
+ public:
+  MatmulCall(Context& context, const runtime::Matmul& d) : context_(context), d_(d), product_(blas_product(d)) {
+    if (product_.empty()) return;
+    if (product_.k > 0) prepare();
+    if (!aligned_ && !split_) direct_.emplace(context, direct_matmul_kernel(d));
+  }
+
+  std::size_t scratch_bytes() const override { return aligned_ ? aligned_->workspaceSize : 0; }
+
+  void run(std::span<void* const> buffers, void* scratch, int) const override {
+    if (product_.empty()) return;
+    context_.enter();
+    queue(buffers, scratch);
+    context_.queued("matmul");
+  }
+
+  std::string describe() const override {
+    std::string text =
+        std::string(name(d_.dtype)) + (d_.arithmetic == Arithmetic::TF32 && d_.dtype == f32 ? " (tf32) " : " ") + to_string(product_);
+    if (product_.empty()) return "nothing " + text;
+    if (direct_) return "plain kernel " + text;
+    if (split_) return split_->text + " " + text;
+    text = "cuBLASLt " + text + ", " + problem().describe(*aligned_);
+    if (product_.offsets.size() > 1) text += ", " + std::to_string(product_.offsets.size()) + " calls";
+    return after_ ? text + ", epilogue as a kernel" : text;
+  }
+
+ private:
+  using Choice = cublasLtMatmulHeuristicResult_t;
+
+  void queue(std::span<void* const> buffers, void* scratch) const {
+    void* const bias = d_.bias ? buffers[2] : nullptr;
+    void* const c = buffers.back();
+    if (split_ && is_aligned({buffers[0], buffers[1], c})) return run_split(*split_, buffers, bias, c);
+    if (direct_) return d_.bias ? direct_->launch({buffers[0], buffers[1], bias, c}) : direct_->launch({buffers[0], buffers[1], c});
+    const auto element = static_cast<std::int64_t>(size_of(d_.dtype));
+    for (const auto& offset : product_.offsets) {
+      char* const a = static_cast<char*>(buffers[0]) + offset.a * element;
+      char* const b = static_cast<char*>(buffers[1]) + offset.b * element;
+      multiply(a, b, bias, static_cast<char*>(c) + offset.c * element, scratch);
+    }
+    if (after_) d_.bias ? after_->launch({bias, c}) : after_->launch({c});
+  }
+
+  void prepare() {
+    if (const auto epilogue = epilogue_of(d_, product_)) choose(*epilogue);
+    if (!aligned_ && !split_ && (d_.bias || d_.activation != Activation::None)) {
+      choose(CUBLASLT_EPILOGUE_DEFAULT);
+      if (aligned_) after_.emplace(context_, epilogue_kernel({d_.dtype, d_.c, d_.bias ? d_.c.shape.rank() - 1 : -1, false, d_.activation}));
+    }
+  }
+
+  /// Opening the library takes a tenth of a second: that is left to those that need it.
+  LtProblem& problem() const {
+    if (!problem_) problem_ = std::make_unique<LtProblem>(blas_lt(context_), form_, product_);
+    return *problem_;
+  }
+
+  void choose(cublasLtEpilogue_t epilogue) {
+    form_ = form_of(d_, epilogue);
+    problem_ = nullptr;
+    relu_ = epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    const bool measured = is_measured(product_), measures = measured && !is_recording(context_);
+    const std::string key = tuning_key(form_, product_);
+    if (const auto text = measured ? tuning_file().find(context_.own_section(), key) : std::nullopt) {
+      if (const auto own = SplitChoice::from(*text)) {
+        split_ = split(*own);
+        return;
+      }
+    }
+    const std::string& section = blas_lt(context_).section;
+    if (const auto text = measured ? tuning_file().find(section, key) : std::nullopt) {
+      if (*text == kNoAlgorithm) return;
+      aligned_ = problem().remembered(*text);
+      if (aligned_) return;
+    }
+    auto candidates = problem().candidates(kBlasAlignment, kBlasWorkspace);
+    if (measures && relu_) std::erase_if(candidates, [&](const Choice& choice) { return !keeps_nan(choice); });
+    aligned_ = first_usable(candidates, measures);
+    if (!aligned_) {
+      if (measures && relu_) tuning_file().store(section, key, kNoAlgorithm, 0);
+      return;
+    }
+    if (!measures) return;
+    measure_choices(section, key, candidates);
+  }
+
+  std::optional<Choice> first_usable(const std::vector<Choice>& candidates, bool all_usable) const {
+    for (const Choice& choice : candidates) {
+      if (all_usable || !relu_ || keeps_nan(choice)) return choice;
+    }
+    return std::nullopt;
+  }
+
+  /// For operands at any address; found when the first of them comes, within the scratch that there is.
+  const std::optional<Choice>& unaligned() const {
+    if (!unaligned_) unaligned_ = first_usable(problem().candidates(size_of(d_.dtype), scratch_bytes()), false);
+    return unaligned_;
+  }
+
+  /// Some of cuBLASLt's kernels turn NaN into 0 in their ReLU and so hide a network that has diverged. Found out by trying.
+  bool keeps_nan(const Choice& choice) const {
+    if (is_recording(context_)) return false;
+    try {
+      const std::size_t element = size_of(d_.dtype), a_bytes = extent_bytes(d_.dtype, d_.a), b_bytes = extent_bytes(d_.dtype, d_.b),
+                        c_bytes = extent_bytes(d_.dtype, d_.c), bias_bytes = element * static_cast<std::size_t>(d_.c.shape.back());
+      const auto a = allocate(context_, a_bytes), b = allocate(context_, b_bytes), c = allocate(context_, c_bytes),
+                 bias = allocate(context_, bias_bytes), workspace = allocate(context_, kBlasWorkspace);
+      const auto fill = [&](const Ref<Buffer>& buffer, unsigned char byte, std::size_t bytes) {
+        check(cuMemsetD8Async(std::bit_cast<CUdeviceptr>(buffer->data()), byte, bytes, context_.stream), "matmul");
+      };
+      constexpr unsigned char kNan = 0xff;  // in every byte: NaN in every float type
+      fill(a, kNan, a_bytes), fill(b, kNan, b_bytes), fill(c, 0, c_bytes), fill(bias, 0, bias_bytes);
+      problem().run(choice, addresses(a->data(), b->data(), bias->data(), c->data()), workspace->data(), context_.stream);
+      std::array<unsigned char, 8> first{};
+      check(cuMemcpyDtoHAsync(first.data(), std::bit_cast<CUdeviceptr>(c->data()), element, context_.stream), "matmul");
+      check(cuStreamSynchronize(context_.stream), "matmul");
+      return first != std::array<unsigned char, 8>{};
+    } catch (const Error&) { return false; }
+  }
+
+  // ---- A kernel of our own for small products.
+  struct Split {
+    std::string text;
+    LoadedKernel kernel;
+  };
+  Split split(const SplitChoice& choice) const { return {choice.text(), {context_, split_product_kernel(d_, product_, choice)}}; }
+
+  void run_split(const Split& split, std::span<void* const> buffers, void* bias, void* c) const {
+    void* const left = buffers[product_.swapped ? 1 : 0];
+    void* const right = buffers[product_.swapped ? 0 : 1];
+    bias ? split.kernel.launch({left, right, bias, c}) : split.kernel.launch({left, right, c});
+  }
+
+  /// The library's candidates against kernels of our own. Where there is too little memory to measure in, the library's guess stays.
+  void measure_choices(const std::string& section, const std::string& key, const std::vector<Choice>& candidates) {
+    const auto choices = split_choices(d_, product_, context_.architecture);
+    try {
+      const RotatingBuffers buffers(context_, buffer_sizes());
+      const auto workspace = allocate(context_, kBlasWorkspace);
+      std::vector<Split> kernels;
+      for (const SplitChoice& choice : choices) kernels.push_back(split(choice));
+      const auto try_all = [&](std::size_t count, const auto& run) {
+        return fastest(context_, count, [&](std::size_t i, int repetition) {
+          run(i, std::array<void*, 2>{buffers(repetition, 0), buffers(repetition, 1)}, d_.bias ? buffers(repetition, 3) : nullptr,
+              buffers(repetition, 2));
+        });
+      };
+      const auto library = try_all(candidates.size(), [&](std::size_t i, const auto& operands, void* bias, void* c) {
+        problem().run(candidates[i], addresses(operands[0], operands[1], bias, c), workspace->data(), context_.stream);
+      });
+      const auto own = try_all(kernels.size(),
+                               [&](std::size_t i, const auto& operands, void* bias, void* c) { run_split(kernels[i], operands, bias, c); });
+      if (own && (!library || own->microseconds <= library->microseconds + kWorthOpening)) {
+        aligned_.reset();
+        split_ = std::move(kernels[own->index]);
+        tuning_file().store(context_.own_section(), key, split_->text, own->microseconds);
+      } else if (library) {
+        aligned_ = candidates[library->index];
+        tuning_file().store(section, key, LtProblem::text_of(*aligned_), library->microseconds);
+      }
+    } catch (const Error&) { return; }
+  }
+
+  LtAddresses addresses(const void* a, const void* b, const void* bias, void* c) const {
+    const bool swapped = product_.swapped;
+    return {.left = swapped ? b : a, .right = swapped ? a : b, .result = c, .bias = bias};
+  }
+
+  std::vector<std::size_t> buffer_sizes() const {
+    return {extent_bytes(d_.dtype, d_.a), extent_bytes(d_.dtype, d_.b), extent_bytes(d_.dtype, d_.c),
+            size_of(d_.dtype) * static_cast<std::size_t>(d_.c.shape.back())};
+  }
+
+  static bool is_aligned(std::initializer_list<const void*> addresses) {
+    return std::ranges::all_of(addresses, [](const void* a) { return std::bit_cast<std::uintptr_t>(a) % kBlasAlignment == 0; });
+  }
+
+  void multiply(const void* a, const void* b, const void* bias, void* c, void* scratch) const {
+    const bool aligned = is_aligned({a, b, c, form_.reads_bias() ? bias : nullptr});
+    if (!aligned && !unaligned()) {
+      throw Error({.op = "matmul",
+                   .got = "an operand that does not begin at a multiple of 16 bytes",
+                   .expected = "one that does, for " + describe(),
+                   .advice = "copy the slice first"});
+    }
+    problem().run(aligned ? *aligned_ : *unaligned_, addresses(a, b, bias, c), scratch, context_.stream);
+  }
+
+  Context& context_;
+  runtime::Matmul d_;
+  BlasProduct product_;
+  LtForm form_;
+  mutable std::unique_ptr<LtProblem> problem_;  // when it is first needed
+  std::optional<Choice> aligned_;  // for operands at multiples of kBlasAlignment
+  mutable std::optional<Choice> unaligned_;  // for any; calls of a card run one after another
+  bool relu_ = false;
+  std::optional<LoadedKernel> direct_, after_;
+  std::optional<Split> split_;  // for aligned operands, instead of the library
+};
+
+}  // namespace
+
+bool fuses_activation(DType dtype, Activation activation) {
+  return dtype != f64 && (activation == Activation::Relu || activation == Activation::GeluTanh);
+}
+
+void request_matmul(Context& context, const runtime::Matmul& description) {
+  if (description.gradient != Activation::None) return;
+  const BlasProduct product = blas_product(description);
+  if (product.empty() || product.k == 0 || !is_measured(product)) return;
+  const auto epilogue = epilogue_of(description, product);
+  if (!epilogue || tuning_file().knows(tuning_key(form_of(description, *epilogue), product))) return;
+  for (const SplitChoice& choice : split_choices(description, product, context.architecture))
+    const LoadedKernel requested(context, split_product_kernel(description, product, choice));
+}
+
+std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description) {
+  context.enter();
+  if (description.gradient != Activation::None) return make_gradient_matmul(context, description);
+  return std::make_unique<MatmulCall>(context, description);
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,39 @@
+#pragma once
+// cuBLASLt: opened at the first product, one handle per card.
+
+#include <cublasLt.h>
+
+#include <string>
+
+#include "tegula/cuda/driver/context.h"
+
+namespace tegula::gpu {
+
+struct BlasLt {
+  cublasLtHandle_t handle = nullptr;
+  std::string section;  // of the tuning file: "NVIDIA H200, cuBLASLt 130100"
+
+  decltype(&cublasLtMatmul) matmul;
+  decltype(&cublasLtMatmulDescCreate) desc_create;
+  decltype(&cublasLtMatmulDescDestroy) desc_destroy;
+  decltype(&cublasLtMatmulDescSetAttribute) desc_set;
+  decltype(&cublasLtMatrixLayoutCreate) layout_create;
+  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy;
+  decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create;
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
+  decltype(&cublasLtMatmulAlgoCheck) algo_check;
+  decltype(&cublasLtMatmulAlgoConfigGetAttribute) algo_get;
+  decltype(&cublasLtGetStatusString) status_string;
+
+  explicit BlasLt(Context& context);
+  /// Throws Error("matmul: got cuBLASLt …") unless the call succeeded.
+  void check(cublasStatus_t status, const std::string& what) const;
+};
+
+/// The one of this card. Makes the context current.
+const BlasLt& blas_lt(Context& context);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,196 @@
+#include "tegula/cuda/dnn/dnn_layout.h"
+
+#include <utility>
+
+#include "tegula/core/divide.h"
+#include "tegula/core/error.h"
+#include "tegula/cuda/handwritten/plain_fold.h"
+#include "tegula/runtime/checks.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Convolution;
+using runtime::ConvolutionPass;
+
+/// (N, C, W) as (N, C, 1, W): cuDNN knows no convolution over one axis.
+Layout widened(const Layout& layout) {
+  Layout out = layout;
+  out.offset = 0;
+  if (layout.shape.rank() == 3) out.shape.insert(2, 1), out.strides.insert(2, 0);
+  return out;
+}
+
+Dims widened(const Dims& dims, int rank, std::int64_t missing) {
+  Dims out = dims;
+  if (rank == 3) out.insert(0, missing);
+  return out;
+}
+
+/// Input positions behind the last one that a window of the last output reads, negative where some are left over.
+std::int64_t padding_needed(std::int64_t in, std::int64_t kernel, std::int64_t out, std::int64_t stride, std::int64_t dilation,
+                            std::int64_t low) {
+  return (out - 1) * stride + dilation * (kernel - 1) + 1 - in - low;
+}
+
+/// Also refused: asymmetric padding for weight gradients, which cuDNN 9.19 gets wrong (f64 (1, 3, 9) * (6, 3, 4), padding (0)(3)).
+bool has_refused_padding(const Convolution& d, const DnnProblem& p) {
+  for (int i = 0; i < p.pre.rank(); ++i) {
+    if (p.pre[i] < 0 || p.post[i] < 0) return true;
+    if (d.pass == ConvolutionPass::BackwardWeight && p.pre[i] != p.post[i]) return true;
+  }
+  return false;
+}
+
+std::string layout_text(const Layout& layout) {
+  return to_string(layout.shape) + (lies_ordered(layout, ChannelOrder::First) ? "" : "/" + to_string(layout.strides));
+}
+
+}  // namespace
+
+Layout ordered(const Shape& shape, ChannelOrder order) {
+  Layout layout = Layout::dense(shape);
+  if (order == ChannelOrder::First) return layout;
+  std::int64_t step = shape[1];
+  for (int axis = shape.rank() - 1; axis > 1; --axis) {
+    layout.strides[axis] = step;
+    step *= shape[axis];
+  }
+  layout.strides[1] = 1;
+  layout.strides[0] = step;
+  return layout;
+}
+
+bool lies_ordered(const Layout& layout, ChannelOrder order) {
+  const Layout wanted = ordered(layout.shape, order);
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    if (layout.shape[i] != 1 && layout.strides[i] != wanted.strides[i]) return false;
+  }
+  return true;
+}
+
+bool uses_tensor_cores(const Convolution& d) { return is_half(d.dtype) || (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32); }
+
+DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
+  const int rank = d.input.shape.rank();
+  DnnProblem p{.stride = widened(d.stride, rank, 1), .dilation = widened(d.dilation, rank, 1), .pre = widened(d.pad_low, rank, 0)};
+  p.described_input = widened(d.input), p.described_weight = widened(d.weight), p.described_output = widened(d.output);
+  p.shift = Dims::filled(p.described_input.shape.rank(), 0);
+  p.post = widened(d.pad_high, rank, 0);
+  Shape input = p.described_input.shape, weight = p.described_weight.shape, output = p.described_output.shape;
+  for (int i = 0; i < p.stride.rank(); ++i) {
+    const std::int64_t fold = attempt.fold.empty() ? 1 : attempt.fold[i];
+    if (fold > 1) {
+      const std::int64_t outputs = fold / p.stride[i];  // that become one
+      output[1] *= outputs;
+      output[i + 2] /= outputs;
+      weight[0] *= outputs;
+      weight[i + 2] = divide_up(weight[i + 2] + (outputs - 1) * p.stride[i], fold);
+      input[i + 2] = output[i + 2] + weight[i + 2] - 1;
+      p.shift[i + 2] = p.pre[i];
+      p.pre[i] = p.post[i] = 0;
+      p.stride[i] = 1;
+      continue;
+    }
+    const std::int64_t needed = padding_needed(input[i + 2], p.described_weight.shape[i + 2], p.described_output.shape[i + 2], p.stride[i],
+                                               p.dilation[i], p.pre[i]);
+    if (attempt.padded) {
+      input[i + 2] += p.pre[i] + needed;
+      p.shift[i + 2] = p.pre[i];
+      p.pre[i] = p.post[i] = 0;
+    } else if (p.pre[i] >= needed && p.pre[i] < needed + p.stride[i]) {
+      p.post[i] = p.pre[i];  // the same outputs, and more engines take it
+    }
+  }
+  if (attempt.channels > 0) input[1] = weight[1] = attempt.channels;
+  if (!attempt.fold.empty()) input[1] = weight[1] = folded_channels(input[1], attempt.fold);
+  p.input = ordered(input, attempt.order);
+  p.weight = ordered(weight, attempt.order);
+  p.output = ordered(output, attempt.order);
+  if (!attempt.fold.empty()) p.described_output = p.output;  // the same memory
+  return p;
+}
+
+std::vector<DnnVariant> dnn_variants(const Convolution& d) {
+  const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype));
+  if (!is_half(d.dtype) || d.groups != 1 || d.pass == ConvolutionPass::BackwardData || d.input.shape[1] >= piece) return {};
+  if (!lies_ordered(d.output, ChannelOrder::Last)) return {};
+  std::vector<DnnVariant> variants;
+  const auto add = [&](const char* name, DnnAttempt attempt) {
+    attempt.order = ChannelOrder::Last;
+    if (has_refused_padding(d, dnn_problem(d, attempt))) return;
+    variants.push_back({name, {attempt}});
+    if (!has_epilogue(d)) return;
+    attempt.fused = true;
+    variants.back().attempts.insert(variants.back().attempts.begin(), attempt);
+  };
+  add("filled", {.channels = piece});
+  const Dims stride = widened(d.stride, d.input.shape.rank(), 1);
+  bool folds = stride.rank() == 2 && stride[1] > 1;
+  for (int i = 0; i < d.stride.rank(); ++i)
+    folds = folds && d.dilation[i] == 1 && d.pad_low[i] >= 0 && d.weight.shape[i + 2] >= d.stride[i];
+  constexpr std::int64_t kMostChannels = 128;
+  const std::int64_t width = d.output.shape[d.output.shape.rank() - 1];
+  for (const auto& [name, outputs] : {std::pair("folded", 1), std::pair("folded by pairs", 2)}) {
+    const Dims fold = folds ? Dims{stride[0], outputs * stride[1]} : Dims{};
+    if (folds && width % outputs == 0 && folded_channels(d.input.shape[1], fold) <= kMostChannels) add(name, {.fold = fold});
+  }
+  return variants;
+}
+
+bool has_epilogue(const Convolution& d) {
+  return d.pass == ConvolutionPass::Forward && (d.bias || d.addend || d.activation != runtime::Activation::None);
+}
+
+std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
+  // Elements that need no copy in this order.
+  const auto fitting = [&](ChannelOrder order) {
+    std::int64_t count = 0;
+    for (const Layout* layout : {&d.input, &d.output}) count += lies_ordered(*layout, order) ? numel(layout->shape) : 0;
+    return count;
+  };
+  const std::int64_t first = fitting(ChannelOrder::First), last = fitting(ChannelOrder::Last);
+  const bool by_last = last > first || (last == first && uses_tensor_cores(d));
+  const ChannelOrder best = by_last ? ChannelOrder::Last : ChannelOrder::First, other = by_last ? ChannelOrder::First : ChannelOrder::Last;
+  std::vector<DnnAttempt> attempts;
+  // cuDNN 9.19 gives wrong weight gradients for groups over three axes (f16, engine 1).
+  if (d.groups > 1 && d.stride.rank() == 3) return attempts;
+  const DnnProblem plain = dnn_problem(d, {best});
+  const bool refused = has_refused_padding(d, plain);
+  if (!refused) {
+    if (has_epilogue(d) && (!d.addend || lies_ordered(d.output, best))) attempts.push_back({best, false, true});
+    attempts.push_back({best, false, false});
+  }
+  const DnnProblem padded = dnn_problem(d, {best, true});
+  bool some = true;
+  for (const auto size : padded.input.shape) some = some && size > 0;
+  if (some && padded.input.shape != plain.input.shape) attempts.push_back({best, true, false});
+  if (!refused) attempts.push_back({other, false, false});
+  return attempts;
+}
+
+std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
+  constexpr const char* passes[] = {"forward", "backward data", "backward weight"};
+  std::string key = std::string("convolution ") + passes[static_cast<int>(d.pass)] + " " + std::string(name(d.dtype));
+  if (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32) key += " tf32";
+  key += " " + layout_text(d.input) + " * " + layout_text(d.weight) + " -> " + layout_text(d.output);
+  key +=
+      " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " padding " + to_string(d.pad_low) + to_string(d.pad_high);
+  if (d.groups != 1) key += " groups " + std::to_string(d.groups);
+  if (attempt.order == ChannelOrder::Last) key += ", channels last";
+  if (attempt.padded) key += ", padded";
+  if (attempt.channels > 0) key += ", " + std::to_string(attempt.channels) + " channels";
+  if (!attempt.fold.empty()) key += ", folded " + to_string(attempt.fold);
+  if (attempt.fused)
+    key += std::string(d.bias ? ", bias" : "") + (d.addend ? ", addend" : "") + (d.activation == runtime::Activation::Relu ? ", relu" : "");
+  return key;
+}
+
+void check_convolution(const Convolution& d) {
+  runtime::check(d);
+  const bool forward = d.pass == ConvolutionPass::Forward;
+  if ((d.addend || d.activation != runtime::Activation::None) && !forward)
+    throw Error({.op = "convolution", .got = "an addend or an activation", .expected = "them after the forward pass"});
+}
+
+}  // namespace tegula::gpu

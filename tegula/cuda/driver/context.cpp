@@ -1,0 +1,111 @@
+#include "tegula/cuda/driver/context.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/driver/recording.h"
+
+namespace tegula::gpu {
+namespace {
+
+std::string describe(CUresult result) {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) return "CUDA error " + std::to_string(result);
+  if (cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) return name;
+  return std::string(name) + " (" + text + ")";
+}
+
+std::string advice_for(CUresult result) {
+  if (is_sticky(result)) {
+    return "a kernel that was queued earlier failed and the GPU cannot be used any more by this process; run again with TEGULA_CUDA_SYNC=1 "
+           "to see which";
+  }
+  switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY: return "use a smaller batch, or release tensors that are no longer needed";
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION: return "the driver is older than the toolkit that compiled the kernel: update the driver";
+    case CUDA_ERROR_DEINITIALIZED: return "the program is ending: CUDA has shut down";
+    default: return "";
+  }
+}
+
+[[noreturn]] void fail(CUresult result, std::string_view op, const std::string& after) {
+  throw Error({.op = std::string(op), .got = describe(result) + after, .advice = advice_for(result)});
+}
+
+bool waits_for_each_kernel() {
+  static const bool value = [] {
+    const char* text = std::getenv("TEGULA_CUDA_SYNC");
+    return text && *text && std::string_view(text) != "0";
+  }();
+  return value;
+}
+
+}  // namespace
+
+bool is_sticky(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED: return true;
+    default: return false;
+  }
+}
+
+void check(CUresult result, std::string_view op) {
+  if (result != CUDA_SUCCESS) fail(result, op, "");
+}
+
+void Context::enter() const {
+  CUcontext current = nullptr;
+  if (cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context) return;
+  check(cuCtxSetCurrent(context), device_name());
+}
+
+void Context::synchronize(std::string_view op) const {
+  require_no_recording(*this, op);
+  CUevent reached = nullptr;
+  {
+    const std::scoped_lock lock(order);
+    enter();
+    if (idle_events_.empty()) {
+      check(cuEventCreate(&reached, CU_EVENT_DISABLE_TIMING), op);
+    } else {
+      reached = idle_events_.back();
+      idle_events_.pop_back();
+    }
+    if (const CUresult result = cuEventRecord(reached, stream); result != CUDA_SUCCESS) fail(result, op, queued_last());
+  }
+  const CUresult result = cuEventSynchronize(reached);
+  const std::scoped_lock lock(order);
+  if (result != CUDA_SUCCESS) fail(result, op, queued_last());
+  idle_events_.push_back(reached);
+}
+
+std::string Context::queued_last() const {
+  std::string names;
+  constexpr unsigned kept = std::tuple_size_v<decltype(recent_)>;
+  for (unsigned i = std::max(count_, kept) - kept; i < count_; ++i) {
+    names += (names.empty() ? "; queued last: " : ", ") + std::string(recent_[i % kept]);
+  }
+  return names;
+}
+
+void Context::queued(const char* kernel) {
+  recent_[count_++ % recent_.size()] = kernel;
+  if (waits_for_each_kernel() && !Capture::current(*this)) synchronize(kernel);
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,286 @@
+#include "tegula/cuda/driver/kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/cuda/driver/memory.h"
+#include "tegula/cuda/driver/recording.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Argument;
+using runtime::ArgumentSet;
+
+/// What a kernel takes by value in its parameters; more goes through a table. The hardware's limit is 4 KiB on older drivers.
+constexpr std::size_t kMaxParameterBytes = 4000;
+
+/// Of generated source that is compiled in one go. NVRTC reads one unit at a time, and the words before it take as long as ten thousand.
+constexpr std::size_t kUnitCharacters = 24000;
+
+std::int64_t instances_of(const ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; }
+
+/// Without the sets that have nothing to do.
+std::vector<ArgumentSet> nonempty(std::span<const ArgumentSet> sets) {
+  std::vector<ArgumentSet> kept;
+  kept.reserve(sets.size());
+  for (const ArgumentSet& set : sets) {
+    if (instances_of(set) > 0) kept.push_back(set);
+  }
+  return kept;
+}
+
+/// The sets as the kernel reads them: { first_instance, grid[3], arguments… } each.
+std::vector<std::int64_t> table_of(std::span<const ArgumentSet> sets, std::size_t parameters) {
+  std::vector<std::int64_t> table(sets.size() * (4 + parameters));
+  std::int64_t first = 0;
+  auto* row = table.data();
+  for (const ArgumentSet& set : sets) {
+    row[0] = first;
+    std::copy(set.grid.begin(), set.grid.end(), row + 1);
+    if (parameters > 0) std::memcpy(row + 4, set.arguments, parameters * sizeof(Argument));
+    first += instances_of(set);
+    row += 4 + parameters;
+  }
+  return table;
+}
+
+void start(Context& context, const Function& function, std::int64_t instances, void** parameters) {
+  const Generated& code = function.generated;
+  const std::int64_t blocks = instances * code.cluster;
+  if (blocks > std::numeric_limits<std::int32_t>::max()) {
+    throw Error({.op = code.name, .got = std::to_string(instances) + " program instances", .expected = "at most 2^31 - 1 blocks"});
+  }
+  CUlaunchAttribute cluster{};
+  cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster.value.clusterDim.x = static_cast<unsigned>(code.cluster);
+  cluster.value.clusterDim.y = 1;
+  cluster.value.clusterDim.z = 1;
+  CUlaunchConfig launch{};
+  launch.gridDimX = static_cast<unsigned>(blocks);
+  launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = static_cast<unsigned>(code.threads);
+  launch.blockDimY = launch.blockDimZ = 1;
+  launch.sharedMemBytes = static_cast<unsigned>(code.shared_bytes);
+  launch.hStream = context.stream;
+  launch.attrs = &cluster;
+  launch.numAttrs = code.cluster > 1 ? 1 : 0;
+  check(cuLaunchKernelEx(&launch, function.handle, parameters, nullptr), code.name);
+  context.queued(code.name.c_str());
+}
+
+}  // namespace
+
+void CodeCache::request(const std::vector<Generated>& wanted) {
+  const std::scoped_lock lock(mutex_);
+  start(wanted);
+}
+
+std::vector<const Function*> CodeCache::compile(const std::vector<Generated>& wanted) {
+  const std::scoped_lock lock(mutex_);
+  start(wanted);
+  std::vector<const Function*> found;
+  found.reserve(wanted.size());
+  for (const Generated& generated : wanted) {
+    if (const auto begun = begun_.find(generated.source); begun != begun_.end()) {
+      const std::shared_ptr<const Unit> unit = begun->second;
+      for (const Generated& kernel : unit->kernels) begun_.erase(kernel.source);
+      finish(*unit);
+    }
+    found.push_back(&functions_.at(generated.source));
+  }
+  return found;
+}
+
+/// Units of a bounded size. What lies in one depends on the list alone, so that the cache on disk knows it again.
+void CodeCache::start(const std::vector<Generated>& wanted) {
+  std::vector<std::shared_ptr<Unit>> units;
+  for (const Generated& generated : wanted) {
+    if (functions_.contains(generated.source) || begun_.contains(generated.source)) continue;
+    if (units.empty() || units.back()->size + generated.source.size() > kUnitCharacters) units.push_back(std::make_shared<Unit>());
+    units.back()->kernels.push_back(generated);
+    units.back()->size += generated.source.size();
+    begun_.emplace(generated.source, units.back());
+  }
+  for (const auto& unit : units) {
+    std::string source = prelude();
+    for (const Generated& generated : unit->kernels) source += "\n" + generated.source;
+    unit->cubin = compile_cubin_later(std::move(source), context_.architecture);
+  }
+}
+
+void CodeCache::finish(const Unit& unit) {
+  const std::vector<char>& cubin = unit.cubin.get();
+  context_.enter();
+  CUmodule module = nullptr;
+  check(cuModuleLoadData(&module, cubin.data()), "loading compiled kernels");
+  for (const Generated& generated : unit.kernels) {
+    Function function{.generated = generated};
+    const std::string& name = generated.name;
+    check(cuModuleGetFunction(&function.handle, module, name.c_str()), name);
+    if (generated.shared_bytes > 0) {
+      check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(generated.shared_bytes)),
+            name);
+    }
+    constexpr int portable_cluster = 8;
+    if (generated.cluster > portable_cluster) {
+      check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1), name);
+    }
+#if CUDA_VERSION >= 12040
+    check(cuFuncLoad(function.handle), name);  // now, not within a recording
+#endif
+    functions_.emplace(generated.source, std::move(function));
+  }
+}
+
+Specialisation Kernel::variant_for(std::span<const ArgumentSet> sets, bool guarded) const {
+  Specialisation variant = specialise(program_, sets);
+  variant.guarded = guarded;
+  variant.many_sets = sets.size() > 1 || program_.parameters.size() * sizeof(Argument) > kMaxParameterBytes;
+  return variant;
+}
+
+const Function* Kernel::find(const Specialisation& variant) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = variants_.find(variant);
+  return found == variants_.end() ? nullptr : found->second;
+}
+
+const Function* Kernel::remember(const Specialisation& variant, const Function* function) const {
+  const std::scoped_lock lock(mutex_);
+  requested_.erase(variant);
+  return variants_.emplace(variant, function).first->second;
+}
+
+/// The source, which is kept until the function is there.
+Generated Kernel::requested(const Specialisation& variant) const {
+  const std::scoped_lock lock(mutex_);
+  auto [found, fresh] = requested_.try_emplace(variant);
+  if (fresh) found->second = generate_variant(variant);
+  return found->second;
+}
+
+/// Compiled now, unless it was before.
+const Function& Kernel::function_for(const Specialisation& variant) const {
+  const Function* function = find(variant);
+  return function ? *function : *remember(variant, code_.compile({generate_variant(variant)}).front());
+}
+
+void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOptions& options) const {
+  const std::vector<ArgumentSet> work = nonempty(sets);
+  if (work.empty()) return;
+  const Specialisation variant = variant_for(work, !options.guards.empty());
+  const Function& function = function_for(variant);
+
+  const std::scoped_lock lock(context_.order);
+  context_.enter();
+  runtime::Failure* failure = options.failure;
+  const runtime::Failure* guards = options.guards.data();
+  int guard_count = static_cast<int>(options.guards.size());
+  if (!variant.many_sets) {
+    const ArgumentSet& set = work.front();
+    std::array<std::int64_t, 3> grid = set.grid;
+    Argument none{.integer = 0};  // an empty struct still has a byte
+    auto* arguments = program_.parameters.empty() ? &none : const_cast<Argument*>(set.arguments);
+    std::array<void*, 7> parameters{arguments, &grid[0], &grid[1], &grid[2], &failure, &guards, &guard_count};
+    start(context_, function, instances_of(set), parameters.data());
+    return;
+  }
+  const std::vector<std::int64_t> table = table_of(work, program_.parameters.size());
+  const auto bytes = std::as_bytes(std::span(table));
+  Ref<Buffer> memory;  // given back after the launch, in the order of the stream
+  void* on_device = nullptr;
+  if (Capture* capture = Capture::current(context_)) {
+    on_device = capture->constant(bytes);
+  } else {
+    memory = allocate(context_, bytes.size());
+    on_device = memory->data();
+    context_.staging->copy_in(device_pointer(on_device), bytes.data(), bytes.size());
+  }
+  int count = static_cast<int>(work.size());
+  std::array<void*, 5> parameters{&on_device, &count, &failure, &guards, &guard_count};
+  const std::int64_t instances = table[table.size() - 4 - program_.parameters.size()] + instances_of(work.back());
+  start(context_, function, instances, parameters.data());
+}
+
+std::string Kernel::listing() const {
+  {
+    const std::scoped_lock lock(mutex_);
+    std::string text;
+    for (const auto& [variant, function] : variants_) text += function->generated.source;
+    if (!text.empty()) return text;
+  }
+  // Nothing was launched: what would be compiled when nothing is known about the arguments.
+  return generate_variant({.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}).source;
+}
+
+std::string Kernel::listing_of(const runtime::PlannedLaunch& launch) const {
+  const std::vector<ArgumentSet> work = nonempty(launch.sets);
+  return work.empty() ? "" : generate_variant(variant_for(work, launch.guarded)).source;
+}
+
+std::string Kernel::assembly(const runtime::PlannedLaunch& launch) const {
+  const std::string source = listing_of(launch);
+  return source.empty() ? "" : compile_ptx(prelude() + "\n" + source, context_.architecture);
+}
+
+std::optional<runtime::KernelFigures> Kernel::figures(const runtime::PlannedLaunch& launch) const {
+  const std::vector<ArgumentSet> work = nonempty(launch.sets);
+  if (work.empty()) return {};
+  const Function& function = function_for(variant_for(work, launch.guarded));
+  const Generated& code = function.generated;
+  context_.enter();
+  const auto attribute = [&](CUfunction_attribute which) {
+    int value = 0;
+    check(cuFuncGetAttribute(&value, which, function.handle), code.name);
+    return value;
+  };
+  runtime::KernelFigures figures{.threads = code.threads, .registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS)};
+  for (const ArgumentSet& set : work) figures.blocks += instances_of(set) * code.cluster;
+  figures.local_bytes = static_cast<std::size_t>(attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
+  figures.shared_bytes = code.shared_bytes + static_cast<std::size_t>(attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
+  check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&figures.resident_blocks, function.handle, code.threads, code.shared_bytes), code.name);
+  int threads = 0;
+  check(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, context_.device), code.name);
+  figures.occupancy = static_cast<double>(figures.resident_blocks * code.threads) / std::max(threads, 1);
+  return figures;
+}
+
+/// The kernels of launches that have no function yet, each once, in the order of the launches, so that the text of a unit, by which it is
+/// cached on disk, is the same in every process.
+class Wanted {
+ public:
+  explicit Wanted(std::span<const runtime::PlannedLaunch> launches) {
+    for (const runtime::PlannedLaunch& launch : launches) {
+      const auto& kernel = static_cast<const Kernel&>(*launch.kernel);  // the kernels of a device are made by it
+      const std::vector<ArgumentSet> work = nonempty(launch.sets);
+      if (work.empty()) continue;
+      std::pair<const Kernel*, Specialisation> one{&kernel, kernel.variant_for(work, launch.guarded)};
+      if (kernel.find(one.second) || std::ranges::find(list_, one) != list_.end()) continue;
+      sources_.push_back(kernel.requested(one.second));
+      list_.push_back(std::move(one));
+    }
+  }
+  const std::vector<Generated>& sources() const { return sources_; }
+  void remember(const std::vector<const Function*>& functions) const {
+    for (std::size_t i = 0; i < list_.size(); ++i) list_[i].first->remember(list_[i].second, functions[i]);
+  }
+
+ private:
+  std::vector<std::pair<const Kernel*, Specialisation>> list_;
+  std::vector<Generated> sources_;
+};
+
+void request(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) { code.request(Wanted(launches).sources()); }
+
+void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) {
+  const Wanted wanted(launches);
+  if (!wanted.sources().empty()) wanted.remember(code.compile(wanted.sources()));
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,81 @@
+#pragma once
+// Tile programs on the GPU: variants by what is known about the arguments, compiled when they are needed, and launched.
+
+#include <cuda.h>
+
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/device.h"
+#include "tegula/simt/codegen.h"
+
+namespace tegula::gpu {
+
+/// A compiled variant. Lives as long as the process, like its module.
+struct Function {
+  Generated generated;
+  CUfunction handle = nullptr;
+};
+
+/// All machine code of one device, by source: equal sources are compiled once. Thread-safe. Never destroyed.
+class CodeCache {
+ public:
+  explicit CodeCache(Context& context) : context_(context) {}
+  /// Begins to compile those of `wanted` that are not there yet, together, in a few units side by side.
+  void request(const std::vector<Generated>& wanted);
+  /// The functions of `wanted`, in order.
+  std::vector<const Function*> compile(const std::vector<Generated>& wanted);
+
+ private:
+  struct Unit {
+    std::vector<Generated> kernels;
+    std::size_t size = 0;
+    std::shared_future<std::vector<char>> cubin;
+  };
+  void start(const std::vector<Generated>& wanted);
+  void finish(const Unit& unit);
+
+  Context& context_;
+  std::mutex mutex_;
+  std::map<std::string, Function> functions_;
+  std::map<std::string, std::shared_ptr<const Unit>> begun_;  // by source, those without a function
+};
+
+class Kernel final : public runtime::Kernel {
+ public:
+  Kernel(Context& context, CodeCache& code, tile::Program program) : context_(context), code_(code), program_(std::move(program)) {}
+  void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) const override;
+  std::string listing() const override;
+  std::string listing_of(const runtime::PlannedLaunch& launch) const override;
+  std::string assembly(const runtime::PlannedLaunch& launch) const override;
+  std::optional<runtime::KernelFigures> figures(const runtime::PlannedLaunch& launch) const override;
+
+ private:
+  friend class Wanted;
+  Generated requested(const Specialisation& variant) const;
+  Specialisation variant_for(std::span<const runtime::ArgumentSet> sets, bool guarded) const;
+  const Function* find(const Specialisation& variant) const;
+  const Function& function_for(const Specialisation& variant) const;
+  Generated generate_variant(const Specialisation& variant) const { return generate(program_, variant, context_.architecture); }
+  const Function* remember(const Specialisation& variant, const Function* function) const;
+
+  Context& context_;
+  CodeCache& code_;
+  tile::Program program_;
+  mutable std::mutex mutex_;
+  mutable std::map<Specialisation, const Function*> variants_;
+  mutable std::map<Specialisation, Generated> requested_;  // begun, not needed yet
+};
+
+/// Begins to compile what these launches of gpu::Kernels need.
+void request(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
+/// Compiles it, together.
+void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,89 @@
+#pragma once
+// Memory of the GPU: a caching pool of device memory, and pinned host memory that both sides see.
+
+#include <cuda.h>
+
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::gpu {
+
+inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
+
+/// Device memory in segments from the driver, cut into blocks. A freed block joins its free neighbours and is handed out again at once:
+/// all work is in the order of one stream. Segments of 2 MiB for blocks up to 1 MiB, of 20 MiB up to 10 MiB, of their own size above.
+/// Thread-safe. Never destroyed; giving a block back does not need the driver.
+class Pool {
+ public:
+  explicit Pool(Context& context) : context_(context) {}
+  /// 512-byte aligned. Throws OutOfMemory naming the largest blocks in use when there is no memory left, not even after trim().
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {});
+  /// Gives the segments nothing of which is in use back to the driver.
+  void trim();
+  PoolCounters counters() const;
+
+ private:
+  friend class DeviceBuffer;
+  struct Block {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    bool large = false;
+    bool free = true;
+    Block* previous = nullptr;  // neighbours within the segment, by address
+    Block* next = nullptr;
+    std::string what = {};  // runtime::Purpose
+    std::source_location where = {};
+  };
+  struct BySize {
+    bool operator()(const Block* a, const Block* b) const { return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address; }
+  };
+
+  Block* take(std::size_t bytes, bool large);
+  Block* grow(std::size_t bytes, bool large);
+  void split(Block* block, std::size_t bytes);
+  void give_back(Block* block);
+  void join_next(Block* block);
+  void trim_locked();
+  [[noreturn]] void out_of_memory(std::size_t bytes, const runtime::Purpose& purpose) const;
+
+  Context& context_;
+  mutable std::mutex mutex_;
+  std::set<Block*, BySize> free_[2];  // of small and large segments
+  std::set<Block*> used_;
+  PoolCounters counters_;
+};
+
+/// Pinned host memory, mapped at the same address on the device; 64-byte aligned. Kept for reuse like device memory, but handed out
+/// again only when the stream is idle, since the host writes into it at once.
+Ref<Buffer> allocate_shared(Context& context, std::size_t bytes);
+
+/// Waits until the bytes are on the host.
+void copy_out(Context& context, void* to, CUdeviceptr from, std::size_t bytes);
+
+/// Copies from the host, through a ring of pinned chunks whose reuse is guarded by events. The caller holds Context::order.
+class Staging {
+ public:
+  explicit Staging(Context& context) : context_(context) {}
+  /// Queued in order; `from` may be reused on return.
+  void copy_in(CUdeviceptr to, const void* from, std::size_t bytes);
+
+ private:
+  struct Chunk {
+    std::byte* data = nullptr;
+    CUevent copied = nullptr;  // after the last copy out of the chunk
+  };
+  static constexpr std::size_t kChunks = 4;
+  static constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
+  void advance();
+
+  Context& context_;
+  Chunk chunks_[kChunks];
+  std::size_t current_ = 0;
+  std::size_t used_ = kChunkBytes;  // of the current chunk; full before the first
+};
+
+}  // namespace tegula::gpu

@@ -1,0 +1,156 @@
+#include "tegula/cuda/driver/recording.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/driver/memory.h"
+
+namespace tegula::gpu {
+namespace {
+
+Capture*& innermost() {
+  thread_local Capture* capture = nullptr;
+  return capture;
+}
+
+class GraphRecording final : public runtime::Recording {
+ public:
+  GraphRecording(Context& context, CUgraphExec graph, std::vector<Ref<Buffer>> kept)
+      : context_(context),
+        graph_(graph),
+        kept_(std::move(kept)) {}
+
+  /// May be called after the driver has shut down; errors have nobody to go to.
+  ~GraphRecording() override {
+    const std::scoped_lock lock(context_.order);
+    if (cuCtxSetCurrent(context_.context) != CUDA_SUCCESS) return;
+    if (!Capture::current(context_)) cuStreamSynchronize(context_.stream);  // it may be running
+    cuGraphExecDestroy(graph_);
+  }
+
+  void replay() override {
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    check(cuGraphLaunch(graph_, context_.stream), "replaying a recording");
+    context_.queued("a recording");
+  }
+
+ private:
+  Context& context_;
+  CUgraphExec graph_;
+  std::vector<Ref<Buffer>> kept_;
+};
+
+using Nodes = std::vector<CUgraphNode>;
+
+/// What the next node captured from the stream will wait for.
+Nodes next_waits_for(const Context& context) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+  check(cuStreamGetCaptureInfo_v3(context.stream, &status, nullptr, nullptr, &nodes, nullptr, &count), "recording");
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) throw Error({.op = "recording", .got = "work that cannot be recorded"});
+  return {nodes, nodes + count};
+}
+
+void let_next_wait_for(const Context& context, Nodes nodes) {
+  std::ranges::sort(nodes);
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  check(cuStreamUpdateCaptureDependencies_v2(context.stream, nodes.data(), nullptr, nodes.size(), CU_STREAM_SET_CAPTURE_DEPENDENCIES),
+        "recording");
+}
+
+}  // namespace
+
+Capture* Capture::current(const Context& context) {
+  Capture* capture = innermost();
+  while (capture && &capture->context_ != &context) capture = capture->outer_;
+  return capture;
+}
+
+void* Capture::constant(std::span<const std::byte> bytes) {
+  Ref<Buffer> buffer = allocate(context_, bytes.size());  // kept: allocate sees the recording
+  void* data = buffer->data();
+  constants_.push_back({std::move(buffer), {bytes.begin(), bytes.end()}});
+  return data;
+}
+
+Capture::Capture(Context& context) : context_(context), outer_(innermost()) {
+  check(cuStreamBeginCapture(context.stream, CU_STREAM_CAPTURE_MODE_RELAXED), "recording");
+  open_ = true;
+  innermost() = this;
+}
+
+Capture::~Capture() {
+  if (CUgraph graph = end()) cuGraphDestroy(graph);
+}
+
+CUgraph Capture::end() {
+  if (!std::exchange(open_, false)) return nullptr;
+  innermost() = outer_;
+  CUgraph graph = nullptr;
+  const bool captured = cuStreamEndCapture(context_.stream, &graph) == CUDA_SUCCESS && !refused_;
+  if (captured || !graph) return graph;
+  cuGraphDestroy(graph);
+  return nullptr;
+}
+
+void require_no_recording(const Context& context, std::string_view op) {
+  Capture* capture = Capture::current(context);
+  if (!capture) return;
+  capture->refused_ = true;
+  throw Error({.op = std::string(op), .got = "a recording in progress", .expected = "no need to wait for the device"});
+}
+
+std::unique_ptr<runtime::Recording> record(Context& context, const std::function<void()>& work) {
+  if (Capture::current(context)) return nullptr;
+  const std::scoped_lock lock(context.order);
+  context.enter();
+  Capture capture(context);
+  try {
+    work();
+  } catch (...) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    const CUresult result = cuStreamIsCapturing(context.stream, &status);
+    if (capture.refused_ || (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)) return nullptr;
+    throw;
+  }
+  context.enter();  // `work` may have left another device current
+  CUgraph graph = capture.end();
+  if (!graph) return nullptr;
+  CUgraphExec executable = nullptr;
+  const CUresult result = cuGraphInstantiate(&executable, graph, 0);
+  cuGraphDestroy(graph);
+  if (is_sticky(result)) check(result, "recording");
+  if (result != CUDA_SUCCESS) return nullptr;
+  auto recording = std::make_unique<GraphRecording>(context, executable, std::move(capture.kept_));
+  for (const Capture::Constant& constant : capture.constants_) {
+    context.staging->copy_in(device_pointer(constant.buffer->data()), constant.bytes.data(), constant.bytes.size());
+  }
+  check(cuGraphUpload(executable, context.stream), "recording");
+  return recording;
+}
+
+std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps) {
+  return record(context, [&] {
+    std::vector<Nodes> ends(steps.size());  // of each step: what has to be over for it to be over
+    Nodes all;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      Nodes before;
+      for (const int step : steps[s].after) {
+        const Nodes& end = ends[static_cast<std::size_t>(step)];
+        before.insert(before.end(), end.begin(), end.end());
+      }
+      // A graph that begins with several nodes takes microseconds to begin.
+      if (before.empty() && s > 0) before = ends[0];
+      let_next_wait_for(context, std::move(before));
+      steps[s].work();
+      ends[s] = next_waits_for(context);
+      all.insert(all.end(), ends[s].begin(), ends[s].end());
+    }
+    let_next_wait_for(context, std::move(all));
+  });
+}
+
+}  // namespace tegula::gpu

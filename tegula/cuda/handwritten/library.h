@@ -1,0 +1,23 @@
+#pragma once
+// The library calls of the GPU: cuBLASLt and cuDNN, which choose an algorithm by measuring once per shape (tuning.h), and plain kernels.
+
+#include <memory>
+
+#include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::gpu {
+
+/// Begins to compile the kernels that making the call may measure, so that those of several calls are compiled side by side.
+void request_matmul(Context& context, const runtime::Matmul& description);
+void request_convolution(Context& context, const runtime::Convolution& description);
+
+std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description);
+std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
+std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
+std::unique_ptr<runtime::Call> make_scatter_sum(Context& context, const runtime::ScatterSum& description);
+/// Whether cuBLASLt and cuDNN have the activation as an epilogue. The others are run as a kernel behind the call.
+bool fuses_activation(DType dtype, runtime::Activation activation);
+bool convolution_prefers_channels_last(const Context& context, const runtime::Convolution& description);
+
+}  // namespace tegula::gpu

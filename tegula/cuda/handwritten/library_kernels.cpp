@@ -1,0 +1,88 @@
+#include "tegula/cuda/handwritten/library_kernels.h"
+
+#include <array>
+#include <future>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/compiler/nvrtc.h"
+
+namespace tegula::gpu {
+namespace {
+
+/// A translation unit: compiled in the background, loaded where the first of its kernels is queued. Lives as long as the process.
+struct Module {
+  std::shared_future<std::vector<char>> binary;
+  CUmodule handle = nullptr;
+};
+
+struct Modules {
+  std::mutex mutex;
+  std::map<std::pair<int, std::string>, Module> all;  // by (device, source)
+};
+
+Modules& modules() {
+  static auto* instance = new Modules;
+  return *instance;
+}
+
+void request(const Context& context, const PlainKernel& kernel) {
+  Modules& m = modules();
+  const std::scoped_lock lock(m.mutex);
+  Module& module = m.all[{context.index, kernel.source}];
+  if (module.binary.valid()) return;
+  module.binary = compile_cubin_later(kernel.source, context.architecture, Products::Contracted);
+}
+
+CUfunction load(const Context& context, const PlainKernel& kernel) {
+  Modules& m = modules();
+  const std::scoped_lock lock(m.mutex);
+  Module& module = m.all[{context.index, kernel.source}];
+  const std::vector<char>& binary = module.binary.get();
+  context.enter();
+  if (!module.handle) check(cuModuleLoadData(&module.handle, binary.data()), kernel.name);
+  CUfunction found = nullptr;
+  check(cuModuleGetFunction(&found, module.handle, kernel.name.c_str()), kernel.name);
+  constexpr std::size_t kWithoutAsking = 48 << 10;
+  if (kernel.shared > kWithoutAsking)
+    check(cuFuncSetAttribute(found, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(kernel.shared)), kernel.name);
+  return found;
+}
+
+}  // namespace
+
+LoadedKernel::LoadedKernel(Context& context, const PlainKernel& kernel) : context_(&context), kernel_(kernel) {
+  if (kernel.blocks > std::numeric_limits<std::int32_t>::max()) {
+    throw Error({.op = kernel.name, .got = std::to_string(kernel.blocks) + " blocks", .expected = "less than 2^31"});
+  }
+  if (kernel.blocks > 0) request(context, kernel);
+}
+
+void LoadedKernel::launch(std::initializer_list<void*> pointers) const {
+  if (kernel_.blocks == 0) return;
+  if (!function_) function_ = load(*context_, kernel_);
+  std::array<void*, 8> values{}, addresses{};
+  std::size_t count = 0;
+  for (void* pointer : pointers) {
+    values[count] = pointer;
+    addresses[count] = &values[count];
+    ++count;
+  }
+  check(cuLaunchKernel(function_, static_cast<unsigned>(kernel_.blocks), 1, 1, static_cast<unsigned>(kernel_.threads), 1, 1,
+                       static_cast<unsigned>(kernel_.shared), context_->stream, addresses.data(), nullptr),
+        "launch");
+}
+
+std::size_t extent_bytes(DType dtype, const Layout& layout) {
+  if (numel(layout.shape) == 0) return 0;
+  std::int64_t last = 0;
+  for (int i = 0; i < layout.shape.rank(); ++i) last += (layout.shape[i] - 1) * layout.strides[i];
+  return static_cast<std::size_t>(last + 1) * size_of(dtype);
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,28 @@
+#pragma once
+// Plain kernels (plain_kernels.h) on the card: compiled once per process for each source, side by side, and queued.
+
+#include <initializer_list>
+
+#include "tegula/cuda/driver/context.h"
+#include "tegula/cuda/handwritten/plain_kernels.h"
+
+namespace tegula::gpu {
+
+class LoadedKernel {
+ public:
+  /// Begins to compile it in the background.
+  LoadedKernel(Context& context, const PlainKernel& kernel);
+  /// Queues it behind what is on context.stream; the first time waits for the compiler (so not while work is being recorded) and throws Error
+  /// when it failed. Nothing happens where the result has no elements.
+  void launch(std::initializer_list<void*> pointers) const;
+
+ private:
+  Context* context_;
+  PlainKernel kernel_;
+  mutable CUfunction function_ = nullptr;  // calls of a card run one after another
+};
+
+/// Bytes from the first to the last element.
+std::size_t extent_bytes(DType dtype, const Layout& layout);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,71 @@
+// Pooling on the GPU: plain kernels, because cuDNN's have other rules for ties, NaN and dilation.
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/handwritten/library.h"
+#include "tegula/cuda/handwritten/library_kernels.h"
+#include "tegula/cuda/handwritten/piece_pooling.h"
+#include "tegula/runtime/checks.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Pooling;
+using runtime::PoolingKind;
+
+class PoolingCall : public runtime::Call {
+ public:
+  PoolingCall(Context& context, const Pooling& d) : context_(context), d_(d) {
+    const auto pieces = piece_pooling(d);
+    if (!pieces) {
+      kernel_.emplace(context, pooling_kernel(d));
+      return;
+    }
+    pieces_.emplace(context, pieces->kernel);
+    if (pieces->gather) gather_.emplace(context, *pieces->gather);
+    scratch_bytes_ = pieces->scratch;
+  }
+
+  std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  void run(std::span<void* const> buffers, void* scratch, int) const override {
+    context_.enter();
+    if (pieces_ && in_pieces(buffers)) {
+      pieces_->launch({buffers[0], gather_ ? scratch : buffers[1]});
+      if (gather_) gather_->launch({scratch, buffers[1], buffers[2]});
+    } else {
+      if (!kernel_) kernel_.emplace(context_, pooling_kernel(d_));  // for slices that begin anywhere
+      if (buffers.size() == 3) kernel_->launch({buffers[0], buffers[1], buffers[2]});
+      else kernel_->launch({buffers[0], buffers[1]});
+    }
+    context_.queued("pooling");
+  }
+  std::string describe() const override {
+    return std::string(pieces_ ? "kernel over pieces, " : "plain kernel ") + (d_.kind == PoolingKind::Max ? "max" : "average") +
+           (d_.backward ? " pooling backward " : " pooling ") + to_string(d_.input.shape) + " -> " + to_string(d_.output.shape);
+  }
+
+ private:
+  static bool in_pieces(std::span<void* const> buffers) {
+    return std::all_of(buffers.begin(), buffers.end(), [](void* p) { return std::bit_cast<std::uintptr_t>(p) % 16 == 0; });
+  }
+
+  Context& context_;
+  Pooling d_;
+  mutable std::optional<LoadedKernel> kernel_;
+  std::optional<LoadedKernel> pieces_, gather_;
+  std::size_t scratch_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Call> make_pooling(Context& context, const Pooling& description) {
+  runtime::check(description);
+  return std::make_unique<PoolingCall>(context, description);
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,360 @@
+#include "tegula/cuda/handwritten/plain_kernels.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "tegula/core/divide.h"
+#include "tegula/cuda/handwritten/plain_source.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Activation;
+using runtime::ConvolutionPass;
+using runtime::PoolingKind;
+using Names = std::vector<std::string>;
+
+constexpr int kThreads = 256;
+
+PlainKernel per_element(const PlainSource& source, std::string name, std::int64_t count) {
+  return {std::move(name), source.text(), divide_up(count, kThreads), kThreads};
+}
+
+/// Three spatial axes, missing ones in front with size 1 (shift 0 where that is what they mean).
+Dims three(const Dims& dims, std::int64_t missing) {
+  Dims out = Dims::filled(3 - dims.rank(), missing);
+  for (const auto value : dims) out.push_back(value);
+  return out;
+}
+
+/// (N, C, spatial…) as (N, C, d, h, w).
+Layout five(const Layout& layout) {
+  Layout out{{layout.shape[0], layout.shape[1]}, {layout.strides[0], layout.strides[1]}};
+  const int missing = 5 - layout.shape.rank();
+  for (int i = 0; i < missing; ++i) out.shape.push_back(1), out.strides.push_back(0);
+  for (int i = 2; i < layout.shape.rank(); ++i) out.shape.push_back(layout.shape[i]), out.strides.push_back(layout.strides[i]);
+  return out;
+}
+
+void define_axes(PlainSource& source, const Dims& in, const Dims& out, const Dims& window, const Dims& stride, const Dims& dilation,
+                 const Dims& low) {
+  for (int i = 0; i < 3; ++i) {
+    const std::string n = std::to_string(i);
+    source.define("IN" + n, in[i]);
+    source.define("OUT" + n, out[i]);
+    source.define("WINDOW" + n, window[i]);
+    source.define("STRIDE" + n, stride[i]);
+    source.define("DILATION" + n, dilation[i]);
+    source.define("LOW" + n, low[i]);
+  }
+}
+
+Dims spatial(const Layout& five) { return {five.shape[2], five.shape[3], five.shape[4]}; }
+
+const Names kInput{"n", "c", "p0", "p1", "p2"}, kOutput{"n", "c", "o0", "o1", "o2"}, kTap{"k", "c", "t0", "t1", "t2"};
+
+// Walks all taps of the window at output (o0, o1, o2) that lie inside the input, in row-major order: p0, p1, p2 is where.
+constexpr const char* kForEachTap = R"(
+#define FOR_EACH_TAP                                                                   \
+  for (int t0 = 0; t0 < WINDOW0; ++t0)                                                 \
+    if (const Index p0 = o0 * STRIDE0 - LOW0 + t0 * DILATION0; p0 >= 0 && p0 < IN0)    \
+      for (int t1 = 0; t1 < WINDOW1; ++t1)                                             \
+        if (const Index p1 = o1 * STRIDE1 - LOW1 + t1 * DILATION1; p1 >= 0 && p1 < IN1) \
+          for (int t2 = 0; t2 < WINDOW2; ++t2)                                         \
+            if (const Index p2 = o2 * STRIDE2 - LOW2 + t2 * DILATION2; p2 >= 0 && p2 < IN2)
+// Walks all outputs (o0, o1, o2) whose window has a tap (t0, t1, t2) at input (p0, p1, p2).
+#define TAP(axis)                                                                                             \
+  for (int t##axis = 0; t##axis < WINDOW##axis; ++t##axis)                                                    \
+    if (const Index s##axis = p##axis + LOW##axis - t##axis * DILATION##axis; s##axis >= 0 && s##axis % STRIDE##axis == 0) \
+      if (const Index o##axis = s##axis / STRIDE##axis; o##axis < OUT##axis)
+#define FOR_EACH_WINDOW TAP(0) TAP(1) TAP(2)
+)";
+
+constexpr const char* kPoolingForward = R"(
+extern "C" __global__ void pooling(const Element* x, Element* y) {
+  @COORDINATES@
+#if MAXIMUM
+  Sum best = -INFINITE;
+  FOR_EACH_TAP {
+    const Sum value = load(x + @INPUT@);
+    if (!(value <= best) && best == best) best = value;  // a NaN counts as the maximum; of equals the first stays
+  }
+  store(y + @OUTPUT@, best);
+#else
+  Sum sum = 0;
+  int inside = 0;
+  FOR_EACH_TAP {
+    sum += load(x + @INPUT@);
+    ++inside;
+  }
+  store(y + @OUTPUT@, sum / Sum(PADDING_COUNTS ? WINDOW0 * WINDOW1 * WINDOW2 : inside > 0 ? inside : 1));
+#endif
+}
+)";
+
+constexpr const char* kMaxBackward = R"(
+// Where the maximum of a window is.
+__device__ Index first_maximum(const Element* x, Index n, Index c, Index o0, Index o1, Index o2) {
+  Sum best = 0;
+  Index where = -1;
+  FOR_EACH_TAP {
+    const Sum value = load(x + @INPUT@);
+    if (where < 0 || (!(value <= best) && best == best)) best = value, where = (p0 * IN1 + p1) * IN2 + p2;
+  }
+  return where;
+}
+extern "C" __global__ void pooling(const Element* x, const Element* dy, Element* dx) {
+  @COORDINATES@
+  Sum sum = 0;
+  FOR_EACH_WINDOW {
+    if (first_maximum(x, n, c, o0, o1, o2) == (p0 * IN1 + p1) * IN2 + p2) sum += load(dy + @OUTPUT@);
+  }
+  store(dx + @INPUT@, sum);
+}
+)";
+
+constexpr const char* kAverageBackward = R"(
+__device__ int inside(int window, Index first, int dilation, Index size) {
+  int count = 0;
+  for (int t = 0; t < window; ++t) count += first + t * dilation >= 0 && first + t * dilation < size;
+  return count;
+}
+extern "C" __global__ void pooling(const Element* dy, Element* dx) {
+  @COORDINATES@
+  Sum sum = 0;
+  FOR_EACH_WINDOW {
+    const int count = PADDING_COUNTS ? WINDOW0 * WINDOW1 * WINDOW2
+                                     : inside(WINDOW0, o0 * STRIDE0 - LOW0, DILATION0, IN0) * inside(WINDOW1, o1 * STRIDE1 - LOW1, DILATION1, IN1) *
+                                           inside(WINDOW2, o2 * STRIDE2 - LOW2, DILATION2, IN2);
+    sum += load(dy + @OUTPUT@) / Sum(count);
+  }
+  store(dx + @INPUT@, sum);
+}
+)";
+
+constexpr const char* kConvolutionForward = R"(
+extern "C" __global__ void convolution(const Element* x, const Element* w@BIAS@, Element* y) {
+  @COORDINATES@
+  const Index k = c, first = k / (CHANNELS_OUT / GROUPS) * (CHANNELS_IN / GROUPS);
+  Sum sum = 0;
+  FOR_EACH_TAP {
+    for (Index c = 0; c < CHANNELS_IN / GROUPS; ++c) sum += load(x + @INPUT_FROM@) * load(w + @TAP@);
+  }
+#if BIAS
+  sum += load(bias + k);
+#endif
+  store(y + @OUTPUT@, activation(sum));
+}
+)";
+
+constexpr const char* kConvolutionBackwardData = R"(
+extern "C" __global__ void convolution(const Element* dy, const Element* w, Element* dx) {
+  @COORDINATES@
+  const Index channel = c, group = channel / (CHANNELS_IN / GROUPS);
+  Sum sum = 0;
+  FOR_EACH_WINDOW {
+    const Index c = channel % (CHANNELS_IN / GROUPS);
+    for (Index i = 0; i < CHANNELS_OUT / GROUPS; ++i) {
+      const Index k = group * (CHANNELS_OUT / GROUPS) + i;
+      sum += load(dy + @OUTPUT_K@) * load(w + @TAP@);
+    }
+  }
+  store(dx + @INPUT_CHANNEL@, sum);
+}
+)";
+
+// A block adds up its threads' sums in a fixed order.
+constexpr const char* kBlockSum = R"(
+__device__ Sum block_sum(Sum sum) {
+  __shared__ Sum sums[256];
+  sums[threadIdx.x] = sum;
+  for (int half = 128; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+  }
+  return sums[0];
+}
+)";
+
+constexpr const char* kConvolutionBackwardWeight = R"(
+extern "C" __global__ void convolution(const Element* x, const Element* dy, Element* dw) {
+  @COORDINATES@
+  const Index first = k / (CHANNELS_OUT / GROUPS) * (CHANNELS_IN / GROUPS);
+  Sum sum = 0;
+  for (Index item = threadIdx.x; item < BATCH * OUT0 * OUT1 * OUT2; item += 256) {
+    const Index o2 = item % OUT2, o1 = item / OUT2 % OUT1, o0 = item / (OUT2 * OUT1) % OUT0, n = item / (OUT2 * OUT1 * OUT0);
+    const Index p0 = o0 * STRIDE0 - LOW0 + t0 * DILATION0, p1 = o1 * STRIDE1 - LOW1 + t1 * DILATION1, p2 = o2 * STRIDE2 - LOW2 + t2 * DILATION2;
+    if (p0 < 0 || p0 >= IN0 || p1 < 0 || p1 >= IN1 || p2 < 0 || p2 >= IN2) continue;
+    sum += load(x + @INPUT_FROM@) * load(dy + @OUTPUT_K@);
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) store(dw + @TAP@, sum);
+}
+)";
+
+constexpr const char* kBiasGradient = R"(
+extern "C" __global__ void bias_gradient(const Element* dy, Element* db) {
+  const Index c = blockIdx.x;
+  Sum sum = 0;
+  for (Index item = threadIdx.x; item < COUNT; item += 256) {
+    @COORDINATES@
+    sum += load(dy + @OUTPUT@);
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) store(db + c, sum);
+}
+)";
+
+/// offset_text with other names for some of the axes.
+std::string renamed(const Layout& layout, Names names, std::initializer_list<std::pair<int, const char*>> changes) {
+  for (const auto& [axis, name] : changes) names[static_cast<std::size_t>(axis)] = name;
+  return offset_text(layout, names);
+}
+
+}  // namespace
+
+PlainKernel pooling_kernel(const runtime::Pooling& d) {
+  const Layout x = five(d.input), y = five(d.output);
+  PlainSource source(d.dtype, {x, y});
+  define_axes(source, spatial(x), spatial(y), three(d.window, 1), three(d.stride, 1), three(d.dilation, 1), three(d.pad_low, 0));
+  source.define("MAXIMUM", d.kind == PoolingKind::Max);
+  source.define("PADDING_COUNTS", d.kind == PoolingKind::AverageWithPadding);
+  source.add(kForEachTap);
+  const Layout& result = d.backward ? x : y;
+  const std::int64_t count = numel(result.shape);
+  source.add(!d.backward                  ? kPoolingForward
+             : d.kind == PoolingKind::Max ? kMaxBackward
+                                          : kAverageBackward,
+             {{"COORDINATES", thread_coordinates(result, d.backward ? kInput : kOutput)},
+              {"INPUT", offset_text(x, kInput)},
+              {"OUTPUT", offset_text(y, kOutput)}});
+  return per_element(source, "pooling", count);
+}
+
+PlainKernel direct_convolution_kernel(const runtime::Convolution& d) {
+  const Layout x = five(d.input), w = five(d.weight), y = five(d.output);
+  PlainSource source(d.dtype, {x, w, y});
+  define_axes(source, spatial(x), spatial(y), spatial(w), three(d.stride, 1), three(d.dilation, 1), three(d.pad_low, 0));
+  source.define("GROUPS", d.groups);
+  source.define("BATCH", x.shape[0]);
+  source.define("CHANNELS_IN", x.shape[1]);
+  source.define("CHANNELS_OUT", y.shape[1]);
+  source.define("BIAS", d.bias);
+  source.add(kForEachTap);
+  activation_function(source, d.activation);
+  const std::string tap = offset_text(w, kTap);
+  const std::string input_from = renamed(x, kInput, {{1, "(first + c)"}}), output_k = renamed(y, kOutput, {{1, "k"}});
+  switch (d.pass) {
+    case ConvolutionPass::Forward:
+      source.add(kConvolutionForward, {{"COORDINATES", thread_coordinates(y, kOutput)},
+                                       {"BIAS", d.bias ? ", const Element* bias" : ""},
+                                       {"INPUT_FROM", input_from},
+                                       {"TAP", tap},
+                                       {"OUTPUT", output_k}});
+      return per_element(source, "convolution", numel(y.shape));
+    case ConvolutionPass::BackwardData:
+      source.add(kConvolutionBackwardData, {{"COORDINATES", thread_coordinates(x, kInput)},
+                                            {"OUTPUT_K", output_k},
+                                            {"TAP", tap},
+                                            {"INPUT_CHANNEL", renamed(x, kInput, {{1, "channel"}})}});
+      return per_element(source, "convolution", numel(x.shape));
+    default:
+      source.add(kBlockSum);
+      source.add(kConvolutionBackwardWeight,
+                 {{"COORDINATES", block_coordinates(w, kTap)}, {"INPUT_FROM", input_from}, {"OUTPUT_K", output_k}, {"TAP", tap}});
+      return {"convolution", source.text(), numel(w.shape), kThreads};
+  }
+}
+
+PlainKernel bias_gradient_kernel(const runtime::Convolution& d) {
+  Layout y = five(d.output), items = y;
+  items.shape[1] = 1;  // the channel is the block's
+  PlainSource source(d.dtype, {y});
+  source.define("COUNT", numel(items.shape));
+  source.add(kBlockSum);
+  source.add(kBiasGradient,
+             {{"COORDINATES", coordinates("item", items, {"n", "", "o0", "o1", "o2"})}, {"OUTPUT", offset_text(y, kOutput)}});
+  return {"bias_gradient", source.text(), y.shape[1], kThreads};
+}
+
+PlainKernel direct_matmul_kernel(const runtime::Matmul& d) {
+  const int rank = d.c.shape.rank();
+  Names names;
+  for (int i = 0; i + 2 < rank; ++i) names.push_back("i" + std::to_string(i));
+  names.insert(names.end(), {"row", "column"});
+  const auto batched = [&](Layout layout) {  // a batch axis of size 1 is read over and over
+    for (int i = 0; i + 2 < rank; ++i) layout.strides[i] = layout.shape[i] == 1 ? 0 : layout.strides[i];
+    return layout;
+  };
+  PlainSource source(d.dtype, {d.a, d.b, d.c});
+  source.define("INNER", d.a.shape[rank - 1]);
+  source.define("BIAS", d.bias);
+  activation_function(source, d.activation);
+  source.add(R"(
+extern "C" __global__ void matmul(const Element* a, const Element* b@BIAS@, Element* c) {
+  @COORDINATES@
+  Sum sum = 0;
+  for (Index inner = 0; inner < INNER; ++inner) sum += load(a + @A@) * load(b + @B@);
+#if BIAS
+  sum += load(bias + column);
+#endif
+  store(c + @C@, activation(sum));
+}
+)",
+             {{"COORDINATES", thread_coordinates(d.c, names)},
+              {"BIAS", d.bias ? ", const Element* bias" : ""},
+              {"A", renamed(batched(d.a), names, {{rank - 1, "inner"}})},
+              {"B", renamed(batched(d.b), names, {{rank - 2, "inner"}})},
+              {"C", offset_text(d.c, names)}});
+  return per_element(source, "matmul", numel(d.c.shape));
+}
+
+PlainKernel epilogue_kernel(const PlainEpilogue& e) {
+  Names names;
+  for (int i = 0; i < e.layout.shape.rank(); ++i) names.push_back("i" + std::to_string(i));
+  PlainSource source(e.dtype, {e.layout});
+  activation_function(source, e.activation);
+  std::string terms = e.axis >= 0 ? " + load(bias + " + names[static_cast<std::size_t>(e.axis)] + ")" : "";
+  if (e.addend) terms += " + load(addend + (at - c))";
+  source.add(R"(
+extern "C" __global__ void epilogue(@PARAMETER@Element* c) {
+  @COORDINATES@
+  Element* const at = c + @OFFSET@;
+  store(at, activation(load(at)@TERMS@));
+}
+)",
+             {{"COORDINATES", thread_coordinates(e.layout, names)},
+              {"PARAMETER", std::string(e.axis >= 0 ? "const Element* bias, " : "") + (e.addend ? "const Element* addend, " : "")},
+              {"OFFSET", offset_text(e.layout, names)},
+              {"TERMS", terms}});
+  return per_element(source, "epilogue", numel(e.layout.shape));
+}
+
+PlainKernel copy_kernel(const PlainCopy& copy) {
+  Names names, moved;
+  std::string inside;
+  for (int i = 0; i < copy.to.shape.rank(); ++i) {
+    const std::string name = "i" + std::to_string(i), shift = std::to_string(copy.shift[i]);
+    names.push_back(name);
+    moved.push_back(copy.shift[i] == 0 ? name : "(" + name + " - " + shift + ")");
+    const bool fits = copy.shift[i] <= 0 && copy.to.shape[i] - copy.shift[i] <= copy.from.shape[i];
+    if (!fits && copy.shift[i] > 0) inside += " && " + name + " >= " + shift;
+    if (!fits) inside += " && " + moved.back() + " < " + std::to_string(copy.from.shape[i]);
+  }
+  PlainSource source(copy.dtype, {copy.from, copy.to});
+  source.add(R"(
+extern "C" __global__ void copy(const Element* from, Element* to) {
+  @COORDINATES@
+  to[@TO@] = true@INSIDE@ ? from[@FROM@] : Element(0);
+}
+)",
+             {{"COORDINATES", thread_coordinates(copy.to, names)},
+              {"TO", offset_text(copy.to, names)},
+              {"FROM", offset_text(copy.from, moved)},
+              {"INSIDE", inside}});
+  return per_element(source, "copy", numel(copy.to.shape));
+}
+
+}  // namespace tegula::gpu

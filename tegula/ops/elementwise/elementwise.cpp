@@ -1,0 +1,90 @@
+#include "tegula/ops/elementwise/elementwise.h"
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/ops/promote.h"
+
+namespace tegula::formula {
+namespace {
+
+[[noreturn]] void refuse(const OpInfo& info, DType dtype, const char* expected, const char* advice, const std::source_location& where) {
+  throw Error({.op = info.name,
+               .got = "operands of dtype " + std::string(name(dtype)),
+               .expected = expected,
+               .advice = advice,
+               .where = origin_at(where).where});
+}
+
+/// What operand `index` is converted to, given the common dtype.
+DType operand_dtype(const OpInfo& info, DType common, std::size_t index, const std::source_location& where) {
+  switch (info.operands) {
+    case Operands::Numbers:
+      if (common == boolean)
+        refuse(info, common, "numbers", "convert with cast(x, i64), or use logical_and, logical_or, logical_xor", where);
+      return common;
+    case Operands::Floats:
+    case Operands::Classified: return as_float(common);
+    case Operands::Ordered: return common == boolean ? u8 : common;
+    case Operands::Logical: return boolean;
+    case Operands::Bits:
+      if (is_float(common)) refuse(info, common, "integers or booleans", "bits of floats have no meaning here; convert with cast", where);
+      return common;
+    case Operands::Integers:
+      if (!is_integer(common)) refuse(info, common, "integers", "convert with cast", where);
+      return common;
+    case Operands::Chosen: return index == 0 ? boolean : common;
+    default: return common;
+  }
+}
+
+bool has_boolean_result(Operands operands) {
+  return operands == Operands::Compared || operands == Operands::Ordered || operands == Operands::Logical ||
+         operands == Operands::Classified;
+}
+
+}  // namespace
+
+Value wrapped(Value x, DType dtype) { return is_integer(dtype) && dtype != tile::compute_type(dtype) ? tile::narrow(x, dtype) : x; }
+
+std::uint32_t used_inputs(std::size_t count, bool condition_first, Value (*emit)(std::span<const Value>)) {
+  tile::Builder builder("used_inputs");
+  std::vector<Value> inputs;
+  for (std::size_t k = 0; k < count; ++k)
+    inputs.push_back(builder.scalar("x" + std::to_string(k), k == 0 && condition_first ? boolean : f64));
+  const Value out = builder.pointer("out", f64, true);
+  builder.store(out, emit(inputs));
+  const tile::Program program = builder.finish();
+  std::uint32_t mask = 0;
+  for (const auto& instruction : program.instructions) {
+    for (const tile::Id operand : instruction.operands) {
+      const auto& from = program[operand];
+      if (from.word == Word::Parameter && from.attribute < static_cast<std::int64_t>(count)) mask |= 1u << from.attribute;
+    }
+  }
+  return mask;
+}
+
+Tensor scaled(const Tensor& dy, double number) {
+  if (number == 1) return dy;
+  return number == -1 ? -Arg(dy) : Arg(dy) * number;
+}
+
+Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands) {
+  const std::source_location& where = operands[0].loc;
+  const bool chosen = info.operands == Operands::Chosen;
+  const DType common = result_type(info.name, chosen ? operands.subspan(1) : operands);
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const DType dtype = operand_dtype(info, common, i, where);
+    if (operands[i].is_number()) inputs.push_back(graph::scalar(operands[i].value(), dtype, where));
+    else inputs.push_back(graph::cast(operands[i].tensor(info.name), dtype, where));
+  }
+  const Shape shape = common_shape(info.name, inputs, where);
+  for (Tensor& x : inputs) {
+    if (x.rank() > 0) x = graph::expand(x, shape, where);
+  }
+  const DType dtype = has_boolean_result(info.operands) ? boolean : inputs.back().dtype();
+  return make_node(op, inputs, shape, dtype, where);
+}
+
+}  // namespace tegula::formula

@@ -1,0 +1,284 @@
+#pragma once
+// From a formula to an op: `Tensor gelu(Arg x) { return elementwise<formula::Gelu>(x); }`. Internal to ops/.
+//
+// A formula F is a struct with
+//   static constexpr OpInfo info{name, meaning, operands, numerics};
+//   static auto forward(Numeric auto x…)              once, for every value type
+// and, where the derivative of forward is not good enough,
+//   static auto derivative(Input<i>, x…, y)           the partial derivative, with the result y at hand (for one input also derivative(x, y))
+//   static auto pullback(Input<i>, x…, y, dy)         derivative times dy, where a product would spoil it (for one input also pullback(x, y, dy))
+//   static Tensor vjp(Input<i>, x…, y, dy)            the gradient of input i as other ops
+//   static constexpr int inputs = 1                   further operands are parameters: numbers without a gradient
+//   static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
+//   static constexpr auto gradient_epilogue = …        the same for its gradient
+// The op is one node. So is its gradient with respect to an input: the derivative of the formula in the direction dy, by Dual, so that what a
+// `where` leaves out stays out whatever it holds. Gradients of that node are primitives of the graph.
+
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "tegula/ops/elementwise/dual.h"
+
+namespace tegula {
+
+namespace formula {
+
+template <class T>
+struct IsDual : std::false_type {};
+template <class T>
+struct IsDual<Dual<T>> : std::true_type {};
+
+/// What a formula computes with.
+template <class T>
+concept Numeric = std::same_as<T, double> || std::same_as<T, Value> || std::same_as<T, Tensor> || IsDual<T>::value;
+
+template <class F, class T, std::size_t N>
+auto call(const std::array<T, N>& x) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) { return F::forward(x[I]...); }(std::make_index_sequence<N>());
+}
+
+template <class F, int N = 1>
+constexpr int arity() {
+  constexpr bool fits = []<std::size_t... I>(std::index_sequence<I...>) {
+    return requires { F::forward((static_cast<void>(I), 0.5)...); };
+  }(std::make_index_sequence<N>());
+  if constexpr (fits) return N;
+  else return arity<F, N + 1>();
+}
+
+/// F's declared derivative with respect to input I, of the inputs x and the result y.
+template <class F, int I, class T, std::size_t N>
+auto declared(const std::array<T, N>& x, const T& y) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) {
+    if constexpr (requires { F::derivative(Input<I>{}, x[K]..., y); }) return F::derivative(Input<I>{}, x[K]..., y);
+    else if constexpr (requires { F::derivative(x[K]..., y); }) return F::derivative(x[K]..., y);
+  }(std::make_index_sequence<N>());
+}
+
+template <class F, int I, class T, std::size_t N>
+auto declared_pullback(const std::array<T, N>& x, const T& y, const T& dy) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) {
+    if constexpr (requires { F::pullback(Input<I>{}, x[K]..., y, dy); }) return F::pullback(Input<I>{}, x[K]..., y, dy);
+    else if constexpr (requires { F::pullback(x[K]..., y, dy); }) return F::pullback(x[K]..., y, dy);
+  }(std::make_index_sequence<N>());
+}
+
+template <class F, int I>
+inline constexpr bool kPullback =
+    !std::is_void_v<decltype(declared_pullback<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0, 0.0))>;
+template <class F, int I>
+inline constexpr bool kDeclared =
+    !std::is_void_v<decltype(declared<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0))>;
+
+/// How many of F's operands may have a gradient.
+template <class F>
+constexpr int differentiable_inputs() {
+  constexpr auto kind = F::info.operands;
+  if constexpr (kind != Operands::Numbers && kind != Operands::Floats && kind != Operands::Chosen) return 0;
+  else if constexpr (requires { F::inputs; }) return F::inputs;
+  else return arity<F>();
+}
+
+/// The derivative of F along one input: a number that does not depend on the values, or nothing.
+template <class F, int I>
+Tangent<double> structural_derivative() {
+  constexpr auto N = static_cast<std::size_t>(arity<F>());
+  if constexpr (kDeclared<F, I> || kPullback<F, I>) {
+    return Tangent<double>::of(0);
+  } else {
+    std::array<Dual<double>, N> x;
+    x.fill({0.5, {}});
+    x[I].tangent = Tangent<double>::constant(1);
+    return call<F>(x).tangent;
+  }
+}
+
+/// The gradient of input I: (x…, y, dy) -> dF/dx_I * dy.
+template <class F, int I, class T, std::size_t M>
+T input_gradient(const std::array<T, M>& all) {
+  constexpr std::size_t N = M - 2;
+  const T &y = all[N], &dy = all[N + 1];
+  std::array<T, N> x;
+  for (std::size_t k = 0; k < N; ++k) x[k] = all[k];
+  if constexpr (kPullback<F, I>) {
+    return declared_pullback<F, I>(x, y, dy);
+  } else if constexpr (kDeclared<F, I>) {
+    return dy * declared<F, I>(x, y);
+  } else {
+    std::array<Dual<T>, N> dual;
+    for (std::size_t k = 0; k < N; ++k) dual[k].value = x[k];
+    dual[I].tangent = Tangent<T>::of(dy);
+    return materialized(call<F>(dual).tangent, dy);
+  }
+}
+
+/// A result in the graph's meaning of `dtype`: small integers wrap. Halves are kept in f32.
+tile::Value wrapped(tile::Value x, DType dtype);
+
+/// Which inputs the emitted words really use, as a mask.
+std::uint32_t used_inputs(std::size_t count, bool condition_first, tile::Value (*emit)(std::span<const tile::Value>));
+
+/// dy * number as the graph writes it.
+Tensor scaled(const Tensor& dy, double number);
+
+/// gradient(dy), with the masks that gradients of `where` put on dy put on the result instead. So an infinite derivative never meets their
+/// zeros: that of where(x > 0, log(x), 0) is 0 at 0.
+Tensor under_masks(const Tensor& dy, const std::function<Tensor(const Tensor&)>& gradient);
+
+/// Checks, converts and broadcasts operands, and makes the node.
+Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands);
+
+inline Tensor tensor_of(const Node& node) { return Tensor(Ref<Node>(const_cast<Node*>(&node))); }
+
+}  // namespace formula
+
+/// The op of a formula's gradient with respect to input I. Its inputs are those of (x…, y, dy) that the derivative uses.
+template <class F, int I>
+class ElementwiseGradient final : public ElementwiseOp {
+ public:
+  static constexpr std::size_t kCount = static_cast<std::size_t>(formula::arity<F>()) + 2;
+
+  static Tensor make(const Node& y, const Tensor& dy) {
+    static const Ref<const Op> op(new ElementwiseGradient);
+    std::vector<Tensor> inputs;
+    for (std::size_t k = 0; k < kCount; ++k) {
+      if (!uses(k)) continue;
+      inputs.push_back(k + 2 < kCount ? formula::tensor_of(y.input(static_cast<int>(k))) : k + 2 == kCount ? formula::tensor_of(y) : dy);
+    }
+    return make_node(op, inputs, y.shape(), y.dtype(), y.origin().where);
+  }
+
+  std::string_view name() const override {
+    static const std::string text = std::string(F::info.name) + "_gradient";
+    return text;
+  }
+  Numerics numerics() const override { return F::info.numerics; }
+  std::string details() const override { return formula::arity<F>() > 1 ? "of input " + std::to_string(I) : ""; }
+  Epilogue epilogue() const override {
+    if constexpr (requires { F::gradient_epilogue; }) return F::gradient_epilogue;
+    else return Epilogue::None;
+  }
+  tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override { return emit_all(spread(x)); }
+  double reference(std::span<const double> x) const override { return formula::input_gradient<F, I>(spread(x)); }
+
+  std::vector<Tensor> gradient(const Node& node, const Tensor& dy, const std::vector<bool>& wanted) const override {
+    std::vector<Tensor> inputs;
+    for (const auto& input : node.inputs()) inputs.emplace_back(input);
+    const auto all = spread(std::span<const Tensor>(inputs));
+    std::vector<Tensor> out(inputs.size());
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < kCount; ++k) {
+      if (!uses(k)) continue;
+      if (wanted[at]) {
+        out[at] = formula::under_masks(dy, [&](const Tensor& part) { return second(all, k, part); });
+        if (out[at].defined()) out[at] = graph::sum_to(out[at], inputs[at].shape());
+      }
+      ++at;
+    }
+    return out;
+  }
+
+ private:
+  using Values = std::array<tile::Value, kCount>;
+
+  static bool uses(std::size_t k) {
+    static const std::uint32_t mask = formula::used_inputs(
+        kCount, F::info.operands == formula::Operands::Chosen, +[](std::span<const tile::Value> x) {
+          Values all;
+          std::copy(x.begin(), x.end(), all.begin());
+          return emit_all(all);
+        });
+    return mask >> k & 1;
+  }
+  static tile::Value emit_all(const Values& all) { return formula::input_gradient<F, I>(all); }
+
+  /// Every input in its place; dy stands where the derivative does not look.
+  template <class T>
+  static std::array<std::remove_const_t<T>, kCount> spread(std::span<T> x) {
+    std::array<std::remove_const_t<T>, kCount> all;
+    all.fill(x.back());
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < kCount; ++k) {
+      if (uses(k)) all[k] = x[at++];
+    }
+    return all;
+  }
+
+  static Tensor second(const std::array<Tensor, kCount>& all, std::size_t k, const Tensor& dy) {
+    std::array<formula::Dual<Tensor>, kCount> dual;
+    for (std::size_t i = 0; i < kCount; ++i) dual[i].value = all[i];
+    dual[k].tangent = formula::Tangent<Tensor>::of(dy);
+    const auto tangent = formula::input_gradient<F, I>(dual).tangent;
+    if (tangent.is_zero()) return Tensor();
+    return tangent.known ? formula::scaled(dy, tangent.number) : tangent.value;
+  }
+};
+
+/// The op of a formula.
+template <class F>
+class Elementwise final : public ElementwiseOp {
+ public:
+  static constexpr std::size_t kArity = static_cast<std::size_t>(formula::arity<F>());
+
+  static const Ref<const Op>& instance() {
+    static const Ref<const Op> op(new Elementwise);
+    return op;
+  }
+
+  std::string_view name() const override { return F::info.name; }
+  Numerics numerics() const override { return F::info.numerics; }
+  tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
+    std::array<tile::Value, kArity> values;
+    std::copy_n(x.begin(), kArity, values.begin());
+    return formula::wrapped(formula::call<F>(values), dtype);
+  }
+  double reference(std::span<const double> x) const override {
+    std::array<double, kArity> values;
+    std::copy_n(x.begin(), kArity, values.begin());
+    return static_cast<double>(formula::call<F>(values));
+  }
+  Epilogue epilogue() const override {
+    if constexpr (requires { F::epilogue; }) return F::epilogue;
+    else return Epilogue::None;
+  }
+  std::vector<Tensor> gradient([[maybe_unused]] const Node& y, [[maybe_unused]] const Tensor& dy,
+                               [[maybe_unused]] const std::vector<bool>& wanted) const override {
+    std::vector<Tensor> out(kArity);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      [[maybe_unused]] const auto under = [&](auto gradient) {
+        return formula::under_masks(dy, [&](const Tensor& part) { return gradient(y, part); });
+      };
+      ((wanted[I] ? static_cast<void>(out[I] = under(of_input<static_cast<int>(I)>)) : void()), ...);
+    }(std::make_index_sequence<static_cast<std::size_t>(formula::differentiable_inputs<F>())>());
+    for (std::size_t i = 0; i < kArity; ++i) {
+      if (out[i].defined()) out[i] = graph::sum_to(out[i], y.inputs()[i]->shape());
+    }
+    return out;
+  }
+
+ private:
+  template <int I>
+  static Tensor of_input(const Node& y, const Tensor& dy) {
+    return [&]<std::size_t... K>(std::index_sequence<K...>) {
+      const auto x = [&](std::size_t k) { return formula::tensor_of(y.input(static_cast<int>(k))); };
+      if constexpr (requires { F::vjp(formula::Input<I>{}, x(K)..., dy, dy); }) {
+        return F::vjp(formula::Input<I>{}, x(K)..., formula::tensor_of(y), dy);
+      } else {
+        const auto known = formula::structural_derivative<F, I>();
+        if (!known.known) return ElementwiseGradient<F, I>::make(y, dy);
+        return known.number == 0 ? Tensor() : formula::scaled(dy, known.number);
+      }
+    }(std::make_index_sequence<kArity>());
+  }
+};
+
+/// The node of formula F over operands that promote and broadcast; errors carry the first operand's line.
+template <class F, class... Args>
+Tensor elementwise(const Args&... operands) {
+  static_assert(sizeof...(Args) == Elementwise<F>::kArity, "the formula takes another number of operands");
+  const Arg list[]{Arg(operands)...};
+  return formula::build(F::info, Elementwise<F>::instance(), list);
+}
+
+}  // namespace tegula

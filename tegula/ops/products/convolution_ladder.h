@@ -1,0 +1,33 @@
+#pragma once
+// One convolution computed in five ways, each faster than the one before: the ladder that is climbed when convolutional networks are
+// taught on GPUs (Kirk and Hwu, Programming Massively Parallel Processors, chapter on convolutional networks). conv2d is the last rung.
+
+#include <span>
+#include <string_view>
+
+#include "tegula/ops/products/convolution.h"
+
+namespace tegula {
+
+enum class ConvolutionAlgorithm : std::uint8_t {
+  Direct,        // the sum for each output element as it is written down; every operand comes from memory
+  Tiled,         // a block of weights times a block of inputs for each tap of the window: what is loaded is used many times
+  Unrolled,      // im2col: the windows of one image become the columns of a matrix, then a matrix product; one buffer serves all images
+  ImplicitGemm,  // the same product over the whole batch at once, the matrix never in memory: its elements are addressed where they lie
+  Library,       // conv2d: oneDNN and the CPU's own kernels, cuDNN
+};
+std::span<const ConvolutionAlgorithm> convolution_algorithms();
+/// "direct", "tiled", "unrolled", "implicit-gemm", "library".
+std::string_view name(ConvolutionAlgorithm algorithm);
+
+/// As conv2d without bias, by this algorithm; options.groups is 1. Its gradients are conv2d's.
+Tensor conv2d_with(ConvolutionAlgorithm algorithm, Arg x, Arg weight, const ConvolutionOptions& options = {});
+
+/// How many times larger than the image its unrolled matrix is: window elements * outputs / inputs of one channel.
+/// x (…, H, W), weight (O, I, KH, KW).
+double expansion_ratio(const Shape& x, const Shape& weight, const Shape& y);
+
+/// For the tests (case.h).
+std::vector<OpCase> convolution_ladder_cases();
+
+}  // namespace tegula

@@ -1,0 +1,392 @@
+#include "tegula/ops/products/pooling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/case.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/products/spatial.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula {
+namespace {
+
+using runtime::PoolingKind;
+
+/// Forward: x -> y. Backward: (x, dy) -> dx for the maximum, dy -> dx for averages.
+class PoolingOp final : public LibraryOp {
+ public:
+  PoolingOp(PoolingKind kind, bool backward, const Window& window) : kind_(kind), backward_(backward), window_(window) {}
+
+  std::string_view name() const override {
+    if (kind_ == PoolingKind::Max) return backward_ ? "max_pool_backward" : "max_pool";
+    return backward_ ? "avg_pool_backward" : "avg_pool";
+  }
+  void attributes(Words& words) const override {
+    words.push_back(static_cast<std::uint64_t>(kind_) * 2 + (backward_ ? 1 : 0));
+    append(words, window_);
+  }
+  Numerics numerics() const override { return Numerics::Either; }
+  std::string details() const override {
+    return "window=" + to_string(window_.size) + " stride=" + to_string(window_.stride) + " low=" + to_string(window_.low) +
+           " high=" + to_string(window_.high);
+  }
+  std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override;
+
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
+                                         Epilogue) const override {
+    if (kind_ == PoolingKind::Max && backward_ && settle(inputs[0]) != settle(output)) {
+      throw Error({.op = "max_pool_backward",
+                   .got = "an input with strides " + to_string(inputs[0].strides),
+                   .expected = "those of its gradient, " + to_string(output.strides)});
+    }
+    const Layout& small = backward_ ? inputs.back() : output;
+    const Layout& large = backward_ ? output : inputs[0];
+    return device.pooling({.kind = kind_,
+                           .backward = backward_,
+                           .dtype = dtype,
+                           .input = settle(large),
+                           .output = settle(small),
+                           .window = window_.size,
+                           .stride = window_.stride,
+                           .dilation = window_.dilation,
+                           .pad_low = window_.low,
+                           .pad_high = window_.high});
+  }
+  bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
+  // As the convolutions around it want their activations.
+  std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
+    const Shape& x = backward_ ? output : inputs[0];
+    Shape weight = Dims::filled(x.rank(), 1);
+    weight[0] = weight[1] = x[1];
+    const int axes = window_.axes();
+    const runtime::Convolution neighbour{.dtype = dtype,
+                                         .input = Layout::dense(x),
+                                         .weight = Layout::dense(weight),
+                                         .output = Layout::dense(x),
+                                         .stride = Dims::filled(axes, 1),
+                                         .dilation = Dims::filled(axes, 1),
+                                         .pad_low = Dims::filled(axes, 0),
+                                         .pad_high = Dims::filled(axes, 0)};
+    if (!device.prefers_channels_last(neighbour)) return 0;
+    return (1u << 31) | (inputs.size() == 2 ? 3u : 1u);
+  }
+  bool accepts_activation(std::uint8_t) const override { return false; }
+  double operations(std::span<const Shape> inputs, const Shape& output) const override {
+    return static_cast<double>(numel(backward_ ? inputs.back() : output)) * static_cast<double>(numel(window_.size));
+  }
+
+  void reference(std::span<const std::span<const double>> in, std::span<const Shape> shapes, std::span<double> result,
+                 const Shape& shape) const override {
+    const Shape& x = backward_ ? shape : shapes[0];
+    const Shape& y = backward_ ? shapes.back() : shape;
+    std::fill(result.begin(), result.end(), 0.0);
+    const std::int64_t planes = x[0] * x[1], inputs = numel(spatial(x)), outputs = numel(spatial(y));
+    for (std::int64_t i = 0; i < planes * outputs; ++i) {
+      const std::vector<std::int64_t> inside = elements(spatial(x), spatial(y), i % outputs);
+      const std::int64_t plane = i / outputs * inputs;
+      const auto at = [&](std::int64_t element) { return static_cast<std::size_t>(plane + element); };
+      const auto out = static_cast<std::size_t>(i);
+      if (kind_ == PoolingKind::Max) {
+        std::int64_t best = inside.empty() ? -1 : inside[0];
+        for (auto e : inside) {
+          if (in[0][at(e)] > in[0][at(best)] || (std::isnan(in[0][at(e)]) && !std::isnan(in[0][at(best)]))) best = e;
+        }
+        if (!backward_) result[out] = best < 0 ? -std::numeric_limits<double>::infinity() : in[0][at(best)];
+        else if (best >= 0) result[at(best)] += in[1][out];
+      } else {
+        const auto count =
+            static_cast<double>(kind_ == PoolingKind::AverageWithPadding ? numel(window_.size) : static_cast<std::int64_t>(inside.size()));
+        for (auto e : inside) {
+          if (backward_) result[at(e)] += in[0][out] / count;
+          else result[out] += in[0][at(e)] / count;
+        }
+      }
+    }
+  }
+
+ private:
+  Tensor gather_maxima(const Tensor& x, const Tensor& values, const Shape& shape) const;
+
+  // Offsets of the elements of window `p` that lie inside the input, in memory order.
+  std::vector<std::int64_t> elements(const Dims& input, const Dims& output, std::int64_t p) const {
+    std::vector<std::int64_t> out;
+    for (std::int64_t q = 0; q < numel(window_.size); ++q) {
+      std::int64_t offset = 0, rest_p = p, rest_q = q, stride = 1;
+      bool inside = true;
+      for (int i = window_.axes() - 1; i >= 0; --i) {
+        const std::int64_t place = rest_p % output[i] * window_.stride[i] + rest_q % window_.size[i] * window_.dilation[i] - window_.low[i];
+        inside = inside && place >= 0 && place < input[i];
+        offset += place * stride;
+        stride *= input[i];
+        rest_p /= output[i];
+        rest_q /= window_.size[i];
+      }
+      if (inside) out.push_back(offset);
+    }
+    return out;
+  }
+
+  PoolingKind kind_;
+  bool backward_;
+  Window window_;
+};
+
+Tensor pooling_node(PoolingKind kind, bool backward, const Window& window, std::initializer_list<Tensor> inputs, const Shape& shape,
+                    const std::source_location& where) {
+  return make_node(Ref<const Op>(new PoolingOp(kind, backward, window)), inputs, shape, inputs.begin()->dtype(), where);
+}
+
+std::vector<Tensor> PoolingOp::gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const {
+  const auto& where = result.origin().where;
+  const Tensor x(result.inputs()[0]);
+  if (kind_ != PoolingKind::Max) return {pooling_node(kind_, !backward_, window_, {g}, x.shape(), where)};
+  if (!backward_) return {pooling_node(kind_, true, window_, {x, g}, x.shape(), where)};
+  std::vector<Tensor> out(2);  // the choice of the maximum does not depend on x smoothly: nothing flows there
+  if (wanted[1]) out[1] = gather_maxima(x, g, result.input(1).shape());
+  return out;
+}
+
+// The elements of `values` (x's shape) at the places of the windows' maxima: the adjoint of the backward pass.
+Tensor PoolingOp::gather_maxima(const Tensor& x, const Tensor& values, const Shape& shape) const {
+  std::vector<PadWidth> widths(2);
+  Dims axes, flat = shape;
+  for (int i = 0; i < window_.axes(); ++i) {
+    const std::int64_t reached = (shape[i + 2] - 1) * window_.stride[i] + window_.dilation[i] * (window_.size[i] - 1) + 1;
+    widths.push_back({window_.low[i], std::max<std::int64_t>(0, reached - x.shape()[i + 2] - window_.low[i])});
+    axes.push_back(i + 2);
+  }
+  flat.push_back(numel(window_.size));
+  const auto spread = [&](const Tensor& t, double outside) {  // (N, C, positions…, elements of the window)
+    const Tensor padded = pad(t, widths, {.value = outside});
+    return reshape(windows(padded, axes, window_.size, {.stride = window_.stride, .dilation = window_.dilation}), flat);
+  };
+  const Tensor place = argmax(spread(x, -std::numeric_limits<double>::infinity()), -1, Keep::Yes);
+  return reshape(gather(spread(values, 0), -1, place), shape);
+}
+
+// What the public functions do with (C, spatial…) and wrong input.
+struct Input {
+  Tensor x;
+  bool batched;
+};
+
+Input input_of(std::string_view op, int axes, const Arg& arg) {
+  const Tensor x = arg.tensor(op);
+  if (!is_float(x.dtype()) || (x.rank() != axes + 1 && x.rank() != axes + 2)) {
+    throw Error({.op = std::string(op),
+                 .got = std::string(name(x.dtype())) + " of shape " + to_string(x.shape()),
+                 .expected = "a float tensor (channels, spatial) with " + std::to_string(axes + 1) + " axes, or a batch of them with " +
+                             std::to_string(axes + 2),
+                 .where = origin_at(arg.loc).where});
+  }
+  const bool batched = x.rank() == axes + 2;
+  return {batched ? x : with_batch(x, arg.loc), batched};
+}
+
+Shape pooled_shape(std::string_view op, const Tensor& x, const Window& window, PaddingRule rule, const std::source_location& where) {
+  Shape shape{x.shape()[0], x.shape()[1]};
+  for (int i = 0; i < window.axes(); ++i) {
+    if (rule == PaddingRule::Explicit && 2 * std::max(window.low[i], window.high[i]) > window.size[i]) {
+      throw Error({.op = std::string(op),
+                   .got = "padding " + to_string(window.low) + " and " + to_string(window.high),
+                   .expected = "at most half of the window " + to_string(window.size),
+                   .where = origin_at(where).where});
+    }
+    shape.push_back(window.output(i, x.shape()[i + 2]));
+  }
+  if (numel(spatial(shape)) == 0) {
+    throw Error({.op = std::string(op),
+                 .got = "shape " + to_string(x.shape()) + " and window " + to_string(window.size),
+                 .expected = "a window that fits into the padded input",
+                 .where = origin_at(where).where});
+  }
+  return shape;
+}
+
+// The window whose padding reaches just as far as its last position: what ceil_mode adds becomes padding.
+Window reaching(const Window& window, const Shape& x, const Shape& y) {
+  Window out = window;
+  for (int i = 0; i < window.axes(); ++i) {
+    const std::int64_t reached = (y[i + 2] - 1) * window.stride[i] + window.dilation[i] * (window.size[i] - 1) + 1;
+    if (window.ceil) out.high[i] = reached - x[i + 2] - window.low[i];
+  }
+  out.ceil = false;
+  return out;
+}
+
+Tensor max_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& size, const MaxPoolOptions& options) {
+  const In frame(op, arg.loc);
+  auto [x, batched] = input_of(op, axes, arg);
+  const Dims sizes = size.expand(axes, 1, op, "window", arg.loc);
+  Window window = make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding,
+                              options.dilation, op, arg.loc);
+  window.ceil = options.ceil_mode;
+  const Shape shape = pooled_shape(op, x, window, options.padding.rule(), arg.loc);
+  const Tensor y = pooling_node(PoolingKind::Max, false, reaching(window, x.shape(), shape), {x}, shape, arg.loc);
+  return batched ? y : without_batch(y, arg.loc);
+}
+
+// With ceil_mode PyTorch divides by the part of the window inside the padded input; the device divides by the window.
+Tensor overhang(const Tensor& y, const Window& window, const Shape& x, const std::source_location& where) {
+  Tensor product = y;
+  const DType fine = y.dtype() == f64 ? f64 : f32;
+  for (int i = 0; i < window.axes(); ++i) {
+    const std::int64_t count = y.shape()[i + 2], size = window.size[i], end = x[i + 2] + window.high[i];
+    if ((count - 1) * window.stride[i] - window.low[i] + size <= end) continue;  // the last one lies inside
+    Shape shape = Dims::filled(window.axes() - i, 1);
+    shape[0] = count;
+    const Tensor begin = graph::index({{count}, {window.stride[i]}, -window.low[i]}, where);
+    const Tensor inside = graph::cast(minimum(begin + size, end) - begin, fine, where);
+    product = product * graph::reshape(graph::cast(static_cast<double>(size) / inside, y.dtype(), where), shape, where);
+  }
+  return product;
+}
+
+Tensor avg_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& size, const AveragePoolOptions& options) {
+  const In frame(op, arg.loc);
+  auto [x, batched] = input_of(op, axes, arg);
+  const Dims sizes = size.expand(axes, 1, op, "window", arg.loc);
+  Window window =
+      make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding, 1, op, arg.loc);
+  window.ceil = options.ceil_mode;
+  const Shape shape = pooled_shape(op, x, window, options.padding.rule(), arg.loc);
+  const auto kind = options.count_include_pad ? PoolingKind::AverageWithPadding : PoolingKind::AverageWithoutPadding;
+  Tensor y = pooling_node(kind, false, reaching(window, x.shape(), shape), {x}, shape, arg.loc);
+  if (options.count_include_pad && options.ceil_mode) y = overhang(y, window, x.shape(), arg.loc);
+  return batched ? y : without_batch(y, arg.loc);
+}
+
+enum class Statistic : std::uint8_t { Mean, Max };
+
+// One axis at a time: the windows of an axis are the same along the others, and a mean of means of equal sizes is the mean.
+Tensor adaptive_axis(const Tensor& x, int axis, std::int64_t outputs, Statistic statistic) {
+  const std::int64_t size = x.shape()[axis];
+  const auto reduced = [&](const Tensor& t, int over, Keep keep) {
+    return statistic == Statistic::Mean ? mean(t, over, keep) : max(t, over, keep);
+  };
+  if (size == outputs) return x;
+  if (size % outputs == 0) {
+    Shape shape = x.shape();
+    shape[axis] = outputs;
+    shape.insert(axis + 1, size / outputs);
+    return reduced(reshape(x, shape), axis + 1, Keep::No);
+  }
+  std::vector<Tensor> parts;
+  for (std::int64_t i = 0; i < outputs; ++i) {
+    const std::int64_t begin = i * size / outputs, end = ((i + 1) * size + outputs - 1) / outputs;
+    parts.push_back(reduced(slice(x, axis, {begin, end}), axis, Keep::Yes));
+  }
+  return concat(parts, axis);
+}
+
+Tensor adaptive_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& output, Statistic statistic) {
+  const In frame(op, arg.loc);
+  auto [x, batched] = input_of(op, axes, arg);
+  const Dims outputs = output.expand(axes, 1, op, "output", arg.loc);
+  if (numel(spatial(x.shape())) == 0) ops::refuse(op, "shape " + to_string(x.shape()), "spatial axes that are not empty", arg.loc);
+  for (int i = 0; i < axes; ++i) x = adaptive_axis(x, i + 2, outputs[i], statistic);
+  return batched ? x : without_batch(x, arg.loc);
+}
+
+Tensor global_pool(std::string_view op, const Arg& arg, Statistic statistic) {
+  const In frame(op, arg.loc);
+  const Tensor x = arg.tensor(op);
+  if (x.rank() < 3) ops::refuse(op, "shape " + to_string(x.shape()), "(batch, channels, spatial…)", arg.loc);
+  Dims axes;
+  for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
+  return statistic == Statistic::Mean ? mean(x, axes) : max(x, axes);
+}
+
+}  // namespace
+
+Tensor max_pool1d(Arg x, const PerAxis& window, const MaxPoolOptions& options) { return max_pool("max_pool1d", 1, x, window, options); }
+Tensor max_pool2d(Arg x, const PerAxis& window, const MaxPoolOptions& options) { return max_pool("max_pool2d", 2, x, window, options); }
+Tensor max_pool3d(Arg x, const PerAxis& window, const MaxPoolOptions& options) { return max_pool("max_pool3d", 3, x, window, options); }
+Tensor avg_pool1d(Arg x, const PerAxis& window, const AveragePoolOptions& options) { return avg_pool("avg_pool1d", 1, x, window, options); }
+Tensor avg_pool2d(Arg x, const PerAxis& window, const AveragePoolOptions& options) { return avg_pool("avg_pool2d", 2, x, window, options); }
+Tensor avg_pool3d(Arg x, const PerAxis& window, const AveragePoolOptions& options) { return avg_pool("avg_pool3d", 3, x, window, options); }
+
+Tensor adaptive_avg_pool1d(Arg x, const PerAxis& output) { return adaptive_pool("adaptive_avg_pool1d", 1, x, output, Statistic::Mean); }
+Tensor adaptive_avg_pool2d(Arg x, const PerAxis& output) { return adaptive_pool("adaptive_avg_pool2d", 2, x, output, Statistic::Mean); }
+Tensor adaptive_avg_pool3d(Arg x, const PerAxis& output) { return adaptive_pool("adaptive_avg_pool3d", 3, x, output, Statistic::Mean); }
+Tensor adaptive_max_pool1d(Arg x, const PerAxis& output) { return adaptive_pool("adaptive_max_pool1d", 1, x, output, Statistic::Max); }
+Tensor adaptive_max_pool2d(Arg x, const PerAxis& output) { return adaptive_pool("adaptive_max_pool2d", 2, x, output, Statistic::Max); }
+Tensor adaptive_max_pool3d(Arg x, const PerAxis& output) { return adaptive_pool("adaptive_max_pool3d", 3, x, output, Statistic::Max); }
+
+Tensor global_avg_pool(Arg x) { return global_pool("global_avg_pool", x, Statistic::Mean); }
+Tensor global_max_pool(Arg x) { return global_pool("global_max_pool", x, Statistic::Max); }
+
+std::vector<OpCase> pooling_cases() {
+  std::vector<OpCase> cases{
+      {.op = "max_pool1d",
+       .function = [](const auto& x) { return max_pool1d(x[0], 3, {.stride = 2, .padding = 1}); },
+       .inputs = {{{2, 3, 9}}},
+       .more_shapes = {{{3, 9}}}},
+      {.op = "max_pool2d",
+       .function = [](const auto& x) { return max_pool2d(x[0], 2); },
+       .inputs = {{{2, 3, 6, 7}}},
+       .more_shapes = {{{3, 5, 4}}, {{0, 3, 4, 4}}}},
+      {.op = "max_pool2d",
+       .function = [](const auto& x) { return max_pool2d(x[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}}); },
+       .inputs = {{{2, 5, 6, 7}}}},
+      {.op = "max_pool2d",
+       .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .ceil_mode = true}); },
+       .inputs = {{{1, 2, 6, 8}}}},
+      {.op = "max_pool2d",
+       .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .padding = Same}); },
+       .inputs = {{{1, 2, 6, 7}}}},
+      {.op = "max_pool3d",
+       .function = [](const auto& x) { return max_pool3d(x[0], {2, 3, 2}, {.stride = 1}); },
+       .inputs = {{{1, 2, 3, 5, 4}}}},
+      {.op = "avg_pool1d",
+       .function = [](const auto& x) { return avg_pool1d(x[0], 3, {.stride = 1, .padding = 1}); },
+       .inputs = {{{2, 3, 9}}}},
+      {.op = "avg_pool2d",
+       .function = [](const auto& x) { return avg_pool2d(x[0], 2); },
+       .inputs = {{{2, 3, 6, 7}}},
+       .more_shapes = {{{3, 5, 4}}}},
+      {.op = "avg_pool2d",
+       .function =
+           [](const auto& x) { return avg_pool2d(x[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .count_include_pad = false}); },
+       .inputs = {{{2, 5, 6, 7}}}},
+      {.op = "avg_pool2d",
+       .function = [](const auto& x) { return avg_pool2d(x[0], 3, {.stride = 2, .padding = 1, .ceil_mode = true}); },
+       .inputs = {{{1, 2, 6, 8}}}},
+      {.op = "avg_pool3d", .function = [](const auto& x) { return avg_pool3d(x[0], 2, {.stride = 1}); }, .inputs = {{{1, 2, 3, 5, 4}}}},
+      {.op = "adaptive_avg_pool2d",
+       .function = [](const auto& x) { return adaptive_avg_pool2d(x[0], {3, 2}); },
+       .inputs = {{{2, 3, 6, 4}}},
+       .more_shapes = {{{2, 3, 7, 5}}}},
+      {.op = "adaptive_max_pool2d",
+       .function = [](const auto& x) { return adaptive_max_pool2d(x[0], {3, 2}); },
+       .inputs = {{{2, 3, 6, 4}}},
+       .more_shapes = {{{2, 3, 7, 5}}}},
+      {.op = "adaptive_avg_pool1d", .function = [](const auto& x) { return adaptive_avg_pool1d(x[0], 4); }, .inputs = {{{2, 3, 10}}}},
+      {.op = "adaptive_max_pool1d", .function = [](const auto& x) { return adaptive_max_pool1d(x[0], 4); }, .inputs = {{{2, 3, 10}}}},
+      {.op = "adaptive_avg_pool3d",
+       .function = [](const auto& x) { return adaptive_avg_pool3d(x[0], {1, 2, 3}); },
+       .inputs = {{{1, 2, 3, 4, 5}}}},
+      {.op = "adaptive_max_pool3d",
+       .function = [](const auto& x) { return adaptive_max_pool3d(x[0], {1, 2, 3}); },
+       .inputs = {{{1, 2, 3, 4, 5}}}},
+      unary_case("global_avg_pool", global_avg_pool, -2, 2),
+      unary_case("global_max_pool", global_max_pool, -2, 2),
+  };
+  for (OpCase& one : cases) {
+    if (!one.op.starts_with("global")) continue;
+    one.inputs = {{{2, 3, 5, 4}}};
+    one.more_shapes = {{{2, 3, 7}}, {{1, 2, 3, 4, 5}}};
+  }
+  return cases;
+}
+
+}  // namespace tegula

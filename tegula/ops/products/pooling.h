@@ -1,0 +1,51 @@
+#pragma once
+// Pooling over one to three spatial axes.
+
+#include "tegula/graph/tensor.h"
+#include "tegula/ops/shape/window.h"
+
+namespace tegula {
+
+struct MaxPoolOptions {
+  PerAxis stride = {};  // not given: the window, so that windows do not overlap
+  Padding padding = 0;  // with -inf; at most half the window
+  PerAxis dilation = 1;
+  bool ceil_mode = false;  // round the output size up: the last window may reach outside
+};
+
+/// x (N, C, spatial…) or (C, spatial…) -> the maximum of each window, float dtypes. Sizes as for convolution.
+/// The gradient goes to the first maximum of a window; a NaN counts as the maximum.
+Tensor max_pool1d(Arg x, const PerAxis& window, const MaxPoolOptions& options = {});
+Tensor max_pool2d(Arg x, const PerAxis& window, const MaxPoolOptions& options = {});
+Tensor max_pool3d(Arg x, const PerAxis& window, const MaxPoolOptions& options = {});
+
+struct AveragePoolOptions {
+  PerAxis stride = {};  // not given: the window
+  Padding padding = 0;  // with zeros; at most half the window
+  bool ceil_mode = false;
+  bool count_include_pad = true;  // divide by the window, also where it covers padding; else by the elements inside
+};
+
+/// x (N, C, spatial…) or (C, spatial…) -> the mean of each window, float dtypes.
+Tensor avg_pool1d(Arg x, const PerAxis& window, const AveragePoolOptions& options = {});
+Tensor avg_pool2d(Arg x, const PerAxis& window, const AveragePoolOptions& options = {});
+Tensor avg_pool3d(Arg x, const PerAxis& window, const AveragePoolOptions& options = {});
+
+/// x (…, spatial…) -> (…, output…): window i of an axis covers floor(i*size/output) up to ceil((i+1)*size/output), as in PyTorch.
+/// `output` is one number for all of the spatial axes, or one for each.
+Tensor adaptive_avg_pool1d(Arg x, const PerAxis& output);
+Tensor adaptive_avg_pool2d(Arg x, const PerAxis& output);
+Tensor adaptive_avg_pool3d(Arg x, const PerAxis& output);
+Tensor adaptive_max_pool1d(Arg x, const PerAxis& output);
+Tensor adaptive_max_pool2d(Arg x, const PerAxis& output);
+Tensor adaptive_max_pool3d(Arg x, const PerAxis& output);
+
+/// x (N, C, spatial…) -> (N, C): over all of the spatial axes.
+Tensor global_avg_pool(Arg x);
+Tensor global_max_pool(Arg x);
+
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> pooling_cases();
+
+}  // namespace tegula

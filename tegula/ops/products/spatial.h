@@ -1,0 +1,55 @@
+#pragma once
+// What the sources of convolution and pooling share about (N, C, spatial…) tensors.
+
+#include "tegula/graph/structural.h"
+#include "tegula/ops/shape/window.h"
+
+namespace tegula {
+
+/// The spatial part of (N, C, spatial…).
+inline Dims spatial(const Shape& shape) { return Dims(std::span(shape.begin() + 2, static_cast<std::size_t>(shape.rank() - 2))); }
+
+inline void append(Words& words, const Window& window) {
+  for (const Dims* dims : {&window.size, &window.stride, &window.dilation, &window.low, &window.high}) {
+    for (auto d : *dims) words.push_back(static_cast<std::uint64_t>(d));
+  }
+}
+
+/// Dense in the order (N, spatial…, C).
+inline Strides channels_last_strides(const Shape& shape) {
+  Strides strides = Dims::filled(shape.rank(), 1);
+  std::int64_t step = shape[1];
+  for (int i = shape.rank() - 1; i >= 2; --i) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  strides[0] = step;
+  return strides;
+}
+
+inline bool lies_channels_last(const Layout& layout) {
+  const Strides strides = channels_last_strides(layout.shape);
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    if (layout.shape[i] != 1 && layout.strides[i] != strides[i]) return false;
+  }
+  return true;
+}
+
+/// The same layout with the meaningless strides of size-1 axes set to what a dense one has, and without the offset.
+inline Layout settle(const Layout& layout) {
+  if (layout.is_dense() || !lies_channels_last(layout)) return Layout::dense(layout.shape);
+  return {layout.shape, channels_last_strides(layout.shape), 0};
+}
+
+inline Tensor with_batch(const Tensor& x, const std::source_location& where) {
+  Shape shape = x.shape();
+  shape.insert(0, 1);
+  return graph::reshape(x, shape, where);
+}
+inline Tensor without_batch(const Tensor& x, const std::source_location& where) {
+  Shape shape = x.shape();
+  shape.erase(0);
+  return graph::reshape(x, shape, where);
+}
+
+}  // namespace tegula

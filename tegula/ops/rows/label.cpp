@@ -1,0 +1,64 @@
+#include "tegula/ops/rows/label.h"
+
+#include <functional>
+
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/tile/builder.h"
+
+namespace tegula::ops {
+namespace {
+
+constexpr std::int64_t kPyTorchIgnores = -100;  // without being asked
+
+/// (value, labels, anchor) -> value. The anchor is a value of the loss's own group, so that the check of a gradient runs there too and
+/// costs no pass of its own.
+class CheckLabelsOp final : public ElementwiseOp {
+ public:
+  CheckLabelsOp(std::string op, const Classes& classes) : op_(std::move(op)), classes_(classes) {}
+  std::string_view name() const override { return op_; }
+  bool has_check() const override { return true; }
+  void attributes(Words& words) const override {
+    words.push_back(std::hash<std::string>()(op_));
+    words.push_back(static_cast<std::uint64_t>(classes_.count));
+    words.push_back(classes_.ignored ? 1 : 0);
+    words.push_back(static_cast<std::uint64_t>(classes_.ignored.value_or(0)));
+  }
+  tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType) const override {
+    tile::Value fine = x[1] >= 0 && x[1] < static_cast<double>(classes_.count);
+    if (classes_.ignored) fine = fine || x[1] == builder.constant(*classes_.ignored, DType::i64);
+    builder.check(fine, x[1], 0);
+    return x[0];
+  }
+  double reference(std::span<const double> x) const override { return x[0]; }
+  std::string check_message(std::int64_t, std::int64_t label) const override {
+    std::string text = "label " + std::to_string(label) + ", expected one in [0, " + std::to_string(classes_.count) + ")";
+    if (classes_.ignored) text += " or ignore_index " + std::to_string(*classes_.ignored);
+    else if (label == kPyTorchIgnores) text += "; to leave such samples out, set .ignore_index = " + std::to_string(label);
+    return text;
+  }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
+    return {make_node(Ref<const Op>(new CheckLabelsOp(op_, classes_)), {dy, Tensor(y.inputs()[1]), Tensor(y.inputs()[0])}, dy.shape(),
+                      dy.dtype(), y.origin().where),
+            Tensor(), Tensor()};
+  }
+
+ private:
+  std::string op_;
+  Classes classes_;
+};
+
+}  // namespace
+
+Tensor check_labels(std::string_view op, const Tensor& x, const Tensor& labels, const Classes& classes, const std::source_location& where) {
+  return make_node(Ref<const Op>(new CheckLabelsOp(std::string(op), classes)), {x, labels, x}, x.shape(), x.dtype(), where);
+}
+
+Tensor one_hot_mask(const Tensor& labels, const Shape& shape, const std::source_location& where) {
+  Layout along_classes{shape, Dims::filled(shape.rank(), 0), 0};
+  along_classes.strides[1] = 1;
+  Shape kept = labels.shape();
+  kept.insert(1, 1);
+  return graph::reshape(labels, kept, where) == graph::index(along_classes, where);
+}
+
+}  // namespace tegula::ops

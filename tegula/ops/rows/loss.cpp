@@ -1,0 +1,197 @@
+// Losses of numbers against numbers. Those of classes are in loss_classes.cpp.
+
+#include "tegula/ops/rows/loss.h"
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/ops/case.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/rows/reduce.h"
+
+namespace tegula {
+namespace {
+
+Tensor reduced(const Tensor& x, LossReduction reduction) {
+  switch (reduction) {
+    case LossReduction::Sum: return sum(x);
+    case LossReduction::Mean: return mean(x);
+    default: return x;
+  }
+}
+
+/// Two float tensors that broadcast, widened; the result is rounded to `dtype`.
+struct Pair {
+  Tensor input, target;
+  DType dtype;
+};
+
+Pair pair_of(std::string_view op, const Arg& input, const Arg& target) {
+  const Tensor x = ops::float_tensor(op, input), t = target.tensor(op);
+  // (N) against (N, 1) would become (N, N): one of them has to have the shape of the losses.
+  const auto common = broadcast(x.shape(), t.shape());
+  if (!common || (*common != x.shape() && *common != t.shape())) {
+    throw Error({.op = std::string(op),
+                 .got = "input of shape " + to_string(x.shape()) + " and target of shape " + to_string(t.shape()),
+                 .expected = "equal shapes, or one that broadcasts to the other",
+                 .advice = common ? "reshape one of them: together they would give " + to_string(*common) : "",
+                 .where = origin_at(input.loc).where});
+  }
+  const Tensor wide = ops::widen(x);
+  return {wide, is_float(t.dtype()) ? ops::widen(t) : graph::cast(t, wide.dtype(), input.loc),
+          is_float(t.dtype()) ? promote(x.dtype(), t.dtype()) : x.dtype()};
+}
+
+Tensor finish(const Tensor& x, LossReduction reduction, DType dtype) { return ops::narrow(reduced(x, reduction), dtype); }
+
+void expect_positive(std::string_view op, std::string_view what, double value, bool zero_too, const std::source_location& loc) {
+  if (value > 0 || (zero_too && value == 0)) return;
+  ops::refuse(op, std::string(what) + " = " + std::to_string(value), zero_too ? "at least 0" : "a number above 0", loc);
+}
+
+}  // namespace
+
+Tensor mse_loss(Arg input, Arg target, const LossOptions& options) {
+  const In frame("mse_loss", input.loc);
+  const Pair p = pair_of("mse_loss", input, target);
+  return finish(square(p.input - p.target), options.reduction, p.dtype);
+}
+
+Tensor l1_loss(Arg input, Arg target, const LossOptions& options) {
+  const In frame("l1_loss", input.loc);
+  const Pair p = pair_of("l1_loss", input, target);
+  return finish(abs(p.input - p.target), options.reduction, p.dtype);
+}
+
+Tensor huber_loss(Arg input, Arg target, const HuberOptions& options) {
+  const In frame("huber_loss", input.loc);
+  const Pair p = pair_of("huber_loss", input, target);
+  expect_positive("huber_loss", "delta", options.delta, false, input.loc);
+  const Tensor d = p.input - p.target, size = abs(d);
+  const Tensor loss = where(size < options.delta, 0.5 * d * d, options.delta * (size - 0.5 * options.delta));
+  return finish(loss, options.reduction, p.dtype);
+}
+
+Tensor smooth_l1_loss(Arg input, Arg target, const SmoothL1Options& options) {
+  const In frame("smooth_l1_loss", input.loc);
+  const Pair p = pair_of("smooth_l1_loss", input, target);
+  expect_positive("smooth_l1_loss", "beta", options.beta, true, input.loc);
+  const Tensor d = p.input - p.target, size = abs(d);
+  if (options.beta == 0) return finish(size, options.reduction, p.dtype);
+  const Tensor loss = where(size < options.beta, (0.5 / options.beta) * d * d, size - 0.5 * options.beta);
+  return finish(loss, options.reduction, p.dtype);
+}
+
+Tensor binary_cross_entropy(Arg input, Arg target, const BinaryCrossEntropyOptions& options) {
+  const In frame("binary_cross_entropy", input.loc);
+  const Pair p = pair_of("binary_cross_entropy", input, target);
+  if (options.pos_weight.defined())
+    ops::refuse("binary_cross_entropy", "a pos_weight", "none", input.loc, "binary_cross_entropy_with_logits takes one");
+  constexpr double kLeast = -100;
+  Tensor loss = -(p.target * clamp_min(log(p.input), kLeast) + (1.0 - p.target) * clamp_min(log1p(-p.input), kLeast));
+  if (options.weight.defined()) loss = loss * options.weight;
+  return finish(loss, options.reduction, p.dtype);
+}
+
+Tensor binary_cross_entropy_with_logits(Arg input, Arg target, const BinaryCrossEntropyOptions& options) {
+  const In frame("binary_cross_entropy_with_logits", input.loc);
+  const Pair p = pair_of("binary_cross_entropy_with_logits", input, target);
+  const Tensor& x = p.input;
+  const Tensor negative = -log_sigmoid(x);
+  Tensor loss;
+  if (options.pos_weight.defined()) {
+    loss = (1.0 - p.target) * x + (1.0 + (options.pos_weight - 1.0) * p.target) * negative;
+  } else {
+    loss = (1.0 - p.target) * x + negative;
+  }
+  if (options.weight.defined()) loss = loss * options.weight;
+  return finish(loss, options.reduction, p.dtype);
+}
+
+Tensor kl_div(Arg input, Arg target, const KlDivOptions& options) {
+  const In frame("kl_div", input.loc);
+  const Pair p = pair_of("kl_div", input, target);
+  const Tensor loss = options.log_target ? exp(p.target) * (p.target - p.input) : xlogy(p.target, p.target) - p.target * p.input;
+  if (!options.batch_mean) return finish(loss, options.reduction, p.dtype);
+  return ops::narrow(sum(loss) / static_cast<double>(loss.rank() == 0 ? 1 : loss.shape()[0]), p.dtype);
+}
+
+Tensor hinge_loss(Arg input, Arg target, const LossOptions& options) {
+  const In frame("hinge_loss", input.loc);
+  const Pair p = pair_of("hinge_loss", input, target);
+  const Tensor slack = 1.0 - p.target * p.input;
+  return finish(where(slack > 0, slack, 0.0), options.reduction, p.dtype);
+}
+
+Tensor cosine_embedding_loss(Arg a, Arg b, Arg target, const CosineEmbeddingOptions& options) {
+  const In frame("cosine_embedding_loss", a.loc);
+  const Pair p = pair_of("cosine_embedding_loss", a, b);
+  const Tensor t = target.tensor("cosine_embedding_loss");
+  if (p.input.rank() == 0 || t.rank() != p.input.rank() - 1) {
+    ops::refuse("cosine_embedding_loss", "inputs of shape " + to_string(p.input.shape()) + " and target of shape " + to_string(t.shape()),
+                "inputs (N, D) and target (N)", a.loc);
+  }
+  constexpr double kEps = 1e-12;  // as in PyTorch, inside the root
+  const auto power = [](const Tensor& x) { return sum(x * x, -1) + kEps; };
+  const Tensor cosine = sum(p.input * p.target, -1) * rsqrt(power(p.input) * power(p.target));
+  const Tensor apart = cosine - options.margin;
+  return finish(where(t > 0, 1.0 - cosine, where(apart > 0, apart, 0.0)), options.reduction, p.dtype);
+}
+
+Tensor triplet_margin_loss(Arg anchor, Arg positive, Arg negative, const TripletMarginOptions& options) {
+  const In frame("triplet_margin_loss", anchor.loc);
+  const Pair near = pair_of("triplet_margin_loss", anchor, positive), far = pair_of("triplet_margin_loss", anchor, negative);
+  if (near.input.rank() == 0) ops::refuse("triplet_margin_loss", "shape ()", "at least one axis", anchor.loc);
+  constexpr double kEps = 1e-6;  // PyTorch adds it to each difference
+  const auto distance = [](const Pair& p) { return norm(p.input - p.target + kEps, 2, -1); };
+  const Tensor slack = distance(near) - distance(far) + options.margin;
+  return finish(where(slack > 0, slack, 0.0), options.reduction, near.dtype);
+}
+
+std::vector<OpCase> loss_cases() {
+  const CaseInput real{{5, 7}}, share{{5, 7}, 0.05, 0.95}, sign{{7}, 0.5, 1};
+  std::vector<OpCase> cases;
+  const auto add = [&](const std::string& op, auto loss, const CaseInput& input, const CaseInput& target) {
+    for (const LossReduction reduction : {LossReduction::None, LossReduction::Sum, LossReduction::Mean}) {
+      cases.push_back(
+          {.op = op, .function = [=](const auto& x) { return loss(x, reduction); }, .inputs = {input, target}, .tolerance = 64});
+    }
+  };
+  add("mse_loss", [](const auto& x, LossReduction r) { return mse_loss(x[0], x[1], {r}); }, real, real);
+  add("l1_loss", [](const auto& x, LossReduction r) { return l1_loss(x[0], x[1], {r}); }, real, {{7}, 2.5, 3});
+  add("huber_loss", [](const auto& x, LossReduction r) { return huber_loss(x[0], x[1], {.delta = 0.7, .reduction = r}); }, real, real);
+  add(
+      "smooth_l1_loss", [](const auto& x, LossReduction r) { return smooth_l1_loss(x[0], x[1], {.beta = 0.7, .reduction = r}); }, real,
+      real);
+  add(
+      "binary_cross_entropy", [](const auto& x, LossReduction r) { return binary_cross_entropy(x[0], x[1], {.reduction = r}); }, share,
+      share);
+  add(
+      "bce_with_logits", [](const auto& x, LossReduction r) { return binary_cross_entropy_with_logits(x[0], x[1], {.reduction = r}); },
+      real, share);
+  cases.push_back(
+      {.op = "bce_with_logits",
+       .function = [](const auto& x) { return binary_cross_entropy_with_logits(x[0], x[1], {.weight = x[2], .pos_weight = x[2]}); },
+       .inputs = {real, share, {{7}, 0.5, 2}},
+       .tolerance = 64});
+  add("kl_div", [](const auto& x, LossReduction r) { return kl_div(x[0], x[1], {.reduction = r}); }, real, share);
+  cases.push_back({.op = "kl_div",
+                   .function = [](const auto& x) { return kl_div(x[0], x[1], {.log_target = true, .batch_mean = true}); },
+                   .inputs = {real, real},
+                   .tolerance = 64});
+  add("hinge_loss", [](const auto& x, LossReduction r) { return hinge_loss(x[0], x[1], {r}); }, real, sign);
+  cases.push_back({.op = "cosine_embedding_loss",
+                   .function = [](const auto& x) { return cosine_embedding_loss(x[0], x[1], x[2] * 2 - 1, {.margin = 0.1}); },
+                   .inputs = {real, real, {{5}, 0, 1, DType::i64}},
+                   .tolerance = 64});
+  cases.push_back({.op = "triplet_margin_loss",
+                   .function = [](const auto& x) { return triplet_margin_loss(x[0], x[1], x[2]); },
+                   .inputs = {real, real, real},
+                   .tolerance = 64});
+  return cases;
+}
+
+}  // namespace tegula

@@ -1,0 +1,256 @@
+#include "tegula/ops/rows/sort.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/case.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/nodes.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/rows/row_kernel.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula {
+namespace {
+
+using tile::Value;
+
+/// Positions that sort the last axis; a tile holds whole lines.
+class ArgSortOp final : public KernelOp {
+ public:
+  explicit ArgSortOp(Order order) : order_(order) {}
+  std::string_view name() const override { return "argsort"; }
+  std::string details() const override { return order_ == Order::Descending ? "descending" : ""; }
+  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(order_)); }
+
+  void lower(KernelContext& context) const override {
+    const Shape& shape = context.output().shape;
+    const std::int64_t columns = shape.back();
+    if (columns > context.longest_sort()) return sort_in_pieces(context);
+    ops::RowKernel kernel(context, "argsort", numel(shape) / columns, columns, ops::Columns::Whole);
+    const Value x = kernel.input(0), y = kernel.output(), width = kernel.number(columns);
+    const Value at = kernel.row() * width + kernel.column();
+    Value values = kernel.builder().load(x + at, kernel.mask());
+    if (values.dtype() == boolean) values = tile::cast(values, i32);
+    kernel.builder().store(y + at, tile::argsort(values, 1, order_ == Order::Descending), kernel.mask());
+    kernel.launch();
+  }
+
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape&) const override {
+    const auto columns = static_cast<std::size_t>(shapes[0].back());
+    const auto before = [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
+    for (std::size_t begin = 0; begin < y.size(); begin += columns) {
+      const double* line = x[0].data() + begin;
+      std::vector<std::size_t> order(columns);
+      std::iota(order.begin(), order.end(), 0);
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const double first = order_ == Order::Descending ? line[b] : line[a], second = order_ == Order::Descending ? line[a] : line[b];
+        return before(first, second) || (!before(second, first) && a < b);
+      });
+      for (std::size_t i = 0; i < columns; ++i) y[begin + i] = static_cast<double>(order[i]);
+    }
+  }
+
+ private:
+  /// Whether a stands before b whatever their positions; NaN counts as the largest.
+  Value before(Value a, Value b) const {
+    if (order_ == Order::Descending) std::swap(a, b);
+    return is_float(a.dtype()) ? a < b || (b != b && a == a) : a < b;
+  }
+  static Value plain(const Value& x) { return x.dtype() == boolean ? tile::cast(x, i32) : x; }
+
+  /// Pieces of a line, each in one tile, then ever longer runs merged in pairs: the place of an element is its own in its run plus its
+  /// rank in the run beside it, of which the first run's elements come first among equals.
+  void sort_in_pieces(KernelContext& context) const {
+    const std::int64_t columns = context.output().shape.back(), lines = numel(context.output().shape) / columns;
+    const std::int64_t piece = context.longest_sort();
+    int merges = 0;
+    for (std::int64_t run = piece; run < columns; run *= 2) ++merges;
+    const std::int64_t bytes = lines * columns * static_cast<std::int64_t>(size_of(i64));
+    const std::array<int, 2> buffers{context.scratch(bytes), merges > 1 ? context.scratch(bytes) : -1};
+    const auto buffer_after = [&](int merge) { return buffers[static_cast<std::size_t>(merge % 2)]; };
+    sort_pieces(context, lines, columns, piece, buffer_after(0));
+    std::int64_t run = piece;
+    for (int merge = 1; merge <= merges; ++merge, run *= 2) {
+      ops::RowKernel kernel(context, "merge", lines, columns);
+      const Value from = kernel.scratch(buffer_after(merge - 1), i64, false);
+      merge_runs(kernel, from, merge == merges ? kernel.output() : kernel.scratch(buffer_after(merge), i64, true), columns, run);
+    }
+  }
+
+  void sort_pieces(KernelContext& context, std::int64_t lines, std::int64_t columns, std::int64_t piece, int buffer) const {
+    const std::int64_t pieces = (columns + piece - 1) / piece;
+    ops::RowKernel kernel(context, "argsort", lines * pieces, piece, ops::Columns::Whole);
+    tile::Builder& b = kernel.builder();
+    const Value x = kernel.input(0), order = kernel.scratch(buffer, i64, true), width = kernel.number(columns);
+    const Value first = kernel.row() % kernel.number(pieces) * kernel.number(piece);
+    const Value begin = kernel.row() / kernel.number(pieces) * width + first;
+    const Value inside = first + kernel.column() < width;
+    const Value mask = ops::RowKernel::both(kernel.mask(), inside);
+    Value values = plain(b.load(x + (begin + kernel.column()), mask));
+    // What is outside is sorted last; of equals the ones inside, which come first, stay first.
+    const tile::Reduction least = order_ == Order::Descending ? tile::Reduction::Max : tile::Reduction::Min;
+    Value last = tile::identity_of(b, least, values.dtype());
+    if (is_float(values.dtype()) && order_ == Order::Ascending) last = b.constant(std::nan(""), values.dtype());
+    values = tile::select(inside, values, last);
+    b.store(order + (begin + kernel.column()), first + tile::cast(tile::argsort(values, 1, order_ == Order::Descending), i64), mask);
+    kernel.launch();
+  }
+
+  void merge_runs(ops::RowKernel& kernel, Value from, Value to, std::int64_t columns, std::int64_t run) const {
+    tile::Builder& b = kernel.builder();
+    const Value x = kernel.input(0), width = kernel.number(columns), runs = kernel.number(run);
+    const Value line = kernel.row() * width, place = kernel.column();
+    const auto at_most = [](const Value& a, const Value& limit) { return tile::select(a < limit, a, limit); };
+    const Value begin = place / (runs * 2.0) * (runs * 2.0), middle = at_most(begin + runs, width),
+                end = at_most(begin + runs * 2.0, width);
+    const Value is_first = place < middle;
+    const Value own_begin = tile::select(is_first, begin, middle), other_begin = tile::select(is_first, middle, begin);
+    const Value index = b.load(from + (line + place), kernel.mask());
+    const Value value = plain(b.load(x + (line + index), kernel.mask()));
+    int steps = 1;
+    for (std::int64_t size = run; size > 0; size /= 2) ++steps;
+    const Shape tile_shape = value.shape();
+    const auto bounds = b.for_(b.constant(std::int64_t{0}, i64), b.constant(std::int64_t{steps}, i64), b.constant(std::int64_t{1}, i64),
+                               {tile::broadcast(other_begin, tile_shape), tile::broadcast(tile::select(is_first, end, middle), tile_shape)},
+                               [&](Value, std::span<const Value> carried) -> std::vector<Value> {
+                                 const Value low = carried[0], high = carried[1], open = low < high;
+                                 const Value half = (low + high) / 2.0;
+                                 const Value mask = ops::RowKernel::both(kernel.mask(), open);
+                                 const Value other = plain(b.load(x + (line + b.load(from + (line + half), mask)), mask));
+                                 const Value goes_on = tile::select(is_first, before(other, value), !before(value, other));
+                                 return {tile::select(open && goes_on, half + 1.0, low), tile::select(open && !goes_on, half, high)};
+                               });
+    b.store(to + (line + (begin + (place - own_begin) + (bounds[0] - other_begin))), index, kernel.mask());
+    kernel.launch();
+  }
+
+  Order order_;
+};
+
+/// x with the axis last, and the positions that sort it.
+struct Lines {
+  Tensor x, order;
+  int axis;
+  /// The first `count` elements from `begin` in that order, with the axis back in its place.
+  Sorted take(std::int64_t begin, std::int64_t count, const std::source_location& where) const {
+    const int last = x.rank() - 1;
+    const Tensor indices = ops::part(order, last, begin, count, where);
+    return {movedim(ops::gather_along(x, last, indices, ops::IndexForm::Full, where), last, axis), movedim(indices, last, axis)};
+  }
+  std::int64_t length() const { return x.shape().back(); }
+};
+
+Lines lines_of(std::string_view op, const Arg& arg, int axis, Order order) {
+  Tensor x = arg.tensor(op);
+  if (x.rank() == 0) {
+    ops::axes_of(op, axis, x.shape(), arg.loc);
+    x = graph::reshape(x, {1}, arg.loc);
+  }
+  const int a = ops::axis_of(op, axis, x.shape(), arg.loc);
+  const Tensor last = movedim(x, a, -1);
+  return {last, make_node(Ref<const Op>(new ArgSortOp(order)), {last}, last.shape(), i64, arg.loc), a};
+}
+
+Sorted without_axis(const Sorted& sorted, int axis) { return {squeeze(sorted.values, axis), squeeze(sorted.indices, axis)}; }
+
+}  // namespace
+
+Sorted sort(Arg x, int axis, Order order) {
+  const In frame("sort", x.loc);
+  const Lines lines = lines_of("sort", x, axis, order);
+  Sorted sorted = lines.take(0, lines.length(), x.loc);
+  if (x.tensor("sort").rank() == 0) return without_axis(sorted, 0);
+  return sorted;
+}
+
+Tensor argsort(Arg x, int axis, Order order) {
+  const In frame("argsort", x.loc);
+  const Lines lines = lines_of("argsort", x, axis, order);
+  return graph::reshape(movedim(lines.order, -1, lines.axis), x.tensor("argsort").shape(), x.loc);
+}
+
+Sorted topk(Arg x, std::int64_t k, int axis, Order order) {
+  const In frame("topk", x.loc);
+  const Lines lines = lines_of("topk", x, axis, order);
+  if (k < 0 || k > lines.length()) {
+    ops::refuse("topk",
+                "k = " + std::to_string(k) + " along axis " + std::to_string(axis) + " of shape " + to_string(x.tensor("topk").shape()),
+                "at most the axis's size, " + std::to_string(lines.length()), x.loc);
+  }
+  return lines.take(0, k, x.loc);
+}
+
+Sorted kthvalue(Arg x, std::int64_t k, int axis) {
+  const In frame("kthvalue", x.loc);
+  const Lines lines = lines_of("kthvalue", x, axis, Order::Ascending);
+  if (k < 1 || k > lines.length()) {
+    ops::refuse("kthvalue",
+                "k = " + std::to_string(k) + " along axis " + std::to_string(axis) + " of shape " + to_string(x.tensor("kthvalue").shape()),
+                "from 1 to the axis's size", x.loc);
+  }
+  return without_axis(lines.take(k - 1, 1, x.loc), lines.axis);
+}
+
+Tensor median(Arg x, int axis, Keep keep) {
+  const In frame("median", x.loc);
+  const Lines lines = lines_of("median", x, axis, Order::Ascending);
+  if (lines.length() == 0)
+    ops::refuse("median", "shape " + to_string(x.tensor("median").shape()), "at least one element along the axis", x.loc);
+  Tensor y = lines.take((lines.length() - 1) / 2, 1, x.loc).values;
+  if (is_float(y.dtype()))
+    y = where(any(isnan(x), lines.axis, Keep::Yes), graph::scalar(std::nan(""), y.dtype(), x.loc), y);  // NaN is sorted last
+  return keep == Keep::Yes ? y : squeeze(y, lines.axis);
+}
+
+Tensor searchsorted(Arg sorted, Arg values, Side side) {
+  const In frame("searchsorted", values.loc);
+  const Tensor line = sorted.tensor("searchsorted"), v = values.tensor("searchsorted");
+  if (line.rank() != 1) ops::refuse("searchsorted", "sorted values of shape " + to_string(line.shape()), "rank 1", values.loc);
+  const Tensor x = expand_dims(v, -1);
+  const Tensor before = side == Side::Left ? line < x || (isnan(x) && !isnan(line)) : line <= x || isnan(x);
+  return sum(before, -1);
+}
+
+std::vector<OpCase> sort_cases() {
+  std::vector<OpCase> cases;
+  const auto add = [&](std::string op, bool gradient, const std::function<Tensor(const Tensor&)>& function) {
+    cases.push_back({.op = std::move(op),
+                     .function = [=](const auto& x) { return function(x[0]); },
+                     .inputs = {{{7, 33}, -100, 100}},
+                     .dtypes = kEverything,
+                     .more_shapes = {{{41}}, {{5, 9, 7}}},
+                     .gradient = gradient,
+                     .second = false});
+  };
+  add("sort", true, [](const Tensor& x) { return sort(x).values; });
+  add("sort", true, [](const Tensor& x) { return sort(x, 0, Order::Descending).values; });
+  add("argsort", false, [](const Tensor& x) { return argsort(x, 0); });
+  add("argsort", false, [](const Tensor& x) { return argsort(x, -1, Order::Descending); });
+  add("topk", true, [](const Tensor& x) { return topk(x, 3).values; });
+  add("topk", false, [](const Tensor& x) { return topk(x, 2, 0, Order::Ascending).indices; });
+  add("kthvalue", true, [](const Tensor& x) { return kthvalue(x, 2).values; });
+  add("median", true, [](const Tensor& x) { return median(x); });
+  // Long lines have neighbours too close for finite differences.
+  cases.push_back({.op = "sort",
+                   .function = [](const auto& x) { return tegula::sort(x[0]).values; },
+                   .inputs = {{{3, 3000}}},
+                   .dtypes = kEverything,
+                   .more_shapes = {{{9000}}, {{2, 5000}}, {{3000, 2}}, {{0, 3}}},
+                   .gradient = false});
+  cases.push_back({.op = "searchsorted",
+                   .function = [](const auto& x) { return searchsorted(tegula::sort(x[0]).values, x[1], Side::Right); },
+                   .inputs = {{{33}}, {{7, 5}}},
+                   .dtypes = kNumbers,
+                   .gradient = false});
+  return cases;
+}
+
+}  // namespace tegula

@@ -1,0 +1,254 @@
+// What is behind indexing: gather_along reads where the index says, its adjoint scatter_sum adds there, scatter_last overwrites. All see
+// their tensors as (outer, axis, inner).
+
+#include <algorithm>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/nodes.h"
+#include "tegula/ops/rows/row_kernel.h"
+#include "tegula/ops/shape/index.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula {
+namespace {
+
+using ops::IndexForm;
+using ops::RowKernel;
+using tile::Value;
+
+std::int64_t product(const Shape& shape, int begin, int end) {
+  std::int64_t n = 1;
+  for (int i = begin; i < end; ++i) n *= shape[i];
+  return n;
+}
+
+/// A tensor of `length` elements along an axis, of which `count` are named: by an index of the shape (outer, count, inner), or (count).
+struct Extents {
+  std::int64_t outer, length, count, inner;
+  static Extents of(const Shape& full, const Shape& named, int axis) {
+    return {product(full, 0, axis), full[axis], named[axis], product(full, axis + 1, full.rank())};
+  }
+};
+
+/// Where the elements that are named lie, for one tile of a kernel over (outer * count, inner), or (outer, count) when inner is 1:
+/// so lines of inner elements are moved as a whole, and there are no tiles of one element.
+struct Places {
+  Value named;  // offset among the named elements
+  Value full;   // offset in the tensor that the index points into
+  Value mask;   // inside the tile and the tensor
+};
+
+std::int64_t tile_domain_rows(const Extents& e) { return e.inner == 1 ? e.outer : e.outer * e.count; }
+std::int64_t tile_domain_columns(const Extents& e) { return e.inner == 1 ? e.count : e.inner; }
+
+/// `index` is input 1.
+Places find(RowKernel& kernel, const Extents& e, Value index, IndexForm form) {
+  tile::Builder& b = kernel.builder();
+  const Value row = kernel.row(), column = kernel.column();
+  const Value length = kernel.number(e.length), count = kernel.number(e.count), inner = kernel.number(e.inner);
+  Value outer, at, mask, named;  // at: what to read the index with
+  if (e.inner == 1) {
+    outer = row;
+    named = row * count + column;
+    at = form == IndexForm::Full ? named : column;
+    mask = form == IndexForm::Full ? kernel.mask() : kernel.column_mask();
+  } else {
+    outer = e.outer == 1 ? b.constant(std::int64_t{0}, i64) : row / count;
+    named = row * inner + column;
+    at = form == IndexForm::Full ? named : e.outer == 1 ? row : row % count;
+    mask = form == IndexForm::Full ? kernel.mask() : kernel.row_mask();
+  }
+  const Value given = tile::cast(kernel.load(1, index, at, mask), i64);
+  const Value wrapped = tile::select(given < 0, given + length, given);
+  const Value valid = wrapped >= 0 && wrapped < length;
+  b.check(mask.is_empty() ? valid : valid || !mask, given, 0);
+  const Value line = outer * length + wrapped;
+  return {named, e.inner == 1 ? line : line * inner + column, RowKernel::both(kernel.mask(), valid)};
+}
+
+std::string out_of_range(std::int64_t index, std::int64_t length, int axis) {
+  if (length == 0) return "index " + std::to_string(index) + " for axis " + std::to_string(axis) + ", which is empty";
+  return "index " + std::to_string(index) + " for axis " + std::to_string(axis) + " of size " + std::to_string(length) +
+         ", where it must lie in [-" + std::to_string(length) + ", " + std::to_string(length - 1) + "]";
+}
+
+/// Calls f(place among the named, place in the tensor), for the references.
+template <class F>
+void for_each_named(const Extents& e, IndexForm form, std::span<const double> index, F&& f) {
+  for (std::int64_t i = 0; i < e.outer * e.count * e.inner; ++i) {
+    const std::int64_t outer = i / (e.count * e.inner), k = i / e.inner % e.count;
+    auto at = static_cast<std::int64_t>(index[static_cast<std::size_t>(form == IndexForm::Full ? i : k)]);
+    if (at < 0) at += e.length;
+    f(static_cast<std::size_t>(i), static_cast<std::size_t>((outer * e.length + at) * e.inner + i % e.inner));
+  }
+}
+
+class IndexedOp : public KernelOp {
+ public:
+  IndexedOp(int axis, IndexForm form, std::int64_t length) : axis_(axis), form_(form), length_(length) {}
+  std::string details() const override { return "axis=" + std::to_string(axis_); }
+  void attributes(Words& words) const override {
+    words.push_back(static_cast<std::uint64_t>(axis_));
+    words.push_back(static_cast<std::uint64_t>(form_));
+  }
+  std::string check_message(std::int64_t, std::int64_t value) const override { return out_of_range(value, length_, axis_); }
+
+ protected:
+  int axis_;
+  IndexForm form_;
+  std::int64_t length_;
+};
+
+class GatherOp final : public IndexedOp, public ReadsByPlace {
+ public:
+  using IndexedOp::IndexedOp;
+  std::string_view name() const override { return "gather"; }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
+    return {ops::scatter_sum(dy, axis_, Tensor(y.inputs()[1]), form_, length_, y.origin().where), Tensor()};
+  }
+  Numerics numerics() const override { return Numerics::Either; }
+  int input_read_by_place() const override { return 1; }
+  void lower(KernelContext& context) const override {
+    const Extents e = Extents::of(context.input(0).shape, context.output().shape, axis_);
+    RowKernel kernel(context, "gather", tile_domain_rows(e), tile_domain_columns(e));
+    const Value x = kernel.input(0), index = kernel.input_by_place(1), y = kernel.output();
+    const Places places = find(kernel, e, index, form_);
+    kernel.builder().store(y + places.named, kernel.builder().load(x + places.full, places.mask), kernel.mask());
+    kernel.launch();
+  }
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
+    for_each_named(Extents::of(shapes[0], shape, axis_), form_, x[1], [&](std::size_t named, std::size_t full) { y[named] = x[0][full]; });
+  }
+};
+
+/// The index counted from 0, checked.
+class PlaceOp final : public ElementwiseOp {
+ public:
+  PlaceOp(int axis, std::int64_t length) : axis_(axis), length_(length) {}
+  std::string_view name() const override { return "scatter_add"; }
+  bool has_check() const override { return true; }
+  void attributes(Words& words) const override {
+    words.push_back(static_cast<std::uint64_t>(axis_));
+    words.push_back(static_cast<std::uint64_t>(length_));
+  }
+  Value emit(tile::Builder& builder, std::span<const Value> x, DType) const override {
+    const Value given = tile::cast(x[0], i64), length = builder.constant(length_, i64);
+    const Value place = tile::select(given < 0, given + length, given);
+    builder.check(place >= 0 && place < length, given, 0);
+    return place;
+  }
+  double reference(std::span<const double> x) const override { return x[0] < 0 ? x[0] + static_cast<double>(length_) : x[0]; }
+  std::string check_message(std::int64_t, std::int64_t value) const override { return out_of_range(value, length_, axis_); }
+
+ private:
+  int axis_;
+  std::int64_t length_;
+};
+
+/// Inputs (rows, source): the source as (outer, count, width), the same rows for each outer.
+class ScatterSumOp final : public LibraryOp {
+ public:
+  using Form = runtime::ScatterSum;
+  explicit ScatterSumOp(const Form& form) : form_(form) {}
+  std::string_view name() const override { return "scatter_add"; }
+  std::string details() const override { return std::to_string(form_.count) + " into " + std::to_string(form_.length); }
+  Numerics numerics() const override { return Numerics::Full; }
+  void attributes(Words& words) const override {
+    for (const std::int64_t size : {form_.outer, form_.count, form_.length, form_.width}) words.push_back(static_cast<std::uint64_t>(size));
+  }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
+    const auto& where = y.origin().where;
+    const Tensor lines = graph::reshape(dy, {form_.outer, form_.length, form_.width}, where);
+    return {Tensor(),
+            graph::reshape(ops::gather_along(lines, 1, Tensor(y.inputs()[0]), IndexForm::Shared, where), y.input(1).shape(), where)};
+  }
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout>, const Layout&, DType dtype,
+                                         Epilogue) const override {
+    Form form = form_;
+    form.dtype = dtype;
+    return device.scatter_sum(form);
+  }
+  bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
+  bool accepts_activation(std::uint8_t) const override { return false; }
+  double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[1])); }
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {
+    std::fill(y.begin(), y.end(), 0.0);
+    for (std::int64_t i = 0; i < form_.outer * form_.count * form_.width; ++i) {
+      const std::int64_t line = i / form_.width, outer = line / form_.count;
+      const auto row = static_cast<std::int64_t>(x[0][static_cast<std::size_t>(line % form_.count)]);
+      y[static_cast<std::size_t>((outer * form_.length + row) * form_.width + i % form_.width)] += x[1][static_cast<std::size_t>(i)];
+    }
+  }
+
+ private:
+  Form form_;  // the dtype is the node's
+};
+
+/// Inputs (x, index, source), along the last axis: an instance owns its rows and walks along them, so that the last of equal indices stays.
+class ScatterOp final : public IndexedOp {
+ public:
+  using IndexedOp::IndexedOp;
+  std::string_view name() const override { return "scatter"; }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
+    const auto& where = y.origin().where;
+    const Tensor index(y.inputs()[1]);
+    std::vector<Tensor> out(3);
+    if (wanted[0]) {
+      const Tensor zeros = graph::full(index.shape(), 0, dy.dtype(), where);
+      out[0] = make_node(y.op_ref(), {dy, index, zeros}, dy.shape(), dy.dtype(), where);
+    }
+    if (wanted[2]) out[2] = ops::gather_along(dy, axis_, index, form_, where);
+    return out;
+  }
+  void lower(KernelContext& context) const override {
+    ops::launch_copy(context, 0);
+    const Extents e = Extents::of(context.output().shape, context.input(1).shape, axis_);
+    RowKernel kernel(context, "scatter", e.outer, e.count, ops::Columns::Looped);
+    const Value index = kernel.input(1), source = kernel.input(2), y = kernel.output();
+    kernel.for_each_tile({}, [&](std::span<const Value>) -> std::vector<Value> {
+      const Places places = find(kernel, e, index, form_);
+      kernel.builder().store(y + places.full, kernel.builder().load(source + places.named, kernel.mask()), places.mask);
+      return {};
+    });
+    kernel.launch();
+  }
+  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
+    std::copy(x[0].begin(), x[0].end(), y.begin());
+    for_each_named(Extents::of(shape, shapes[1], axis_), form_, x[1], [&](std::size_t named, std::size_t full) { y[full] = x[2][named]; });
+  }
+};
+
+}  // namespace
+
+Tensor ops::gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm form, const std::source_location& where) {
+  Shape shape = x.shape();
+  shape[axis] = index.shape()[form == IndexForm::Full ? axis : 0];
+  return make_node(Ref<const Op>(new GatherOp(axis, form, x.shape()[axis])), {x, index}, shape, x.dtype(), where);
+}
+
+Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length,
+                        const std::source_location& where) {
+  Shape shape = source.shape();
+  shape[axis] = length;
+  const Extents e = Extents::of(shape, source.shape(), axis);
+  Tensor rows = make_node(Ref<const Op>(new PlaceOp(axis, length)), {index}, index.shape(), i64, where);
+  runtime::ScatterSum sums{.outer = e.outer, .count = e.count, .length = length, .width = e.inner};
+  if (form == IndexForm::Full) {  // each element is a line of its own
+    sums = {.outer = 1, .count = e.outer * e.count * e.inner, .length = e.outer * length * e.inner, .width = 1};
+    Layout first = Layout::dense(shape);  // where the elements would go if all were named 0
+    first.shape[axis] = e.count, first.strides[axis] = 0;
+    rows = graph::reshape(rows * e.inner + graph::index(first, where), {sums.count}, where);
+  }
+  return make_node(Ref<const Op>(new ScatterSumOp(sums)), {rows, source}, shape, source.dtype(), where);
+}
+
+Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where) {
+  const int axis = x.rank() - 1;
+  return make_node(Ref<const Op>(new ScatterOp(axis, IndexForm::Full, x.shape()[axis])), {x, index, source}, x.shape(), x.dtype(), where);
+}
+
+}  // namespace tegula

@@ -1,0 +1,206 @@
+// Loads of a loop that are under way some iterations before they are needed.
+//
+// A thread copies what it will hold itself from global into shared memory (cp.async, sm_80), and later reads its own copy: no barrier, and no
+// registers for what is on its way. Only memory that the loop does not write, at addresses that follow from the loop's counter.
+
+#include "tegula/simt/codegen_writer.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tegula::gpu {
+
+using tile::Word;
+
+namespace {
+
+constexpr std::size_t kRingBytes = 48 << 10;  // so that several blocks of a multiprocessor have one
+constexpr std::size_t kLongestRingBytes = 96 << 10;
+constexpr int kMostStages = 4;
+// On its way while an iteration of a loop that writes, too, computes: more or less and the memory of an H200 is slower (gradients of a layer
+// norm, written by hand, over rows of 1024, with 24, 32, 48 and 64 KiB on every multiprocessor: 0.86, 0.94, 0.95 and 0.88 of the copy bandwidth).
+constexpr std::size_t kBytesAhead = 48 << 10;
+
+bool is_pure(Word word) {
+  return tile::is_elementwise(word) || word == Word::Broadcast || word == Word::ExpandDims || word == Word::Reshape ||
+         word == Word::Arange || word == Word::Constant;
+}
+
+}  // namespace
+
+/// Whether the value can be computed for a later iteration: from the counter and from what the loop does not change.
+bool Writer::follows_counter(const tile::Region& body, Id id) const {
+  const tile::Instruction& self = at(id);
+  if (id == body.parameters[0]) return true;
+  if (std::find(body.parameters.begin(), body.parameters.end(), id) != body.parameters.end()) return false;
+  if (std::find(body.body.begin(), body.body.end(), id) == body.body.end()) return self.word != Word::Result || a_.resolve(id) == id;
+  if (!is_pure(self.word)) return false;
+  return std::all_of(self.operands.begin(), self.operands.end(), [&](Id operand) { return follows_counter(body, operand); });
+}
+
+bool Writer::uses_counter(const tile::Region& body, Id id) const {
+  if (id == body.parameters[0]) return true;
+  if (std::find(body.body.begin(), body.body.end(), id) == body.body.end()) return false;
+  return std::any_of(at(id).operands.begin(), at(id).operands.end(), [&](Id operand) { return uses_counter(body, operand); });
+}
+
+/// The bytes a thread holds of the loaded tile as it lies in memory, when it can be fetched ahead; else 0.
+std::size_t Writer::fetched_bytes(const tile::Region& body, Id id) {
+  const tile::Instruction& self = at(id);
+  if (self.word != Word::Load || self.operands.size() > 2) return 0;
+  const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1;
+  const Spread own = spread(id);
+  if (own != Spread::Full && own != Spread::Column) return 0;
+  const Form form = a_.affine(pointer);
+  if (form.root < 0 || form.rest >= 0 || !follows_counter(body, pointer) || (mask >= 0 && !follows_counter(body, mask))) return 0;
+  if (mask >= 0) {
+    for (const Condition& condition : a_.box(mask).conditions)
+      if (condition.kind == Condition::Kind::Tile) return 0;
+  }
+  if (!uses_counter(body, pointer)) return 0;
+  const Id root = a_.root_of(pointer);
+  const auto writes = [&](auto&& again, const tile::Region& region) -> bool {
+    return std::any_of(region.body.begin(), region.body.end(), [&](Id inner) {
+      const tile::Instruction& word = at(inner);
+      if ((word.word == Word::Store || word.word == Word::AtomicAdd) &&
+          (a_.root_of(word.operands[0]) == root || a_.root_of(word.operands[0]) < 0))
+        return true;
+      return std::any_of(word.regions.begin(), word.regions.end(), [&](const tile::Region& r) { return again(again, r); });
+    });
+  };
+  if (root < 0 || writes(writes, body)) return 0;
+  const auto access = wide_access(pointer, mask, own);
+  const auto size = size_of(a_.type(pointer).dtype);
+  if (!access || static_cast<std::size_t>(access->wide) * size < 4) return 0;
+  return static_cast<std::size_t>(grid_.held(self.type.shape)) * size;
+}
+
+/// Decides what the loop fetches ahead, and in how many stages.
+Writer::Prefetch Writer::plan_prefetch(const tile::Region& body) {
+  Prefetch plan;
+  if (!prefetched_.empty()) return plan;  // one ring: the outer loop has it
+  std::map<Id, std::size_t> bytes;  // of an iteration, by load
+  for (const Id id : body.body) {
+    const std::size_t own = fetched_bytes(body, id) * static_cast<std::size_t>(grid_.threads());
+    if (own == 0) continue;
+    bytes[id] = own;
+    plan.places[id] = plan.stage_bytes;
+    plan.stage_bytes += own;
+  }
+  if (plan.stage_bytes == 0) return plan;
+  plan.waits_first = std::ranges::any_of(body.body, [&](Id id) { return at(id).word == Word::Store; });
+  if (plan.waits_first) {
+    plan.ahead = std::clamp(static_cast<int>(kBytesAhead / plan.stage_bytes), 1, kMostStages);
+    std::size_t under_way = plan.stage_bytes * static_cast<std::size_t>(plan.ahead);
+    for (const auto& [id, own] : bytes) {  // some loads one iteration more
+      if (under_way + own > kBytesAhead || plan.further.size() + 1 == bytes.size()) continue;
+      plan.further.insert(id);
+      under_way += own;
+    }
+  } else {
+    plan.ahead = std::clamp(static_cast<int>(kRingBytes / plan.stage_bytes), 2, kMostStages) - 1;
+  }
+  for (const auto& [id, own] : bytes)
+    if (!plan.further.contains(id)) plan.nearer.insert(id);
+  plan.stages = plan.ahead + (plan.further.empty() ? 1 : 2);
+  if (static_cast<std::size_t>(plan.stages) * plan.stage_bytes > kLongestRingBytes) return {};
+  ring_bytes_ = std::max(ring_bytes_, static_cast<std::size_t>(plan.stages) * plan.stage_bytes);
+  return plan;
+}
+
+/// The place in shared memory of the thread's vector of a load.
+std::string Writer::ring_place(const Prefetch& plan, Id id, const std::string& stage) const {
+  const tile::Type& pointer = a_.type(at(id).operands[0]);
+  const std::size_t vector = static_cast<std::size_t>(grid_.vector) * size_of(pointer.dtype);
+  const std::string place = spread(id) == Spread::Full ? "(r * " + std::to_string(grid_.column_steps) + " + c)" : "c";
+  return "ring + " + stage + " * " + std::to_string(plan.stage_bytes) + " + " + std::to_string(plan.places.at(id)) + " + (" + place +
+         " * " + std::to_string(grid_.threads()) + " + static_cast<int>(threadIdx.x)) * " + std::to_string(vector);
+}
+
+/// Starts the copies of these loads for the iteration `counter`, into `stage`.
+void Writer::fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter,
+                   const std::string& end, const std::string& stage) {
+  const Id induction = body.parameters[0];
+  open("if (" + counter + " < " + end + ")");
+  line(constant_type(a_.type(induction)) + " " + variable(induction) + " = " + counter + ";");  // in place of the loop's own
+  for (const Id id : body.body) {
+    const tile::Instruction& self = at(id);
+    if (self.type.shape.empty() && self.word != Word::Constant && tile::has_result(self.word) && is_pure(self.word) &&
+        follows_counter(body, id) && !renames(id))
+      group(id);
+  }
+  for (const Id id : loads) {
+    const tile::Instruction& self = at(id);
+    const auto access = wide_access(self.operands[0], self.operands.size() > 1 ? self.operands[1] : -1, spread(id));
+    loops(spread(id), self.type.shape, Step::Vectors, [&] {
+      const std::string count = std::to_string(grid_.vector);
+      line("copy_ahead<" + std::to_string(access->wide) + ", " + count + ">(" + ring_place(plan, id, stage) + ", " + access->pointer +
+           ", " + inside_text(*access) + ");");
+    });
+  }
+  close();
+  line("close_copies();");
+}
+
+/// The copies that begin beside iteration `i`, of `step` each. Those of an iteration are closed in the order in which they are needed.
+void Writer::fetch_ahead(const Prefetch& plan, const tile::Region& body, const std::string& i, const std::string& end,
+                         const std::string& step) {
+  const std::string type = type_name(a_.type(body.parameters[0]));
+  for (const bool further : {false, true}) {
+    if (further && plan.further.empty()) continue;
+    const int ahead = plan.ahead + (further ? 1 : 0), behind = plan.stages - ahead;
+    open("");
+    line("const " + type + " later = " + i + " + " + std::to_string(ahead) + " * " + step + ";");
+    fetch(plan, further ? plan.further : plan.nearer, body, "later", end,
+          "(stage < " + std::to_string(behind) + " ? stage + " + std::to_string(ahead) + " : stage - " + std::to_string(behind) + ")");
+    close();
+  }
+}
+
+/// Writes the copies that begin before the loop.
+void Writer::begin_prefetch(const Prefetch& plan, const tile::Region& body, const std::string& begin, const std::string& end,
+                            const std::string& step) {
+  if (plan.stages == 0) return;
+  const std::string type = type_name(a_.type(body.parameters[0]));
+  line("// Fetched " + std::to_string(plan.ahead) + (plan.further.empty() ? "" : " or " + std::to_string(plan.ahead + 1)) +
+       " iterations ahead.");
+  line("int stage = 0;");
+  if (!plan.further.empty()) {  // the first of them, before all others
+    open("");
+    line("const " + type + " later = " + begin + ";");
+    fetch(plan, plan.further, body, "later", end, "0");
+    close();
+  }
+  line("#pragma unroll 1");
+  open("for (int s = 0; s < " + std::to_string(plan.ahead) + "; ++s)");
+  line("const " + type + " later = " + begin + " + s * " + step + ";");
+  fetch(plan, plan.nearer, body, "later", end, "s");
+  if (!plan.further.empty()) {
+    line("const " + type + " after = later + " + step + ";");
+    fetch(plan, plan.further, body, "after", end, "(s + 1)");
+  }
+  close();
+}
+
+/// Writes the wait for an iteration's own copies, and the start of later ones.
+void Writer::continue_prefetch(const Prefetch& plan, const tile::Region& body, const std::string& i, const std::string& end,
+                               const std::string& step) {
+  if (plan.stages == 0) return;
+  const int closed = plan.further.empty() ? 1 : 2, unfinished = closed * plan.ahead - 1 + (plan.waits_first ? 0 : 1);
+  const std::string wait = "wait_for_copies<" + std::to_string(unfinished) + ">();";
+  if (plan.waits_first) line(wait);
+  fetch_ahead(plan, body, i, end, step);
+  if (!plan.waits_first) line(wait);
+}
+
+/// The thread's own copy of what was fetched, for the load.
+Writer::Access Writer::fetched_access(const Prefetch& plan, Id id) const {
+  const DType dtype = a_.type(at(id).operands[0]).dtype;
+  const int most = static_cast<int>(16 / size_of(dtype));
+  return {.pointer = "reinterpret_cast<const " + stored_name(dtype) + "*>(" + ring_place(plan, id, "stage") + ")",
+          .wide = std::min(grid_.vector, most),
+          .on = {},
+          .limits = {}};
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,230 @@
+// One element of a word from the elements of its operands.
+
+#include "tegula/simt/codegen_writer.h"
+
+#include <algorithm>
+
+#include "tegula/core/error.h"
+
+namespace tegula::gpu {
+
+using tile::Id;
+using tile::Word;
+
+namespace {
+
+/// Functions of CUDA that exist as f (double) and ff (float).
+const char* math_function(Word word) {
+  switch (word) {
+    case Word::Floor: return "floor";
+    case Word::Ceil: return "ceil";
+    case Word::Round: return "rint";
+    case Word::Trunc: return "trunc";
+    case Word::Sqrt: return "sqrt";
+    case Word::Rsqrt: return "rsqrt";
+    case Word::Exp: return "exp";
+    case Word::Exp2: return "exp2";
+    case Word::Expm1: return "expm1";
+    case Word::Log: return "log";
+    case Word::Log2: return "log2";
+    case Word::Log1p: return "log1p";
+    case Word::Sin: return "sin";
+    case Word::Cos: return "cos";
+    case Word::Tan: return "tan";
+    case Word::Asin: return "asin";
+    case Word::Acos: return "acos";
+    case Word::Atan: return "atan";
+    case Word::Sinh: return "sinh";
+    case Word::Cosh: return "cosh";
+    case Word::Tanh: return "tanh";
+    case Word::Asinh: return "asinh";
+    case Word::Acosh: return "acosh";
+    case Word::Atanh: return "atanh";
+    case Word::Erf: return "erf";
+    case Word::Erfinv: return "erfinv";
+    case Word::Pow: return "pow";
+    case Word::Atan2: return "atan2";
+    case Word::Rem: return "fmod";
+    case Word::Fma: return "fma";
+    default: return nullptr;
+  }
+}
+
+/// Functions of the prelude, overloaded for every type.
+const char* own_function(Word word) {
+  switch (word) {
+    case Word::Abs: return "magnitude";
+    case Word::Sign: return "sign_of";
+    case Word::Sigmoid: return "sigmoid";
+    case Word::Lgamma: return "log_gamma";
+    case Word::Digamma: return "digamma";
+    case Word::IsNan: return "is_nan";
+    case Word::IsInf: return "is_infinite";
+    case Word::Min: return "smaller";
+    case Word::Max: return "larger";
+    case Word::Div: return "divided";
+    case Word::Rem: return "remainder_of";
+    case Word::Shl: return "shifted_left";
+    case Word::MulHi: return "upper_half";
+    case Word::RandomBits: return "philox_word";
+    default: return nullptr;
+  }
+}
+
+const char* operator_of(Word word) {
+  switch (word) {
+    case Word::Add: return "+";
+    case Word::Sub: return "-";
+    case Word::Mul: return "*";
+    case Word::Div: return "/";
+    case Word::And: return "&";
+    case Word::Or: return "|";
+    case Word::Xor: return "^";
+    case Word::Shr: return ">>";
+    case Word::Eq: return "==";
+    case Word::Ne: return "!=";
+    case Word::Lt: return "<";
+    case Word::Le: return "<=";
+    case Word::Gt: return ">";
+    case Word::Ge: return ">=";
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+namespace {
+
+/// Words whose result may change altogether where an operand changes in its last digit.
+bool compares(const tile::Instruction& self) {
+  const bool extreme = self.kind == tile::Reduction::Min || self.kind == tile::Reduction::Max;
+  switch (self.word) {
+    case Word::Sign:
+    case Word::Floor:
+    case Word::Ceil:
+    case Word::Round:
+    case Word::Trunc:
+    case Word::ArgReduce:
+    case Word::Sort:
+    case Word::ArgSort: return true;
+    case Word::Reduce:
+    case Word::Scan: return extreme;
+    case Word::Cast: return !is_float(self.type.dtype);
+    default: return self.word >= Word::Eq && self.word <= Word::Ge;
+  }
+}
+
+/// Whether a word that has a brief form is looked at by one that compares.
+bool compares_brief(const tile::Program& program) {
+  std::vector<bool> brief(program.instructions.size(), false);
+  const auto is_brief = [&](Id id) { return brief[static_cast<std::size_t>(id)]; };
+  for (bool changed = true; changed;) {
+    changed = false;
+    const auto mark = [&](Id id) {
+      if (is_brief(id)) return;
+      brief[static_cast<std::size_t>(id)] = changed = true;
+    };
+    for (Id id = 0; id < static_cast<Id>(program.instructions.size()); ++id) {
+      const tile::Instruction& self = program[id];
+      for (const tile::Region& region : self.regions) {
+        if (std::ranges::any_of(region.results, is_brief)) mark(id);
+        if (is_brief(id)) std::ranges::for_each(region.parameters, mark);
+      }
+      const bool has_form = self.word == Word::Exp || self.word == Word::Sigmoid || self.word == Word::Tanh || self.word == Word::Erf ||
+                            self.word == Word::Div;
+      const bool of_brief = std::ranges::any_of(self.operands, is_brief);
+      if (of_brief && compares(self)) return true;
+      if (self.type.dtype == DType::f32 && (has_form || of_brief)) mark(id);
+      if ((self.word == Word::For || self.word == Word::If) && of_brief) mark(id);
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+/// A value that is compared has all its digits: it must equal what another kernel makes of the same operands.
+Writer::Digits Writer::stored_digits() const {
+  if (compares_brief(a_.program())) return Digits::All;
+  Digits digits = Digits::Brief;
+  bool any = false;
+  for (const tile::Instruction& self : a_.program().instructions) {
+    if (self.word == Word::AtomicAdd) return Digits::All;
+    if (self.word != Word::Store) continue;
+    const tile::Type& type = a_.type(self.operands[0]);
+    const Spread spread = grid_.spread_of(type.shape);
+    if (spread == Spread::Uniform || spread == Spread::Row || !is_float(type.dtype)) continue;  // one for a row
+    any = true;
+    digits = std::max(digits, type.dtype == DType::bf16 ? Digits::Brief : type.dtype == DType::f16 ? Digits::Half : Digits::All);
+  }
+  return any ? digits : Digits::All;
+}
+
+std::string Writer::word_text(Id id, Spread loops) {
+  const tile::Instruction& self = at(id);
+  const tile::Type& first = a_.type(self.operands[0]);
+  const bool real = is_float(first.dtype) && !first.pointer;
+  const auto x = [&](std::size_t i) { return element(self.operands[i], loops); };
+  const auto call = [&](const std::string& function) {
+    std::string text = function + "(" + x(0);
+    for (std::size_t i = 1; i < self.operands.size(); ++i) text += ", " + x(i);
+    return text + ")";
+  };
+  const std::string result = scalar_name(self.type.dtype);
+  switch (self.word) {
+    case Word::Neg: return "-" + x(0);
+    case Word::Not: return (first.dtype == DType::boolean ? "!" : "~") + x(0);
+    case Word::Select: return x(0) + " ? " + x(1) + " : " + x(2);
+    case Word::Cast: return self.type.dtype == DType::boolean ? x(0) + " != 0" : "static_cast<" + result + ">(" + x(0) + ")";
+    case Word::Narrow: return "rounded<" + stored_name(static_cast<DType>(self.attribute)) + ">(" + x(0) + ")";
+    case Word::Bitcast: return "same_bits(" + x(0) + ", " + zero_of(self.type.dtype) + ")";
+    case Word::Fma:
+      if (!real) return x(0) + " * " + x(1) + " + " + x(2);
+      break;
+    case Word::And:
+    case Word::Or:
+      if (first.dtype == DType::boolean) return x(0) + (self.word == Word::And ? " && " : " || ") + x(1);
+      break;
+    case Word::Xor:
+      if (first.dtype == DType::boolean) return x(0) + " != " + x(1);
+      break;
+    default: break;
+  }
+  // One reciprocal for a row (or for all) instead of a division for each element: the compiler takes it out of the loops.
+  if (self.word == Word::Div && first.dtype == DType::f32 && repeated(self.operands[1], loops)) {
+    if (stores_ == Digits::All) return call("quotient");
+    return x(0) + " * reciprocal(" + x(1) + ") * reach(" + x(1) + ")";
+  }
+  if ((self.word == Word::Eq || self.word == Word::Ne) && !first.pointer && first.dtype == DType::i64) {
+    for (const std::size_t i : {0u, 1u}) {  // a coordinate and a value for the row: in 32 bits
+      if (!counts_columns(self.operands[i], loops) || !repeated(self.operands[1 - i], loops)) continue;
+      const std::string place = x(1 - i);
+      sought_.insert(place);
+      if (place == absent_) return self.word == Word::Eq ? "false" : "true";
+      return "col " + std::string(operator_of(self.word)) + " place_of(" + place + ")";
+    }
+  }
+  if (first.dtype == DType::f32 && stores_ != Digits::All) {
+    if (self.word == Word::Exp) return call("quick_exp");
+    if (self.word == Word::Sigmoid) return call("quick_sigmoid");
+    if (self.word == Word::Tanh && stores_ == Digits::Brief) return call("quick_tanh");
+    if (self.word == Word::Erf && stores_ == Digits::Brief) return call("quick_erf");
+  }
+  const bool float_only = self.word == Word::Rem;
+  if (const char* function = math_function(self.word); function != nullptr && (real || !float_only)) {
+    return call(std::string(function) + (first.dtype == DType::f32 ? "f" : ""));
+  }
+  if ((self.word == Word::Div || self.word == Word::Rem) && first.dtype == DType::i64 &&
+      std::max(a_.bits(self.operands[0]), a_.bits(self.operands[1])) <= 32) {
+    return call(self.word == Word::Div ? "divided_short" : "remainder_short");
+  }
+  const bool integer_only = self.word == Word::Div;
+  if (const char* function = own_function(self.word); function != nullptr && !(integer_only && real)) return call(function);
+  if (const char* sign = operator_of(self.word)) return x(0) + " " + sign + " " + x(1);
+  throw Error({.op = "cuda",
+               .got = "the tile word " + std::string(tile::name(self.word)),
+               .expected = "one that works element by element",
+               .where = self.where});
+}
+
+}  // namespace tegula::gpu
