@@ -133,6 +133,8 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
   return graph;
 }
 
+std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(item.shape)) * size_of(item.dtype); }
+
 Layout layout_of(const Item& item) {
   Layout layout = Layout::dense(item.shape);
   if (item.order.empty()) return layout;

@@ -106,6 +106,9 @@ Reading read(std::span<const Node* const> roots);
 /// The flat graph of a reading. `updates[i]` says that leaf `first` receives the value of root `second`.
 Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std::span<const std::pair<const Node*, const Node*>> updates);
 
+/// Bytes of a stored item.
+std::size_t bytes_of(const Item& item);
+
 /// A dense layout in the item's memory order.
 Layout layout_of(const Item& item);
 

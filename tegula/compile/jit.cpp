@@ -6,8 +6,8 @@
 #include <typeinfo>
 #include <unordered_set>
 
-#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/check.h"
+#include "tegula/compile/passes/assign_precision.h"
 #include "tegula/compile/run/cache.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/compile/run/placement.h"

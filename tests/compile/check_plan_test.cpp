@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "tegula/compile/check.h"
+#include "tegula/compile/pipeline.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/compile/run/poison.h"
 #include "tegula/core/error.h"

@@ -7,7 +7,9 @@
 
 #include <tegula/tegula.h>
 
-#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/assign_precision.h"
+#include "tegula/compile/passes/fold_epilogues.h"
+#include "tegula/compile/passes/simplify.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {

@@ -1,6 +1,8 @@
+#include "tegula/compile/passes/assign_layouts.h"
+
 #include <unordered_map>
 
-#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 
 namespace tegula::compile {

@@ -1,12 +1,15 @@
+#include "tegula/compile/passes/assign_precision.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
 
-#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/table.h"
 #include "tegula/graph/structural.h"
+#include "tegula/runtime/device.h"
+#include "tegula/tile/ir.h"
 
 namespace tegula::compile {
 namespace {

@@ -1,8 +1,10 @@
 // What depends on values that stay, apart from what changes with every run.
 
+#include "tegula/compile/passes/cut_steady.h"
+
 #include <algorithm>
 
-#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/materialize.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {

@@ -1,6 +1,8 @@
+#include "tegula/compile/passes/fold_epilogues.h"
+
 #include <optional>
 
-#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/materialize.h"
 
 namespace tegula::compile {
 namespace {

@@ -1,6 +1,8 @@
 // gelu'(x) * (A · B), where the product can multiply by the derivative.
 
-#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/fold_gradients.h"
+
+#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/structural.h"
 

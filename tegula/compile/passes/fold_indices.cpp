@@ -1,9 +1,11 @@
 // The arithmetic behind an index goes to where the index is read.
 
+#include "tegula/compile/passes/fold_indices.h"
+
 #include <algorithm>
 #include <map>
 
-#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/materialize.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/kernel_context.h"
 

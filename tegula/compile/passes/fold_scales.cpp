@@ -1,4 +1,7 @@
-#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/fold_scales.h"
+
+#include "tegula/compile/passes/cut_steady.h"
+#include "tegula/compile/passes/fold_epilogues.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/structural.h"
 

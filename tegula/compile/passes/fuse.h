@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <set>
 
-#include "tegula/compile/passes/passes.h"
+#include "tegula/compile/passes/materialize.h"
 
 namespace tegula::compile {
 

@@ -1,10 +1,11 @@
 // Sums of many terms: those that are zero but for a part become joins, and what is left is added up a few at a time.
 
+#include "tegula/compile/passes/join_parts.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 
-#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/tile/kernel_context.h"
 

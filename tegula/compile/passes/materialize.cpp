@@ -1,7 +1,8 @@
+#include "tegula/compile/passes/materialize.h"
+
 #include <algorithm>
 #include <unordered_set>
 
-#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"

@@ -1,11 +1,12 @@
 // Products of operands that were rounded to E4M3, where the device multiplies their codes.
 
+#include "tegula/compile/passes/multiply_codes.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/e4m3.h"
 #include "tegula/graph/structural.h"

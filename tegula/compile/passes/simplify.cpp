@@ -1,7 +1,8 @@
+#include "tegula/compile/passes/simplify.h"
+
 #include <map>
 #include <typeinfo>
 
-#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/ir.h"

@@ -1,6 +1,7 @@
+#include "tegula/compile/passes/sink_casts.h"
+
 #include <map>
 
-#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/structural.h"
 

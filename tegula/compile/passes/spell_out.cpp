@@ -1,8 +1,9 @@
 // Calls that the device would rather have in other ops.
 
+#include "tegula/compile/passes/spell_out.h"
+
 #include <algorithm>
 
-#include "tegula/compile/passes/passes.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/trace.h"
 

@@ -211,8 +211,6 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
 
 }  // namespace
 
-std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(item.shape)) * size_of(item.dtype); }
-
 void lower(Plan& plan, runtime::Device& device) {
   for (std::size_t g = 0; g < plan.fusion.groups.size(); ++g) {
     if (!plan.fusion.groups[g].across.empty() && !holds_whole_rows(plan, plan.fusion.groups[g], device))

@@ -64,9 +64,6 @@ struct Plan {
   std::vector<std::pair<int, int>> late_updates;  // (update, item): computed in the arena, copied into the Variable at the end
 };
 
-/// Bytes of a stored item.
-std::size_t bytes_of(const Item& item);
-
 /// A number of the run (Reference::Constant) as a program's parameter: on asynchronous devices it comes from memory.
 tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous);
 /// Whether each tile of the group's program holds whole rows of what is reduced: only then can sums across be carried along.

@@ -1,0 +1,13 @@
+#pragma once
+// The order of axes in memory.
+
+#include "tegula/compile/graph.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::compile {
+
+/// Chooses channels-last where the device's convolutions want it and carries the choice through elementwise items, so that values are
+/// not converted back and forth between layers. After fold_epilogues (fewer items), before materialize (which looks at layouts).
+void assign_layouts(Graph& graph, runtime::Device& device);
+
+}  // namespace tegula::compile

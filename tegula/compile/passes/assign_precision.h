@@ -1,0 +1,18 @@
+#pragma once
+// Which values are halves under mixed precision.
+
+#include <string>
+
+#include "tegula/compile/graph.h"
+
+namespace tegula::compile {
+
+/// Casts what Precision (graph/precision.h) wants in half: operands and results of tensor-core ops, and the values between them, so that
+/// activations lie in memory once, as halves. Leaves, outputs and updates keep the dtype of the user's graph. After simplify (equal
+/// values are one), before fold_epilogues (an epilogue has its call's dtype).
+void assign_precision(Graph& graph);
+
+/// Which op reads which dtypes, multiplies how, and stores what: a line for each kind of row, with its number.
+std::string precision_table(const Graph& graph);
+
+}  // namespace tegula::compile

@@ -1,0 +1,12 @@
+#pragma once
+// FP8 products on codes.
+
+#include "tegula/compile/graph.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::compile {
+
+/// Products of operands rounded to E4M3 become products of their codes, on a device that has those.
+void multiply_codes(Graph& graph, const runtime::Device& device);
+
+}  // namespace tegula::compile

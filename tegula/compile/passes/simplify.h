@@ -1,0 +1,12 @@
+#pragma once
+// What needs no work: idle views, equal items, dead items.
+
+#include "tegula/compile/graph.h"
+
+namespace tegula::compile {
+
+/// Views that change nothing are looked through, those that undo each other too, equal items become one, dead ones go. Early, so that all later passes see less.
+/// Never drops arithmetic such as 0*x: NaN and infinity must come through.
+void simplify(Graph& graph);
+
+}  // namespace tegula::compile

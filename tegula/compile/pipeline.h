@@ -1,0 +1,12 @@
+#pragma once
+// The passes in their order: from a user's graph to one that can be planned.
+
+#include "tegula/compile/graph.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::compile {
+
+/// Those up to materialize, one after another, each verified.
+void optimize(Graph& graph, runtime::Device& device);
+
+}  // namespace tegula::compile
