@@ -92,7 +92,20 @@ Work work_for(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& ce
 }
 
 bool is_computed(const Node& node) {
-  return !compile::is_leaf(node) && node.op().role() != Role::Scalar && node.op().role() != Role::Index;
+  return !compile::is_leaf(node) && node.results().empty() && node.op().role() != Role::Scalar && node.op().role() != Role::Index;
+}
+
+// Results that somebody holds beside others that are computed: one run gives all of them.
+void add_siblings(const compile::Reading& reading, Work& work) {
+  std::unordered_set<const Node*> known;
+  for (const Node* node : reading.order) {
+    if (node->results().empty()) continue;
+    if (known.empty()) known.insert(reading.order.begin(), reading.order.end());
+    for (int k = 0; k < static_cast<int>(node->results().size()); ++k) {
+      Ref<Node> part = node->living_part(k);
+      if (part && !part->has_value() && !known.contains(part.get())) work.roots.push_back(std::move(part));
+    }
+  }
 }
 
 // How often what nobody holds is computed again before it is kept: a loss, its gradient, and one look more.
@@ -120,7 +133,7 @@ std::vector<std::size_t> worth_keeping(const compile::Reading& reading, Work& wo
       // What a custom function or a checkpoint computes on its way is not what its gradient reads.
       const bool function = role == Role::View && node.inputs().size() > 1;
       for (const std::size_t input : reading.inputs_of(i).subspan(function ? 1 : 0)) below[input] = true;
-      if ((role == Role::Library || role == Role::Kernel) && is_float(node.dtype())) {
+      if ((role == Role::Library || role == Role::Kernel || role == Role::Part) && node.results().empty() && is_float(node.dtype())) {
         calls.push_back(i);
         bytes += compile::bytes_of(node);
       }
@@ -160,12 +173,14 @@ Compiled compiled(Work& work, runtime::Device& device, const std::source_locatio
   std::vector<const Node*> pointers;
   for (const auto& root : work.roots) pointers.push_back(root.get());
   compile::Reading reading = compile::read(pointers);
-  bool moved = false;
+  add_siblings(reading, work);
+  bool moved = pointers.size() != work.roots.size();
+  for (std::size_t i = pointers.size(); i < work.roots.size(); ++i) pointers.push_back(work.roots[i].get());
   for (const Node* leaf : reading.leaves) {
     if (!leaf->has_value()) throw_unbound(*leaf, where);
     moved |= compile::move_to(const_cast<Node&>(*leaf), device);
   }
-  if (moved) reading = compile::read(pointers);  // the layouts of leaves are part of the key
+  if (moved) reading = compile::read(pointers);  // the layouts of leaves are part of the key, and siblings are read too
   for (const std::size_t i : worth_keeping(reading, work)) {
     work.roots.emplace_back(const_cast<Node*>(reading.order[i]));
     pointers.push_back(reading.order[i]);
@@ -250,11 +265,11 @@ void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& wher
   }
 }
 
-void note_new_node(Node& node) {
+void note_new_nodes(std::span<const Ref<Node>> nodes) {
   if (Trace::current()) return;
-  if (++pending_nodes <= pending_bound.load(std::memory_order_relaxed) && !eager_state().load(std::memory_order_relaxed)) return;
-  const Ref<Node> nodes[] = {Ref<Node>(&node)};
-  evaluate(nodes, node.origin().where);
+  if ((pending_nodes += nodes.size()) <= pending_bound.load(std::memory_order_relaxed) && !eager_state().load(std::memory_order_relaxed))
+    return;
+  evaluate(nodes, nodes[0]->origin().where);
 }
 
 void set_pending_bound(std::size_t nodes) { pending_bound = nodes; }

@@ -90,8 +90,13 @@ Reading read(std::span<const Node* const> roots) {
     }
     // A leaf is what it is; only what is computed has a precision.
     const auto precision = is_leaf(*node) ? Precision::fp32 : node->precision();
-    out.key.push_back(static_cast<std::uint64_t>(node->dtype()) | static_cast<std::uint64_t>(precision) << 8);
+    const std::uint64_t further = is_leaf(*node) || node->results().empty() ? 0 : node->results().size() - 1;
+    out.key.push_back(static_cast<std::uint64_t>(node->dtype()) | static_cast<std::uint64_t>(precision) << 8 | further << 16);
     append(out.key, node->shape());
+    for (std::size_t k = 1; k <= further; ++k) {
+      out.key.push_back(static_cast<std::uint64_t>(node->results()[k].dtype));
+      append(out.key, node->results()[k].shape);
+    }
   }
   out.first_input.push_back(out.inputs.size());
   for (const Node* root : roots) out.key.push_back(number.at(root));
@@ -106,7 +111,8 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
               .inputs = {},
               .shape = node->shape(),
               .dtype = node->dtype(),
-              .rounds = is_half(node->dtype()),
+              .results = {node->results().begin(), node->results().end()},
+              .rounds = node->results().empty() && is_half(node->dtype()),
               .precision = node->precision(),
               .origin = node->origin(),
               .epilogue = {},
@@ -135,6 +141,17 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
 
 std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(item.shape)) * size_of(item.dtype); }
 
+int producer_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].inputs[0] : i; }
+
+std::vector<int> values_of(const Graph& graph, int i) {
+  if (graph[i].results.empty()) return {i};
+  std::vector<int> values(graph[i].results.size(), -1);
+  for (int k = i + 1; k < graph.size(); ++k) {
+    if (graph[k].is_part() && graph[k].inputs[0] == i) values[static_cast<std::size_t>(graph[k].as<PartOp>().index())] = k;
+  }
+  return values;
+}
+
 Layout layout_of(const Item& item) {
   Layout layout = Layout::dense(item.shape);
   if (item.order.empty()) return layout;
@@ -162,6 +179,8 @@ std::string to_string(const Graph& graph) {
     if (item.epilogue.arithmetic) text += " tf32";
     if (item.computed.input >= 0) text += " computes input " + std::to_string(item.computed.input);
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);
+    for (std::size_t k = 1; k < item.results.size(); ++k)
+      text += ", " + std::string(name(item.results[k].dtype)) + tegula::to_string(item.results[k].shape);
     if (!item.order.empty()) text += " order " + tegula::to_string(item.order);
     if (const std::string place = tegula::to_string(item.origin.where); !place.empty()) text += "  // " + place;
     if (item.origin.path) text += " " + *item.origin.path;
@@ -185,6 +204,7 @@ void verify(const Graph& graph, std::string_view after_pass) {
     const Item& item = graph[i];
     for (int input : item.inputs) {
       if (input < 0 || input >= i) fail(i, "inputs to come earlier");
+      if (!item.is_part() && !graph[input].results.empty()) fail(i, "parts, and only they, to read what has several results");
     }
     if (item.role() == Role::Leaf && (item.slot < 0 || item.slot >= static_cast<int>(graph.leaves.size()))) fail(i, "a leaf's number");
     if (item.role() == Role::Scalar && (item.slot < 0 || item.slot >= static_cast<int>(graph.constants.size())))
@@ -197,6 +217,12 @@ void verify(const Graph& graph, std::string_view after_pass) {
     }
     if (item.role() == Role::View && item.inputs.empty()) fail(i, "a view of something");
     if (item.role() == Role::View && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
+    if (item.is_part()) {
+      const auto& results = graph[item.inputs[0]].results;
+      const auto k = static_cast<std::size_t>(item.as<PartOp>().index());
+      if (k >= results.size() || results[k].shape != item.shape || results[k].dtype != item.dtype)
+        fail(i, "a result of the op that it is a part of");
+    }
     if (item.role() == Role::Library) {
       for (std::size_t k = 0; k < item.inputs.size(); ++k) {
         const DType dtype = graph[item.inputs[k]].dtype;
@@ -207,6 +233,7 @@ void verify(const Graph& graph, std::string_view after_pass) {
   }
   for (int output : graph.outputs) {
     if (output < 0 || output >= graph.size()) fail(0, "outputs to exist");
+    if (!graph[output].results.empty()) fail(output, "results that are values");
   }
 }
 

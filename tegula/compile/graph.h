@@ -26,6 +26,7 @@ struct Item {
   std::vector<int> inputs;  // numbers of earlier items
   Shape shape;
   DType dtype = DType::f32;
+  std::vector<Result> results;  // of an op with several: the item has no value, its parts have, and they alone read it
   bool rounds = false;  // a half that whoever computes it rounds, not only who stores it: what reads it sees one value, wherever from
   Precision precision = Precision::fp32;  // of its node
   Origin origin;
@@ -37,6 +38,7 @@ struct Item {
   Computed computed;             // Kernel
 
   Role role() const { return op->role(); }
+  bool is_part() const { return role() == Role::Part; }
   template <class O>
   const O& as() const {
     return static_cast<const O&>(*op);
@@ -108,6 +110,11 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
 
 /// Bytes of a stored item.
 std::size_t bytes_of(const Item& item);
+
+/// The item that computes item i: of a part, the one that it is a part of.
+int producer_of(const Graph& graph, int i);
+/// The items that hold its results, one for each; -1 where nothing reads that one. Of an op with one result, the item itself.
+std::vector<int> values_of(const Graph& graph, int i);
 
 /// A dense layout in the item's memory order.
 Layout layout_of(const Item& item);

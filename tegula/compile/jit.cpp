@@ -103,7 +103,7 @@ std::string line_of(const Node& node) {
 bool same_node(const Node& a, const Node& b) {
   const Op &first = a.op(), &second = b.op();
   if (typeid(first) != typeid(second) || a.dtype() != b.dtype() || a.precision() != b.precision() || !(a.shape() == b.shape()) ||
-      a.inputs().size() != b.inputs().size())
+      a.inputs().size() != b.inputs().size() || !std::ranges::equal(a.results(), b.results()))
     return false;
   Words x, y;
   first.attributes(x);

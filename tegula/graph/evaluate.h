@@ -30,8 +30,9 @@ void eval(const Tensor& first, const Tensors&... rest) {
   evaluate(nodes, std::source_location::current());
 }
 
-/// Called for each new node: computes it when more nodes than the bound were made on this thread since anything was.
-void note_new_node(Node& node);
+/// Called for new nodes that can have values, all parts of an op at once: computes them when more nodes than the bound were made on this
+/// thread since anything was.
+void note_new_nodes(std::span<const Ref<Node>> nodes);
 /// The number of new nodes after which one is computed though nobody asked; default 100 000. Program order decides, never time.
 void set_pending_bound(std::size_t nodes);
 /// TEGULA_EAGER=1 or set_eager(true): every node is computed when it is made, and jit is a plain call.

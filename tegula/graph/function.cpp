@@ -115,7 +115,7 @@ std::vector<Tensor> CheckpointOp::gradient(const Node& y, const Tensor& dy, cons
     const PrecisionScope precision(node->precision());
     std::vector<Tensor> inputs;
     for (const auto& input : node->inputs()) inputs.push_back(copy.at(input.get()));
-    copy[node.get()] = make_node(node->op_ref(), inputs, node->shape(), node->dtype(), node->origin().where);
+    copy[node.get()] = copy_node(*node, inputs);
   }
   std::vector<Tensor> out(y.inputs().size());
   if (targets.empty()) return out;

@@ -81,6 +81,13 @@ Targets targets_of(const std::vector<Wrt>& xs) {
   return out;
 }
 
+// Whether a gradient may pass: through an op with several results when it does through one of them.
+bool passes_gradient(const Node& node) {
+  const auto results = node.results();
+  return results.empty() ? is_float(node.dtype())
+                         : std::any_of(results.begin(), results.end(), [](const Result& r) { return is_float(r.dtype); });
+}
+
 // Whether a target lies below a node.
 bool target_below(const Node& from, const Targets& targets) {
   std::unordered_set<const Node*> seen;
@@ -88,7 +95,7 @@ bool target_below(const Node& from, const Targets& targets) {
   while (!stack.empty()) {
     const Node* node = stack.back();
     stack.pop_back();
-    if (node->sequence() < targets.oldest || !is_float(node->dtype()) || !seen.insert(node).second) continue;
+    if (node->sequence() < targets.oldest || !passes_gradient(*node) || !seen.insert(node).second) continue;
     if (node != &from && targets.nodes.contains(node)) return true;
     if (node != &from && node->cuts()) continue;
     for (const auto& input : node->inputs()) stack.push_back(input.get());
@@ -107,7 +114,7 @@ std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vect
   while (!stack.empty()) {
     const Node* node = stack.back();
     stack.pop_back();
-    if (!is_float(node->dtype()) || node->sequence() < targets.earliest_value || !seen.insert(node).second) continue;
+    if (!passes_gradient(*node) || node->sequence() < targets.earliest_value || !seen.insert(node).second) continue;
     if (const auto found = node->place() ? targets.places.find(node->place()) : targets.places.end();
         found != targets.places.end() && !targets.nodes.contains(node)) {
       const Wrt& x = xs[found->second];
@@ -149,17 +156,40 @@ Tensor total(Gradients& gradients, const Node* node) {
   return terms[0];
 }
 
+// The gradients of a node's results, given those of its parts; undefined: zero.
+using OfResults = std::unordered_map<const Node*, std::vector<std::vector<Tensor>>>;
+
+std::vector<Tensor> totals(OfResults& of_results, const Node* node) {
+  std::vector<Tensor> out(node->results().size());
+  auto& terms = of_results[node];
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    if (!terms[k].empty()) out[k] = graph::add_n(terms[k], node->origin().where);
+  }
+  return out;
+}
+
 // Reverse accumulation from seeds along `order`. Targets reached are in the result.
 Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Ref<Node>>& order) {
   std::unordered_set<const Node*> on_path;
   for (const auto& node : order) on_path.insert(node.get());
   Gradients gradients;
+  OfResults of_results;
   for (std::size_t i = 0; i < ys.size(); ++i) {
     if (on_path.contains(ys[i].node().get())) gradients[ys[i].node().get()].push_back(dys[i]);
   }
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     const Node* node = it->get();
     if (!gradients.contains(node) || node->inputs().empty() || node->cuts()) continue;
+    if (node->is_part()) {
+      const Node* const of = node->inputs()[0].get();
+      if (!on_path.contains(of)) continue;
+      gradients.try_emplace(of);  // reached
+      if (gradients[node].empty()) continue;
+      auto& terms = of_results[of];
+      terms.resize(of->results().size());
+      terms[static_cast<std::size_t>(static_cast<const PartOp&>(node->op()).index())].push_back(total(gradients, node));
+      continue;
+    }
     std::vector<bool> wanted;
     bool any = false;
     for (const auto& input : node->inputs()) {
@@ -170,7 +200,11 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
     const PrecisionScope precision(node->precision());  // backward as forward
     const In frame("grad", node->origin().where);  // gradient nodes carry the line of the op they come from
     std::vector<Tensor> parts(wanted.size());
-    if (!gradients[node].empty()) parts = node->op().gradient(*node, total(gradients, node), wanted);
+    std::vector<Tensor> dys;
+    if (!node->results().empty()) dys = totals(of_results, node);
+    else if (!gradients[node].empty()) dys = {total(gradients, node)};
+    if (std::any_of(dys.begin(), dys.end(), [](const Tensor& dy) { return dy.defined(); }))
+      parts = node->op().gradients(*node, dys, wanted);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (!wanted[i]) continue;
       auto& terms = gradients[node->inputs()[i].get()];

@@ -1,6 +1,7 @@
 #include "tegula/graph/node.h"
 
 #include <atomic>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -31,9 +32,23 @@ thread_local NodePool node_pool;
 
 constexpr std::size_t kMaxPooled = 1 << 16;
 
+// Of the lists of parts. Never freed: nodes may outlive what is static.
+std::mutex& parts_mutex() {
+  static std::mutex& mutex = *new std::mutex;
+  return mutex;
+}
+
 }  // namespace
 
 std::vector<Tensor> Op::gradient(const Node&, const Tensor&, const std::vector<bool>&) const { return {}; }
+std::vector<Tensor> Op::gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const {
+  return gradient(y, dys[0], wanted);
+}
+void KernelOp::reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
+                         const Shape&) const {
+  references(x, shapes, std::span(&y, 1));
+}
+void KernelOp::references(std::span<const std::span<const double>>, std::span<const Shape>, std::span<const std::span<double>>) const {}
 std::vector<Tensor> LibraryOp::spelled_out(const runtime::Device&, std::span<const Tensor>) const { return {}; }
 
 std::string Op::check_message(std::int64_t, std::int64_t value) const { return "the value " + std::to_string(value) + " out of range"; }
@@ -54,6 +69,33 @@ Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& sha
   if (const Trace* trace = Trace::current()) trace_ = trace->id();
 }
 
+Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, std::span<const Result> results, Origin origin)
+    : Node(std::move(op), inputs, results[0].shape, results[0].dtype, origin) {
+  several_ = std::make_unique<Several>(std::vector<Result>(results.begin(), results.end()), std::vector<Node*>(results.size()));
+}
+
+Ref<Node> Node::living_part(int k) const {
+  const std::scoped_lock lock(parts_mutex());
+  Node* const part = several_->parts[static_cast<std::size_t>(k)];
+  return part ? ref_if_alive(part) : nullptr;
+}
+
+void Node::become_part(int k) {
+  const Node& of = input(0);
+  precision_ = of.precision_;
+  trace_ = of.trace_;
+  const std::scoped_lock lock(parts_mutex());
+  of.several_->parts[static_cast<std::size_t>(k)] = this;
+  is_part_ = true;
+}
+
+void Node::leave_parts() {
+  const std::scoped_lock lock(parts_mutex());
+  Node*& place = input(0).several_->parts[static_cast<std::size_t>(static_cast<const PartOp&>(op()).index())];
+  if (place == this) place = nullptr;
+  is_part_ = false;
+}
+
 void Node::set_value(Ref<Buffer> buffer, const Layout& layout) {
   buffer_ = std::move(buffer);
   layout_ = layout;
@@ -66,6 +108,7 @@ void Node::move_value(Ref<Buffer> buffer, const Layout& layout) {
 }
 
 std::vector<Ref<Node>> Node::take_inputs() {
+  if (is_part_) leave_parts();
   std::vector<Ref<Node>> taken = std::move(many_);
   many_.clear();
   if (count_ <= kMaxInline) {

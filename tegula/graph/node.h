@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <memory>
 #include <source_location>
 #include <span>
 
@@ -27,8 +28,11 @@ class Node final : public Shared {
 
   /// Takes its place in program order and, while a trace is active, belongs to it.
   Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& shape, DType dtype, Origin origin);
+  /// Of an op with several results (two or more): shape and dtype are those of the first.
+  Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, std::span<const Result> results, Origin origin);
   ~Node() override {
     if (evaluation_.load(std::memory_order_relaxed)) leave_history();
+    if (is_part_) leave_parts();
   }
 
   const Op& op() const { return *op_; }
@@ -39,6 +43,13 @@ class Node final : public Shared {
   const Node& input(int i) const { return *inputs()[static_cast<std::size_t>(i)]; }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
+  /// Of an op with several results all of them: the node never has a value, is never asked for, and is read by its parts alone. Else empty.
+  std::span<const Result> results() const { return several_ ? std::span<const Result>(several_->results) : std::span<const Result>(); }
+  /// The part that stands for result k, while somebody holds it.
+  Ref<Node> living_part(int k) const;
+  /// This node, which is new, stands for result k of its input: it belongs where that belongs.
+  void become_part(int k);
+  bool is_part() const { return is_part_; }
   /// What was in force where the node was made.
   Precision precision() const { return precision_; }
   const Origin& origin() const { return origin_; }
@@ -87,6 +98,12 @@ class Node final : public Shared {
   friend class KeptHistory;
   std::vector<Ref<Node>> take_inputs();
   void leave_history();
+  void leave_parts();
+
+  struct Several {
+    std::vector<Result> results;
+    std::vector<Node*> parts;  // null when there is none; behind a mutex of all nodes
+  };
 
   Ref<const Op> op_;
   std::array<Ref<Node>, kMaxInline> few_;
@@ -95,12 +112,14 @@ class Node final : public Shared {
   std::uint32_t trace_ = 0;
   std::uint32_t place_ = 0;
   bool forgotten_ = false;
+  bool is_part_ = false;
   std::uint8_t times_passed_ = 0;
   bool charged_ = false;  // to KeptHistory, under its mutex: so is evaluation_
   DType dtype_;
   Precision precision_;
   Shape shape_;
   Origin origin_;
+  std::unique_ptr<Several> several_;
   std::uint64_t sequence_;
   std::atomic<bool> valued_{false};  // buffer_ and layout_ are there
   Ref<Buffer> buffer_;

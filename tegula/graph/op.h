@@ -39,6 +39,7 @@ enum class Role : std::uint8_t {
   Reduce,       // along axes
   Library,      // matmul, convolution, pooling: a call of the device
   Kernel,       // its own tile programs
+  Part,         // one result of an op that has several
 };
 
 /// The structural key of a graph grows by each node's words.
@@ -49,6 +50,13 @@ enum class Numerics : std::uint8_t {
   TensorCore,  // sums of products: operands and result may be half, the sums are f32
   Either,      // half or f32, as its neighbours: moves elements, or rounds no more than storing the result does
   Full,        // sums over many elements, wants more range or more digits than a half has, or a dtype somebody asked for
+};
+
+/// What an op with several results says of each.
+struct Result {
+  Shape shape;
+  DType dtype;
+  bool operator==(const Result&) const = default;
 };
 
 class Op : public Shared {
@@ -67,6 +75,8 @@ class Op : public Shared {
   /// Gradients of the inputs given that of the output, as more graph. `wanted[i]` says which are needed; others may stay empty,
   /// as do those that are zero whatever the values. The default, no list at all, ends the path.
   virtual std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const;
+  /// The same of an op with several results, given those of each: an undefined one is zero. Results of y: graph::part(y, k).
+  virtual std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const;
 };
 
 class ElementwiseOp : public Op {
@@ -83,6 +93,20 @@ class ElementwiseOp : public Op {
   virtual Epilogue epilogue() const { return Epilogue::None; }
   /// Emits Assert: a program with it runs before state is changed.
   virtual bool has_check() const { return false; }
+};
+
+/// Result `index` of its input, which is of an op with several results. The part is the value: its input never has one, and nobody but parts reads that.
+class PartOp final : public Op {
+ public:
+  explicit PartOp(int index) : index_(index) {}
+  std::string_view name() const override { return "part"; }
+  Role role() const override { return Role::Part; }
+  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(index_)); }
+  std::string details() const override { return "index=" + std::to_string(index_); }
+  int index() const { return index_; }
+
+ private:
+  int index_;
 };
 
 /// A view of input 0. Further inputs are only waited for.
@@ -157,7 +181,10 @@ class KernelOp : public Op {
   Role role() const final { return Role::Kernel; }
   virtual void lower(KernelContext& context) const = 0;
   virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
-                         const Shape& shape) const = 0;
+                         const Shape& shape) const;
+  /// The same of an op with several results: all of them.
+  virtual void references(std::span<const std::span<const double>> x, std::span<const Shape> shapes,
+                          std::span<const std::span<double>> ys) const;
 };
 
 }  // namespace tegula

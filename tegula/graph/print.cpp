@@ -14,7 +14,10 @@ namespace {
 std::string label(const Node& node, std::string_view name) {
   std::string text(name);
   if (const std::string details = node.op().details(); !details.empty()) text += " " + details;
-  return text + "\n" + to_string(node.shape()) + " " + std::string(tegula::name(node.dtype()));
+  text += "\n" + to_string(node.shape()) + " " + std::string(tegula::name(node.dtype()));
+  for (std::size_t k = 1; k < node.results().size(); ++k)
+    text += ", " + to_string(node.results()[k].shape) + " " + std::string(tegula::name(node.results()[k].dtype));
+  return text;
 }
 
 const char* colour(const Node& node) {

@@ -195,7 +195,11 @@ Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const S
   return make_node(std::move(op), std::span(inputs.begin(), inputs.size()), shape, dtype, where);
 }
 
-Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where) {
+namespace {
+
+/// The nodes of these tensors, each of which there must be.
+template <class Use>
+Tensor with_nodes(std::span<const Tensor> inputs, const std::source_location& where, Use use) {
   constexpr std::size_t kFew = 8;
   std::array<Ref<Node>, kFew> few;
   std::vector<Ref<Node>> many;
@@ -205,19 +209,71 @@ Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& 
     inputs[i].shape(where);  // refuses empty handles
     refs[i] = inputs[i].node();
   }
+  return Tensor(use(refs));
+}
+
+void check_countable(const Op& op, const Shape& shape, const std::source_location& where) {
   if (!countable(shape)) {
-    throw Error({.op = std::string(op->name()),
+    throw Error({.op = std::string(op.name()),
                  .got = "shape " + to_string(shape),
                  .expected = "fewer than 2^60 elements",
                  .advice = "it was probably computed from wrong numbers",
                  .where = origin_at(where).where});
   }
-  Tensor result(make<Node>(std::move(op), refs, shape, dtype, origin_at(where)));
-  note_new_node(*result.node());
+}
+
+// Of the kind of node that it is, without a word to those who wait for new ones.
+Tensor new_node(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results, const std::source_location& where) {
+  for (const Result& result : results) check_countable(*op, result.shape, where);
+  return with_nodes(inputs, where, [&](auto refs) { return make<Node>(std::move(op), refs, results, origin_at(where)); });
+}
+
+Tensor new_part(const Ref<Node>& of, int k, const Origin& origin) {
+  const Result& result = of->results()[static_cast<std::size_t>(k)];
+  Tensor part(make<Node>(make<const PartOp>(k), std::span(&of, 1), result.shape, result.dtype, origin));
+  part.node()->become_part(k);
+  return part;
+}
+
+}  // namespace
+
+Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where) {
+  check_countable(*op, shape, where);
+  Tensor result = with_nodes(inputs, where, [&](auto refs) { return make<Node>(std::move(op), refs, shape, dtype, origin_at(where)); });
+  note_new_nodes(std::span(&result.node(), 1));
   return result;
 }
 
+std::vector<Tensor> make_nodes(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results,
+                               const std::source_location& where) {
+  const Tensor several = new_node(std::move(op), inputs, results, where);
+  std::vector<Tensor> parts;
+  std::vector<Ref<Node>> nodes;
+  for (int k = 0; k < static_cast<int>(results.size()); ++k) {
+    parts.push_back(new_part(several.node(), k, several.node()->origin()));
+    nodes.push_back(parts.back().node());
+  }
+  note_new_nodes(nodes);
+  return parts;
+}
+
+Tensor copy_node(const Node& node, std::span<const Tensor> inputs) {
+  const auto& where = node.origin().where;
+  if (!node.results().empty()) return new_node(node.op_ref(), inputs, node.results(), where);
+  if (node.is_part()) {
+    Tensor part = new_part(inputs[0].node(), static_cast<const PartOp&>(node.op()).index(), origin_at(where));
+    note_new_nodes(std::span(&part.node(), 1));
+    return part;
+  }
+  return make_node(node.op_ref(), inputs, node.shape(), node.dtype(), where);
+}
+
 namespace graph {
+
+Tensor part(const Node& of, int k) {
+  if (Ref<Node> living = of.living_part(k)) return Tensor(std::move(living));
+  return new_part(Ref<Node>(const_cast<Node*>(&of)), k, of.origin());
+}
 
 Tensor scalar(Number value, DType dtype, const std::source_location& where) {
   if (is_integer(dtype) && !value.fits_i64()) {

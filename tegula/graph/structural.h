@@ -44,8 +44,16 @@ Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const S
                  const std::source_location& where);
 Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where);
 
+/// Makes a node with several results (two or more) and gives its parts, the tensors that are the results.
+std::vector<Tensor> make_nodes(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results,
+                               const std::source_location& where);
+/// The same node over other inputs; of one with several results, the node itself, for its parts to be made of.
+Tensor copy_node(const Node& node, std::span<const Tensor> inputs);
+
 namespace graph {
 
+/// Result `k` of a node with several results.
+Tensor part(const Node& of, int k);
 /// A rank-0 constant. Throws Error for an integer dtype and a number that i64 does not hold.
 Tensor scalar(Number value, DType dtype, const std::source_location& where = std::source_location::current());
 /// The value in every element of `shape`.

@@ -20,11 +20,11 @@ class Op;
 /// One argument of a launch that the executable fills in: a buffer of the op, or a number.
 struct KernelArgument {
   enum class Kind : std::uint8_t { Input, Output, Scratch, Integer, Real, Constant } kind;
-  int index = 0;             // Input, Scratch; Constant: an input that is a number of the run
+  int index = 0;             // Input, Output, Scratch; Constant: an input that is a number of the run
   std::int64_t integer = 0;  // Integer
   double real = 0;           // Real
   static KernelArgument input(int index) { return {Kind::Input, index}; }
-  static KernelArgument output() { return {Kind::Output}; }
+  static KernelArgument output(int index = 0) { return {Kind::Output, index}; }
   static KernelArgument scratch(int index) { return {Kind::Scratch, index}; }
   static KernelArgument constant(int index) { return {Kind::Constant, index}; }
   static KernelArgument number(std::int64_t value) { return {Kind::Integer, 0, value}; }
@@ -50,16 +50,18 @@ class Embeds {
   virtual Ref<const Op> joined(int axis, std::vector<std::int64_t> begins) const = 0;
 };
 
-/// Inputs and the output are dense and row-major. Launches run in the order in which they were added.
+/// Inputs and outputs are dense and row-major. Launches run in the order in which they were added.
 class KernelContext {
  public:
   struct Operand {
     Shape shape;
     DType dtype;
   };
-  KernelContext(std::vector<Operand> inputs, Operand output, const tile::TilePreference& tiles)
+  /// `wanted`: which of the outputs somebody reads; the others have no buffers.
+  KernelContext(std::vector<Operand> inputs, std::vector<Operand> outputs, std::vector<bool> wanted, const tile::TilePreference& tiles)
       : inputs_(std::move(inputs)),
-        output_(output),
+        outputs_(std::move(outputs)),
+        wanted_(std::move(wanted)),
         tiles_(tiles) {}
 
   /// The element of an input at these places (i64, row-major), where the input lies nowhere. Adds parameters and the arguments for them.
@@ -70,7 +72,8 @@ class KernelContext {
 
   int input_count() const { return static_cast<int>(inputs_.size()); }
   const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
-  const Operand& output() const { return output_; }
+  const Operand& output(int k = 0) const { return outputs_[static_cast<std::size_t>(k)]; }
+  bool wanted(int k) const { return wanted_[static_cast<std::size_t>(k)]; }
   /// A good number of elements for a tile on this device.
   std::int64_t tile_elements() const { return tiles_.elements; }
   std::int64_t longest_sort() const { return tiles_.longest_sort > 0 ? tiles_.longest_sort : std::numeric_limits<std::int64_t>::max(); }
@@ -105,7 +108,8 @@ class KernelContext {
   std::vector<Operand> inputs_;
   int computed_input_ = -1;
   Element computed_, none_;
-  Operand output_;
+  std::vector<Operand> outputs_;
+  std::vector<bool> wanted_;
   tile::TilePreference tiles_;
   std::vector<std::int64_t> scratch_bytes_;
   std::vector<Launch> launches_;

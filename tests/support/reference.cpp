@@ -141,7 +141,9 @@ const Reference::Values& Reference::of(const Tensor& y) {
     }
     if (!ready) continue;
     stack.pop_back();
-    if (!known_.contains(node)) known_[node] = compute(*node);
+    if (known_.contains(node)) continue;
+    if (!node->results().empty()) results_[node] = several(*node);
+    known_[node] = node->results().empty() ? compute(*node) : Values();
   }
   return known_.at(y.node());
 }
@@ -178,6 +180,7 @@ Reference::Values Reference::compute(const Node& node) const {
     case Role::Elementwise: return elementwise(node);
     case Role::View: return view(node);
     case Role::Reduce: return reduce(node);
+    case Role::Part: return results_.at(node.inputs()[0])[static_cast<std::size_t>(static_cast<const PartOp&>(node.op()).index())];
     case Role::Library: return loops(node, static_cast<const LibraryOp&>(node.op()), !node.op().name().starts_with("max_pool"));
     default: return loops(node, static_cast<const KernelOp&>(node.op()), accumulates(node.op().name()));
   }
@@ -252,6 +255,20 @@ Reference::Values Reference::reduce(const Node& node) const {
     if (noise_ != 0 && !greatest_product.empty() && is_float(node.dtype()) && greatest_product[n] > greatest(wide(node.dtype())))
       out[n] = std::nan("");
   }
+  return out;
+}
+
+std::vector<Reference::Values> Reference::several(const Node& node) const {
+  std::vector<Values> out;
+  for (const Result& result : node.results()) out.emplace_back(static_cast<std::size_t>(numel(result.shape)));
+  std::vector<std::span<const double>> x;
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < node.inputs().size(); ++i) {
+    x.emplace_back(input(node, i));
+    shapes.push_back(node.input(static_cast<int>(i)).shape());
+  }
+  std::vector<std::span<double>> ys(out.begin(), out.end());
+  static_cast<const KernelOp&>(node.op()).references(x, shapes, ys);
   return out;
 }
 

@@ -32,6 +32,7 @@ class Reference {
   Values reduce(const Node& node) const;
   template <class O>
   Values loops(const Node& node, const O& op, bool sums) const;
+  std::vector<Values> several(const Node& node) const;
   double rounded(double value, DType dtype, std::uint64_t place = 0) const;
   double rounded(double value, DType dtype, std::uint64_t place, double scale) const;
   double of_sum(double term, DType dtype, std::uint64_t place, double terms) const;
@@ -41,6 +42,7 @@ class Reference {
   };
   std::uint64_t noise_;
   std::unordered_map<Ref<Node>, Values, Hash> known_;
+  std::unordered_map<Ref<Node>, std::vector<Values>, Hash> results_;  // of those that have several; known_ says nothing
 };
 
 }  // namespace tegula

@@ -45,7 +45,9 @@ class Chooser {
   DType chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
 
   // Whether an item's f32 may become its precision's half.
-  static bool may_be_half(const Item& item) { return item.dtype == f32 && storage_of(item.precision) != f32; }
+  static bool may_be_half(const Item& item) {
+    return item.dtype == f32 && item.results.empty() && !item.is_part() && storage_of(item.precision) != f32;
+  }
 
   void want(int input, DType half, bool through_repeats) {
     while (is_view(graph_[input])) {

@@ -19,7 +19,8 @@ bool is_steady(const Graph& graph, const Item& item, const std::vector<bool>& st
     case Role::View:
       if (item.as<ViewOp>().waits()) return false;
       break;
-    case Role::Kernel: return false;  // may check its operands
+    case Role::Kernel:
+    case Role::Part: return false;  // may check its operands
     default: break;
   }
   return std::all_of(item.inputs.begin(), item.inputs.end(), [&](int input) { return steady[static_cast<std::size_t>(input)]; });

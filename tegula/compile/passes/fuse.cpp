@@ -35,6 +35,7 @@ class Fuser {
         case Role::Reduce: place_reduction(i); break;
         case Role::Library:
         case Role::Kernel: new_unit(i); break;
+        case Role::Part: unit_of_.back() = unit_of_[static_cast<std::size_t>(graph_[i].inputs[0])]; break;
         default: break;
       }
     }

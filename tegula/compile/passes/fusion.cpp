@@ -45,8 +45,9 @@ void mark_stored(const Graph& graph, Fusion& fusion) {
   for (const auto& update : graph.updates) store(update.item);
   for (int i = 0; i < graph.size(); ++i) {
     const Role role = graph[i].role();
-    if (role == Role::Library || role == Role::Kernel) fusion.stored[static_cast<std::size_t>(i)] = true;
-    if (role == Role::View || role == Role::Leaf) continue;
+    if (((role == Role::Library || role == Role::Kernel) && graph[i].results.empty()) || role == Role::Part)
+      fusion.stored[static_cast<std::size_t>(i)] = true;
+    if (role == Role::View || role == Role::Leaf || role == Role::Part) continue;
     for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) {
       if (role == Role::Library || role == Role::Kernel || operand_of(graph, fusion, i, k).kind == Operand::Kind::Memory)
         store(graph[i].inputs[k]);

@@ -111,7 +111,7 @@ class Materializer {
 
   bool is_computed(int item) const {
     const Role role = out()[item].role();
-    return role == Role::Elementwise || role == Role::Reduce || role == Role::Library || role == Role::Kernel;
+    return role == Role::Elementwise || role == Role::Reduce || role == Role::Library || role == Role::Kernel || role == Role::Part;
   }
 
   // An output or update must be a computed row-major value that no other one claims.

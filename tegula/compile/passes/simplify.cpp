@@ -56,8 +56,16 @@ Words identity_of(const Item& item) {
   Words words{reinterpret_cast<std::uint64_t>(&typeid(op)), static_cast<std::uint64_t>(item.slot + 1),
               static_cast<std::uint64_t>(item.dtype), static_cast<std::uint64_t>(item.precision)};
   op.attributes(words);
-  for (auto d : item.shape) words.push_back(static_cast<std::uint64_t>(d));
-  words.push_back(~std::uint64_t{0});
+  const auto append = [&](const Shape& shape) {
+    words.push_back(static_cast<std::uint64_t>(shape.rank()));
+    for (auto d : shape) words.push_back(static_cast<std::uint64_t>(d));
+  };
+  append(item.shape);
+  words.push_back(item.results.size());
+  for (std::size_t k = 1; k < item.results.size(); ++k) {
+    words.push_back(static_cast<std::uint64_t>(item.results[k].dtype));
+    append(item.results[k].shape);
+  }
   for (int input : item.inputs) words.push_back(static_cast<std::uint64_t>(input));
   return words;
 }

@@ -36,7 +36,7 @@ std::optional<Graph> spelled_out(const Item& call, const Graph& inputs_in, const
 void spell_out(Graph& graph, const runtime::Device& device) {
   Rewriter rewriter(graph);
   rewriter.each([&](int, Item& item) {
-    if (item.role() != Role::Library || item.precision == Precision::fp8) return;
+    if (item.role() != Role::Library || !item.results.empty() || item.precision == Precision::fp8) return;
     auto ops = spelled_out(item, rewriter.out(), device);
     if (!ops) return;
     std::vector<int> now;

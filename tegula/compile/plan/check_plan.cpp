@@ -165,7 +165,7 @@ class Checker {
   void note_offsets() {
     for (const auto& update : graph_.updates) offsets_.insert({update.item, 0});  // which a step may copy
     for (const Item& reader : graph_.items) {
-      if (reader.role() == Role::View) continue;
+      if (reader.role() == Role::View || reader.is_part()) continue;
       for (const int input : reader.inputs) {
         const Access access = access_of(graph_, input);
         offsets_.insert({access.base, access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype))});
@@ -200,8 +200,10 @@ class Checker {
   std::vector<Touch> touched(const Step& step) {
     std::vector<Touch> out;
     if (step.call) {
-      for (std::size_t b = 0; b < step.buffers.size(); ++b)
-        out.push_back(touch(step.buffers[b], b + 1 == step.buffers.size(), 0, static_cast<int>(b)));
+      const std::size_t inputs = item(producer_of(graph_, step.writes[0])).inputs.size();
+      for (std::size_t b = 0; b < step.buffers.size(); ++b) {
+        if (step.buffers[b].kind != Kind::Nothing) out.push_back(touch(step.buffers[b], b >= inputs, 0, static_cast<int>(b)));
+      }
       check_call(step);
       for (const int s : step.scratch) { out.push_back(touch({Kind::Scratch, s, 0, 0}, true, 0, -1)); }
     }
@@ -229,9 +231,10 @@ class Checker {
 
   // A call reads its inputs' views, in their order.
   void check_call(const Step& step) const {
-    const int i = step.buffers.back().index;
-    if (step.buffers.size() != item(i).inputs.size() + 1)
-      fail(i, "is computed from " + std::to_string(step.buffers.size() - 1) + " buffers", "one for each input");
+    const int i = producer_of(graph_, step.writes[0]);
+    const std::size_t results = std::max<std::size_t>(1, item(i).results.size());
+    if (step.buffers.size() != item(i).inputs.size() + results)
+      fail(i, "is computed from " + std::to_string(step.buffers.size() - results) + " buffers", "one for each input");
     for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
       const Access access = access_of(graph_, item(i).inputs[k]);
       const auto bytes = access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype));
@@ -328,10 +331,11 @@ class Checker {
   // What is written may meet nothing else, unless the program reads it where and before it writes.
   void check_meetings(const std::vector<Touch>& touches) {
     std::vector<const Touch*> order;
-    bool own = false;
+    std::set<int> own;
     for (const Touch& t : touches) {
       // Sets of an op's launch that write its value write different parts of it (KernelContext::beside).
-      const bool again = t.writes && t.holder == step().check_item && std::exchange(own, true);
+      const bool is_own = t.holder < graph_.size() && step().check_item >= 0 && producer_of(graph_, t.holder) == step().check_item;
+      const bool again = t.writes && is_own && !own.insert(t.holder).second;
       if (!is_empty(t) && !again) order.push_back(&t);
     }
     std::sort(order.begin(), order.end(), [](const Touch* a, const Touch* b) { return a->span.key() < b->span.key(); });

@@ -36,7 +36,9 @@ class Orderer {
       units_.push_back({-1, i, i, {}, {}, 0});
     }
     for (int i = 0; i < plan.graph.size(); ++i) {
-      if (unit_of_[static_cast<std::size_t>(i)] >= 0) {
+      if (plan.graph[i].is_part()) {
+        unit_of_[static_cast<std::size_t>(i)] = unit_of_[static_cast<std::size_t>(plan.graph[i].inputs[0])];
+      } else if (unit_of_[static_cast<std::size_t>(i)] >= 0) {
         for (int input : plan.graph[i].inputs) depend(unit_of_[static_cast<std::size_t>(i)], input);
       }
     }
@@ -108,9 +110,12 @@ void lower_call(Plan& plan, int i, runtime::Device& device) {
     step.reads.push_back(access.base);
     step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
   }
-  step.buffers.push_back({Reference::Kind::Value, i, 0, 0});
-  step.writes.push_back(i);
-  step.bytes += static_cast<double>(bytes_of(item));
+  for (const int value : values_of(plan.graph, i)) {
+    step.buffers.push_back({value < 0 ? Reference::Kind::Nothing : Reference::Kind::Value, value, 0, 0});
+    if (value < 0) continue;
+    step.writes.push_back(value);
+    step.bytes += static_cast<double>(bytes_of(plan.graph[value]));
+  }
   step.operations = op.operations(shapes, item.shape);
   step.origin = item.origin;
   step.call = op.prepare(device, layouts, layout_of(item), item.dtype, item.epilogue);
@@ -151,12 +156,27 @@ KernelContext::Element element_of(const Item& item, bool asynchronous) {
   };
 }
 
+[[noreturn]] void throw_unwanted(const Item& item, int result) {
+  throw Error({.op = std::string(item.op->name()),
+               .got = "a kernel that writes result " + std::to_string(result) + ", which nobody reads",
+               .expected = "one that asks KernelContext::wanted first",
+               .where = item.origin.where});
+}
+
 void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
   for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
   if (item.computed.input >= 0) inputs[static_cast<std::size_t>(item.computed.input)] = {item.computed.shape, item.computed.dtype};
-  KernelContext context(std::move(inputs), {item.shape, item.dtype}, device.tiles());
+  const std::vector<int> values = values_of(plan.graph, i);
+  std::vector<KernelContext::Operand> outputs;
+  std::vector<bool> wanted;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const Result result = item.results.empty() ? Result{item.shape, item.dtype} : item.results[k];
+    outputs.push_back({result.shape, result.dtype});
+    wanted.push_back(values[k] >= 0);
+  }
+  KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), device.tiles());
   if (item.computed.input >= 0) context.set_computed(item.computed.input, element_of(item, device.asynchronous()));
   item.as<KernelOp>().lower(context);
   std::vector<int> scratch;
@@ -164,7 +184,14 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
     plan.scratch_bytes.push_back(static_cast<std::size_t>(bytes));
   }
-  double bytes = static_cast<double>(bytes_of(item));
+  double bytes = 0, elements = 0;
+  std::vector<int> writes;
+  for (const int value : values) {
+    if (value < 0) continue;
+    writes.push_back(value);
+    bytes += static_cast<double>(bytes_of(plan.graph[value]));
+    elements = std::max(elements, static_cast<double>(numel(plan.graph[value].shape)));
+  }
   for (int input : item.inputs) bytes += static_cast<double>(bytes_of(plan.graph[input]));
   for (auto& launch : context.launches()) {
     Step step;
@@ -177,7 +204,10 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
           set.arguments.push_back(value_reference(plan, item.inputs[static_cast<std::size_t>(argument.index)]));
           step.reads.push_back(set.arguments.back().index);
           break;
-        case Kind::Output: set.arguments.push_back({Reference::Kind::Value, i, 0, 0}); break;
+        case Kind::Output:
+          if (values[static_cast<std::size_t>(argument.index)] < 0) throw_unwanted(item, argument.index);
+          set.arguments.push_back({Reference::Kind::Value, values[static_cast<std::size_t>(argument.index)], 0, 0});
+          break;
         case Kind::Scratch:
           set.arguments.push_back({Reference::Kind::Scratch, scratch[static_cast<std::size_t>(argument.index)], 0, 0});
           break;
@@ -195,18 +225,23 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
       last->sets.push_back(std::move(set));
       continue;
     }
-    // Every launch is taken to continue the output, so that none is moved past another.
-    step.writes.push_back(i);
+    // Every launch is taken to continue the outputs, so that none is moved past another.
+    step.writes = writes;
     step.scratch = scratch;
     step.sets.push_back(std::move(set));
     step.program = std::move(launch.program);
     step.origin = item.origin;
     step.bytes = bytes;
-    step.operations = launch.operations > 0 ? launch.operations : static_cast<double>(numel(item.shape)) * 4;
+    step.operations = launch.operations > 0 ? launch.operations : elements * 4;
     step.check_item = i;
     for (const auto& instruction : step.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
     plan.steps.push_back(std::move(step));
   }
+}
+
+bool computes_nothing(const Graph& graph, int i) {
+  const std::vector<int> values = values_of(graph, i);
+  return std::all_of(values.begin(), values.end(), [&](int value) { return value < 0 || numel(graph[value].shape) == 0; });
 }
 
 }  // namespace
@@ -219,7 +254,7 @@ void lower(Plan& plan, runtime::Device& device) {
   round_stored(plan.graph, plan.fusion);
   for (const Unit& unit : Orderer(plan).run()) {
     if (unit.group >= 0) lower_group(plan, unit.group, device);
-    else if (numel(plan.graph[unit.item].shape) == 0) continue;
+    else if (computes_nothing(plan.graph, unit.item)) continue;
     else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, device);
     else lower_kernel(plan, unit.item, device);
   }
@@ -266,7 +301,7 @@ void request_kernels(const Plan& plan, runtime::Device& device) {
 void look_at_calls(Plan& plan) {
   for (Step& step : plan.steps) {
     if (!step.call) continue;
-    step.name = std::string(plan.graph[step.writes[0]].op->name()) + " [" + step.call->describe() + "]";
+    step.name = std::string(plan.graph[producer_of(plan.graph, step.writes[0])].op->name()) + " [" + step.call->describe() + "]";
     const std::size_t bytes = step.call->scratch_bytes();
     if (bytes == 0) continue;
     step.scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));

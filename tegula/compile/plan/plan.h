@@ -11,7 +11,15 @@ namespace tegula::compile {
 
 /// What one argument of a launch or call refers to.
 struct Reference {
-  enum class Kind : std::uint8_t { Value /* a stored item or leaf */, Scratch, Constant, Integer, Real, Update } kind = Kind::Value;
+  enum class Kind : std::uint8_t {
+    Value /* a stored item or leaf */,
+    Scratch,
+    Constant,
+    Integer,
+    Real,
+    Update,
+    Nothing /* a result of a call that nobody wants */
+  } kind = Kind::Value;
   int index = -1;            // item, scratch buffer, constant or updated Variable
   std::int64_t integer = 0;  // Integer; for Value the offset in bytes
   double real = 0;

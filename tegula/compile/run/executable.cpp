@@ -119,6 +119,7 @@ void Executable::prepare() {
     if (!step.call) continue;
     prepared.buffers.resize(step.buffers.size());
     for (std::size_t b = 0; b < step.buffers.size(); ++b) {
+      if (step.buffers[b].kind == Reference::Kind::Nothing) continue;
       prepared.buffers[b] = fixed_address(step.buffers[b]);
       if (!prepared.buffers[b]) buffer_patches_.push_back({&prepared.buffers[b], step.buffers[b]});
     }

@@ -151,10 +151,12 @@ Tensor flat_sqrt(const Tensor& x) {
   return where(zero, 0.0, sqrt(where(zero, 1.0, x)));
 }
 
-Tensor variance(const Call& call, double correction) {
+Tensor average(const Call& call) { return graph::sum(wide(call.x), call.axes, call.where) / static_cast<double>(call.count()); }
+
+Tensor variance(const Call& call, double correction, const Tensor& mean) {
   const Tensor x = wide(call.x);
   const auto n = static_cast<double>(call.count());
-  const Tensor centred = x - call.spread(graph::sum(x, call.axes, call.where) / n);
+  const Tensor centred = x - call.spread(mean);
   const double divisor = std::max(n - correction, 0.0);
   return graph::sum(square(centred), call.axes, call.where) / divisor;
 }
@@ -182,8 +184,7 @@ Tensor mean(Arg x, const Axes& axes, Keep keep) {
   const In frame("mean", x.loc);
   const Call call("mean", x, axes, keep);
   refuse_integers("mean", call.x, x.loc);
-  const Tensor total = graph::sum(wide(call.x), call.axes, x.loc);
-  return call.finish(graph::cast(total / static_cast<double>(call.count()), call.x.dtype(), x.loc));
+  return call.finish(graph::cast(average(call), call.x.dtype(), x.loc));
 }
 
 Tensor max(Arg x, const Axes& axes, Keep keep) { return extreme("max", x, axes, keep, Reduction::Max); }
@@ -211,14 +212,23 @@ Tensor var(Arg x, const Axes& axes, const VarianceOptions& options) {
   const In frame("var", x.loc);
   const Call call("var", x, axes, options.keep);
   refuse_integers("var", call.x, x.loc);
-  return call.finish(graph::cast(variance(call, options.correction), call.x.dtype(), x.loc));
+  return call.finish(graph::cast(variance(call, options.correction, average(call)), call.x.dtype(), x.loc));
+}
+
+VarMean var_mean(Arg x, const Axes& axes, const VarianceOptions& options) {
+  const In frame("var_mean", x.loc);
+  const Call call("var_mean", x, axes, options.keep);
+  refuse_integers("var_mean", call.x, x.loc);
+  const Tensor mean = average(call);
+  const auto finish = [&](const Tensor& y) { return call.finish(graph::cast(y, call.x.dtype(), x.loc)); };
+  return {finish(variance(call, options.correction, mean)), finish(mean)};
 }
 
 Tensor stddev(Arg x, const Axes& axes, const VarianceOptions& options) {
   const In frame("stddev", x.loc);
   const Call call("stddev", x, axes, options.keep);
   refuse_integers("stddev", call.x, x.loc);
-  return call.finish(graph::cast(flat_sqrt(variance(call, options.correction)), call.x.dtype(), x.loc));
+  return call.finish(graph::cast(flat_sqrt(variance(call, options.correction, average(call))), call.x.dtype(), x.loc));
 }
 
 Tensor norm(Arg x, double p, const Axes& axes, Keep keep) {
@@ -294,6 +304,10 @@ std::vector<OpCase> reduce_cases() {
   add("all", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return all(x, axes); });
   add("count_nonzero", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return count_nonzero(x, axes); });
   add("var", kFloats, {{{1023}}, {{3, 3000}}}, {}, [](const Tensor& x, const Axes& axes) { return var(x, axes); });
+  add("var_mean", kFloats, {{{3, 3000}}}, {}, [](const Tensor& x, const Axes& axes) {
+    const auto [variance, mean] = var_mean(x, axes);
+    return variance * mean;
+  });
   add("stddev", kFloats, {{{1023}}}, {}, [](const Tensor& x, const Axes& axes) { return stddev(x, axes, {.correction = 0}); });
   add("norm", kFloats, with_empty, {}, [](const Tensor& x, const Axes& axes) { return norm(x, 2, axes); });
   add("norm 1", kFloats, with_empty, {.kinks = {0}}, [](const Tensor& x, const Axes& axes) { return norm(x, 1, axes); });

@@ -35,6 +35,11 @@ struct VarianceOptions {
 };
 /// Of a float type; two passes, so no cancellation.
 Tensor var(Arg x, const Axes& axes = {}, const VarianceOptions& options = {});
+struct VarMean {
+  Tensor var, mean;
+};
+/// Both, which one program computes.
+VarMean var_mean(Arg x, const Axes& axes = {}, const VarianceOptions& options = {});
 /// sqrt(var). (`std` cannot be a function beside the namespace.) Where the variance is 0 so is the gradient.
 Tensor stddev(Arg x, const Axes& axes = {}, const VarianceOptions& options = {});
 

@@ -17,9 +17,9 @@ Value KernelLaunch::load(int i, Value pointer, Value places, Value mask) {
   return builder_.load(pointer + places, mask);
 }
 
-Value KernelLaunch::output() {
-  arguments_.push_back(KernelArgument::output());
-  return builder_.pointer("y", context_.output().dtype, true);
+Value KernelLaunch::output(int k) {
+  arguments_.push_back(KernelArgument::output(k));
+  return builder_.pointer(k == 0 ? "y" : "y" + std::to_string(k), context_.output(k).dtype, true);
 }
 
 Value KernelLaunch::scratch(int i, DType dtype, bool writable) {

@@ -31,7 +31,7 @@ class KernelLaunch {
   /// An input that may be computed (ReadsByPlace): its parameter, if it has one, and its elements at these places.
   Value input_by_place(int i) { return context_.computed(i) ? Value() : input(i); }
   Value load(int i, Value pointer, Value places, Value mask);
-  Value output();
+  Value output(int k = 0);
   Value scratch(int i, DType dtype, bool writable);
   Value number(std::int64_t value);
   Value real(const Number& value, DType dtype);

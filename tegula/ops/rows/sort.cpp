@@ -21,40 +21,55 @@ namespace {
 
 using tile::Value;
 
-/// Positions that sort the last axis; a tile holds whole lines.
-class ArgSortOp final : public KernelOp {
+constexpr int kValues = 0, kIndices = 1;  // the results
+
+/// The elements of the last axis in order, and their positions: `count` of them from the one at `begin` on. A tile holds whole lines.
+class SortOp final : public KernelOp {
  public:
-  explicit ArgSortOp(Order order) : order_(order) {}
-  std::string_view name() const override { return "argsort"; }
-  std::string details() const override { return order_ == Order::Descending ? "descending" : ""; }
-  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(order_)); }
+  SortOp(Order order, std::int64_t begin, std::int64_t count) : order_(order), begin_(begin), count_(count) {}
+  std::string_view name() const override { return "sort"; }
+  std::string details() const override {
+    return (order_ == Order::Descending ? "descending, from " : "from ") + std::to_string(begin_) + ", count " + std::to_string(count_);
+  }
+  void attributes(Words& words) const override {
+    words.push_back(static_cast<std::uint64_t>(order_));
+    words.push_back(static_cast<std::uint64_t>(begin_));
+    words.push_back(static_cast<std::uint64_t>(count_));
+  }
+  std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>&) const override {
+    const Shape& shape = y.input(0).shape();
+    return {
+        ops::scatter_sum(dys[kValues], shape.rank() - 1, graph::part(y, kIndices), ops::IndexForm::Full, shape.back(), y.origin().where)};
+  }
 
   void lower(KernelContext& context) const override {
-    const Shape& shape = context.output().shape;
+    const Shape& shape = context.input(0).shape;
     const std::int64_t columns = shape.back();
     if (columns > context.longest_sort()) return sort_in_pieces(context);
-    ops::RowKernel kernel(context, "argsort", numel(shape) / columns, columns, ops::Columns::Whole);
-    const Value x = kernel.input(0), y = kernel.output(), width = kernel.number(columns);
-    const Value at = kernel.row() * width + kernel.column();
-    Value values = kernel.builder().load(x + at, kernel.mask());
-    if (values.dtype() == boolean) values = tile::cast(values, i32);
-    kernel.builder().store(y + at, tile::argsort(values, 1, order_ == Order::Descending), kernel.mask());
+    ops::RowKernel kernel(context, "sort", numel(shape) / columns, columns, ops::Columns::Whole);
+    const Value x = kernel.input(0), line = kernel.row() * kernel.number(columns);
+    const Value values = plain(kernel.builder().load(x + (line + kernel.column()), kernel.mask()));
+    store(context, kernel, x + line, tile::argsort(values, 1, order_ == Order::Descending), kernel.column(), columns);
     kernel.launch();
   }
 
-  void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
-                 const Shape&) const override {
-    const auto columns = static_cast<std::size_t>(shapes[0].back());
+  void references(std::span<const std::span<const double>> x, std::span<const Shape> shapes,
+                  std::span<const std::span<double>> ys) const override {
+    const auto columns = static_cast<std::size_t>(shapes[0].back()), count = static_cast<std::size_t>(count_);
     const auto before = [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); };
-    for (std::size_t begin = 0; begin < y.size(); begin += columns) {
-      const double* line = x[0].data() + begin;
+    for (std::size_t row = 0; row * count < ys[kValues].size(); ++row) {
+      const double* line = x[0].data() + row * columns;
       std::vector<std::size_t> order(columns);
       std::iota(order.begin(), order.end(), 0);
       std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         const double first = order_ == Order::Descending ? line[b] : line[a], second = order_ == Order::Descending ? line[a] : line[b];
         return before(first, second) || (!before(second, first) && a < b);
       });
-      for (std::size_t i = 0; i < columns; ++i) y[begin + i] = static_cast<double>(order[i]);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t from = order[static_cast<std::size_t>(begin_) + i];
+        ys[kValues][row * count + i] = line[from];
+        ys[kIndices][row * count + i] = static_cast<double>(from);
+      }
     }
   }
 
@@ -64,12 +79,24 @@ class ArgSortOp final : public KernelOp {
     if (order_ == Order::Descending) std::swap(a, b);
     return is_float(a.dtype()) ? a < b || (b != b && a == a) : a < b;
   }
+  // What is wanted of the elements at `order` of the lines at `x`, which come at `places` among all.
+  void store(const KernelContext& context, ops::RowKernel& kernel, Value x, Value order, Value places, std::int64_t columns) const {
+    tile::Builder& b = kernel.builder();
+    Value at = kernel.row() * kernel.number(count_) + places, mask = kernel.mask();
+    if (count_ != columns) {
+      const Value first = kernel.number(begin_);
+      at = at - first;
+      mask = ops::RowKernel::both(mask, places >= first && places < first + kernel.number(count_));
+    }
+    if (context.wanted(kValues)) b.store(kernel.output(kValues) + at, b.load(x + order, kernel.mask()), mask);
+    if (context.wanted(kIndices)) b.store(kernel.output(kIndices) + at, order, mask);
+  }
   static Value plain(const Value& x) { return x.dtype() == boolean ? tile::cast(x, i32) : x; }
 
   /// Pieces of a line, each in one tile, then ever longer runs merged in pairs: the place of an element is its own in its run plus its
   /// rank in the run beside it, of which the first run's elements come first among equals.
   void sort_in_pieces(KernelContext& context) const {
-    const std::int64_t columns = context.output().shape.back(), lines = numel(context.output().shape) / columns;
+    const std::int64_t columns = context.input(0).shape.back(), lines = numel(context.input(0).shape) / columns;
     const std::int64_t piece = context.longest_sort();
     int merges = 0;
     for (std::int64_t run = piece; run < columns; run *= 2) ++merges;
@@ -81,13 +108,20 @@ class ArgSortOp final : public KernelOp {
     for (int merge = 1; merge <= merges; ++merge, run *= 2) {
       ops::RowKernel kernel(context, "merge", lines, columns);
       const Value from = kernel.scratch(buffer_after(merge - 1), i64, false);
-      merge_runs(kernel, from, merge == merges ? kernel.output() : kernel.scratch(buffer_after(merge), i64, true), columns, run);
+      const auto [x, order, places] = merge_runs(kernel, from, columns, run);
+      if (merge == merges) {
+        store(context, kernel, x, order, places, columns);
+      } else {
+        const Value to = kernel.scratch(buffer_after(merge), i64, true);
+        kernel.builder().store(to + (kernel.row() * kernel.number(columns) + places), order, kernel.mask());
+      }
+      kernel.launch();
     }
   }
 
   void sort_pieces(KernelContext& context, std::int64_t lines, std::int64_t columns, std::int64_t piece, int buffer) const {
     const std::int64_t pieces = (columns + piece - 1) / piece;
-    ops::RowKernel kernel(context, "argsort", lines * pieces, piece, ops::Columns::Whole);
+    ops::RowKernel kernel(context, "sort", lines * pieces, piece, ops::Columns::Whole);
     tile::Builder& b = kernel.builder();
     const Value x = kernel.input(0), order = kernel.scratch(buffer, i64, true), width = kernel.number(columns);
     const Value first = kernel.row() % kernel.number(pieces) * kernel.number(piece);
@@ -104,7 +138,11 @@ class ArgSortOp final : public KernelOp {
     kernel.launch();
   }
 
-  void merge_runs(ops::RowKernel& kernel, Value from, Value to, std::int64_t columns, std::int64_t run) const {
+  /// The lines of x, and at which places which of their elements come.
+  struct Merged {
+    Value x, order, places;
+  };
+  Merged merge_runs(ops::RowKernel& kernel, Value from, std::int64_t columns, std::int64_t run) const {
     tile::Builder& b = kernel.builder();
     const Value x = kernel.input(0), width = kernel.number(columns), runs = kernel.number(run);
     const Value line = kernel.row() * width, place = kernel.column();
@@ -128,22 +166,25 @@ class ArgSortOp final : public KernelOp {
                                  const Value goes_on = tile::select(is_first, before(other, value), !before(value, other));
                                  return {tile::select(open && goes_on, half + 1.0, low), tile::select(open && !goes_on, half, high)};
                                });
-    b.store(to + (line + (begin + (place - own_begin) + (bounds[0] - other_begin))), index, kernel.mask());
-    kernel.launch();
+    return {x + line, index, begin + (place - own_begin) + (bounds[0] - other_begin)};
   }
 
   Order order_;
+  std::int64_t begin_, count_;
 };
 
-/// x with the axis last, and the positions that sort it.
+/// x with the axis last.
 struct Lines {
-  Tensor x, order;
+  Tensor x;
   int axis;
+  Order order;
   /// The first `count` elements from `begin` in that order, with the axis back in its place.
   Sorted take(std::int64_t begin, std::int64_t count, const std::source_location& where) const {
-    const int last = x.rank() - 1;
-    const Tensor indices = ops::part(order, last, begin, count, where);
-    return {movedim(ops::gather_along(x, last, indices, ops::IndexForm::Full, where), last, axis), movedim(indices, last, axis)};
+    Shape shape = x.shape();
+    shape[x.rank() - 1] = count;
+    const Result results[] = {{shape, x.dtype()}, {shape, i64}};
+    const auto parts = make_nodes(make<const SortOp>(order, begin, count), std::span(&x, 1), results, where);
+    return {movedim(parts[kValues], -1, axis), movedim(parts[kIndices], -1, axis)};
   }
   std::int64_t length() const { return x.shape().back(); }
 };
@@ -156,7 +197,7 @@ Lines lines_of(std::string_view op, const Arg& arg, int axis, Order order) {
   }
   const int a = ops::axis_of(op, axis, x.shape(), arg.loc);
   const Tensor last = movedim(x, a, -1);
-  return {last, make_node(Ref<const Op>(new ArgSortOp(order)), {last}, last.shape(), i64, arg.loc), a};
+  return {last, a, order};
 }
 
 Sorted without_axis(const Sorted& sorted, int axis) { return {squeeze(sorted.values, axis), squeeze(sorted.indices, axis)}; }
@@ -174,7 +215,7 @@ Sorted sort(Arg x, int axis, Order order) {
 Tensor argsort(Arg x, int axis, Order order) {
   const In frame("argsort", x.loc);
   const Lines lines = lines_of("argsort", x, axis, order);
-  return graph::reshape(movedim(lines.order, -1, lines.axis), x.tensor("argsort").shape(), x.loc);
+  return graph::reshape(lines.take(0, lines.length(), x.loc).indices, x.tensor("argsort").shape(), x.loc);
 }
 
 Sorted topk(Arg x, std::int64_t k, int axis, Order order) {
