@@ -65,6 +65,7 @@ void evaluate_each(const std::vector<Ref<Node>>& roots) {
   const auto nodes = all_nodes(roots);
   Cell::settle_later();
   for (const auto& node : nodes) {
+    if (!node->results().empty()) continue;  // its parts are the values
     const Ref<Node> one[] = {node};
     evaluate(one, std::source_location::current());
   }
