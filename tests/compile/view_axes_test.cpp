@@ -9,6 +9,7 @@
 #include "tegula/graph/tensor.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/tegula.h"
 
 namespace tegula {
 namespace {
@@ -121,6 +122,14 @@ TEST(ViewAxes, RandomViewsHaveTheElementsThatTheirAxesName) {
     }
   }
   EXPECT_GT(whole, 400);
+}
+
+// Strides do not express windows that overlap as one axis: what is added is their copy, and not the tensor of as many elements below it.
+TEST(ViewAxes, ABiasBehindOverlappingWindowsIsTheirCopy) {
+  const Tensor x = tensor({1.0, 2.0, 3.0, 4.0, 5.0});
+  const Tensor flat = slice(reshape(windows(x * 1.0, {0}, {3}), {9}), 0, {0, 5});
+  EXPECT_EQ(linear(tensor({10.0}), reshape(flat, {5, 1}), flat).to_host<double>(), (std::vector<double>{11, 22, 33, 22, 33}));
+  EXPECT_EQ((matmul(ones({5, 1}, f64), ones({1, 1}, f64)) + reshape(flat, {5, 1})).to_host<double>(), (std::vector<double>{2, 3, 4, 3, 4}));
 }
 
 }  // namespace

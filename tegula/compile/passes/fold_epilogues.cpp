@@ -36,7 +36,7 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
   const Item& base = graph[access.base];
   if (axis < 0 || shape != result) return std::nullopt;
   if (base.shape.rank() != 1 || base.shape[0] != shape[axis] || access.layout.offset != 0) return std::nullopt;
-  if (base.role() == Role::Scalar || base.role() == Role::Index) return std::nullopt;
+  if (base.role() == Role::Scalar || base.role() == Role::Index || base.role() == Role::View) return std::nullopt;
   for (int i = 0; i < shape.rank(); ++i) {
     const std::int64_t wanted = i == axis ? 1 : 0;
     if (shape[i] != 1 && access.layout.strides[i] != wanted) return std::nullopt;

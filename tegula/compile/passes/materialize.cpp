@@ -27,9 +27,13 @@ Access access_of(const Graph& graph, int item) {
     default: layout = layout_of(base);
   }
   for (auto it = views.rbegin(); it != views.rend(); ++it) {
-    auto next = graph[*it].as<ViewOp>().apply(layout);
-    // Before materialize a view may not be expressible yet; a dense layout stands for the copy it will get.
-    layout = next ? *next : *graph[*it].as<ViewOp>().apply(Layout::dense(layout.shape));
+    const auto& view = graph[*it].as<ViewOp>();
+    if (const auto next = view.apply(layout)) {
+      layout = *next;
+    } else {  // only before materialize: it will look at a copy of what it looks at now
+      item = graph[*it].inputs[0];
+      layout = *view.apply(Layout::dense(layout.shape));
+    }
   }
   return {item, layout};
 }

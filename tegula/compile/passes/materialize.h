@@ -12,7 +12,7 @@ void materialize(Graph& graph, const runtime::Device& device);
 
 /// Where an item's elements lie: a value that is computed or a leaf, seen through views.
 struct Access {
-  int base;  // an item that is not a view
+  int base;  // an item that is not a view. Before materialize: or one that must be copied, because strides do not express what looks at it
   Layout layout;  // of the item over the base's buffer
 };
 Access access_of(const Graph& graph, int item);
