@@ -143,5 +143,36 @@ TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
   expect_close(run(x), separately());
 }
 
+/// A convolution, and a factor for each of its channels.
+struct Scaled {
+  Variable weight{normal({8, 4, 3, 3})}, scale{uniform({8}) + 0.5};
+  Tensor convolution(Tensor x) const {
+    const PrecisionScope half(Precision::bf16);
+    return conv2d(x, weight.read(), {.padding = 1});
+  }
+  static Tensor times(const Tensor& y, const Tensor& factor) { return y * reshape(factor, {8, 1, 1}); }
+};
+
+TEST(Steady, AFactorInF32IsNotRoundedWithTheWeightOfAHalfConvolution) {
+  const Scaled block;
+  Tensor x = normal({2, 4, 6, 6});
+  Tensor y = block.convolution(x);
+  eval(x, y);
+  auto run = jit([&](Tensor x) { return block.times(block.convolution(x), block.scale.read()); });
+  const Tensor want = block.times(y, block.scale.read());
+  for (int i = 0; i < 3; ++i) expect_close(run(x), want, 0);
+}
+
+TEST(Steady, AFactorThatComesWithEachCallStaysOutOfTheWeight) {
+  const Scaled block;
+  Tensor x = normal({2, 4, 6, 6}), scale = uniform({8}) + 0.5;
+  eval(x, scale);
+  auto run = jit([&](Tensor x, Tensor scale) { return block.times(conv2d(x, block.weight.read(), {.padding = 1}), scale); });
+  const Tensor y = conv2d(x, block.weight.read(), {.padding = 1});
+  expect_close(run(x, scale), block.times(y, scale));
+  const std::string plan = every_time(run.print_plan());
+  EXPECT_EQ(lines_with(plan, "tile multiply"), 1) << plan;  // of the result, by itself
+}
+
 }  // namespace
 }  // namespace tegula

@@ -61,5 +61,29 @@ TEST(ExecutorStrips, MarksNeedNoIndices) {
   }
 }
 
+TEST(ExecutorStrips, WhatReadsMoreTilesThanAStripHoldsIsSplit) {
+  constexpr std::int64_t kColumns = 8195;
+  for (const int count : {11, 12, 13, 16, 20, 40}) {
+    Builder b("many");
+    std::vector<Value> pointers, loaded;
+    for (int i = 0; i < count; ++i) pointers.push_back(b.pointer("x" + std::to_string(i), f32, false));
+    const Value out = b.pointer("out", f32, true);
+    const Value place = row(b.arange(0, kColumns));
+    for (const Value& pointer : pointers) loaded.push_back(b.load(pointer + place));
+    Value sum = loaded[0];
+    for (int i = 1; i < count; ++i) sum = unary(Word::Abs, sum - loaded[static_cast<std::size_t>(i)]);
+    b.store(out + place, sum);
+    const auto program = b.finish();
+    std::vector<TestArgument> arguments;
+    for (int i = 0; i < count; ++i) {
+      arguments.push_back(TestArgument::filled(
+          f32, kColumns, [i](std::size_t k) { return static_cast<double>((k * 7 + static_cast<std::size_t>(i) * 13) % 101); }));
+    }
+    arguments.push_back(TestArgument::empty(f32, kColumns));
+    EXPECT_TRUE(agrees(program, arguments, {})) << count;
+    EXPECT_NE(listing(program).find("strips of 2048"), std::string::npos) << listing(program);
+  }
+}
+
 }  // namespace
 }  // namespace tegula::host

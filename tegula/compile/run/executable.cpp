@@ -202,7 +202,9 @@ void Executable::walk(const Bindings& bindings) {
   for (const auto& [update, item] : plan_.late_updates) {
     const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
     if (!from) from = fixed_address({Reference::Kind::Value, item, 0, 0});
-    std::memcpy(bindings.updates[static_cast<std::size_t>(update)], from, bytes_of(plan_.graph[item]));
+    if (const std::size_t bytes = bytes_of(plan_.graph[item]); bytes > 0) {  // what is empty lies nowhere
+      std::memcpy(bindings.updates[static_cast<std::size_t>(update)], from, bytes);
+    }
   }
 }
 
