@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "progress.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/io/file.h"
 
 namespace tegula::app {

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "progress.h"
+#include "tegula/core/text.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/metrics.h"
 

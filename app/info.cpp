@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "progress.h"
+#include "tegula/core/text.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 

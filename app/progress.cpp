@@ -62,17 +62,6 @@ std::string clock(double seconds) {
   return format("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-std::string quantity(double value) {
-  const char* units[] = {"", " k", " M", " G", " T"};
-  int unit = 0;
-  while (std::abs(value) >= 999.5 && unit < 4) {
-    value /= 1000;
-    ++unit;
-  }
-  const int decimals = unit == 0 ? 0 : std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
-  return format("%.*f%s", decimals, value, units[unit]);
-}
-
 std::string bar(double share, int width) {
   const auto full = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * width));
   std::string text;

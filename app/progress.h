@@ -35,8 +35,6 @@ int terminal_columns();
 std::string duration(double seconds);
 /// "0:08", "2:05", "1:03:20".
 std::string clock(double seconds);
-/// "812", "12.3 k", "1.84 M".
-std::string quantity(double value);
 /// "▓▓▓▓░░░░", `share` of `width` characters.
 std::string bar(double share, int width);
 

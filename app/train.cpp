@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "progress.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/io/file.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"

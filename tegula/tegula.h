@@ -21,7 +21,9 @@
 #include "tegula/graph/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
 #include "tegula/graph/history.h"  // set_history_budget
 #include "tegula/graph/precision.h" // set_default_precision, PrecisionScope
+#include "tegula/graph/nonfinite.h" // find_nonfinite: where NaN comes from
 #include "tegula/graph/print.h"    // to_dot
+#include "tegula/graph/stream.h"   // std::cout << x
 
 // Ops, element by element.
 #include "tegula/ops/elementwise/activation.h" // relu, gelu, …
@@ -68,6 +70,7 @@
 #include "tegula/nn/pooling.h"       // nn::MaxPool2d
 #include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
 #include "tegula/nn/state.h"         // state_dict, save, load
+#include "tegula/nn/summary.h"       // summary(net, {1, 3, 32, 32})
 
 // Training.
 #include "tegula/optim/clip.h"       // optim::clip_grad_norm

@@ -11,7 +11,7 @@
 namespace tegula::compile {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"jit", "plan", "memory"};  // in the order of Check
+constexpr std::array<std::string_view, 4> kNames{"jit", "plan", "memory", "nan"};  // in the order of Check
 
 std::uint32_t bit(std::size_t check) { return std::uint32_t{1} << check; }
 
@@ -19,7 +19,7 @@ std::atomic<std::uint32_t>& named() {
   static std::atomic<std::uint32_t> checks = [] {
     const char* list = std::getenv("TEGULA_CHECK");
     return parse_checks(list ? list : "", [](std::string_view word) {
-      warn("check.unknown", "TEGULA_CHECK has the word " + std::string(word) + ", which is none of jit, plan, memory");
+      warn("check.unknown", "TEGULA_CHECK has the word " + std::string(word) + ", which is none of jit, plan, memory, nan");
     });
   }();
   return checks;

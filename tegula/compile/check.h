@@ -10,6 +10,7 @@ enum class Check : std::uint8_t {
   Jit,     // every call of a jit-ed function is traced and compared (compile/jit.h)
   Plan,    // every plan is proved before it runs (compile/plan/check_plan.h)
   Memory,  // memory that holds nothing is filled with a pattern between steps (compile/run/poison.h)
+  Nan,     // what is not finite is followed to the op that made it (graph/nonfinite.h)
 };
 
 /// Whether TEGULA_CHECK names it. Read at the first question; a word that it does not know is warned of.

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "tegula/compile/check_finite.h"
 #include "tegula/compile/run/cache.h"
 #include "tegula/compile/run/placement.h"
 #include "tegula/core/error.h"
@@ -249,11 +250,9 @@ void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_loca
   if (Work work = work_for(nodes, Cell::pending()); !work.roots.empty()) compiled(work, device, where);
 }
 
-void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where) {
-  refuse_in_trace("evaluate", where);
-  pending_nodes = 0;
-  const std::vector<Ref<Cell>> cells = Cell::pending();
-  Cell::settle_later();  // computed here, or, after a failure, when they are asked for
+namespace {
+
+void compute_with(std::span<const Ref<Node>> nodes, const std::vector<Ref<Cell>>& cells, const std::source_location& where) {
   if (cells.empty()) return compute(nodes, {}, where);
   try {
     compute(nodes, cells, where);
@@ -263,6 +262,18 @@ void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& wher
     warn("evaluate.pending_write",
          "a value assigned to a Variable cannot be computed, reading that Variable will say so: " + std::string(error.what()));
   }
+}
+
+}  // namespace
+
+void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where) {
+  refuse_in_trace("evaluate", where);
+  pending_nodes = 0;
+  const std::vector<Ref<Cell>> cells = Cell::pending();
+  Cell::settle_later();  // computed here, or, after a failure, when they are asked for
+  const compile::FiniteCheck check(nodes, cells);
+  compute_with(nodes, cells, where);
+  check.require();
 }
 
 void note_new_nodes(std::span<const Ref<Node>> nodes) {

@@ -176,6 +176,18 @@ bool is_steady(const Recorded& r, const Source& source) {
          std::find(r.updated_cells.begin(), r.updated_cells.end(), source.index) == r.updated_cells.end();
 }
 
+// TEGULA_CHECK=nan: plain calls, each computed and looked at.
+std::vector<Tensor> checked_calls(std::span<const Tensor> arguments, const JitState::Body& body, int times) {
+  std::vector<Tensor> results;
+  for (int call = 0; call < times; ++call) {
+    results = body(arguments);
+    std::vector<Ref<Node>> nodes;
+    for (const Tensor& result : results) nodes.push_back(result.node());
+    evaluate(nodes, {});
+  }
+  return results;
+}
+
 // Where the device finds an argument.
 void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
   runtime::Device& device = entry.executable->device();
@@ -383,6 +395,7 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
     for (; times > 1; --times) body(arguments);
     return body(arguments);
   }
+  if (checking(Check::Nan)) return checked_calls(arguments, body, times);
   std::scoped_lock lock(impl.mutex);
   // Arguments are dense values; pending Variable writes happen first, in program order.
   impl.arguments.assign(arguments.begin(), arguments.end());

@@ -1,6 +1,7 @@
 #include "tegula/core/text.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace tegula {
@@ -13,6 +14,19 @@ std::string bytes_text(std::size_t bytes) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
   return text.data();
+}
+
+std::string quantity(double value) {
+  const char* units[] = {"", " k", " M", " G", " T"};
+  int unit = 0;
+  while (std::abs(value) >= 999.5 && unit < 4) {
+    value /= 1000;
+    ++unit;
+  }
+  const int decimals = unit == 0 ? 0 : std::abs(value) < 9.995 ? 2 : std::abs(value) < 99.95 ? 1 : 0;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f%s", decimals, value, units[unit]);
+  return std::isnan(value) ? "nan" : text.data();
 }
 
 std::string printable(std::string_view text) {

@@ -9,6 +9,8 @@ namespace tegula {
 
 /// "1.5 GiB"
 std::string bytes_text(std::size_t bytes);
+/// "812", "12.3 k", "1.84 M".
+std::string quantity(double value);
 
 /// Without what a terminal would obey: control characters but line ends and tabs become \x1b and the like. For names that come from files.
 std::string printable(std::string_view text);

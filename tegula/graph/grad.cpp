@@ -9,6 +9,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
+#include "tegula/graph/nonfinite.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/graph/vjp_parts.h"
@@ -198,7 +199,8 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
     }
     if (!any) continue;
     const PrecisionScope precision(node->precision());  // backward as forward
-    const In frame("grad", node->origin().where);  // gradient nodes carry the line of the op they come from
+    const Origin& origin = node->origin();  // gradient nodes carry the line of the op they come from, and say what it is
+    const In frame("grad", origin.where), of(origin.path ? std::string_view(*origin.path) : node->op().name(), origin.where);
     std::vector<Tensor> parts(wanted.size());
     std::vector<Tensor> dys;
     if (!node->results().empty()) dys = totals(of_results, node);
@@ -265,7 +267,21 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
                            "integer ops end the path",
                  .where = origin_at(where).where});
   }
+  if (!missing.empty() && checks_nonfinite())
+    warn("grad.unreached", "grad at " + to_string(origin_at(where).where) + ": the output does not depend on " + missing);
   return out;
+}
+
+std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs, std::source_location where) {
+  std::vector<Wrt> wrt;
+  for (const auto& x : xs) wrt.emplace_back(x, where);
+  std::unordered_set<const Node*> on_path;
+  for (const auto& node : path_nodes({y}, wrt, where)) on_path.insert(node.get());
+  std::vector<std::string> names;
+  for (const auto& x : wrt) {
+    if (!on_path.contains(x.tensor().node().get())) names.push_back(x.name());
+  }
+  return names;
 }
 
 std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,

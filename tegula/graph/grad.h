@@ -40,6 +40,10 @@ Tensor grad(const Tensor& y, const X& x, std::source_location where = std::sourc
   return grad(y, std::vector<Wrt>{x}, where)[0];
 }
 
+/// The names of the parameters that y does not depend on: their gradients are zeros, which is mostly a mistake in the network.
+std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs,
+                                          std::source_location where = std::source_location::current());
+
 /// Vector-Jacobian products: Σ_i dys[i] · d ys[i] / d x for each x.
 std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
                         std::source_location where = std::source_location::current());

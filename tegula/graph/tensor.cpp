@@ -1,8 +1,5 @@
 #include "tegula/graph/tensor.h"
 
-#include <cmath>
-#include <cstdio>
-
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
@@ -74,43 +71,6 @@ HostArray fetched(const Node& node) {
   return out;
 }
 
-std::string element_text(const HostArray& array, std::int64_t index) {
-  char text[40];
-  visit(array.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    const T value = array.values<T>()[static_cast<std::size_t>(index)];
-    if constexpr (std::is_same_v<T, bool>) std::snprintf(text, sizeof text, "%s", value ? "true" : "false");
-    else if constexpr (std::is_integral_v<T>) std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
-    else if (std::isnan(as_double(value))) std::snprintf(text, sizeof text, "nan");  // without the sign that printf shows
-    else std::snprintf(text, sizeof text, "%.4g", as_double(value));
-  });
-  return text;
-}
-
-// Nested brackets; axes longer than eight show their first and last three. `indent` is the column of the opening bracket.
-std::string axis_text(const HostArray& array, int axis, std::int64_t offset, std::size_t width, int indent) {
-  constexpr std::int64_t kShown = 3, kLong = 8;
-  if (axis == array.shape.rank()) {
-    const std::string text = element_text(array, offset);
-    return std::string(width - std::min(width, text.size()), ' ') + text;
-  }
-  std::int64_t stride = 1;
-  for (int i = axis + 1; i < array.shape.rank(); ++i) stride *= array.shape[i];
-  const bool innermost = axis + 1 == array.shape.rank();
-  const std::string separator = innermost ? ", " : ",\n" + std::string(static_cast<std::size_t>(indent + 1), ' ');
-  std::string text = "[";
-  for (std::int64_t i = 0; i < array.shape[axis]; ++i) {
-    if (i > 0) text += separator;
-    if (array.shape[axis] > kLong && i == kShown) {
-      text += "…";
-      i = array.shape[axis] - kShown - 1;
-      continue;
-    }
-    text += axis_text(array, axis + 1, offset + i * stride, width, indent + 1);
-  }
-  return text + "]";
-}
-
 }  // namespace
 
 Tensor::Tensor(const Variable& variable, Location where) : node_(variable.read(where).node()) {}
@@ -161,15 +121,6 @@ Number Tensor::the_element(const Location& where) const {
     if constexpr (std::is_integral_v<decltype(zero)>) return value;
     else return as_double(value);
   });
-}
-
-std::string Tensor::print(Location where) const {
-  refuse_in_trace("print", where);
-  const HostArray array = to_array(where);
-  std::size_t width = 0;
-  const std::int64_t looked_at = std::min<std::int64_t>(array.size(), 1000);
-  for (std::int64_t i = 0; i < looked_at; ++i) width = std::max(width, element_text(array, i).size());
-  return axis_text(array, 0, 0, width, 0) + "  " + std::string(name(array.dtype)) + to_string(array.shape);
 }
 
 Tensor Arg::tensor(std::string_view op) const {

@@ -61,7 +61,7 @@ class Tensor {
   }
   /// All elements in their own dtype; shares memory with the tensor when it is dense on the host.
   HostArray to_array(Location where = Location::current()) const;
-  /// NumPy-like text with shape and dtype, long axes elided.
+  /// As NumPy prints it, with dtype and shape: "[1, 2, 3]  f32(3,)". Of more than 1000 elements the first and last three of each axis.
   std::string print(Location where = Location::current()) const;
 
   const Ref<Node>& node() const { return node_; }

@@ -7,6 +7,7 @@
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/gate.h"
+#include "tegula/graph/names.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 
@@ -127,6 +128,7 @@ void Cell::own(Tensor value, const std::source_location& where) {
 
 void Cell::destroy() const {
   PendingCells::remove(*this);
+  forget_name(place_);
   delete this;
 }
 

@@ -59,8 +59,8 @@ class Cell final : public Shared {
 
   Tensor value_;  // touched_ guards the handle itself, trained_ and reader_
   mutable std::atomic_flag touched_;
-  mutable bool trained_ = false;           // a jit-ed function writes it
-  mutable const void* reader_ = nullptr;   // stands for the thread that took a handle last
+  mutable bool trained_ = false;  // a jit-ed function writes it
+  mutable const void* reader_ = nullptr;  // stands for the thread that took a handle last
   mutable std::vector<std::weak_ptr<Gate>> users_, writers_;  // jit-ed functions, under a mutex of graph/gate.cpp
   Shape shape_;
   DType dtype_;
@@ -104,6 +104,16 @@ class Variable {
   void assign(const Tensor& value, Location where = Location::current());
   /// The value as the program sees it here.
   Tensor read(Location where = Location::current()) const;
+  /// Of the value, as Tensor has them: net.weight.print(), adam.lr.item(). In a trace they are errors.
+  template <class T = float>
+  T item(Location where = Location::current()) const {
+    return read(where).template item<T>(where);
+  }
+  template <class T = float>
+  std::vector<T> to_host(Location where = Location::current()) const {
+    return read(where).template to_host<T>(where);
+  }
+  std::string print(Location where = Location::current()) const { return read(where).print(where); }
 
   const Shape& shape(Location where = Location::current()) const;
   DType dtype(Location where = Location::current()) const;

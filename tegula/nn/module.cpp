@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/names.h"
 
 namespace tegula::nn {
 namespace {
@@ -18,7 +19,10 @@ class Collector final : public Visitor {
   void buffer(const Path& path, Variable& x) override {
     if (what_ == What::Everything) add(path, x);
   }
-  Parameters take() { return std::move(found_); }
+  Parameters take() {
+    remember_names(found_);
+    return std::move(found_);
+  }
 
  private:
   void add(const Path& path, Variable& x) {

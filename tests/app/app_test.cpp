@@ -88,7 +88,7 @@ TEST(App, ResumedTrainingEndsInTheSameModel) {
 TEST(App, ShowsModelsAndWhatBecomesOfThem) {
   const Ran summary = tegula_cli({"summary", "mnist-cnn", "--batch", "2"});
   EXPECT_EQ(summary.status, 0) << summary.err;
-  EXPECT_HAS(summary.out, "conv2   weight (24, 12, 6, 6), bias (24,)   (2, 24, 14, 14)");
+  EXPECT_HAS(summary.out, "conv2    Conv2d    weight (24, 12, 6, 6), bias (24,)   (2, 24, 14, 14)");
   EXPECT_HAS(summary.out, "354002");
   const Ran plan = tegula_cli({"graph", "mnist-mlp", "--stage", "plan", "--step"});
   EXPECT_EQ(plan.status, 0) << plan.err;

@@ -1,0 +1,17 @@
+#pragma once
+// What Variables are called: the names under which parameters(net) listed them last. For messages; nothing depends on them.
+
+#include <cstdint>
+#include <string>
+
+#include "tegula/graph/variable.h"
+
+namespace tegula {
+
+void remember_names(const Parameters& parameters);
+/// Of the Variable whose value it is (Node::place()), "" when there is none or it has no name.
+std::string variable_name(const Node& node);
+/// By a cell that goes.
+void forget_name(std::uint32_t place);
+
+}  // namespace tegula

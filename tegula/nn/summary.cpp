@@ -1,0 +1,195 @@
+#include "tegula/nn/summary.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <ostream>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tegula/core/text.h"
+#include "tegula/graph/print.h"
+#include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
+
+namespace tegula {
+namespace {
+
+std::string module_of(const std::string& parameter) {
+  const auto dot = parameter.rfind('.');
+  return dot == std::string::npos ? "" : parameter.substr(0, dot);
+}
+
+/// The frame that is a layer ("Residual/Conv2d/convolution": Conv2d), as layers are written with capitals, and the path up to it; else the op.
+struct LayerFrame {
+  std::string type, path;
+  bool is_layer = false;
+};
+LayerFrame layer_frame(const Node& node) {
+  LayerFrame out{std::string(node.op().name()), "", false};
+  if (!node.origin().path) return out;
+  const std::string& path = *node.origin().path;
+  for (std::size_t begin = 0, end = 0; begin < path.size(); begin = end + 1) {
+    end = std::min(path.find('/', begin), path.size());
+    if (path[begin] >= 'A' && path[begin] <= 'Z') out = {path.substr(begin, end - begin), path.substr(0, end), true};
+  }
+  if (!out.is_layer) out.type = path.substr(0, path.find('/'));
+  return out;
+}
+
+/// Makes rows of the nodes, which come in program order.
+class Table {
+ public:
+  Table(const std::unordered_map<const Node*, std::string>& names, const std::vector<Tensor>& inputs) : names_(names) {
+    for (const Tensor& input : inputs) data_.insert(input.node().get());
+  }
+
+  void add(const Node& node) {
+    if (node.op().role() == Role::Leaf) return;
+    std::string owner;
+    bool reads_data = false;
+    for (const auto& input : node.inputs()) {
+      if (const auto found = names_.find(input.get()); found != names_.end()) owner = module_of(found->second), named_ = true;
+      else if (const auto made = owners_.find(input.get()); made != owners_.end()) owner = made->second, named_ = true;
+      reads_data |= data_.contains(input.get());
+    }
+    const bool owned = std::exchange(named_, false);
+    if (!reads_data) {
+      if (owned) owners_[&node] = owner;
+      return;
+    }
+    data_.insert(&node);
+    if (!node.results().empty()) return;
+    const LayerFrame frame = layer_frame(node);
+    const Role role = node.op().role();
+    const bool call = role == Role::Library || role == Role::Kernel || role == Role::Part;
+    if (!frame.is_layer && !call && !owned) return;
+    if (!continues(node, frame, owner, owned)) rows_.push_back({.type = frame.type});
+    SummaryRow& row = rows_.back();
+    if (owned) row.module = owner;
+    owned_ = (owned_ && &row == last_) || owned;
+    last_ = &row;
+    path_ = frame.path;
+    where_ = node.origin().where;
+    row.output = node.shape();
+    row.dtype = node.dtype();
+    row.bytes = numel(node.shape()) * static_cast<std::int64_t>(size_of(node.dtype()));
+    if (role == Role::Library) {
+      std::vector<Shape> shapes;
+      for (const auto& input : node.inputs()) shapes.push_back(input->shape());
+      row.operations += static_cast<const LibraryOp&>(node.op()).operations(shapes, node.shape());
+    }
+  }
+  std::vector<SummaryRow> take() { return std::move(rows_); }
+
+ private:
+  // Whether a node belongs to the row before: the same call of a layer, or outside of layers of what owns the parameters.
+  bool continues(const Node& node, const LayerFrame& frame, const std::string& owner, bool owned) const {
+    if (rows_.empty()) return false;
+    const SummaryRow& row = rows_.back();
+    if (owned && owned_ && owner != row.module) return false;
+    if (!frame.is_layer) return owned && owned_ && path_.empty();
+    const auto& at = node.origin().where;
+    return frame.path == path_ && at.line() == where_.line() && at.column() == where_.column();
+  }
+
+  const std::unordered_map<const Node*, std::string>& names_;  // placeholders of parameters and buffers
+  std::unordered_map<const Node*, std::string> owners_;  // what is computed from those alone
+  std::unordered_set<const Node*> data_;  // what depends on the inputs
+  std::vector<SummaryRow> rows_;
+  const SummaryRow* last_ = nullptr;
+  bool named_ = false, owned_ = false;
+  std::string path_;
+  std::source_location where_;
+};
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+  const std::string blanks(width - std::min(width, text.size()), ' ');
+  return right ? blanks + text : text + blanks;
+}
+
+}  // namespace
+
+namespace nn::detail {
+
+Tensor of_zeros(const Shape& shape, DType dtype, const std::source_location& where) { return graph::full(shape, 0.0, dtype, where); }
+
+Summary summary(const AnyModule& module, const std::function<Tensor(const std::vector<Tensor>&)>& forward,
+                const std::vector<Tensor>& inputs, const std::source_location& where) {
+  Summary out;
+  Trace trace(where);
+  std::vector<Tensor> arguments;
+  for (const Tensor& input : inputs) arguments.push_back(trace.argument(input.shape(where), input.dtype(where)));
+  std::unordered_map<const Node*, std::string> names;
+  const Parameters all = nn::state(module), trained = parameters(module);
+  std::vector<Tensor> placeholders;
+  for (const Parameter& p : all) {
+    placeholders.push_back(p.read());
+    names[placeholders.back().node().get()] = p.name;
+  }
+  const Tensor result = forward(arguments);
+  const std::vector<const Node*> nodes = nodes_below({&result, 1});
+  Table table(names, arguments);
+  std::unordered_set<std::string> reached;
+  for (const Node* node : nodes) {
+    table.add(*node);
+    if (const auto found = names.find(node); found != names.end()) reached.insert(found->second);
+  }
+  out.rows = table.take();
+  for (const Parameter& p : trained) {
+    const std::int64_t count = numel(p.cell->shape());
+    out.parameters += count;
+    out.parameter_bytes += count * static_cast<std::int64_t>(size_of(p.cell->dtype()));
+    if (!reached.contains(p.name)) out.unused.push_back(p.name);
+    const std::string owner = module_of(p.name);
+    const auto row = std::find_if(out.rows.begin(), out.rows.end(), [&](const SummaryRow& r) { return r.module == owner; });
+    if (row == out.rows.end()) continue;
+    row->weights +=
+        (row->weights.empty() ? "" : ", ") + p.name.substr(owner.empty() ? 0 : owner.size() + 1) + " " + to_string(p.cell->shape());
+    row->parameters += count;
+  }
+  return out;
+}
+
+}  // namespace nn::detail
+
+std::string Summary::text() const {
+  std::vector<std::vector<std::string>> table{{"module", "type", "weights", "output", "parameters", "FLOP", "bytes"}};
+  double operations = 0;
+  std::int64_t bytes = 0;
+  for (const SummaryRow& r : rows) {
+    table.push_back({r.module, r.type, r.weights, (r.dtype == DType::f32 ? "" : std::string(name(r.dtype))) + to_string(r.output),
+                     r.parameters ? std::to_string(r.parameters) : "-", r.operations > 0 ? quantity(r.operations) : "-",
+                     bytes_text(static_cast<std::size_t>(r.bytes))});
+    operations += r.operations;
+    bytes += r.bytes;
+  }
+  table.push_back({"total", "", "", "", std::to_string(parameters), quantity(operations), bytes_text(static_cast<std::size_t>(bytes))});
+  std::vector<std::size_t> width(table[0].size());
+  for (const auto& line : table) {
+    for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
+  }
+  std::size_t total = 3 * (width.size() - 1);
+  for (const std::size_t w : width) total += w;
+  std::string text;
+  for (std::size_t l = 0; l < table.size(); ++l) {
+    if (l == 1 || l + 1 == table.size()) text += std::string(total, '-') + "\n";
+    std::string line;
+    for (std::size_t c = 0; c < table[l].size(); ++c) line += (c ? "   " : "") + padded(table[l][c], width[c], c >= 4);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  text +=
+      "The parameters take " + bytes_text(static_cast<std::size_t>(parameter_bytes)) +
+      "; bytes are those of outputs. Counted as work are multiplications and additions of\nmatrix products, convolutions and pooling.\n";
+  if (!unused.empty()) {
+    text += "Not reached by the call:";
+    for (const auto& name : unused) text += " " + name;
+    text += "\n";
+  }
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const Summary& summary) { return out << summary.text(); }
+
+}  // namespace tegula

@@ -1,0 +1,62 @@
+#pragma once
+// A network as a table: its layers with their outputs, parameters and work.
+
+#include <concepts>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tegula/nn/module.h"
+
+namespace tegula {
+
+struct SummaryRow {
+  std::string module;  // "blocks.0.conv1", the path in front of its parameters' names; "" for a layer without any
+  std::string type;    // "Conv2d"; for ops outside of the library's layers the op: "matmul"
+  std::string weights; // "weight (12, 1, 3, 3), bias (12,)"
+  Shape output;
+  DType dtype = DType::f32;
+  std::int64_t parameters = 0;  // trained numbers; of a layer that is called again only in its first row
+  double operations = 0;        // floating-point, of matrix products, convolutions and pooling
+  std::int64_t bytes = 0;       // of the output
+};
+
+struct Summary {
+  std::vector<SummaryRow> rows;  // in the order of the calls
+  std::int64_t parameters = 0, parameter_bytes = 0;  // of the whole module, those that the call does not reach included
+  std::vector<std::string> unused;                   // parameters that it does not reach
+  /// The table, with a line of totals.
+  std::string text() const;
+};
+std::ostream& operator<<(std::ostream& out, const Summary& summary);
+
+namespace nn::detail {
+Summary summary(const AnyModule& module, const std::function<Tensor(const std::vector<Tensor>&)>& forward,
+                const std::vector<Tensor>& inputs, const std::source_location& where);
+Tensor of_zeros(const Shape& shape, DType dtype, const std::source_location& where);
+}  // namespace nn::detail
+
+/// What a call of the module with inputs like these does: std::cout << summary(net, {1, 3, 32, 32}). The call is traced: nothing is
+/// computed, no Variable changes, and the inputs' values do not matter. Throws Error where the module does, and where it looks at values.
+template <nn::Module T>
+Summary summary(T& module, const Shape& shape, DType dtype = DType::f32, std::source_location where = std::source_location::current()) {
+  return nn::detail::summary(
+      module, [&module](const std::vector<Tensor>& x) -> Tensor { return module(x[0]); }, {nn::detail::of_zeros(shape, dtype, where)},
+      where);
+}
+/// For a module with several inputs: summary(net, ids, mask).
+template <nn::Module T, std::same_as<Tensor>... Inputs>
+requires(sizeof...(Inputs) > 0)
+Summary summary(T& module, const Inputs&... inputs) {
+  const std::vector<Tensor> all{inputs...};
+  const auto forward = [&module]<std::size_t... I>(const std::vector<Tensor>& x, std::index_sequence<I...>) -> Tensor {
+    return module(x[I]...);
+  };
+  return nn::detail::summary(
+      module, [&](const std::vector<Tensor>& x) { return forward(x, std::index_sequence_for<Inputs...>()); }, all,
+      all[0].defined() ? all[0].node()->origin().where : std::source_location());
+}
+
+}  // namespace tegula
