@@ -15,6 +15,18 @@ target_compile_definitions(fake_cublasLt PRIVATE TEGULA_FAKE_BLAS)
 set_target_properties(fake_cublasLt PROPERTIES SOVERSION ${CUDAToolkit_VERSION_MAJOR})
 set_target_properties(fake_cudnn PROPERTIES SOVERSION 9)
 
+# In place of NVRTC: what keeps texts for scripts/every_kernel.sh, and what compiles them.
+add_library(fake_nvrtc SHARED cuda/driver/fake_nvrtc.cpp)
+target_include_directories(fake_nvrtc PRIVATE "${PROJECT_SOURCE_DIR}")
+target_compile_definitions(fake_nvrtc PRIVATE TEGULA_NVRTC_MAJOR=${CUDAToolkit_VERSION_MAJOR})
+target_link_libraries(fake_nvrtc PRIVATE tegula_settings)
+set_target_properties(fake_nvrtc PROPERTIES OUTPUT_NAME nvrtc SOVERSION 13 LIBRARY_OUTPUT_DIRECTORY "${driver_dir}/compiler")
+add_executable(compile_kernels cuda/driver/compile_kernels.cpp)
+target_link_libraries(compile_kernels PRIVATE tegula_test_settings)
+set_target_properties(compile_kernels PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+tegula_test(cuda.every_kernel LABEL unit COMMAND bash "${source_root}/scripts/every_kernel.sh" "${PROJECT_BINARY_DIR}" --sample)
+set_tests_properties(cuda.every_kernel PROPERTIES SKIP_RETURN_CODE 77)
+
 # fake_driver_test(name kind filter [VARIABLE=value…]): test_cuda's tests of `filter` over a driver of that kind.
 function(fake_driver_test name kind filter)
   tegula_test(cuda.${name} LABEL unit TIMEOUT 120 COMMAND test_cuda --gtest_brief=1 --gtest_filter=${filter})

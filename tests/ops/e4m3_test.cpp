@@ -76,5 +76,22 @@ TEST(E4m3, ProductsAreThoseOfRoundedOperands) {
   }
 }
 
+// A view whose input is gone crashed here; found by a training on paper (scripts/every_kernel.sh).
+TEST(E4m3, OperandsMayBeViewsWithoutHistory) {
+  const Tensor x = normal({48, 16}), w = normal({32, 48});
+  const auto product = [&](const Tensor& a) {
+    const PrecisionScope scope(Precision::fp8);
+    return linear(a, w).to_host<float>();
+  };
+  const std::vector<float> expected = product(transpose(x));
+  Tensor y = transpose(x);
+  eval(y);
+  EXPECT_EQ(product(stop_gradient(y)), expected);
+  y = transpose(round_e4m3(x));
+  eval(y);
+  EXPECT_EQ(product(y), expected);
+  EXPECT_EQ(product(stop_gradient(y)), expected);
+}
+
 }  // namespace
 }  // namespace tegula

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +29,7 @@
 #include "tests/property/modes.h"
 #include "tests/property/ops.h"
 #include "tests/property/shrink.h"
+#include "tests/support/paper.h"
 
 namespace tegula::property {
 namespace {
@@ -175,6 +177,35 @@ TEST_F(Graphs, AgreeTogether) {
   }
   std::printf("%lld outcomes of %llu graphs, %zu in a plan\n", static_cast<long long>(compared), static_cast<unsigned long long>(count),
               size);
+}
+
+/// Where kernels do nothing (tests/support/paper.h): that everything can be made, each graph by itself in every mode and many in one plan.
+TEST_F(Graphs, AreMadeOnPaper) {
+  if (!test::on_paper()) GTEST_SKIP() << "this device computes";
+  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 10);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const Program program = generate(seed, seed % 100 == 99 ? Size::Large : Size::Small);
+    for (const Mode& one : chosen_modes()) {
+      set_current(seed, one.name);
+      const auto outcomes = run(program, one, has_state(program) ? 2 : 1);
+      EXPECT_FALSE(outcomes.empty());
+      for (const auto& [call, outcome] : outcomes)
+        EXPECT_EQ(outcome.error, "") << "TEGULA_SEED=" << seed << ", mode '" << one.name << "', call " << call + 1 << "\n"
+                                     << to_string(program);
+    }
+  }
+  constexpr std::uint64_t kInAPlan = 20;
+  for (std::uint64_t seed = first; seed < first + count; seed += kInAPlan) {
+    std::vector<Program> programs;
+    for (std::uint64_t each = seed; each < std::min(seed + kInAPlan, first + count); ++each) programs.push_back(generate(each));
+    for (const char* name : {"lazy", "jit"}) {
+      set_current(seed, name);
+      for (const auto& outcomes : run_together(programs, mode(name))) {
+        for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.error, "") << "graphs from TEGULA_SEED=" << seed << " on in one plan";
+      }
+    }
+  }
+  std::printf("%llu graphs made\n", static_cast<unsigned long long>(count));
 }
 
 TEST_F(Graphs, FoundBefore) {

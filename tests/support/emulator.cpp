@@ -38,21 +38,26 @@ std::filesystem::path folder() {
 
 std::string shell_word(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
 
-/// The entry that the shared object of a source has.
+/// The entry of a kernel in the shared object of its unit: `run_` and its name.
 std::string entry(const Generated& code, const Specialisation& specialisation) {
-  std::string s =
-      "struct Call { const void* a; const void* sets; const std::int64_t* grid; int count; Failure* failure; const Failure* guards; int "
-      "guard_count; };\n";
+  const std::string n = code.name;
+  std::string s = "struct Call_" + n +
+                  " { const void* a; const void* sets; const std::int64_t* grid; int count; Failure* failure; const Failure* guards; int "
+                  "guard_count; };\n";
   const std::string guards = specialisation.guarded ? ", c.guards, c.guard_count);\n" : ");\n";
-  s += "static void call(void* p) {\n  const Call& c = *static_cast<const Call*>(p);\n";
-  if (specialisation.many_sets) s += "  " + code.name + "(static_cast<const Set_" + code.name + "*>(c.sets), c.count, c.failure" + guards;
-  else
-    s += "  " + code.name + "(*static_cast<const Arguments_" + code.name + "*>(c.a), c.grid[0], c.grid[1], c.grid[2], c.failure" + guards;
-  s += "}\nextern \"C\" int run(const void* a, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int "
-       "threads, std::size_t shared,\n"
+  s += "static void call_" + n + "(void* p) {\n  const Call_" + n + "& c = *static_cast<const Call_" + n + "*>(p);\n";
+  if (specialisation.many_sets) s += "  " + n + "(static_cast<const Set_" + n + "*>(c.sets), c.count, c.failure" + guards;
+  else s += "  " + n + "(*static_cast<const Arguments_" + n + "*>(c.a), c.grid[0], c.grid[1], c.grid[2], c.failure" + guards;
+  s += "}\nextern \"C\" int run_" + n +
+       "(const void* a, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int threads, std::size_t "
+       "shared,\n"
        "                   void* failure, const void* guards, int guard_count, unsigned order) {\n"
-       "  Call c{a, sets, grid, count, static_cast<Failure*>(failure), static_cast<const Failure*>(guards), guard_count};\n  "
-       "emulated::body = call, emulated::argument = &c;\n"
+       "  Call_" +
+       n +
+       " c{a, sets, grid, count, static_cast<Failure*>(failure), static_cast<const Failure*>(guards), guard_count};\n  emulated::body = "
+       "call_" +
+       n +
+       ", emulated::argument = &c;\n"
        "  emulated::grid_size.x = static_cast<unsigned>(blocks);\n"
        "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, "
        "shared, order)) return 1;\n"
@@ -62,38 +67,58 @@ std::string entry(const Generated& code, const Specialisation& specialisation) {
 
 int sources = 0;
 
-/// What the unit defines as `run`; compiled once per process.
-Run compile(const std::string& includes, const std::string& source_text) {
-  static std::map<std::string, Run> known;
-  Run& run = known[source_text];
-  if (run) return run;
+/// The unit as a loaded shared object.
+void* load(const std::string& unit) {
   const std::filesystem::path base = folder() / ("k" + std::to_string(sources++));
   const std::filesystem::path source = base.string() + ".cpp", object = base.string() + ".so", log = base.string() + ".log";
-  std::ofstream(source) << includes << source_text;
+  std::ofstream(source) << unit;
   const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -shared -I " + shell_word(folder()) + " " + shell_word(source) + " -o " +
                               shell_word(object) + " 2> " + shell_word(log);
   if (std::system(command.c_str()) != 0) {
     std::ifstream file(log);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
-    throw Error({.op = "emulator", .got = "source that does not compile:\n" + text.substr(0, 2000) + "\n" + source_text});
+    throw Error({.op = "emulator", .got = "source that does not compile:\n" + text.substr(0, 2000) + "\n" + unit});
   }
   void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw Error({.op = "emulator", .got = dlerror()});
-  return run = reinterpret_cast<Run>(dlsym(handle, "run"));
+  return handle;
 }
 
 std::string include(const std::string& file) { return "#include \"" + source_folder() + "/tests/support/" + file + "\"\n"; }
 
-Run compile(const Generated& code, const Specialisation& specialisation) {
-  static const std::filesystem::path prefix = [] {  // the part that is the same for all, compiled once
+/// What was compiled, by source: once per process.
+std::map<std::string, Run>& known() {
+  static std::map<std::string, Run> runs;
+  return runs;
+}
+
+using Variant = std::pair<Generated, Specialisation>;
+
+/// Compiles those that are not known yet, in one unit: to start the compiler takes as long as a dozen kernels.
+void compile(const std::vector<Variant>& variants) {
+  static const std::string prefix = [] {  // the part that is the same for all, compiled once
     const std::filesystem::path header = folder() / "prefix.h";
     std::ofstream(header) << include("emulated_cuda.h") << prelude() << include("emulated_types.h");
     const std::string command =
         "c++ -std=c++17 -O0 -w -fwrapv -fPIC -x c++-header " + shell_word(header) + " -o " + shell_word(header.string() + ".gch");
     if (std::system(command.c_str()) != 0) throw Error({.op = "emulator", .got = "a prelude that does not compile: " + command});
-    return header;
+    return std::string("#include \"prefix.h\"\n");
   }();
-  return compile("#include \"prefix.h\"\n", code.source + entry(code, specialisation));
+  std::string unit;
+  std::vector<const Generated*> missing;
+  for (const auto& [code, specialisation] : variants) {
+    if (!known().try_emplace(code.source).second) continue;
+    unit += code.source + entry(code, specialisation);
+    missing.push_back(&code);
+  }
+  if (missing.empty()) return;
+  try {
+    void* handle = load(prefix + unit);
+    for (const Generated* code : missing) known()[code->source] = reinterpret_cast<Run>(dlsym(handle, ("run_" + code->name).c_str()));
+  } catch (...) {
+    for (const Generated* code : missing) known().erase(code->source);
+    throw;
+  }
 }
 
 [[noreturn]] void stuck(const std::string& kernel) {
@@ -107,14 +132,20 @@ class EmulatedKernel final : public runtime::Kernel {
     generate(program_, {.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}, options_.architecture);
   }
 
-  void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& launch_options) const override {
+  /// What a launch runs.
+  Variant variant(std::span<const runtime::ArgumentSet> sets, bool guarded) const {
     Specialisation specialisation = specialise(program_, sets);
     if (!options_.aligned) {  // nothing is known
       std::fill(specialisation.facts.begin(), specialisation.facts.end(), std::uint8_t{0});
       specialisation.one_axis = false;
     }
-    specialisation.guarded = !launch_options.guards.empty();
-    const Generated code = generate(program_, specialisation, options_.architecture);
+    specialisation.guarded = guarded;
+    return {generate(program_, specialisation, options_.architecture), specialisation};
+  }
+
+  void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& launch_options) const override {
+    const Variant chosen = variant(sets, !launch_options.guards.empty());
+    const auto& [code, specialisation] = chosen;
     long long instances = 0;
     std::vector<std::byte> memory;
     const std::size_t words = program_.parameters.size();
@@ -136,10 +167,10 @@ class EmulatedKernel final : public runtime::Kernel {
     runtime::Failure local;
     void* failure = launch_options.failure ? launch_options.failure : &local;
     static unsigned order = 0;
-    const Run run = compile(code, specialisation);
-    if (run(memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()),
-            instances * code.cluster, code.cluster, code.threads, code.shared_bytes, failure, launch_options.guards.data(),
-            static_cast<int>(launch_options.guards.size()), order++) != 0) {
+    compile({chosen});
+    if (known()[code.source](memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()),
+                             instances * code.cluster, code.cluster, code.threads, code.shared_bytes, failure, launch_options.guards.data(),
+                             static_cast<int>(launch_options.guards.size()), order++) != 0) {
       stuck(code.name);
     }
   }
@@ -235,7 +266,9 @@ void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int clu
       "order)) return 1;\n"
       "  return 0;\n}\n";
   static unsigned order = 0;
-  const Run run = compile(include("emulated_cuda.h") + include("emulated_product.h"), kernel.source + entry);
+  Run& run = known()[kernel.source + entry];
+  if (!run)
+    run = reinterpret_cast<Run>(dlsym(load(include("emulated_cuda.h") + include("emulated_product.h") + kernel.source + entry), "run"));
   const int stopped = run(pointers.data(), nullptr, nullptr, 0, kernel.blocks, cluster, kernel.threads,
                           std::max(kernel.shared, shared_bytes), nullptr, nullptr, 0, order++);
   if (stopped != 0) stuck(kernel.name);
@@ -243,6 +276,13 @@ void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int clu
 
 std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options) {
   return std::make_unique<EmulatedKernel>(program, options);
+}
+
+void compile_together(std::span<const runtime::PlannedLaunch> launches) {
+  std::vector<Variant> variants;
+  for (const runtime::PlannedLaunch& launch : launches)
+    variants.push_back(static_cast<const EmulatedKernel&>(*launch.kernel).variant(launch.sets, launch.guarded));
+  compile(variants);
 }
 
 std::unique_ptr<runtime::Device> device_with(std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> compile) {

@@ -22,6 +22,9 @@ struct EmulationOptions {
 /// when threads wait for each other for ever. Not for several threads.
 std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options = {});
 
+/// Compiles what these launches of emulated kernels need, in one go.
+void compile_together(std::span<const runtime::PlannedLaunch> launches);
+
 /// The CPU with emulated kernels in place of its own; calls are the CPU's.
 runtime::Device& emulated_device();
 

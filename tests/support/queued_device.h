@@ -14,7 +14,7 @@
 
 namespace tegula::test {
 
-class QueuedDevice final : public runtime::Device {
+class QueuedDevice : public runtime::Device {
  public:
   using Work = std::function<void()>;
 
@@ -95,7 +95,7 @@ class QueuedDevice final : public runtime::Device {
   }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
-    return std::make_unique<QueuedKernel>(*this, runtime::cpu().compile(program), program.parameters);
+    return queued(runtime::cpu().compile(program), program);
   }
   void request(std::span<const runtime::PlannedLaunch> launches) override {
     for (const auto& launch : launches) requested_.insert(needs(launch));
@@ -112,9 +112,15 @@ class QueuedDevice final : public runtime::Device {
   bool prefers_channels_last(const runtime::Convolution& d) const override { return runtime::cpu().prefers_channels_last(d); }
   int max_threads() const override { return 1; }
 
- private:
+ protected:
   QueuedDevice() = default;
+  /// A kernel whose launches are queued, and the one underneath.
+  std::unique_ptr<runtime::Kernel> queued(std::unique_ptr<runtime::Kernel> kernel, const tile::Program& program) {
+    return std::make_unique<QueuedKernel>(*this, std::move(kernel), program.parameters);
+  }
+  static const runtime::Kernel& underneath(const runtime::Kernel& kernel) { return static_cast<const QueuedKernel&>(kernel).underneath(); }
 
+ private:
   /// What the code of a kernel may depend on: of a pointer, whether it is a multiple of 64.
   using Needs = std::tuple<const runtime::Kernel*, bool, std::vector<std::int64_t>>;
   static Needs needs(const runtime::PlannedLaunch& launch) {
@@ -165,6 +171,7 @@ class QueuedDevice final : public runtime::Device {
           kernel_(std::move(kernel)),
           parameters_(std::move(parameters)) {}
     const std::vector<tile::Parameter>& parameters() const { return parameters_; }
+    const runtime::Kernel& underneath() const { return *kernel_; }
     void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) const override {
       device_.counters.launches++;
       std::vector<std::vector<runtime::Argument>> arguments;

@@ -97,10 +97,11 @@ class MatmulOp final : public LibraryOp {
   int bias_axis_;  // the last: a function of the inputs' rank, which the structural key holds
 };
 
-/// Whether it has to be rounded for a product in FP8: a float that is not rounded already, seen through views.
+/// Whether it has to be rounded for a product in FP8: a float that is not rounded already, seen through views as far as they are pending (one that
+/// was evaluated has forgotten its input; to round twice is to round once).
 bool wants_rounding(const Tensor& x) {
   const Node* node = x.node().get();
-  while (node->op().role() == Role::View) node = node->inputs()[0].get();
+  while (node->op().role() == Role::View && !node->inputs().empty()) node = node->inputs()[0].get();
   return &node->op() != e4m3_round_op().get() && is_float(x.dtype()) && x.dtype() != f64;
 }
 
@@ -132,8 +133,8 @@ std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const st
 // As it is written.
 Tensor sum_of_products(const Tensor& a, const Tensor& b, const std::source_location& where) {
   Shape left = a.shape(), right = b.shape();
-  left.push_back(1);                   // (batch…, M, K, 1)
-  right.insert(right.rank() - 2, 1);   // (batch…, 1, K, N)
+  left.push_back(1);  // (batch…, M, K, 1)
+  right.insert(right.rank() - 2, 1);  // (batch…, 1, K, N)
   const Tensor terms = graph::reshape(a, left, where) * graph::reshape(b, right, where);
   return graph::sum(terms, {terms.rank() - 2}, where);
 }

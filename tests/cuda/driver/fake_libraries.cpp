@@ -1,5 +1,5 @@
 // cuBLASLt and cuDNN for the pretended GPU of fake_driver.cpp: they can be opened and know no algorithm, so that the plain kernels are
-// listed in their place.
+// listed in their place; but for products of E4M3 codes, which have no plain kernel.
 
 #include <cublasLt.h>
 #include <cudnn.h>
@@ -14,6 +14,11 @@ template <class Handle>
 void give(Handle* handle) {
   *handle = reinterpret_cast<Handle>(&anything);
 }
+
+#ifdef TEGULA_FAKE_BLAS
+int codes;  // what layouts of E4M3 codes point at
+bool is_codes(cublasLtMatrixLayout_t d) { return reinterpret_cast<int*>(d) == &codes; }
+#endif
 
 }  // namespace
 
@@ -30,9 +35,10 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t) { re
 cublasStatus_t CUBLASWINAPI cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void*, std::size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* d, cudaDataType, std::uint64_t, std::uint64_t,
+cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* d, cudaDataType type, std::uint64_t, std::uint64_t,
                                                        std::int64_t) {
-  return give(d), CUBLAS_STATUS_SUCCESS;
+  *d = reinterpret_cast<cublasLtMatrixLayout_t>(type == CUDA_R_8F_E4M3 ? &codes : &anything);
+  return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void*,
@@ -45,10 +51,13 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulP
                                                                  const void*, std::size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t a,
                                                            cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                                           cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t*, int* found) {
-  return *found = 0, CUBLAS_STATUS_NOT_SUPPORTED;
+                                                           cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t* results,
+                                                           int* found) {
+  if (!is_codes(a)) return *found = 0, CUBLAS_STATUS_NOT_SUPPORTED;
+  results[0] = {};  // its state is success
+  return *found = 1, CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t*, cublasLtMatmulAlgoConfigAttributes_t, void*,
                                                                  std::size_t, std::size_t*) {
@@ -59,10 +68,10 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMa
                                                     cublasLtMatmulHeuristicResult_t*) {
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
-cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t,
+cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t a,
                                            const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t, void*,
                                            cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
-  return CUBLAS_STATUS_NOT_SUPPORTED;
+  return is_codes(a) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 #else
 cudnnStatus_t CUDNNWINAPI cudnnCreate(cudnnHandle_t* handle) { return give(handle), CUDNN_STATUS_SUCCESS; }
