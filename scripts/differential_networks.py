@@ -43,6 +43,51 @@ def products(draw, name):
     return Case(name, [t(m, k), t(m, 3), t(n + 1, k, 3), t(n + 1)], F.bilinear, wanted=[0, 1], order=min(order, 1), factor=64, lazy=True)
 
 
+@case_of("einsum")
+def sums_of_products(draw, name):
+    dtype = draw.floats()
+    letters = draw.random.sample("abcdefXYZ", draw.random.randint(1, 5))
+    sizes = {letter: draw.choice([1, 2, 3, 4, 5]) for letter in letters}
+    dots = draw.choice([None, None, [2], [3, 2], []])
+    groups, shapes = [], []
+    for _ in range(draw.choice([1, 2, 2, 2, 3])):
+        mine = [draw.choice(letters) for _ in range(draw.random.randint(0, 3))] if draw.chance(0.1) else draw.random.sample(letters, draw.random.randint(0, min(3, len(letters))))
+        repeated = len(set(mine)) < len(mine)
+        shape = [1 if draw.chance(0.1) and not repeated else sizes[letter] for letter in mine]
+        group = "".join(mine)
+        if dots is not None and draw.chance(0.7):
+            lead = dots[draw.random.randint(0, len(dots)):]
+            at = draw.random.randint(0, len(mine))
+            group = group[:at] + "..." + group[at:]
+            shape = shape[:at] + [1 if draw.chance(0.2) else size for size in lead] + shape[at:]
+        groups.append(group)
+        shapes.append(shape)
+    used = sorted({letter for group in groups for letter in group if letter != "."})
+    equation = ",".join(groups)
+    if draw.chance(0.7):
+        result = "".join(draw.random.sample(used, draw.random.randint(0, len(used))))
+        equation += "->" + ("..." if dots is not None or draw.chance(0.1) else "") + result
+    tensors = [draw.tensor(shape, dtype, -2, 2) for shape in shapes]
+    return Case(name, tensors, lambda *t: torch.einsum(equation, *t), {"equation": equation}, order=order_of(draw, dtype), factor=128)
+
+
+@case_of("cosine_similarity", "cdist")
+def distances(draw, name):
+    dtype = draw.floats()
+    order = order_of(draw, dtype)
+    if name == "cdist":
+        p, batch, d = draw.choice([2.0, 2.0, 1.0, 3.0, "inf", 0.5]), draw.shape(0, 2, 1), draw.size(1)
+        a, b = draw.tensor(batch + [draw.size(1), d], dtype, 0.5, 3), draw.tensor(batch + [draw.size(1), d], dtype, -3, -0.5)
+        def distance(x, y):  # torch.cdist has few dtypes and derivatives
+            return torch.linalg.vector_norm(x.unsqueeze(-2) - y.unsqueeze(-3), float(p), -1)
+        return Case(name, [a, b], distance, {"p": p}, order=order if p == 2 else min(order, 1), factor=64)
+    shape = draw.shape(1, 3, 1)
+    axis = draw.axis(len(shape))
+    other = [1 if draw.chance(0.2) and i != axis % len(shape) else size for i, size in enumerate(shape)]
+    a, b = draw.tensor(shape, dtype, 0.5, 3), draw.tensor(other, dtype, -3, -0.5)
+    return Case(name, [a, b], lambda x, y: F.cosine_similarity(x, y, axis), {"axis": axis}, order=order, factor=64)
+
+
 @case_of("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "nn.Conv2d", "nn.ConvTranspose2d")
 def convolutions(draw, name):
     axes = 2 if name.startswith("nn.") else int(name[-2])

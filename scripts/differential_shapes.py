@@ -116,7 +116,7 @@ def padded(t, flat, number):
     return torch.where(inside, F.pad(t, flat), torch.tensor(number, dtype=t.dtype))
 
 
-@case_of("concat", "stack", "split", "chunk")
+@case_of("concat", "stack", "split", "chunk", "unbind")
 def joined(draw, name):
     dtype, x = any_tensor(draw, 1, 3, 1)
     axis, order = draw.axis(x.dim()), order_of(draw, dtype, 1)
@@ -124,6 +124,8 @@ def joined(draw, name):
         n = draw.random.randint(1, 5)
         pieces = (lambda t: list(torch.split(t, n, axis))) if name == "split" else (lambda t: list(torch.chunk(t, n, axis)))
         return Case(name, [x], pieces, {"axis": axis, "size" if name == "split" else "count": n}, order=order)
+    if name == "unbind":
+        return Case(name, [x], lambda t: list(torch.unbind(t, axis)), {"axis": axis}, order=order)
     others = [x]
     for _ in range(draw.random.randint(0, 3)):
         shape = list(x.shape)
@@ -253,7 +255,7 @@ def reduced(draw, name):
 
 
 @case_of("argmax", "argmin", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "softmax", "log_softmax", "softmin", "sort", "argsort", "topk", "kthvalue",
-         "median", "searchsorted")
+         "median", "searchsorted", "bucketize")
 def along(draw, name):
     floats_only = name in ("softmax", "log_softmax", "softmin", "logcumsumexp", "cumprod")
     dtype = draw.floats() if floats_only or draw.chance(0.6) else draw.choice(INTEGERS)
@@ -300,9 +302,34 @@ def along(draw, name):
     if name == "median":
         keep = draw.chance(0.5)
         return Case(name, [x], lambda t: torch.median(t, axis, keep).values, {"axis": axis, "keep": keep}, order=0)
-    line = torch.sort(x.reshape(-1)).values
     right = draw.chance(0.5)
+    if name == "searchsorted" and draw.chance(0.4):  # a line for each row
+        values = draw.tensor(list(x.shape[:-1]) + [draw.size()], dtype, -6, 6)
+        return Case(name, [torch.sort(x).values, values], lambda s, v: torch.searchsorted(s, v, right=right), {"right": right})
+    line = torch.sort(x.reshape(-1)).values
+    if name == "bucketize":
+        return Case(name, [draw.tensor(draw.shape(1, 2), dtype, -6, 6), line], lambda v, s: torch.bucketize(v, s, right=right), {"right": right})
     return Case(name, [line, draw.tensor(draw.shape(1, 2), dtype, -6, 6)], lambda s, v: torch.searchsorted(s, v, right=right), {"right": right})
+
+
+@case_of("quantile", "bincount")
+def counted(draw, name):
+    if name == "bincount":
+        values = draw.tensor([draw.size()], draw.choice(INTEGERS), 0, 9)
+        length = int(values.max()) + 1 + draw.choice([0, 3]) if values.numel() else 4
+        if draw.chance(0.5):
+            return Case(name, [values], lambda v: torch.bincount(v, minlength=length), {"length": length})
+        weights = draw.tensor([values.numel()], draw.floats())
+        sums = lambda v, w: torch.zeros(length, dtype=w.dtype).index_add(0, v.to(torch.int64), w)
+        return Case(name, [values, weights], sums, {"length": length}, order=order_of(draw, "f32"), factor=16)
+    dtype = draw.choice(["f64", "f32"])
+    x = draw.tensor(draw.shape(1, 3, 1), dtype)
+    x = x + torch.arange(x.numel(), dtype=torch.float64).reshape(x.shape).sin().to(x.dtype) * 1e-2  # no ties: which gets the gradient is open
+    q = draw.choice([0.0, 1.0, 0.5, 0.3, [0.1, 0.9], [0.25, 0.5, 1.0]])
+    attributes = {"q": q, "axis": draw.choice([None, draw.axis(x.dim())]), "keep": draw.chance(0.5), "method": draw.choice(["linear", "linear", "lower", "higher", "midpoint", "nearest"])}
+    def quantiles(t):
+        return torch.quantile(t, torch.tensor(q, dtype=t.dtype), attributes["axis"], attributes["keep"], interpolation=attributes["method"])
+    return Case(name, [x], quantiles, attributes, order=min(order_of(draw, dtype), 1), factor=16)
 
 
 @case_of("zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "linspace", "eye")

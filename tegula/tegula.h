@@ -34,20 +34,26 @@
 
 // Ops that move elements.
 #include "tegula/ops/creation.h"   // zeros ones full arange linspace eye
-#include "tegula/ops/random.h"     // uniform normal randint bernoulli permutation manual_seed
+#include "tegula/ops/random.h"     // uniform normal randint bernoulli permutation multinomial manual_seed
+#include "tegula/ops/rows/search.h"     // searchsorted bucketize quantile bincount
 #include "tegula/ops/rows/sort.h"       // sort argsort topk
 #include "tegula/ops/shape/index.h"      // take gather scatter index one_hot masked_fill
-#include "tegula/ops/shape/join.h"       // concat stack split pad repeat roll tril diag
+#include "tegula/ops/shape/join.h"       // concat stack split unbind pad repeat roll tril diag
 #include "tegula/ops/shape/shape.h"      // reshape flatten permute transpose slice expand
 
 // Ops that combine elements.
 #include "tegula/ops/e4m3.h"       // round_e4m3
+#include "tegula/ops/products/einsum.h"     // einsum
 #include "tegula/ops/products/matmul.h"     // matmul linear dot
+#include "tegula/ops/rows/distance.h"   // cosine_similarity cdist
 #include "tegula/ops/rows/reduce.h"     // sum mean max argmax var norm logsumexp
 #include "tegula/ops/rows/scan.h"       // cumsum cumprod
 
 // Ops of networks.
 #include "tegula/ops/dropout.h"
+#include "tegula/ops/images/grid_sample.h" // grid_sample affine_grid
+#include "tegula/ops/images/interpolate.h" // interpolate
+#include "tegula/ops/images/unfold.h"      // unfold fold pixel_shuffle
 #include "tegula/ops/products/convolution.h"
 #include "tegula/ops/products/convolution_ladder.h" // conv2d_with(algorithm, …)
 #include "tegula/ops/products/pooling.h"

@@ -13,9 +13,14 @@ Tensor strided(const Tensor& x, const Dims& begin, const Dims& step, const Shape
 /// count elements of one axis from `begin`. A view.
 Tensor part(const Tensor& x, int axis, std::int64_t begin, std::int64_t count, const std::source_location& where);
 
+/// x (…, window, positions, …), the window at `axis` -> (…, size, …): Σ of x[…, i, j, …] at i * dilation + j * stride. What windows() is the
+/// adjoint of.
+Tensor overlaid(const Tensor& x, int axis, std::int64_t stride, std::int64_t dilation, std::int64_t size,
+                const std::source_location& where);
+
 /// How the index of gather_along and scatter_sum lies.
 enum class IndexForm : std::uint8_t {
-  Full,    // of the result's (the source's) shape
+  Full,  // of the result's (the source's) shape
   Shared,  // of rank 1, the same for all lines along the axis
 };
 /// y[o, k, i] = x[o, index, i] along `axis`.

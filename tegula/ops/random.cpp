@@ -1,6 +1,7 @@
 #include "tegula/ops/random.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <span>
 
@@ -14,8 +15,12 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/rows/scan.h"
+#include "tegula/ops/rows/search.h"
 #include "tegula/ops/rows/sort.h"
 #include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/shape.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula {
@@ -129,6 +134,38 @@ Tensor draw(Kind kind, const Shape& shape, DType dtype, Generator* generator, co
   return graph::cast(x, dtype, where);
 }
 
+/// (number, how many weights are above 0, how many must be) -> number. The count is -1 where a weight is none.
+class CheckWeightsOp final : public ElementwiseOp {
+ public:
+  std::string_view name() const override { return "multinomial"; }
+  bool has_check() const override { return true; }
+  Value emit(tile::Builder& builder, std::span<const Value> x, DType) const override {
+    builder.check(x[1] >= x[2], x[1], 0);
+    return x[0];
+  }
+  double reference(std::span<const double> x) const override { return x[0]; }
+  std::string check_message(std::int64_t, std::int64_t positive) const override {
+    if (positive < 0) return "a weight that is negative, infinite or NaN, expected weights of at least 0";
+    return std::to_string(positive) + " weights above 0, expected at least one, and without replacement one for each number drawn";
+  }
+};
+
+/// rows of weights, f64 (rows, n) -> (rows, count): where a point of the line that the weights make falls. A weight of 0 has no length: its end is
+/// that of the ones before it, also where a sum in parts is rounded otherwise.
+Tensor drawn_again(const Tensor& w, std::int64_t count, Generator* generator, const std::source_location& where) {
+  const double none = -std::numeric_limits<double>::infinity();
+  const Tensor ends = cummax(tegula::where(w > 0, cumsum(w, 1), none), 1);
+  const Tensor u = draw(Kind::Uniform, {w.shape()[0], count}, DType::f64, generator, where);
+  return searchsorted(ends, u * slice(ends, 1, {-1, {}}), Side::Right);
+}
+
+/// Each number waits for an exponential time with its weight as the rate; who comes first is drawn first.
+Tensor drawn_once(const Tensor& w, std::int64_t count, Generator* generator, const std::source_location& where) {
+  const Tensor times = -log1p(-draw(Kind::Uniform, w.shape(), DType::f64, generator, where));
+  const Tensor never = graph::scalar(std::numeric_limits<double>::infinity(), DType::f64, where);
+  return topk(tegula::where(w > 0, times / w, never), count, 1, Order::Ascending).indices;
+}
+
 Tensor whole_number(std::uint64_t value) { return tensor({static_cast<std::int64_t>(value)}, Shape{}); }
 
 // Made when the program starts, because a Variable cannot be made inside a trace, where a thread may need its generator first.
@@ -233,6 +270,31 @@ Tensor shuffle(Arg x, Generator* generator) {
   return take(t, permutation(t.shape()[0], generator, x.loc), 0);
 }
 
+Tensor multinomial(Arg weights, std::int64_t count, Replacement replacement, Generator* generator) {
+  const In frame("multinomial", weights.loc);
+  const auto& where = weights.loc;
+  const Tensor given = ops::float_tensor("multinomial", weights);
+  const bool again = replacement == Replacement::Yes;
+  if ((given.rank() != 1 && given.rank() != 2) || given.shape().back() == 0) {
+    ops::refuse("multinomial", "weights of shape " + to_string(given.shape()), "(n) or (rows, n), n at least 1", where);
+  }
+  const std::int64_t n = given.shape().back(), rows = given.numel() / n;
+  if (count < 0 || (!again && count > n)) {
+    ops::refuse("multinomial", "count " + std::to_string(count) + " of " + std::to_string(n) + " weights",
+                again ? "at least 0" : "at most as many as weights without Replacement::Yes", where);
+  }
+  const Tensor w = graph::stop_gradient(graph::reshape(graph::cast(given, DType::f64, where), {rows, n}, where), where);
+  const Tensor fine = all(w >= 0.0 && isfinite(w), 1, Keep::Yes);
+  const Tensor positive = tegula::where(fine, count_nonzero(w, 1, Keep::Yes), -1);
+  const Tensor needed = graph::scalar(again ? std::min<std::int64_t>(count, 1) : count, DType::i64, where);
+  const Tensor numbers = again ? drawn_again(w, count, generator, where) : drawn_once(w, count, generator, where);
+  const Shape shape{rows, count};
+  const Tensor checked =
+      make_node(make<const CheckWeightsOp>(), {numbers, graph::expand(positive, shape, where), graph::expand(needed, shape, where)}, shape,
+                DType::i64, where);
+  return given.rank() == 1 ? graph::reshape(checked, {count}, where) : checked;
+}
+
 std::vector<OpCase> random_cases() {
   using Inputs = std::vector<Tensor>;
   std::vector<OpCase> cases;
@@ -260,6 +322,19 @@ std::vector<OpCase> random_cases() {
   add("permutation", {i64}, [](const Tensor& x, Generator* g) { return permutation(x.numel(), g); });
   add("shuffle", kEverything, [](const Tensor& x, Generator* g) { return shuffle(x, g); });
   cases.back().gradient = true;
+  for (const Replacement replacement : {Replacement::Yes, Replacement::No}) {
+    cases.push_back({.op = "multinomial",
+                     .function =
+                         [=](const Inputs& x) {
+                           Generator generator(2011);
+                           return multinomial(x[0], 5, replacement, &generator);
+                         },
+                     .inputs = {{.shape = {7, 33}, .low = 0.125, .high = 1}},
+                     .dtypes = {f64, f32},
+                     .more_shapes = {{{9}}, {{3, 5}}, {{2, 1023}}},
+                     .gradient = false,
+                     .jumps = true});
+  }
   return cases;
 }
 

@@ -67,6 +67,13 @@ Tensor permutation(std::int64_t n, Generator* generator = nullptr, std::source_l
 /// x with its slices along axis 0 in random order.
 Tensor shuffle(Arg x, Generator* generator = nullptr);
 
+/// May a number be drawn again?
+enum class Replacement : std::uint8_t { No, Yes };
+/// weights (n) or (rows, n), at least 0, not all of them -> (count) or (rows, count) i64: numbers in [0, n) with probabilities in proportion to
+/// the weights of their row; without replacement in the order in which they would be drawn one after the other, each at most once (Efraimidis and
+/// Spirakis, 2006). Throws Error when it is computed and a weight is negative, infinite or NaN, or too few are above 0.
+Tensor multinomial(Arg weights, std::int64_t count, Replacement replacement = Replacement::No, Generator* generator = nullptr);
+
 struct OpCase;
 /// For the tests (case.h).
 std::vector<OpCase> random_cases();

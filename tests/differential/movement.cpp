@@ -44,6 +44,7 @@ void add_movement(Registry& r) {
   r["stack"] = [](const Tensors& x, const Attributes& a) { return Tensors{stack(x, at(a))}; };
   r["split"] = [](const Tensors& x, const Attributes& a) { return split(x[0], whole(a, "size", 2), at(a)); };
   r["chunk"] = [](const Tensors& x, const Attributes& a) { return chunk(x[0], whole(a, "count", 2), at(a)); };
+  r["unbind"] = [](const Tensors& x, const Attributes& a) { return unbind(x[0], at(a)); };
   r["pad"] = [](const Tensors& x, const Attributes& a) {
     const std::string mode = a.value("mode", std::string("constant"));
     std::vector<PadWidth> widths;

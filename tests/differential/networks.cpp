@@ -68,6 +68,11 @@ void add_networks(Registry& r) {
                                                                                       {"adaptive_max_pool2d", adaptive_max_pool2d},
                                                                                       {"adaptive_max_pool3d", adaptive_max_pool3d}})
     r[name] = [f](const Tensors& x, const Attributes& a) { return Tensors{f(x[0], PerAxis(dims(a, "output")))}; };
+  r["einsum"] = [](const Tensors& x, const Attributes& a) { return Tensors{einsum(a.at("equation").get<std::string>(), x)}; };
+  r["cosine_similarity"] = [](const Tensors& x, const Attributes& a) {
+    return Tensors{cosine_similarity(x[0], x[1], static_cast<int>(whole(a, "axis", 1)))};
+  };
+  r["cdist"] = [](const Tensors& x, const Attributes& a) { return Tensors{cdist(x[0], x[1], real(a, "p", 2))}; };
   r["linear"] = [](const Tensors& x, const Attributes&) { return Tensors{x.size() > 2 ? linear(x[0], x[1], x[2]) : linear(x[0], x[1])}; };
   r["addmm"] = [](const Tensors& x, const Attributes& a) {
     return Tensors{addmm(x[0], x[1], x[2], {.beta = real(a, "beta", 1), .alpha = real(a, "alpha", 1)})};

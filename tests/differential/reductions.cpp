@@ -51,6 +51,23 @@ void add_reductions(Registry& r) {
   r["searchsorted"] = [](const Tensors& x, const Attributes& a) {
     return Tensors{searchsorted(x[0], x[1], flag(a, "right") ? Side::Right : Side::Left)};
   };
+  r["bucketize"] = [](const Tensors& x, const Attributes& a) {
+    return Tensors{bucketize(x[0], x[1], flag(a, "right") ? Side::Right : Side::Left)};
+  };
+  r["quantile"] = [](const Tensors& x, const Attributes& a) {
+    const std::string method = a.at("method").get<std::string>();
+    const QuantileOptions options{.method = method == "lower"      ? QuantileMethod::Lower
+                                            : method == "higher"   ? QuantileMethod::Higher
+                                            : method == "midpoint" ? QuantileMethod::Midpoint
+                                            : method == "nearest"  ? QuantileMethod::Nearest
+                                                                   : QuantileMethod::Linear,
+                                  .keep = keep(a)};
+    if (a.at("q").is_number()) return Tensors{quantile(x[0], a.at("q").get<double>(), axis(a), options)};
+    return Tensors{quantile(x[0], a.at("q").get<std::vector<double>>(), axis(a), options)};
+  };
+  r["bincount"] = [](const Tensors& x, const Attributes& a) {
+    return Tensors{x.size() > 1 ? bincount(x[0], whole(a, "length", 0), x[1]) : bincount(x[0], whole(a, "length", 0))};
+  };
 }
 
 }  // namespace differential

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "tegula/ops/creation.h"
+#include "tegula/ops/rows/distance.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/scan.h"
+#include "tegula/ops/rows/search.h"
 #include "tegula/ops/rows/sort.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/join.h"
@@ -20,5 +22,7 @@ INSTANTIATE_DECLARED_CASES(Reduce, reduce_cases());
 INSTANTIATE_DECLARED_CASES(Scan, scan_cases());
 INSTANTIATE_DECLARED_CASES(Index, index_cases());
 INSTANTIATE_DECLARED_CASES(Sort, sort_cases());
+INSTANTIATE_DECLARED_CASES(Search, search_cases());
+INSTANTIATE_DECLARED_CASES(Distance, distance_cases());
 
 }  // namespace tegula

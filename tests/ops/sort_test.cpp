@@ -54,12 +54,5 @@ TEST(Sort, GradientGoesWhereTheValueCameFrom) {
   expect_values(grad(sum(topk(x, 1).values), x), {1, 0, 0});
 }
 
-TEST(Sort, SearchesSortedValues) {
-  const Tensor line = doubles({1, 3, 3, 5});
-  expect_values(searchsorted(line, doubles({0, 3, 4, 9})), {0, 1, 3, 4});
-  expect_values(searchsorted(line, doubles({0, 3, kNan}), Side::Right), {0, 3, 4});
-  expect_values(searchsorted(doubles({1, kNan}), doubles({kNan, 2})), {1, 1});
-}
-
 }  // namespace
 }  // namespace tegula

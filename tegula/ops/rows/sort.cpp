@@ -251,15 +251,6 @@ Tensor median(Arg x, int axis, Keep keep) {
   return keep == Keep::Yes ? y : squeeze(y, lines.axis);
 }
 
-Tensor searchsorted(Arg sorted, Arg values, Side side) {
-  const In frame("searchsorted", values.loc);
-  const Tensor line = sorted.tensor("searchsorted"), v = values.tensor("searchsorted");
-  if (line.rank() != 1) ops::refuse("searchsorted", "sorted values of shape " + to_string(line.shape()), "rank 1", values.loc);
-  const Tensor x = expand_dims(v, -1);
-  const Tensor before = side == Side::Left ? line < x || (isnan(x) && !isnan(line)) : line <= x || isnan(x);
-  return sum(before, -1);
-}
-
 std::vector<OpCase> sort_cases() {
   std::vector<OpCase> cases;
   const auto add = [&](std::string op, bool gradient, const std::function<Tensor(const Tensor&)>& function) {
@@ -285,11 +276,6 @@ std::vector<OpCase> sort_cases() {
                    .inputs = {{{3, 3000}}},
                    .dtypes = kEverything,
                    .more_shapes = {{{9000}}, {{2, 5000}}, {{3000, 2}}, {{0, 3}}},
-                   .gradient = false});
-  cases.push_back({.op = "searchsorted",
-                   .function = [](const auto& x) { return searchsorted(tegula::sort(x[0]).values, x[1], Side::Right); },
-                   .inputs = {{{33}}, {{7, 5}}},
-                   .dtypes = kNumbers,
                    .gradient = false});
   return cases;
 }

@@ -21,10 +21,6 @@ Sorted topk(Arg x, std::int64_t k, int axis = -1, Order order = Order::Descendin
 Sorted kthvalue(Arg x, std::int64_t k, int axis = -1);
 /// The middle element of the sorted axis, the lower of two; NaN when there is one.
 Tensor median(Arg x, int axis = -1, Keep keep = Keep::No);
-/// For each value the number of elements of `sorted` (n), ascending, that are smaller (Left), or not greater (Right): where it would be inserted.
-enum class Side : std::uint8_t { Left, Right };
-Tensor searchsorted(Arg sorted, Arg values, Side side = Side::Left);
-
 struct OpCase;
 /// For the tests (case.h).
 std::vector<OpCase> sort_cases();

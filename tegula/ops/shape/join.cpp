@@ -222,6 +222,15 @@ std::vector<Tensor> chunk(Arg x, std::int64_t count, int axis) {
   return split(x, std::max<std::int64_t>(1, (length + count - 1) / count), axis);
 }
 
+std::vector<Tensor> unbind(Arg x, int axis) {
+  const In frame("unbind", x.loc);
+  const Tensor t = x.tensor("unbind");
+  const int a = ops::axis_of("unbind", axis, t.shape(), x.loc);
+  std::vector<Tensor> out;
+  for (std::int64_t i = 0; i < t.shape()[a]; ++i) out.push_back(select(t, a, i));
+  return out;
+}
+
 Tensor repeat(Arg x, const Dims& counts) {
   const In frame("repeat", x.loc);
   Tensor t = x.tensor("repeat");
@@ -327,6 +336,7 @@ std::vector<OpCase> join_cases() {
   add("stack", {{5}, {5}}, [](const Inputs& x) { return stack(x, -1); }, {{{}, {}}, {{0}, {0}}});
   add("split", {{5, 7}}, [](const Inputs& x) { return split(x[0], 3, 1)[1]; });
   add("chunk", {{5, 7}}, [](const Inputs& x) { return chunk(x[0], 3, 1)[2]; });
+  add("unbind", {{5, 7}}, [](const Inputs& x) { return unbind(x[0], -1)[4]; });
   const auto pads = [&](PadMode mode) {
     return [mode](const Inputs& x) { return pad(x[0], {{2, 1}, {1, 3}}, {.mode = mode, .value = 3}); };
   };

@@ -18,6 +18,8 @@ std::vector<Tensor> split(Arg x, std::int64_t size, int axis = 0);
 std::vector<Tensor> split(Arg x, const std::vector<std::int64_t>& sizes, int axis = 0);
 /// At most `count` pieces of equal size (the last may be smaller), as PyTorch cuts them.
 std::vector<Tensor> chunk(Arg x, std::int64_t count, int axis = 0);
+/// The slices at each position of an axis, which goes: stack's inverse.
+std::vector<Tensor> unbind(Arg x, int axis = 0);
 
 /// How many elements to add before and after an axis; negative numbers take away.
 struct PadWidth {

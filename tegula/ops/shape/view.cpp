@@ -109,13 +109,7 @@ class WindowsOp final : public ViewOp {
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const auto& where = y.origin().where;
-    const std::int64_t positions = shape_[axis_], window = shape_.back();
-    Shape flat = y.input(0).shape();
-    const std::int64_t size = flat[axis_];
-    flat[axis_] = positions * window;
-    const Tensor lines = graph::reshape(movedim(dy, -1, axis_ + 1), flat, where);
-    const Tensor index = graph::reshape(graph::index({{positions, window}, {stride_, dilation_}, 0}, where), {positions * window}, where);
-    return {ops::scatter_sum(lines, axis_, index, ops::IndexForm::Shared, size, where)};
+    return {ops::overlaid(movedim(dy, -1, axis_), axis_, stride_, dilation_, y.input(0).shape()[axis_], where)};
   }
 
  private:
@@ -168,6 +162,29 @@ Tensor ops::part(const Tensor& x, int axis, std::int64_t begin, std::int64_t cou
   first[axis] = begin;
   shape[axis] = count;
   return strided(x, first, Dims::filled(x.rank(), 1), shape, where);
+}
+
+Tensor ops::overlaid(const Tensor& x, int axis, std::int64_t stride, std::int64_t dilation, std::int64_t size,
+                     const std::source_location& where) {
+  const std::int64_t window = x.shape()[axis], positions = x.shape()[axis + 1];
+  constexpr std::int64_t kLongestSum = 32;  // a longer window has its elements scattered
+  Shape flat = x.shape();
+  flat.erase(axis + 1);
+  if (window > kLongestSum) {
+    flat[axis] = window * positions;
+    const Tensor index = graph::reshape(graph::index({{window, positions}, {dilation, stride}, 0}, where), {flat[axis]}, where);
+    return scatter_sum(graph::reshape(x, flat, where), axis, index, IndexForm::Shared, size, where);
+  }
+  Shape line = flat, whole = flat;
+  line[axis] = positions, whole[axis] = size;
+  Dims begin = Dims::filled(whole.rank(), 0), step = Dims::filled(whole.rank(), 1);
+  step[axis] = positions > 1 ? stride : 1;
+  std::vector<Tensor> terms;
+  for (std::int64_t i = 0; i < window; ++i) {
+    begin[axis] = i * dilation;
+    terms.push_back(embed(graph::reshape(part(x, axis, i, 1, where), line, where), begin, step, whole, 0, where));
+  }
+  return graph::add_n(terms, where);
 }
 
 Tensor slice(Arg x, std::span<const Slice> slices) {

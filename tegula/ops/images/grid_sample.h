@@ -1,0 +1,39 @@
+#pragma once
+// Images looked at from other places: spatial transformers (Jaderberg et al., 2015).
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula {
+
+enum class GridMode : std::uint8_t {
+  Bilinear,  // of the four pixels around the place, in volumes eight
+  Nearest,   // a place between two goes to the even one
+};
+/// What lies outside of the image.
+enum class GridPadding : std::uint8_t {
+  Zeros,
+  Border,      // the pixel at the edge
+  Reflection,  // the image mirrored at its edges; with align_corners at the middles of the pixels there
+};
+struct GridSampleOptions {
+  GridMode mode = GridMode::Bilinear;
+  GridPadding padding = GridPadding::Zeros;
+  bool align_corners = false;  // -1 and 1 are the middles of the corner pixels, not their outer edges
+};
+/// x (N, C, H, W), grid (N, H', W', 2) of places (x, y) from -1 (left, top) to 1 -> (N, C, H', W'); or volumes x (N, C, D, H, W),
+/// grid (N, D', H', W', 3) of (x, y, z). Float dtypes, halves computed in f32; gradients to x and grid. A place that is NaN or infinite
+/// lies outside and gives 0 (Border: infinite ones the edge).
+Tensor grid_sample(Arg x, Arg grid, const GridSampleOptions& options = {});
+
+struct AffineGridOptions {
+  bool align_corners = false;
+};
+/// theta (N, 2, 3) and the size (N, C, H, W) of the result of grid_sample -> the grid (N, H, W, 2) of theta · (x, y, 1); in volumes (N, 3, 4) and
+/// (N, C, D, H, W) -> (N, D, H, W, 3).
+Tensor affine_grid(Arg theta, const Shape& size, const AffineGridOptions& options = {});
+
+struct OpCase;
+/// For the tests (case.h).
+std::vector<OpCase> grid_sample_cases();
+
+}  // namespace tegula

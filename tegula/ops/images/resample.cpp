@@ -1,0 +1,80 @@
+#include "tegula/ops/images/resample.h"
+
+#include <algorithm>
+
+#include "tegula/graph/structural.h"
+#include "tegula/ops/rows/row_kernel.h"
+
+namespace tegula {
+namespace {
+
+using ops::RowKernel;
+using tile::Value;
+
+/// Inputs x (outer, length, inner), first (count), weight (count, taps), and the same of the transposed matrix, for the gradient alone.
+class ResampleOp final : public KernelOp {
+ public:
+  std::string_view name() const override { return "resample"; }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
+    const auto in = [&](int i) { return Tensor(y.inputs()[static_cast<std::size_t>(i)]); };
+    std::vector<Tensor> out(5);
+    out[0] = make_node(y.op_ref(), {dy, in(3), in(4), in(1), in(2)}, in(0).shape(), dy.dtype(), y.origin().where);
+    return out;
+  }
+
+  void lower(KernelContext& context) const override {
+    const Shape &from = context.input(0).shape, &to = context.output().shape;
+    const std::int64_t outer = from[0], length = from[1], inner = from[2], count = to[1], taps = context.input(2).shape[1];
+    // Lines of inner elements as a whole; where there is one each, along the axis.
+    const bool lines = inner != 1;
+    RowKernel kernel(context, "resample", lines ? outer * count : outer, lines ? inner : count);
+    tile::Builder& b = kernel.builder();
+    const Value x = kernel.input(0), first = kernel.input(1), weight = kernel.input(2), y = kernel.output();
+    const Value width = kernel.number(length), places = kernel.number(count), steps = kernel.number(taps), column = kernel.column();
+    const Value line = kernel.number(inner);
+    const Value k = lines ? kernel.row() % places : column, k_mask = lines ? kernel.row_mask() : kernel.column_mask();
+    const Value begin = (lines ? kernel.row() / places : kernel.row()) * width;
+    const Value from_place = b.load(first + k, k_mask);
+    const Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
+    const Value none = b.full({kernel.tile_rows(), kernel.tile_columns()}, 0, context.output().dtype);
+    const auto sums = b.for_(zero, steps, one, {none}, [&](Value t, std::span<const Value> carried) -> std::vector<Value> {
+      const Value place = from_place + t, w = b.load(weight + (k * steps + t), k_mask);
+      const Value mask = RowKernel::both(kernel.mask(), place >= 0 && place < width && w != 0);
+      const Value at = lines ? (begin + place) * line + column : begin + place;
+      return {carried[0] + w * b.load(x + at, mask, tile::number(0, none))};
+    });
+    b.store(y + (lines ? kernel.row() * line + column : kernel.row() * places + column), sums[0], kernel.mask());
+    kernel.launch();
+  }
+
+  void reference(std::span<const std::span<const double>> in, std::span<const Shape> shapes, std::span<double> y,
+                 const Shape& shape) const override {
+    const std::int64_t length = shapes[0][1], inner = shape[2], count = shape[1], taps = shapes[2][1];
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(y.size()); ++i) {
+      const std::int64_t outer = i / (count * inner), k = i / inner % count;
+      double sum = 0;
+      for (std::int64_t t = 0; t < taps; ++t) {
+        const std::int64_t place = static_cast<std::int64_t>(in[1][static_cast<std::size_t>(k)]) + t;
+        const double w = in[2][static_cast<std::size_t>(k * taps + t)];
+        if (place >= 0 && place < length && w != 0)
+          sum += w * in[0][static_cast<std::size_t>((outer * length + place) * inner + i % inner)];
+      }
+      y[static_cast<std::size_t>(i)] = sum;
+    }
+  }
+};
+
+}  // namespace
+
+Tensor ops::resample(const Tensor& x, int axis, const Band& matrix, const Band& transposed, const std::source_location& where) {
+  Shape shape = x.shape(), lines{1, x.shape()[axis], 1};
+  for (int i = 0; i < axis; ++i) lines[0] *= shape[i];
+  for (int i = axis + 1; i < shape.rank(); ++i) lines[2] *= shape[i];
+  const Tensor from = graph::reshape(x, lines, where);
+  lines[1] = shape[axis] = matrix.first.numel();
+  const Tensor y = make_node(make<const ResampleOp>(), {from, matrix.first, matrix.weight, transposed.first, transposed.weight}, lines,
+                             x.dtype(), where);
+  return graph::reshape(y, shape, where);
+}
+
+}  // namespace tegula

@@ -1,0 +1,19 @@
+#pragma once
+// Products with matrices that have few neighbouring elements in each row: what resizing along an axis is.
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula::ops {
+
+/// A matrix (K, L): row k has weight[k, t] in column first[k] + t, and 0 elsewhere. What would lie outside of the L columns, and weights of 0,
+/// are not looked at, so no infinity becomes NaN by them.
+struct Band {
+  Tensor first;  // (K) i64
+  Tensor weight;  // (K, T)
+};
+
+/// y[…, k, …] = Σ_t weight[k, t] * x[…, first[k] + t, …] along `axis`; x and the weights of one dtype, f32 or f64. `transposed` is the transposed
+/// matrix (L, K), which the gradient is multiplied by: sums in a fixed order, without scattering.
+Tensor resample(const Tensor& x, int axis, const Band& matrix, const Band& transposed, const std::source_location& where);
+
+}  // namespace tegula::ops
