@@ -15,7 +15,8 @@ list(FILTER cuda_sources INCLUDE REGEX "/tegula/cuda/")
 list(FILTER cuda_sources EXCLUDE REGEX "${tegula_toolkit_free}")
 add_library(tegula_cuda MODULE ${cuda_sources})
 target_sources(tegula_cuda PRIVATE $<TARGET_OBJECTS:tegula_base>)
-target_include_directories(tegula_cuda PRIVATE "${PROJECT_SOURCE_DIR}")
+target_include_directories(tegula_cuda PRIVATE "${PROJECT_SOURCE_DIR}" "${tegula_embedded}")
+add_dependencies(tegula_cuda tegula_base)  # which makes the headers of CUDA text
 target_include_directories(tegula_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(tegula_cuda PRIVATE tegula_settings nlohmann_json::nlohmann_json Threads::Threads CUDA::cuda_driver ${CMAKE_DL_LIBS})
 # Lazy binding: a driver that is too old for some function can still be asked for its version.

@@ -34,11 +34,6 @@ std::vector<const Node*> reachable(std::span<const Node* const> roots) {
   return order;
 }
 
-void append(Words& words, const Dims& dims) {
-  words.push_back(static_cast<std::uint64_t>(dims.rank()));
-  for (auto d : dims) words.push_back(static_cast<std::uint64_t>(d));
-}
-
 }  // namespace
 
 // A number stays the number that was written, also once it has a value: its dtype may hold less of it (-1 as u8, 0.1 as bf16).
@@ -75,8 +70,7 @@ Reading read(std::span<const Node* const> roots) {
       if (node->has_value()) append(out.key, node->layout().strides);
     } else {
       const Op& op = node->op();
-      out.key.push_back(reinterpret_cast<std::uint64_t>(&typeid(op)));
-      op.attributes(out.key);
+      append(out.key, op);
       if (node->op().role() == Role::Scalar) {
         out.constants.push_back(static_cast<const ScalarOp&>(node->op()).value().bits(node->dtype()));
         out.constant_nodes.push_back(node);
@@ -172,7 +166,7 @@ std::string to_string(const Graph& graph) {
     if (item.role() == Role::Leaf || item.role() == Role::Scalar) text += "#" + std::to_string(item.slot);
     for (std::size_t k = 0; k < item.inputs.size(); ++k) text += (k ? ", %" : " %") + std::to_string(item.inputs[k]);
     // A scalar's value is an argument of the run, not part of the graph.
-    if (const std::string details = item.op->details(); !details.empty() && item.role() != Role::Scalar) text += " {" + details + "}";
+    if (const std::string text_of = description(*item.op); !text_of.empty() && item.role() != Role::Scalar) text += " {" + text_of + "}";
     if (item.epilogue.bias) text += " +bias";
     if (item.epilogue.activation) text += " +activation";
     if (item.epilogue.gradient) text += " *gradient";

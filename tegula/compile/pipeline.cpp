@@ -52,6 +52,7 @@ Plan make_plan(Graph graph, runtime::Device& device) {
   fold_indices(graph);
   done(graph, "indices");
   Plan plan;
+  plan.costs = device.costs();
   plan.fusion = fuse(graph, device);
   round_stored(graph, plan.fusion);
   recompute_cheap(graph, plan.fusion);

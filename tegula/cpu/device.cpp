@@ -34,6 +34,15 @@ class CpuDevice final : public runtime::Device {
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_program(program); }
   /// Measured by bench/executor: a handful of tiles of this size share the first-level cache.
   runtime::TilePreference tiles() const override { return {.elements = 2048, .longest_row = 32768}; }
+  /// A fork and join costs about 2 us, and 10 to 20 beside a busy process.
+  runtime::StepCosts costs() const override {
+    return {.bytes_per_second = 25e9,
+            .tile_operations_per_second = 15e9,
+            .call_operations_per_second = 80e9,
+            .threads_seconds = 40e-6,
+            .awake_seconds = 10e-6,
+            .streaming_bytes = 24 << 20};
+  }
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return make_matmul(description); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }

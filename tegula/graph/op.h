@@ -12,6 +12,7 @@
 #include "tegula/core/dtype.h"
 #include "tegula/core/ref.h"
 #include "tegula/core/shape.h"
+#include "tegula/graph/attributes.h"
 
 namespace tegula::tile {
 class Value;
@@ -42,9 +43,6 @@ enum class Role : std::uint8_t {
   Part,         // one result of an op that has several
 };
 
-/// The structural key of a graph grows by each node's words.
-using Words = std::vector<std::uint64_t>;
-
 /// What an op asks of the precision of its values (the precision pass reads it; nowhere are ops listed by name).
 enum class Numerics : std::uint8_t {
   TensorCore,  // sums of products: operands and result may be half, the sums are f32
@@ -61,16 +59,17 @@ struct Result {
 
 class Op : public Shared {
  public:
+  /// Stable, and for results of one dtype of this class alone: prints, errors and files know the op by it.
   virtual std::string_view name() const = 0;
   virtual Role role() const = 0;
-  /// Everything beside the class that distinguishes two ops: axes, windows, …
-  virtual void attributes(Words&) const {}
-  /// The attributes for people: "axes=(0, 2)".
-  virtual std::string details() const { return ""; }
+  /// Everything beside the class that distinguishes two ops over equal inputs with equal results: axes, windows, …
+  virtual void attributes(Attributes&) const {}
   virtual Numerics numerics() const { return Numerics::Full; }
 
   /// What went wrong when a check this op emitted (tile::Builder::check with this id) failed on `value`: the text after "got".
   virtual std::string check_message(std::int64_t id, std::int64_t value) const;
+  /// The public function whose argument the check looks at.
+  virtual std::string_view check_name() const { return name(); }
 
   /// Gradients of the inputs given that of the output, as more graph. `wanted[i]` says which are needed; others may stay empty,
   /// as do those that are zero whatever the values. The default, no list at all, ends the path.
@@ -101,8 +100,7 @@ class PartOp final : public Op {
   explicit PartOp(int index) : index_(index) {}
   std::string_view name() const override { return "part"; }
   Role role() const override { return Role::Part; }
-  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(index_)); }
-  std::string details() const override { return "index=" + std::to_string(index_); }
+  void attributes(Attributes& a) const override { a("index", index_); }
   int index() const { return index_; }
 
  private:

@@ -13,7 +13,7 @@ namespace {
 /// "conv2d\n(64, 12, 28, 28) f32"
 std::string label(const Node& node, std::string_view name) {
   std::string text(name);
-  if (const std::string details = node.op().details(); !details.empty()) text += " " + details;
+  if (const std::string details = description(node.op()); !details.empty()) text += " " + details;
   text += "\n" + to_string(node.shape()) + " " + std::string(tegula::name(node.dtype()));
   for (std::size_t k = 1; k < node.results().size(); ++k)
     text += ", " + to_string(node.results()[k].shape) + " " + std::string(tegula::name(node.results()[k].dtype));

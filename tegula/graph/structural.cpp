@@ -17,11 +17,6 @@ class LeafOp final : public Op {
   Role role() const override { return Role::Leaf; }
 };
 
-void append(Words& words, const Dims& dims) {
-  words.push_back(static_cast<std::uint64_t>(dims.rank()));
-  for (auto d : dims) words.push_back(static_cast<std::uint64_t>(d));
-}
-
 class CastOp final : public ElementwiseOp {
  public:
   std::string_view name() const override { return "cast"; }
@@ -82,7 +77,6 @@ class ReshapeOp final : public ViewOp {
  public:
   explicit ReshapeOp(const Shape& shape) : shape_(shape) {}
   std::string_view name() const override { return "reshape"; }
-  void attributes(Words& words) const override { append(words, shape_); }
   std::optional<Layout> apply(const Layout& input) const override { return tegula::reshape(input, shape_); }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     return {graph::reshape(dy, y.input(0).shape())};
@@ -97,8 +91,7 @@ class PermuteOp final : public ViewOp {
   explicit PermuteOp(const Dims& order) : order_(order) {}
   std::string_view name() const override { return "permute"; }
   const Dims& order() const { return order_; }
-  void attributes(Words& words) const override { append(words, order_); }
-  std::string details() const override { return "order=" + to_string(order_); }
+  void attributes(Attributes& a) const override { a("order", order_); }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out = input;
     for (int i = 0; i < order_.rank(); ++i) {
@@ -121,11 +114,10 @@ class SumOp final : public ReduceOp {
  public:
   SumOp(const Dims& axes, tile::Reduction kind) : axes_(axes), kind_(kind) {}
   std::string_view name() const override { return tile::name(kind_); }
-  void attributes(Words& words) const override {
-    append(words, axes_);
-    words.push_back(static_cast<std::uint64_t>(kind_));
+  void attributes(Attributes& a) const override {
+    a.told_by_name(kind_);
+    a("axes", axes_);
   }
-  std::string details() const override { return "axes=" + to_string(axes_); }
   tile::Reduction kind() const override { return kind_; }
   const Dims& axes() const override { return axes_; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
@@ -147,7 +139,6 @@ class ExpandOp final : public ViewOp {
  public:
   explicit ExpandOp(const Shape& shape) : shape_(shape) {}
   std::string_view name() const override { return "expand"; }
-  void attributes(Words& words) const override { append(words, shape_); }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out{shape_, Dims::filled(shape_.rank(), 0), input.offset};
     const int lead = shape_.rank() - input.shape.rank();
@@ -174,21 +165,6 @@ const Ref<const Op>& cast_op() {
 
 Ref<const Op> reshape_op(const Shape& shape) { return Ref<const Op>(new ReshapeOp(shape)); }
 Ref<const Op> permute_op(const Dims& order) { return Ref<const Op>(new PermuteOp(order)); }
-
-std::string ScalarOp::details() const {
-  char text[32];
-  if (value_.real() == std::trunc(value_.real()) && std::fabs(value_.real()) >= 1e6 && value_.fits_i64()) {
-    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value_.integer()));
-  } else {
-    std::snprintf(text, sizeof text, "%g", value_.real());
-  }
-  return text;
-}
-
-void IndexOp::attributes(Words& words) const {
-  append(words, layout_.strides);
-  words.push_back(static_cast<std::uint64_t>(layout_.offset));
-}
 
 Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype,
                  const std::source_location& where) {

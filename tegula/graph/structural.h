@@ -19,7 +19,6 @@ class ScalarOp final : public Op {
   explicit ScalarOp(Number value) : value_(value) {}
   std::string_view name() const override { return "scalar"; }
   Role role() const override { return Role::Scalar; }
-  std::string details() const override;
   const Number& value() const { return value_; }
 
  private:
@@ -32,7 +31,10 @@ class IndexOp final : public Op {
   explicit IndexOp(const Layout& layout) : layout_(layout) {}
   std::string_view name() const override { return "index"; }
   Role role() const override { return Role::Index; }
-  void attributes(Words& words) const override;
+  void attributes(Attributes& a) const override {
+    a("strides", layout_.strides);
+    a("offset", layout_.offset);
+  }
   const Layout& layout() const { return layout_; }
 
  private:
@@ -81,8 +83,7 @@ Tensor identity(const Tensor& x, const std::source_location& where = std::source
 /// `result` of a public op; a tensor of its own when the op gave its argument back.
 Tensor distinct(const Tensor& result, const Tensor& argument, const std::source_location& where);
 
-/// Any reduction (tile::Reduction) over axes, which the result drops; Any and All take booleans. The gradient of Sum is here; ops/reduce
-/// wraps the others.
+/// Sum, Any or All (of booleans) over axes, which the result drops; ops/rows/reduce has the others.
 Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const std::source_location& where);
 
 }  // namespace graph

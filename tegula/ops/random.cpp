@@ -93,7 +93,7 @@ class RandomOp final : public ElementwiseOp {
     constexpr std::string_view names[] = {"random_bits", "uniform", "normal"};
     return names[static_cast<int>(kind_)];
   }
-  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(kind_)); }
+  void attributes(Attributes& a) const override { a.told_by_name(kind_); }
   Numerics numerics() const override { return Numerics::Full; }  // the same numbers at every precision
   Value emit(tile::Builder&, std::span<const Value> x, DType) const override {
     const Value position = x[2] + x[1];

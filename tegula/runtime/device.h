@@ -209,6 +209,18 @@ struct DeviceProperties {
   double f32 = 0, tf32 = 0, bf16 = 0, f16 = 0, fp8 = 0;
 };
 
+/// What a step costs, roughly. These decide what goes first and on how many threads; no result depends on them.
+struct StepCosts {
+  double launch_seconds = 0;
+  double bytes_per_second = 0;  // that one thread moves; of a card, all of it
+  double tile_operations_per_second = 0;  // elementwise ones, of a tile program
+  double call_operations_per_second = 0;  // floating-point ones, of a library call
+  // Where the word thread has a meaning: a step shorter than this is not worth waking others for …
+  double threads_seconds = 0;
+  double awake_seconds = 0;  // … nor one shorter than this where they are awake
+  double streaming_bytes = 0;  // results of a step from here on leave the caches anyway
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -252,6 +264,7 @@ class Device {
   /// Finishes the compilation of the kernels of these launches together, for the arguments they will have.
   virtual void prepare(std::span<const PlannedLaunch> /*launches*/) {}
   virtual TilePreference tiles() const = 0;
+  virtual StepCosts costs() const = 0;
 
   virtual std::unique_ptr<Call> matmul(const Matmul& description) = 0;
   /// Whether products of E4M3 codes are calls of this device; elsewhere the rounded values are multiplied in their own dtype.

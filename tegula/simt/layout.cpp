@@ -106,11 +106,11 @@ std::int64_t ThreadGrid::held(const Shape& shape) const {
 
 int blocks_of_row(int architecture) { return architecture >= 90 && architecture < 120 ? 2 * kMostBlocksOfRow : 1; }
 
-tile::TilePreference tiles_for(int architecture) {
-  const std::int64_t longest = 32768, instances = 528;
-  const std::int64_t cluster = architecture >= 90 ? 8 : 1;  // blocks that can share one row
+tile::TilePreference tiles_for(const Card& card) {
+  const std::int64_t longest = 32768, instances = 4 * card.multiprocessors;
+  const std::int64_t cluster = card.architecture >= 90 ? 8 : 1;  // blocks that can share one row
   tile::LongRowPreference long_rows;
-  if (blocks_of_row(architecture) > 1)
+  if (blocks_of_row(card.architecture) > 1)
     long_rows = {.rows = 2,
                  .bytes = kStagedBytesOfBlock,
                  .most_bytes = 2 * kMostBlocksOfRow * kStagedBytesOfShare,
@@ -126,7 +126,7 @@ tile::TilePreference tiles_for(int architecture) {
                      .least_columns = 16,
                      .repeated_elements = 8192,
                      .accumulated_row = 8192,
-                     .accumulators = instances / 4,
+                     .accumulators = card.multiprocessors,
                      .in_turn = true,
                      .short_row = 2048,
                      .walked_bytes = 32 * 1024,

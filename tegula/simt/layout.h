@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "tegula/core/shape.h"
+#include "tegula/simt/card.h"
 #include "tegula/tile/preference.h"
 
 namespace tegula::gpu {
@@ -64,9 +65,8 @@ struct TileUse {
 
 /// How many blocks should share a long row; those of smaller cards have too little shared memory for it.
 int blocks_of_row(int architecture);
-/// How programs are cut for a card of this architecture. Numbers that do not depend on the card: so many instances keep the largest of
-/// today's busy, each with few registers for its tile.
-tile::TilePreference tiles_for(int architecture);
+/// How programs are cut for a card: so many instances keep all of its multiprocessors busy, each with few registers for its tile.
+tile::TilePreference tiles_for(const Card& card);
 /// Whether a product of so few results is better a sum in a tile program: a library call costs a few microseconds whatever it does.
 bool prefers_sums(std::int64_t results, std::int64_t terms);
 

@@ -311,7 +311,7 @@ TEST_F(PrecisionPass, TheTableOfTheMnistCnn) {
   EXPECT_EQ(row(bf16, "relu_gradient"), "relu_gradient bf16 bf16 f32 bf16 4");
   EXPECT_EQ(row(bf16, "max"), "max bf16 f32 f32 1");  // of the scores, and the rest of the softmax:
   EXPECT_EQ(row(bf16, "exp"), "exp f32 f32 f32 1");
-  EXPECT_EQ(row(bf16, "cross_entropy"), "cross_entropy f32 i64 f32 f32 f32 2") << bf16;
+  EXPECT_EQ(row(bf16, "check_labels"), "check_labels f32 i64 f32 f32 f32 2") << bf16;
 }
 
 }  // namespace

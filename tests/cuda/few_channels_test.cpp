@@ -50,7 +50,7 @@ void check(const Case& one, ConvolutionPass pass, Variants which) {
   if (pass == ConvolutionPass::Forward) o.bias = true, o.activation = Activation::Relu;
   if (which == Variants::RowMajorWeight) o.weight = test::Memory::ChannelsFirst;
   const Convolution d = test::describe(o, pass);
-  const auto variants = few_channels_kernels(d);
+  const auto variants = few_channels_kernels(d, Card());
   ASSERT_FALSE(variants.empty());
   std::vector<std::unique_ptr<runtime::Call>> calls;
   for (std::size_t i = 0; i < (which == Variants::All ? variants.size() : 1); ++i)
@@ -72,9 +72,9 @@ TEST(FewChannels, OtherConvolutionsAreLeftToTheLibraries) {
   ConvolutionOptions o{.dtype = f32};
   o.n = 1, o.c = 4, o.k = 8, o.in = {5, 5}, o.kernel = {3, 3}, o.stride = {1, 1}, o.dilation = {1, 1}, o.low = {1, 1}, o.high = {1, 1};
   o.input = o.output = test::Memory::ChannelsLast;
-  EXPECT_TRUE(few_channels_kernels(test::describe(o, ConvolutionPass::Forward)).empty()) << "f32 that may not be rounded";
+  EXPECT_TRUE(few_channels_kernels(test::describe(o, ConvolutionPass::Forward), Card()).empty()) << "f32 that may not be rounded";
   o.arithmetic = runtime::Arithmetic::TF32;
-  EXPECT_TRUE(few_channels_kernels(test::describe(o, ConvolutionPass::Forward)).empty()) << "a row-major weight";
+  EXPECT_TRUE(few_channels_kernels(test::describe(o, ConvolutionPass::Forward), Card()).empty()) << "a row-major weight";
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST(TensorProduct, EveryCutOverAClusterIsTheNaiveSum) {
 
 TEST(TensorProduct, OnlyProductsThatMayRoundTheirOperandsAreOffered) {
   const Case product(64, 128, 784, 3, false);
-  const auto choices = split_choices(product.description(), product.product(), 90);
+  const auto choices = split_choices(product.description(), product.product(), Card());
   ASSERT_FALSE(choices.empty());
   for (const SplitChoice& choice : choices) {
     EXPECT_GT(choice.warps, 0);
@@ -99,7 +99,7 @@ TEST(TensorProduct, OnlyProductsThatMayRoundTheirOperandsAreOffered) {
   }
   runtime::Matmul full = product.description();
   full.arithmetic = runtime::Arithmetic::Full;
-  for (const SplitChoice& choice : split_choices(full, product.product(), 90)) EXPECT_EQ(choice.warps, 0);
+  for (const SplitChoice& choice : split_choices(full, product.product(), Card())) EXPECT_EQ(choice.warps, 0);
 }
 
 }  // namespace

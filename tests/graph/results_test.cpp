@@ -21,7 +21,7 @@ class PairOp final : public KernelOp {
  public:
   explicit PairOp(double factor) : factor_(factor) {}
   std::string_view name() const override { return "pair"; }
-  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(factor_)); }
+  void attributes(Attributes& a) const override { a("factor", Number(factor_)); }
   void lower(KernelContext& context) const override {
     ++lowered;
     wanted = {context.wanted(0), context.wanted(1)};

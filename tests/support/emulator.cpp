@@ -228,7 +228,8 @@ class CpuWithKernels final : public runtime::Device {
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
-  runtime::TilePreference tiles() const override { return tiles_for(90); }  // an H200's
+  runtime::TilePreference tiles() const override { return tiles_for(Card()); }
+  runtime::StepCosts costs() const override { return cpu_.costs(); }
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override {
     if (d.gradient == runtime::Activation::None) return cpu_.matmul(d);
     return std::make_unique<test::GradientProduct>(cpu_, d);

@@ -104,6 +104,9 @@ class QueuedDevice : public runtime::Device {
     for (const auto& launch : launches) (requested_.contains(needs(launch)) ? counters.foreseen : counters.unforeseen)++;
   }
   runtime::TilePreference tiles() const override { return {.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16}; }
+  runtime::StepCosts costs() const override {
+    return {.launch_seconds = 2e-6, .bytes_per_second = 2e12, .tile_operations_per_second = 2e13, .call_operations_per_second = 2e13};
+  }
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override { return wrap(runtime::cpu().matmul(d)); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& d) override { return wrap(runtime::cpu().convolution(d)); }

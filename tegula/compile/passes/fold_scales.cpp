@@ -15,11 +15,7 @@ class AlongAxis final : public ViewOp {
  public:
   AlongAxis(const Shape& shape, int axis) : shape_(shape), axis_(axis) {}
   std::string_view name() const override { return "along_axis"; }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(axis_));
-    for (auto size : shape_) words.push_back(static_cast<std::uint64_t>(size));
-  }
-  std::string details() const override { return "axis=" + std::to_string(axis_); }
+  void attributes(Attributes& a) const override { a("axis", axis_); }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout layout{shape_, Dims::filled(shape_.rank(), 0), input.offset};
     layout.strides[axis_] = input.strides[0];

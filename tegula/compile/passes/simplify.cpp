@@ -53,18 +53,14 @@ void compose(const Graph& graph, Item& item) {
 
 Words identity_of(const Item& item) {
   const Op& op = *item.op;
-  Words words{reinterpret_cast<std::uint64_t>(&typeid(op)), static_cast<std::uint64_t>(item.slot + 1),
-              static_cast<std::uint64_t>(item.dtype), static_cast<std::uint64_t>(item.precision)};
-  op.attributes(words);
-  const auto append = [&](const Shape& shape) {
-    words.push_back(static_cast<std::uint64_t>(shape.rank()));
-    for (auto d : shape) words.push_back(static_cast<std::uint64_t>(d));
-  };
-  append(item.shape);
+  Words words{static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype),
+              static_cast<std::uint64_t>(item.precision)};
+  append(words, op);
+  append(words, item.shape);
   words.push_back(item.results.size());
   for (std::size_t k = 1; k < item.results.size(); ++k) {
     words.push_back(static_cast<std::uint64_t>(item.results[k].dtype));
-    append(item.results[k].shape);
+    append(words, item.results[k].shape);
   }
   for (int input : item.inputs) words.push_back(static_cast<std::uint64_t>(input));
   return words;

@@ -7,19 +7,14 @@
 #include "tegula/compile/plan/plan.h"
 
 namespace tegula::compile {
-namespace {
-
-// A step's time on a GPU, roughly; these only decide what goes first.
-constexpr double kLaunch = 2e-6;             // seconds
-constexpr double kBytesPerSecond = 2e12;
-constexpr double kOperationsPerSecond = 2e13;
-
-double seconds(const Step& step) { return kLaunch + step.bytes / kBytesPerSecond + step.operations / kOperationsPerSecond; }
-
-}  // namespace
 
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after) {
   const int count = static_cast<int>(plan.steps.size());
+  const runtime::StepCosts& costs = plan.costs;
+  const auto seconds = [&](const Step& step) {
+    const double operations_per_second = step.call ? costs.call_operations_per_second : costs.tile_operations_per_second;
+    return costs.launch_seconds + step.bytes / costs.bytes_per_second + step.operations / operations_per_second;
+  };
   // From the beginning of each step to the end of the last one that waits for it.
   std::vector<double> remaining(static_cast<std::size_t>(count));
   for (int s = count; s-- > 0;) {

@@ -64,6 +64,7 @@ struct Plan {
   Graph graph;
   Fusion fusion;
   std::vector<Step> steps;
+  runtime::StepCosts costs;                  // of the device it is for
   std::vector<std::size_t> scratch_bytes;
   // After memory planning:
   std::vector<Storage> storage;              // per item

@@ -134,28 +134,25 @@ class Merger {
   std::vector<std::set<int>> ready_;  // of each bucket: the steps that are free
 };
 
-// A step alone below this time is not worth waking a second thread for: a fork and join costs about 2 us, and 10-20 beside a busy process.
-constexpr double kWorthThreads = 40e-6;  // seconds
-constexpr double kWorthAwake = 10e-6;  // where other steps of the plan have woken the threads anyway, and they still wait actively
-constexpr double kBytesPerSecond = 25e9;  // one core, roughly; these only pick the thread count
-constexpr double kTileOperations = 15e9;  // elementwise operations a second
-constexpr double kCallOperations = 80e9;  // floating-point operations of a library call a second
-constexpr double kStreamingBytes = 24 << 20;  // outputs that do not stay in the last-level cache anyway
-
 }  // namespace
 
 void merge_launches(Plan& plan) { Merger(plan).run(); }
 
 void assign_threads(Plan& plan, runtime::Device& device) {
-  const auto seconds = [](const Step& step) {
-    return std::max(step.bytes / kBytesPerSecond, step.operations / (step.call ? kCallOperations : kTileOperations));
+  const int most = device.max_threads();
+  const runtime::StepCosts costs = device.costs();
+  const auto seconds = [&](const Step& step) {
+    return std::max(step.bytes / costs.bytes_per_second,
+                    step.operations / (step.call ? costs.call_operations_per_second : costs.tile_operations_per_second));
   };
-  const bool awake = std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return seconds(step) > kWorthThreads; });
+  // Threads that one step has woken wait actively for the next.
+  const bool awake =
+      std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return seconds(step) > costs.threads_seconds; });
   for (Step& step : plan.steps) {
-    step.threads = seconds(step) > (awake ? kWorthAwake : kWorthThreads) ? device.max_threads() : 1;
+    step.threads = most > 1 && seconds(step) > (awake ? costs.awake_seconds : costs.threads_seconds) ? most : 1;
     double written = 0;
     for (int item : step.writes) written += static_cast<double>(bytes_of(plan.graph[item]));
-    step.streaming = !step.call && written >= kStreamingBytes;
+    step.streaming = !step.call && written >= costs.streaming_bytes;
   }
 }
 

@@ -356,7 +356,7 @@ namespace {
 
 // The name under which the user called it: embedding() is made of gather.
 std::string public_name(const Op& op, const Origin& origin) {
-  const std::string name(op.name());
+  const std::string name(op.check_name());
   if (!origin.path || ("/" + *origin.path + "/").find("/" + name + "/") != std::string::npos) return name;
   return origin.path->substr(0, origin.path->find('/'));
 }

@@ -223,7 +223,7 @@ class MatmulCall : public runtime::Call {
 
   /// The library's candidates against kernels of our own. Where there is too little memory to measure in, the library's guess stays.
   void measure_choices(const std::string& section, const std::string& key, const std::vector<Choice>& candidates) {
-    const auto choices = split_choices(d_, product_, context_.architecture);
+    const auto choices = split_choices(d_, product_, context_.card);
     try {
       const RotatingBuffers buffers(context_, buffer_sizes());
       const auto workspace = allocate(context_, kBlasWorkspace);
@@ -300,7 +300,7 @@ void request_matmul(Context& context, const runtime::Matmul& description) {
   if (product.empty() || product.k == 0 || !is_measured(product)) return;
   const auto epilogue = epilogue_of(description, product);
   if (!epilogue || tuning_file().knows(tuning_key(form_of(description, *epilogue), product))) return;
-  for (const SplitChoice& choice : split_choices(description, product, context.architecture))
+  for (const SplitChoice& choice : split_choices(description, product, context.card))
     const LoadedKernel requested(context, split_product_kernel(description, product, choice));
 }
 

@@ -52,7 +52,7 @@ std::string variant_key(const Convolution& d) { return key_of(d, {ChannelOrder::
 
 /// Our kernel for few channels that suits the sizes best and fits into this card's shared memory.
 std::optional<FewChannels> own_kernel(const Context& context, const Convolution& d) {
-  for (FewChannels& few : few_channels_kernels(d)) {
+  for (FewChannels& few : few_channels_kernels(d, context.card)) {
     if (few.kernel.shared <= context.shared_bytes) return std::move(few);
   }
   return std::nullopt;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tegula/core/buffer.h"
+#include "tegula/simt/card.h"
 
 namespace tegula::gpu {
 
@@ -24,8 +25,7 @@ struct Context {
   CUcontext context = nullptr;
   CUstream stream = nullptr;
   int index = 0;                // cuda:index
-  int architecture = 0;         // 90 for compute capability 9.0
-  int multiprocessors = 0;
+  Card card;
   std::size_t memory_bytes = 0;
   std::size_t shared_bytes = 0; // the most a block can have
   std::string name;             // "NVIDIA H200"

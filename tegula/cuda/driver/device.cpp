@@ -119,8 +119,8 @@ class CudaDevice final : public runtime::Device {
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
     context_.device = device;
     context_.index = index;
-    context_.architecture = architecture_of(device);
-    context_.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    context_.card.architecture = architecture_of(device);
+    context_.card.multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     context_.shared_bytes = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
     check(cuDeviceTotalMem(&context_.memory_bytes, device), "cuda");
     context_.name = name_of(device);
@@ -174,7 +174,11 @@ class CudaDevice final : public runtime::Device {
   void request(std::span<const runtime::PlannedLaunch> launches) override { gpu::request(code_, launches); }
   void prepare(std::span<const runtime::PlannedLaunch> launches) override { gpu::prepare(code_, launches); }
 
-  runtime::TilePreference tiles() const override { return tiles_for(context_.architecture); }
+  runtime::TilePreference tiles() const override { return tiles_for(context_.card); }
+  /// An H200's, roughly; they only decide which of two steps goes first.
+  runtime::StepCosts costs() const override {
+    return {.launch_seconds = 2e-6, .bytes_per_second = 2e12, .tile_operations_per_second = 2e13, .call_operations_per_second = 2e13};
+  }
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override {
@@ -190,7 +194,7 @@ class CudaDevice final : public runtime::Device {
   }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return now(make_pooling, description); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return now(make_scatter_sum, description); }
-  bool multiplies_e4m3() const override { return context_.architecture >= 89; }
+  bool multiplies_e4m3() const override { return context_.card.architecture >= 89; }
   std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override { return now(make_matmul_e4m3, description); }
   bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
   bool fuses_addend(DType dtype) const override { return is_half(dtype); }

@@ -110,7 +110,7 @@ void CodeCache::start(const std::vector<Generated>& wanted) {
   for (const auto& unit : units) {
     std::string source = prelude();
     for (const Generated& generated : unit->kernels) source += "\n" + generated.source;
-    unit->cubin = compile_cubin_later(std::move(source), context_.architecture);
+    unit->cubin = compile_cubin_later(std::move(source), context_.card.architecture);
   }
 }
 
@@ -226,7 +226,7 @@ std::string Kernel::listing_of(const runtime::PlannedLaunch& launch) const {
 
 std::string Kernel::assembly(const runtime::PlannedLaunch& launch) const {
   const std::string source = listing_of(launch);
-  return source.empty() ? "" : compile_ptx(prelude() + "\n" + source, context_.architecture);
+  return source.empty() ? "" : compile_ptx(prelude() + "\n" + source, context_.card.architecture);
 }
 
 std::optional<runtime::KernelFigures> Kernel::figures(const runtime::PlannedLaunch& launch) const {

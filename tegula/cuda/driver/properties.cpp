@@ -21,14 +21,14 @@ double attribute(const Context& context, CUdevice_attribute which) {
 
 runtime::DeviceProperties find_properties(const Context& context) {
   runtime::DeviceProperties p{.model = context.name,
-                              .architecture = "sm_" + std::to_string(context.architecture),
-                              .processors = context.multiprocessors,
+                              .architecture = "sm_" + std::to_string(context.card.architecture),
+                              .processors = context.card.multiprocessors,
                               .memory_bytes = context.memory_bytes};
   const double memory_clock = 1e3 * attribute(context, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);  // kHz; two transfers each
   p.bytes_per_second = 2 * memory_clock * attribute(context, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
-  const double clocks = 1e3 * attribute(context, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) * context.multiprocessors;
+  const double clocks = 1e3 * attribute(context, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) * context.card.multiprocessors;
   for (const PerClock& known : kPerClock) {
-    if (known.architecture != context.architecture) continue;
+    if (known.architecture != context.card.architecture) continue;
     p.f32 = clocks * known.f32;
     p.tf32 = clocks * known.tf32;
     p.bf16 = p.f16 = clocks * known.half;

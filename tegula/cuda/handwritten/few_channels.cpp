@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "tegula/cuda/dnn/dnn_layout.h"
+#include "tegula/cuda/handwritten/few_channels.cuh.h"
 #include "tegula/cuda/handwritten/few_channels_parts.h"
 
 namespace tegula::gpu {
@@ -11,23 +12,6 @@ namespace {
 
 using runtime::Convolution;
 using runtime::ConvolutionPass;
-
-constexpr const char* kWords = R"(
-struct alignas(16) Four { float x, y, z, w; };
-#ifndef TEGULA_EMULATED
-#define TEGULA_SHARED extern __shared__ unsigned char shared[]
-#endif
-__device__ __forceinline__ Four rounded(Four x) { return Four{rounded(x.x), rounded(x.y), rounded(x.z), rounded(x.w)}; }
-// Without a branch, so that many loads are under way at once: what is outside is read from the beginning and thrown away.
-__device__ __forceinline__ float one_where(bool inside, const float* from, int at) {
-  const float value = from[inside ? at : 0];
-  return inside ? rounded(value) : 0.0f;
-}
-__device__ __forceinline__ Four four_where(bool inside, const float* from, int at) {
-  const Four value = *(const Four*)(from + (inside ? at : 0));
-  return inside ? rounded(value) : Four{0, 0, 0, 0};
-}
-)";
 
 bool suits(const Convolution& d) {
   if (d.dtype != f32 || d.arithmetic != runtime::Arithmetic::TF32 || d.groups != 1 || d.addend || d.input.shape.rank() != 4) return false;
@@ -73,12 +57,12 @@ bool few_channels_are_fastest(const Convolution& d) {
   return std::max(d.weight.shape[0], d.weight.shape[1]) <= kLibrariesWaste;
 }
 
-std::vector<FewChannels> few_channels_kernels(const Convolution& d) {
+std::vector<FewChannels> few_channels_kernels(const Convolution& d, const Card& card) {
   if (!suits(d)) return {};
   const ImageSizes sizes(d);
-  if (d.pass == ConvolutionPass::BackwardWeight) return few_channels_weight(d, sizes);
-  std::vector<FewChannels> all = few_channels_by_warp(d, sizes), by_image = few_channels_by_image(d, sizes);
-  const auto place = few_channels_reuse_weights(sizes) ? all.begin() : all.end();
+  if (d.pass == ConvolutionPass::BackwardWeight) return few_channels_weight(d, sizes, card);
+  std::vector<FewChannels> all = few_channels_by_warp(d, sizes), by_image = few_channels_by_image(d, sizes, card);
+  const auto place = few_channels_reuse_weights(sizes, card) ? all.begin() : all.end();
   all.insert(place, std::make_move_iterator(by_image.begin()), std::make_move_iterator(by_image.end()));
   return all;
 }

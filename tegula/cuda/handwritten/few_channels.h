@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tegula/cuda/handwritten/plain_kernels.h"
+#include "tegula/simt/card.h"
 
 namespace tegula::gpu {
 
@@ -20,7 +21,7 @@ struct FewChannels {
 
 /// The variants, the one that suits the sizes first; none where the description is not of this kind: two spatial axes, one group,
 /// channels-last throughout (a weight's gradient may be row-major), tf32 allowed.
-std::vector<FewChannels> few_channels_kernels(const runtime::Convolution& description);
+std::vector<FewChannels> few_channels_kernels(const runtime::Convolution& description, const Card& card);
 
 /// Whether they are known to be faster than the library, so that nothing need be measured.
 bool few_channels_are_fastest(const runtime::Convolution& description);

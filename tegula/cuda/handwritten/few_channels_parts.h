@@ -31,9 +31,10 @@ PlainSource few_channels_source(const runtime::Convolution& description, const I
 
 /// The kernels by how they share out the work; the variant that suits the sizes best first.
 std::vector<FewChannels> few_channels_by_warp(const runtime::Convolution& description, const ImageSizes& sizes);  // forward, data gradient
-std::vector<FewChannels> few_channels_by_image(const runtime::Convolution& description, const ImageSizes& sizes);  // data gradient
+std::vector<FewChannels> few_channels_by_image(const runtime::Convolution& description, const ImageSizes& sizes,
+                                               const Card& card);  // data gradient
 /// Whether blocks work on so many images that fetching all weights first is worth it.
-bool few_channels_reuse_weights(const ImageSizes& sizes);
-std::vector<FewChannels> few_channels_weight(const runtime::Convolution& description, const ImageSizes& sizes);
+bool few_channels_reuse_weights(const ImageSizes& sizes, const Card& card);
+std::vector<FewChannels> few_channels_weight(const runtime::Convolution& description, const ImageSizes& sizes, const Card& card);
 
 }  // namespace tegula::gpu

@@ -36,7 +36,7 @@ void request(const Context& context, const PlainKernel& kernel) {
   const std::scoped_lock lock(m.mutex);
   Module& module = m.all[{context.index, kernel.source}];
   if (module.binary.valid()) return;
-  module.binary = compile_cubin_later(kernel.source, context.architecture, Products::Contracted);
+  module.binary = compile_cubin_later(kernel.source, context.card.architecture, Products::Contracted);
 }
 
 CUfunction load(const Context& context, const PlainKernel& kernel) {

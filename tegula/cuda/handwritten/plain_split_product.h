@@ -9,6 +9,7 @@
 
 #include "tegula/cuda/blas/blas_layout.h"
 #include "tegula/cuda/handwritten/plain_kernels.h"
+#include "tegula/simt/card.h"
 
 namespace tegula::gpu {
 
@@ -25,8 +26,8 @@ struct SplitChoice {
   bool operator==(const SplitChoice&) const = default;
 };
 
-/// The cuts that are worth trying; none where the product is not small, not f32, or (parts > 1) the architecture has no clusters.
-std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, int architecture);
+/// The cuts that are worth trying; none where the product is not small, not f32, or (parts > 1) the card has no clusters.
+std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, const Card& card);
 
 /// Defines NAME_LEADING, NAME_BATCH, NAME_INNER (the inner axis is contiguous) and NAME_WIDE (neighbours can be read four at a time).
 void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner);

@@ -154,7 +154,9 @@ class ElementwiseGradient final : public ElementwiseOp {
     return text;
   }
   Numerics numerics() const override { return F::info.numerics; }
-  std::string details() const override { return formula::arity<F>() > 1 ? "of input " + std::to_string(I) : ""; }
+  void attributes(Attributes& a) const override {
+    if constexpr (formula::arity<F>() > 1) a("input", I);
+  }
   Epilogue epilogue() const override {
     if constexpr (requires { F::gradient_epilogue; }) return F::gradient_epilogue;
     else return Epilogue::None;

@@ -28,14 +28,10 @@ class ConvolutionOp final : public LibraryOp {
     constexpr std::string_view names[] = {"convolution", "convolution_backward_data", "convolution_backward_weight"};
     return names[static_cast<int>(pass_)];
   }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(pass_));
-    words.push_back(static_cast<std::uint64_t>(groups_));
-    append(words, window_);
-  }
-  std::string details() const override {
-    return "stride=" + to_string(window_.stride) + " dilation=" + to_string(window_.dilation) + " low=" + to_string(window_.low) +
-           " high=" + to_string(window_.high) + " groups=" + std::to_string(groups_);
+  void attributes(Attributes& a) const override {
+    a.told_by_name(pass_);
+    a("groups", groups_);
+    window_.attributes(a);
   }
 
   std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override {

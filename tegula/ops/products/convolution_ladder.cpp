@@ -38,11 +38,10 @@ class LadderOp final : public KernelOp {
     constexpr std::string_view names[] = {"convolution_direct", "convolution_tiled", "convolution_unrolled", "convolution_implicit_gemm"};
     return names[static_cast<int>(algorithm_)];
   }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(algorithm_));
-    append(words, window_);
+  void attributes(Attributes& a) const override {
+    a.told_by_name(algorithm_);
+    window_.attributes(a);
   }
-  std::string details() const override { return library_->details(); }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     return library_->gradient(y, dy, wanted);
   }

@@ -30,15 +30,13 @@ class PoolingOp final : public LibraryOp {
     if (kind_ == PoolingKind::Max) return backward_ ? "max_pool_backward" : "max_pool";
     return backward_ ? "avg_pool_backward" : "avg_pool";
   }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(kind_) * 2 + (backward_ ? 1 : 0));
-    append(words, window_);
+  void attributes(Attributes& a) const override {
+    a.told_by_name(backward_);
+    a.told_by_name(kind_ == PoolingKind::Max);
+    a("counts_padding", kind_ == PoolingKind::AverageWithPadding);
+    window_.attributes(a);
   }
   Numerics numerics() const override { return Numerics::Either; }
-  std::string details() const override {
-    return "window=" + to_string(window_.size) + " stride=" + to_string(window_.stride) + " low=" + to_string(window_.low) +
-           " high=" + to_string(window_.high);
-  }
   std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override;
 
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,

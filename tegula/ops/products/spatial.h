@@ -9,12 +9,6 @@ namespace tegula {
 /// The spatial part of (N, C, spatial…).
 inline Dims spatial(const Shape& shape) { return Dims(std::span(shape.begin() + 2, static_cast<std::size_t>(shape.rank() - 2))); }
 
-inline void append(Words& words, const Window& window) {
-  for (const Dims* dims : {&window.size, &window.stride, &window.dilation, &window.low, &window.high}) {
-    for (auto d : *dims) words.push_back(static_cast<std::uint64_t>(d));
-  }
-}
-
 /// Dense in the order (N, spatial…, C).
 inline Strides channels_last_strides(const Shape& shape) {
   Strides strides = Dims::filled(shape.rank(), 1);

@@ -19,7 +19,7 @@ class ArgReduceOp final : public KernelOp {
  public:
   explicit ArgReduceOp(Reduction kind) : kind_(kind) {}
   std::string_view name() const override { return kind_ == Reduction::Max ? "argmax" : "argmin"; }
-  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(kind_)); }
+  void attributes(Attributes& a) const override { a.told_by_name(kind_); }
 
   void lower(KernelContext& context) const override {
     const Shape& shape = context.input(0).shape;

@@ -1,7 +1,5 @@
 #include "tegula/ops/rows/label.h"
 
-#include <functional>
-
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/tile/builder.h"
 
@@ -15,13 +13,13 @@ constexpr std::int64_t kPyTorchIgnores = -100;  // without being asked
 class CheckLabelsOp final : public ElementwiseOp {
  public:
   CheckLabelsOp(std::string op, const Classes& classes) : op_(std::move(op)), classes_(classes) {}
-  std::string_view name() const override { return op_; }
+  std::string_view name() const override { return "check_labels"; }
+  std::string_view check_name() const override { return op_; }
   bool has_check() const override { return true; }
-  void attributes(Words& words) const override {
-    words.push_back(std::hash<std::string>()(op_));
-    words.push_back(static_cast<std::uint64_t>(classes_.count));
-    words.push_back(classes_.ignored ? 1 : 0);
-    words.push_back(static_cast<std::uint64_t>(classes_.ignored.value_or(0)));
+  void attributes(Attributes& a) const override {
+    a("of", op_);
+    a("classes", classes_.count);
+    a("ignored", classes_.ignored);
   }
   tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType) const override {
     tile::Value fine = x[1] >= 0 && x[1] < static_cast<double>(classes_.count);

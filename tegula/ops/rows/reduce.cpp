@@ -44,12 +44,10 @@ class AxesReduceOp : public ReduceOp {
  public:
   AxesReduceOp(const Dims& axes, Reduction kind) : axes_(axes), kind_(kind) {}
   std::string_view name() const override { return tile::name(kind_); }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(kind_));
-    words.push_back(static_cast<std::uint64_t>(axes_.rank()));
-    for (const auto axis : axes_) words.push_back(static_cast<std::uint64_t>(axis));
+  void attributes(Attributes& a) const override {
+    a.told_by_name(kind_);
+    a("axes", axes_);
   }
-  std::string details() const override { return "axes=" + to_string(axes_); }
   Reduction kind() const override { return kind_; }
   const Dims& axes() const override { return axes_; }
 
@@ -130,6 +128,13 @@ Tensor summable(const Tensor& x) { return is_float(x.dtype()) ? x : graph::cast(
 
 Tensor truth(const Tensor& x) { return x.dtype() == boolean ? x : x != 0; }
 
+Tensor extreme_along(const Tensor& x, const Dims& axes, Reduction kind, const std::source_location& where) {
+  Shape shape;
+  for (int i = 0; i < x.rank(); ++i)
+    if (!axes.contains(i)) shape.push_back(x.shape()[i]);
+  return make_node(Ref<const Op>(new ExtremeOp(axes, kind)), {x}, shape, x.dtype(), where);
+}
+
 Tensor extreme(std::string_view op, const Arg& arg, const Axes& axes, Keep keep, Reduction kind) {
   const In frame(op, arg.loc);
   const Call call(op, arg, axes, keep);
@@ -138,11 +143,7 @@ Tensor extreme(std::string_view op, const Arg& arg, const Axes& axes, Keep keep,
   }
   if (call.axes.empty()) return call.finish(call.x);
   if (call.x.dtype() == boolean) return call.finish(call.reduced(call.x, kind == Reduction::Max ? Reduction::Any : Reduction::All));
-  Shape shape;
-  for (int i = 0; i < call.x.rank(); ++i)
-    if (!call.axes.contains(i)) shape.push_back(call.x.shape()[i]);
-  const Tensor y = make_node(Ref<const Op>(new ExtremeOp(call.axes, kind)), {call.x}, shape, call.x.dtype(), arg.loc);
-  return call.finish(y);
+  return call.finish(extreme_along(call.x, call.axes, kind, arg.loc));
 }
 
 /// sqrt whose gradient is 0 at 0.
@@ -264,7 +265,7 @@ Tensor logsumexp(Arg x, const Axes& axes, Keep keep) {
   if (call.axes.empty()) return call.x;
   const Tensor t = wide(call.x);
   if (call.count() == 0) return call.finish(graph::sum(call.x, call.axes, x.loc) - kInfinity);
-  const Tensor greatest = graph::stop_gradient(graph::reduce(t, call.axes, Reduction::Max, x.loc), x.loc);
+  const Tensor greatest = graph::stop_gradient(extreme_along(t, call.axes, Reduction::Max, x.loc), x.loc);
   const Tensor shift = where(isinf(greatest), 0.0, greatest);
   const Tensor total = graph::sum(exp(t - call.spread(shift)), call.axes, x.loc);
   const Tensor none = total == 0;

@@ -42,7 +42,7 @@ class ScanOp final : public KernelOp {
   std::string_view name() const override {
     return kind_ == Reduction::Sum ? "cumsum" : kind_ == Reduction::Prod ? "cumprod" : kind_ == Reduction::Max ? "cummax" : "cummin";
   }
-  void attributes(Words& words) const override { words.push_back(static_cast<std::uint64_t>(kind_)); }
+  void attributes(Attributes& a) const override { a.told_by_name(kind_); }
 
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const auto& where = y.origin().where;

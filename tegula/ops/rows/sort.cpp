@@ -28,13 +28,10 @@ class SortOp final : public KernelOp {
  public:
   SortOp(Order order, std::int64_t begin, std::int64_t count) : order_(order), begin_(begin), count_(count) {}
   std::string_view name() const override { return "sort"; }
-  std::string details() const override {
-    return (order_ == Order::Descending ? "descending, from " : "from ") + std::to_string(begin_) + ", count " + std::to_string(count_);
-  }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(order_));
-    words.push_back(static_cast<std::uint64_t>(begin_));
-    words.push_back(static_cast<std::uint64_t>(count_));
+  void attributes(Attributes& a) const override {
+    a("descending", order_ == Order::Descending);
+    a("begin", begin_);
+    a("count", count_);
   }
   std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>&) const override {
     const Shape& shape = y.input(0).shape();

@@ -88,10 +88,9 @@ void for_each_named(const Extents& e, IndexForm form, std::span<const double> in
 class IndexedOp : public KernelOp {
  public:
   IndexedOp(int axis, IndexForm form, std::int64_t length) : axis_(axis), form_(form), length_(length) {}
-  std::string details() const override { return "axis=" + std::to_string(axis_); }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(axis_));
-    words.push_back(static_cast<std::uint64_t>(form_));
+  void attributes(Attributes& a) const override {
+    a("axis", axis_);
+    a("index", form_ == IndexForm::Full ? "full" : "shared");
   }
   std::string check_message(std::int64_t, std::int64_t value) const override { return out_of_range(value, length_, axis_); }
 
@@ -128,11 +127,12 @@ class GatherOp final : public IndexedOp, public ReadsByPlace {
 class PlaceOp final : public ElementwiseOp {
  public:
   PlaceOp(int axis, std::int64_t length) : axis_(axis), length_(length) {}
-  std::string_view name() const override { return "scatter_add"; }
+  std::string_view name() const override { return "scatter_add_place"; }
+  std::string_view check_name() const override { return "scatter_add"; }
   bool has_check() const override { return true; }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(axis_));
-    words.push_back(static_cast<std::uint64_t>(length_));
+  void attributes(Attributes& a) const override {
+    a("axis", axis_);
+    a("length", length_);
   }
   Value emit(tile::Builder& builder, std::span<const Value> x, DType) const override {
     const Value given = tile::cast(x[0], i64), length = builder.constant(length_, i64);
@@ -154,10 +154,12 @@ class ScatterSumOp final : public LibraryOp {
   using Form = runtime::ScatterSum;
   explicit ScatterSumOp(const Form& form) : form_(form) {}
   std::string_view name() const override { return "scatter_add"; }
-  std::string details() const override { return std::to_string(form_.count) + " into " + std::to_string(form_.length); }
   Numerics numerics() const override { return Numerics::Full; }
-  void attributes(Words& words) const override {
-    for (const std::int64_t size : {form_.outer, form_.count, form_.length, form_.width}) words.push_back(static_cast<std::uint64_t>(size));
+  void attributes(Attributes& a) const override {
+    a("outer", form_.outer);
+    a("count", form_.count);
+    a("length", form_.length);
+    a("width", form_.width);
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const auto& where = y.origin().where;

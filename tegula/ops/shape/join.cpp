@@ -27,11 +27,9 @@ class ConcatOp final : public KernelOp {
   /// `begins`: where each input begins along the axis, in order; what lies between them is zero. Empty: one follows the other.
   explicit ConcatOp(int axis, std::vector<std::int64_t> begins = {}) : axis_(axis), begins_(std::move(begins)) {}
   std::string_view name() const override { return "concat"; }
-  std::string details() const override { return "axis=" + std::to_string(axis_) + (begins_.empty() ? "" : ", between zeros"); }
-  void attributes(Words& words) const override {
-    words.push_back(static_cast<std::uint64_t>(axis_));
-    words.push_back(begins_.size());
-    for (const auto begin : begins_) words.push_back(static_cast<std::uint64_t>(begin));
+  void attributes(Attributes& a) const override {
+    a("axis", axis_);
+    a("begins", begins_.empty() ? std::nullopt : std::optional(begins_));
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     std::vector<Tensor> out(wanted.size());

@@ -24,12 +24,10 @@ class PadOp final : public KernelOp, public Embeds {
  public:
   PadOp(const Dims& begin, const Dims& step, Number value) : begin_(begin), step_(step), value_(value) {}
   std::string_view name() const override { return "pad"; }
-  std::string details() const override { return "begin=" + to_string(begin_) + ", step=" + to_string(step_); }
-  void attributes(Words& words) const override {
-    for (const auto d : begin_) words.push_back(static_cast<std::uint64_t>(d));
-    for (const auto d : step_) words.push_back(static_cast<std::uint64_t>(d));
-    words.push_back(value_.bits(DType::f64));
-    words.push_back(value_.bits(DType::i64));
+  void attributes(Attributes& a) const override {
+    a("begin", begin_);
+    a("step", step_);
+    a("value", value_);
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     return {ops::strided(dy, begin_, step_, y.input(0).shape(), y.origin().where)};

@@ -12,18 +12,13 @@
 namespace tegula {
 namespace {
 
-void append(Words& words, const Dims& dims) {
-  for (const auto d : dims) words.push_back(static_cast<std::uint64_t>(d));
-}
-
 class SliceOp final : public ViewOp {
  public:
   SliceOp(const Dims& begin, const Dims& step, const Shape& count) : begin_(begin), step_(step), count_(count) {}
   std::string_view name() const override { return "slice"; }
-  std::string details() const override { return "begin=" + to_string(begin_) + ", step=" + to_string(step_); }
-  void attributes(Words& words) const override {
-    append(words, begin_);
-    append(words, step_);
+  void attributes(Attributes& a) const override {
+    a("begin", begin_);
+    a("step", step_);
   }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out{count_, input.strides, input.offset};
@@ -57,8 +52,10 @@ class DiagonalOp final : public ViewOp {
  public:
   DiagonalOp(std::int64_t row, std::int64_t column, const Shape& shape) : row_(row), column_(column), shape_(shape) {}
   std::string_view name() const override { return "diagonal"; }
-  std::string details() const override { return "offset=" + std::to_string(column_ - row_); }
-  void attributes(Words& words) const override { append(words, {row_, column_}); }
+  void attributes(Attributes& a) const override {
+    a("row", row_);
+    a("column", column_);
+  }
   std::optional<Layout> apply(const Layout& input) const override {
     const int a = input.shape.rank() - 2, b = a + 1;
     Layout out{shape_, input.strides, input.offset};
@@ -97,10 +94,11 @@ class WindowsOp final : public ViewOp {
         dilation_(dilation),
         shape_(shape) {}
   std::string_view name() const override { return "windows"; }
-  std::string details() const override {
-    return "axis=" + std::to_string(axis_) + ", stride=" + std::to_string(stride_) + ", dilation=" + std::to_string(dilation_);
+  void attributes(Attributes& a) const override {
+    a("axis", axis_);
+    a("stride", stride_);
+    a("dilation", dilation_);
   }
-  void attributes(Words& words) const override { append(words, {axis_, stride_, dilation_}); }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out{shape_, input.strides, input.offset};
     out.strides.push_back(input.strides[axis_] * dilation_);

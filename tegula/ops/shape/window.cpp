@@ -29,6 +29,14 @@ std::int64_t Window::output(int axis, std::int64_t input) const {
   return last + 1;
 }
 
+void Window::attributes(Attributes& a) const {
+  a("window", size);
+  a("stride", stride);
+  a("dilation", dilation);
+  a("low", low);
+  a("high", high);
+}
+
 Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation,
                    std::string_view op, const std::source_location& where) {
   const int axes = input.rank();

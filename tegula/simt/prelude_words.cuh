@@ -1,9 +1,6 @@
-#include "tegula/simt/prelude_parts.h"
+// Words that CUDA has no function for.
 
-namespace tegula::gpu {
-
-std::string_view prelude_words() {
-  return R"cuda(
+#pragma region Words
 // ---- Words without a CUDA function of that meaning.
 template <class T> __device__ inline T sign_of(T x) { return static_cast<T>((x > 0) - (x < 0)); }
 __device__ inline double magnitude(double x) { return fabs(x); }
@@ -136,7 +133,4 @@ __device__ inline void philox_words(long long seed, long long index, int* x) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) x[i] = static_cast<int>(words.x[i]);
 }
-)cuda";
-}
-
-}  // namespace tegula::gpu
+#pragma endregion

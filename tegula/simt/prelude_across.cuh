@@ -1,9 +1,6 @@
-#include "tegula/simt/prelude_parts.h"
+// Reductions and order across threads.
 
-namespace tegula::gpu {
-
-std::string_view prelude_across() {
-  return R"cuda(
+#pragma region Across
 // ---- Across threads. The order of every reduction is fixed by the shape of the tile.
 template <class T> struct Least { static __device__ inline T value() { return -infinite<T>(); } };
 template <> struct Least<long long> { static __device__ inline long long value() { return -9223372036854775807ll - 1; } };
@@ -383,7 +380,4 @@ __device__ inline void write_in_order(T* const* places, const U* values, int cou
     else narrow(values[i], *place);
   }
 }
-)cuda";
-}
-
-}  // namespace tegula::gpu
+#pragma endregion

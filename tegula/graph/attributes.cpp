@@ -1,0 +1,122 @@
+#include "tegula/graph/attributes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <typeinfo>
+
+#include "tegula/graph/op.h"
+#include "tegula/graph/structural.h"
+
+namespace tegula {
+namespace {
+
+/// Values only, one word or a count and words: order is what names are to people.
+class Key final : public Attributes {
+ public:
+  explicit Key(Words& words) : words_(words) {}
+
+ private:
+  void variant(std::uint64_t value) override { words_.push_back(value); }
+  void flag(std::string_view, bool value) override { words_.push_back(value); }
+  void integer(std::string_view, std::int64_t value) override { words_.push_back(static_cast<std::uint64_t>(value)); }
+  void number(std::string_view, const Number& value) override {  // an integer and the double next to it are two numbers
+    words_.push_back(value.bits(DType::f64));
+    words_.push_back(value.bits(DType::i64));
+  }
+  void list(std::string_view, const std::int64_t* values, std::size_t count) override {
+    words_.push_back(count);
+    for (std::size_t i = 0; i < count; ++i) words_.push_back(static_cast<std::uint64_t>(values[i]));
+  }
+  void text(std::string_view, std::string_view value) override {
+    words_.push_back(value.size());
+    for (; !value.empty(); value.remove_prefix(std::min<std::size_t>(8, value.size()))) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, value.data(), std::min<std::size_t>(8, value.size()));
+      words_.push_back(word);
+    }
+  }
+  bool presence(std::string_view, bool present) override {
+    words_.push_back(present);
+    return present;
+  }
+
+  Words& words_;
+};
+
+std::string text_of(const Number& value) {
+  char text[32];
+  if (value.real() == std::trunc(value.real()) && std::fabs(value.real()) >= 1e6 && value.fits_i64()) {
+    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value.integer()));
+  } else {
+    std::snprintf(text, sizeof text, "%g", value.real());
+  }
+  return text;
+}
+
+class Texts final : public Attributes {
+ public:
+  std::vector<Attribute> found;
+
+ private:
+  void add(std::string_view name, std::string value) { found.push_back({std::string(name), std::move(value)}); }
+  void variant(std::uint64_t) override {}
+  void flag(std::string_view name, bool value) override { add(name, value ? "true" : "false"); }
+  void integer(std::string_view name, std::int64_t value) override { add(name, std::to_string(value)); }
+  void number(std::string_view name, const Number& value) override { add(name, text_of(value)); }
+  void list(std::string_view name, const std::int64_t* values, std::size_t count) override {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? ", " : "") + std::to_string(values[i]);
+    add(name, "(" + text + (count == 1 ? ",)" : ")"));
+  }
+  void text(std::string_view name, std::string_view value) override { add(name, std::string(value)); }
+  bool presence(std::string_view, bool present) override { return present; }
+};
+
+}  // namespace
+
+void append(Words& key, const Dims& dims) {
+  key.push_back(static_cast<std::uint64_t>(dims.rank()));
+  for (const std::int64_t d : dims) key.push_back(static_cast<std::uint64_t>(d));
+}
+
+void append(Words& key, const Op& op) {
+  key.push_back(reinterpret_cast<std::uint64_t>(&typeid(op)));  // names are for people and files: comparing them would cost more
+  Key reader(key);
+  op.attributes(reader);
+}
+
+std::vector<Attribute> attributes_of(const Op& op) {
+  Texts texts;
+  op.attributes(texts);
+  return std::move(texts.found);
+}
+
+std::string description(const Op& op) {
+  if (const auto* scalar = dynamic_cast<const ScalarOp*>(&op)) return text_of(scalar->value());
+  std::string text;
+  for (const Attribute& attribute : attributes_of(op)) text += (text.empty() ? "" : ", ") + attribute.name + "=" + attribute.value;
+  return text;
+}
+
+std::string difference(const Op& a, const Op& b) {
+  const std::vector<Attribute> was = attributes_of(a), is = attributes_of(b);
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& first, const std::string& second) {
+    text += (text.empty() ? "" : "; ") + name + ": " + first + ", then " + second;
+  };
+  const auto value_in = [](const std::vector<Attribute>& list, const std::string& name) {
+    const auto found = std::ranges::find(list, name, &Attribute::name);
+    return found == list.end() ? std::string("none") : found->value;
+  };
+  for (const Attribute& attribute : was)
+    if (const std::string now = value_in(is, attribute.name); now != attribute.value) add(attribute.name, attribute.value, now);
+  for (const Attribute& attribute : is)
+    if (std::ranges::find(was, attribute.name, &Attribute::name) == was.end()) add(attribute.name, "none", attribute.value);
+  return text;
+}
+
+}  // namespace tegula
