@@ -21,7 +21,7 @@ class EmulatedQueue final : public QueuedDevice {
     for (runtime::PlannedLaunch& launch : all) launch.kernel = &underneath(*launch.kernel);
     gpu::compile_together(all);
   }
-  runtime::TilePreference tiles() const override { return gpu::tiles_for(90); }
+  runtime::TilePreference tiles() const override { return gpu::tiles_for(gpu::Card()); }
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
 };
 
