@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <typeinfo>
 #include <unordered_set>
 
 #include "tegula/compile/check.h"
 #include "tegula/compile/passes/assign_precision.h"
+#include "tegula/compile/recorded.h"
 #include "tegula/compile/run/cache.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/compile/run/placement.h"
@@ -28,27 +28,6 @@ namespace tegula::compile {
 namespace {
 
 constexpr std::size_t kMaxExecutables = 8;
-
-/// Where a leaf of the traced graph gets its memory from at a call.
-struct Source {
-  enum class Kind : std::uint8_t { Argument, Cell, Captured } kind;
-  int index = 0;        // Argument, Cell
-  Ref<Node> captured;   // a tensor from outside: a constant
-  bool operator==(const Source&) const = default;
-};
-
-/// One trace, as far as it must agree with the next.
-struct Recorded {
-  Reading reading;
-  std::vector<Source> sources;         // per leaf
-  std::vector<Ref<Cell>> cells;
-  std::vector<Trace::Guard> guards;
-  std::vector<Ref<Node>> outputs;
-  std::vector<Ref<Node>> updates;      // new values, in the order of updated_cells
-  std::vector<int> updated_cells;      // indices into cells
-  std::vector<Ref<Node>> placeholders; // of the updated cells
-  std::vector<Ref<Node>> keep;         // what reading points into
-};
 
 struct Entry {
   Words signature;
@@ -94,57 +73,6 @@ std::vector<Ref<Node>> unevaluated_captures(const std::vector<Ref<Node>>& roots,
   return out;
 }
 
-std::string line_of(const Node& node, const std::string& details) {
-  const std::string place = tegula::to_string(node.origin().where);
-  return std::string(node.op().name()) + (details.empty() ? "" : " " + details) + (place.empty() ? "" : " at " + place);
-}
-
-std::string line_of(const Node& node) { return line_of(node, description(node.op())); }
-
-bool same_node(const Node& a, const Node& b) {
-  const Op &first = a.op(), &second = b.op();
-  if (typeid(first) != typeid(second) || a.dtype() != b.dtype() || a.precision() != b.precision() || !(a.shape() == b.shape()) ||
-      a.inputs().size() != b.inputs().size() || !std::ranges::equal(a.results(), b.results()))
-    return false;
-  Words x, y;
-  append(x, first);
-  append(y, second);
-  return x == y;
-}
-
-// Throws when two traces of one signature differ, naming the first line of each at which they do.
-void require_equal(const Recorded& first, const Recorded& second, const std::source_location& where) {
-  const auto differ = [&](const std::string& how) {
-    throw Error({.op = "jit",
-                 .got = "a function that did not build the same graph twice: " + how,
-                 .expected = "the same ops and constants at every call with one signature",
-                 .advice = "make what changes an argument, a Variable or a Flag",
-                 .where = where});
-  };
-  const auto become = [&](const std::string& was, const std::string& is) { differ("first " + was + ", then " + is); };
-  const auto& a = first.reading;
-  const auto& b = second.reading;
-  for (std::size_t i = 0; i < std::min(a.order.size(), b.order.size()); ++i) {
-    const Node &was = *a.order[i], &is = *b.order[i];
-    if (same_node(was, is)) continue;
-    const std::string attributes = was.op().name() == is.op().name() ? difference(was.op(), is.op()) : "";
-    if (!attributes.empty() && was.shape() == is.shape()) differ(line_of(was, "") + " with " + attributes);
-    become("shape " + to_string(was.shape()) + " of " + line_of(was), "shape " + to_string(is.shape()) + " of " + line_of(is));
-  }
-  if (a.order.size() != b.order.size() || a.key != b.key) {
-    become(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected");
-  }
-  for (std::size_t i = 0; i < a.constants.size(); ++i) {
-    if (std::memcmp(&a.constants[i], &b.constants[i], sizeof a.constants[i]) == 0) continue;
-    become("the number in " + line_of(*a.constant_nodes[i]), line_of(*b.constant_nodes[i]));
-  }
-  for (std::size_t i = 0; i < first.sources.size(); ++i) {
-    if (first.sources[i] == second.sources[i]) continue;
-    become("a captured tensor (" + line_of(*a.leaves[i]) + ")", "another one (" + line_of(*b.leaves[i]) + ")");
-  }
-  if (first.updated_cells != second.updated_cells || first.cells != second.cells) become("some Variables", "others");
-}
-
 // A leaf of its own for the cell, over `buffer`.
 void rehouse(const Ref<Cell>& cell, Ref<Buffer> buffer) {
   const Node& old = *cell->owned().node();
@@ -173,13 +101,6 @@ void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) 
   }
 }
 
-// Whether the traced function only reads it, call after call: a captured tensor, or a Variable that it does not write.
-bool is_steady(const Recorded& r, const Source& source) {
-  if (source.kind == Source::Kind::Captured) return true;
-  return source.kind == Source::Kind::Cell &&
-         std::find(r.updated_cells.begin(), r.updated_cells.end(), source.index) == r.updated_cells.end();
-}
-
 // TEGULA_CHECK=nan: plain calls, each computed and looked at.
 std::vector<Tensor> checked_calls(std::span<const Tensor> arguments, const JitState::Body& body, int times) {
   std::vector<Tensor> results;
@@ -205,6 +126,7 @@ void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
 struct JitState::Impl {
   std::source_location where;
   mutable std::mutex mutex;  // of all that follows
+  KeptValues kept;  // of all entries
   std::vector<std::unique_ptr<Entry>> entries;
   Entry* last = nullptr;
   Words signature;
@@ -215,6 +137,12 @@ struct JitState::Impl {
 
   /// For who looks at a function from outside; a function that looks at itself while it is traced has the mutex.
   std::unique_lock<std::mutex> look() const;
+  /// Text about the plan of the last call; none before the first.
+  template <class F>
+  std::string show(F&& text) const {
+    const auto lock = look();
+    return last ? text(*last->executable) : std::string();
+  }
 
   Recorded record(std::span<const Tensor> args, const Body& body);
   Entry& make_entry(std::span<const Tensor> args, const Body& body);
@@ -301,7 +229,9 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   for (std::size_t u = 0; u < r.updates.size(); ++u) updates.emplace_back(r.placeholders[u].get(), r.updates[u].get());
   Graph graph = flatten(r.reading, outputs, updates);
   for (std::size_t i = 0; i < r.sources.size(); ++i) graph.leaves[i].steady = is_steady(r, r.sources[i]);
-  entry->executable = compile(std::move(graph), device);
+  Identities identities{{}, r.reading.constants};
+  for (const Source& source : r.sources) identities.leaves.push_back(identity_of(r, source));
+  entry->executable = compile(std::move(graph), device, identities, kept);
   if (device.asynchronous() && entry->executable->checks()) watch_checks(entry->executable);
   entry->leaves.resize(r.sources.size());
   entry->versions.resize(r.sources.size());
@@ -444,49 +374,54 @@ int JitState::refreshes() const {
   const auto lock = impl_->look();
   return impl_->last ? impl_->last->executable->refreshes() : 0;
 }
-std::string JitState::print_plan() const {
+std::size_t JitState::kept_bytes() const {
   const auto lock = impl_->look();
-  if (!impl_->last) return "";
-  const Executable& executable = *impl_->last->executable;
-  if (!executable.once()) return to_string(executable.plan());
-  return "kept while the Variables stay (" + bytes_text(executable.kept_bytes()) + "):\n" + to_string(executable.once()->plan()) +
-         "every time:\n" + to_string(executable.plan());
+  std::unordered_set<const KeptBatch*> counted;
+  std::size_t bytes = 0;
+  for (const auto& entry : impl_->entries) {
+    for (const Kept::Use& use : entry->executable->kept().batches)
+      if (counted.insert(use.batch.get()).second) bytes += use.batch->bytes();
+  }
+  return bytes;
+}
+std::string JitState::print_plan() const {
+  return impl_->show([](const Executable& executable) {
+    const Kept& kept = executable.kept();
+    if (kept.batches.empty()) return to_string(executable.plan());
+    std::string text = "kept while the Variables stay (" + bytes_text(kept.bytes()) + "):\n";
+    for (const Kept::Use& use : kept.batches) text += to_string(use.batch->plan().plan());
+    return text + "every time:\n" + to_string(executable.plan());
+  });
 }
 std::string JitState::plan_dot() const {
-  const auto lock = impl_->look();
-  return impl_->last ? to_dot(impl_->last->executable->plan()) : "";
+  return impl_->show([](const Executable& executable) { return to_dot(executable.plan()); });
 }
 std::string JitState::tile_dot() const {
-  const auto lock = impl_->look();
-  if (!impl_->last) return "";
-  std::string text;
-  for (const Step& step : impl_->last->executable->plan().steps) {
-    if (!step.call) text += tile::to_dot(step.program);
-  }
-  return text;
+  return impl_->show([](const Executable& executable) {
+    std::string text;
+    for (const Step& step : executable.plan().steps) {
+      if (!step.call) text += tile::to_dot(step.program);
+    }
+    return text;
+  });
 }
 std::string JitState::print_memory() const {
-  const auto lock = impl_->look();
-  if (!impl_->last) return "";
-  const Executable& executable = *impl_->last->executable;
-  const std::string kept =
-      executable.once() ? "kept while the Variables stay: " + bytes_text(executable.kept_bytes()) + "\n" : std::string();
-  return kept + memory_table(executable.plan());
+  return impl_->show([](const Executable& executable) {
+    const std::size_t bytes = executable.kept().bytes();
+    return (bytes > 0 ? "kept while the Variables stay: " + bytes_text(bytes) + "\n" : "") + memory_table(executable.plan());
+  });
 }
 std::string JitState::print_kernels() const {
-  const auto lock = impl_->look();
-  if (!impl_->last) return "";
-  const Executable& executable = *impl_->last->executable;
-  const std::string figures = figures_table(executable.plan(), executable.launches());
-  return kernel_text(executable.plan(), executable.launches()) + figures;
+  return impl_->show([](const Executable& executable) {
+    const auto launches = executable.launches();
+    return kernel_text(executable.plan(), launches) + figures_table(executable.plan(), launches);
+  });
 }
 std::string JitState::print_precision() const {
-  const auto lock = impl_->look();
-  return impl_->last ? precision_table(impl_->last->executable->plan().graph) : "";
+  return impl_->show([](const Executable& executable) { return precision_table(executable.plan().graph); });
 }
 std::string JitState::print_graph() const {
-  const auto lock = impl_->look();
-  return impl_->last ? to_string(impl_->last->executable->plan().graph) : "";
+  return impl_->show([](const Executable& executable) { return to_string(executable.plan().graph); });
 }
 
 }  // namespace tegula::compile

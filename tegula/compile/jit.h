@@ -24,6 +24,8 @@ class JitState {
   /// How often the executable used last has computed what depends on unchanged Variables only (a copy of the weights in another layout or
   /// dtype, the factors of a batch normalisation): once, and again after one of them was written.
   int refreshes() const;
+  /// Bytes of such values, for all signatures together: those alike are shared.
+  std::size_t kept_bytes() const;
   /// Text of the plan used last: steps, memory, threads.
   std::string print_plan() const;
   /// The plan used last and its tile programs for Graphviz (dot -Tsvg).
@@ -100,6 +102,7 @@ class Jit {
   int traces() const { return state_->traces(); }
   int executables() const { return state_->executables(); }
   int refreshes() const { return state_->refreshes(); }
+  std::size_t kept_bytes() const { return state_->kept_bytes(); }
   std::string print_plan() const { return state_->print_plan(); }
   std::string plan_dot() const { return state_->plan_dot(); }
   std::string tile_dot() const { return state_->tile_dot(); }

@@ -28,7 +28,8 @@ void done(const Graph& graph, std::string_view pass) {
   show(pass, [&] { return to_string(graph); });
 }
 
-std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, std::unique_ptr<Executable> once) {
+/// `once`: the graph of the kept values.
+std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, Kept kept = {}, const Graph* once = nullptr) {
   Plan plan = make_plan(std::move(graph), device);
   show("plan", [&] { return to_string(plan); });
   show("tile", [&] {
@@ -41,9 +42,9 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
   show("memory", [&] { return memory_table(plan); });
   if (checking(Check::Plan)) {
     check_plan(plan, device.asynchronous());
-    if (once) check_kept(plan, once->plan());
+    if (once) check_kept(plan, *once);
   }
-  return std::make_unique<Executable>(std::move(plan), device, std::move(once));
+  return std::make_unique<Executable>(std::move(plan), device, std::move(kept));
 }
 
 }  // namespace
@@ -95,14 +96,17 @@ void optimize(Graph& graph, runtime::Device& device) {
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
   optimize(graph, device);
-  std::optional<Graph> steady = cut_steady(graph);
-  std::unique_ptr<Executable> once;
-  if (steady) {
-    done(*steady, "steady");
-    done(graph, "cut");
-    once = executable_of(std::move(*steady), device, nullptr);
-  }
-  return executable_of(std::move(graph), device, std::move(once));
+  return executable_of(std::move(graph), device);
+}
+
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values) {
+  optimize(graph, device);
+  const std::optional<Graph> once = cut_steady(graph);
+  if (!once) return executable_of(std::move(graph), device);
+  done(*once, "steady");
+  done(graph, "cut");
+  Kept kept = values.keep(*once, identities, device, [&](Graph missing) { return executable_of(std::move(missing), device); });
+  return executable_of(std::move(graph), device, std::move(kept), &*once);
 }
 
 }  // namespace tegula::compile

@@ -86,6 +86,66 @@ TEST(Steady, AnOptimiserAndAFileAreSeen) {
   EXPECT_EQ(predict.refreshes(), 3);
 }
 
+/// Two layers whose weights are kept in half and transposed, at one batch size after another.
+struct TwoLayers {
+  Variable first{normal({256, 512})}, second{normal({64, 256})}, scale{uniform({64})};
+  Tensor operator()(Tensor x) const {
+    const PrecisionScope half(Precision::bf16);
+    return matmul(relu(matmul(x, transpose(exp(first.read())))), transpose(exp(second.read()))) * scale.read();
+  }
+};
+
+TEST(Steady, SignaturesShareWhatIsKept) {
+  TwoLayers net;
+  auto run = jit([&](Tensor x) { return net(x); });
+  std::size_t after_one = 0;
+  for (const std::int64_t rows : {32, 64, 17, 1, 128, 33, 32}) {
+    const Tensor x = normal({rows, 512}) * 0.01;
+    expect_close(run(x), net(x), 0.5f);
+    EXPECT_EQ(run.refreshes(), 1) << rows << "\n" << run.print_plan();
+    if (after_one == 0) after_one = run.kept_bytes();
+  }
+  EXPECT_EQ(run.executables(), 6);
+  EXPECT_GE(after_one, 2u * (256 * 512 + 64 * 256));
+  EXPECT_LE(run.kept_bytes(), after_one * 6 / 5);
+
+  net.second = normal({64, 256});
+  for (const std::int64_t rows : {64, 32, 64}) {
+    const Tensor x = normal({rows, 512}) * 0.01;
+    expect_close(run(x), net(x), 0.5f);
+    EXPECT_EQ(run.refreshes(), 2) << rows;
+  }
+}
+
+TEST(Steady, ASignatureThatReadsLessIsRightToo) {
+  Variable a(normal({32, 32})), b(normal({32, 32}));
+  auto run = jit([&](Tensor x) {
+    Tensor y = matmul(x, exp(a.read()));
+    return x.shape()[0] > 4 ? matmul(y, exp(b.read())) : y;
+  });
+  const auto want = [&](const Tensor& x) {
+    Tensor y = matmul(x, exp(a.read()));
+    return x.shape()[0] > 4 ? matmul(y, exp(b.read())) : y;
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (const std::int64_t rows : {8, 2, 16, 3}) {
+      const Tensor x = normal({rows, 32}) * 0.1;
+      expect_close(run(x), want(x), 1e-2f);
+    }
+    b = normal({32, 32});
+    a = normal({32, 32});
+  }
+}
+
+TEST(Steady, NumbersAreOfTheirSignature) {
+  Variable w(normal({16, 16}));
+  auto run = jit([&](Tensor x) { return matmul(x, exp(w.read()) * static_cast<double>(x.shape()[0])); });
+  for (const std::int64_t rows : {2, 4, 2, 8, 4}) {
+    const Tensor x = normal({rows, 16});
+    expect_close(run(x), matmul(x, exp(w.read()) * static_cast<double>(rows)), 1e-3f);
+  }
+}
+
 TEST(Steady, WhatFailsOnceFailsUntilItIsMended) {
   Variable labels(tensor({std::int64_t{0}, std::int64_t{7}}));
   auto loss = jit([&](Tensor x) { return cross_entropy(x, labels.read()); });

@@ -93,22 +93,21 @@ class Places {
 
 void check_places(const Graph& graph, const Fusion& fusion) { Places(graph, fusion).run(); }
 
-void check_kept(const Plan& plan, const Plan& once) {
-  const std::size_t kept = once.graph.outputs.size(), all = plan.graph.leaves.size(), given = all - std::min(kept, all);
+void check_kept(const Plan& plan, const Graph& once) {
+  const std::size_t kept = once.outputs.size(), all = plan.graph.leaves.size(), given = all - std::min(kept, all);
   for (std::size_t o = 0; o < kept; ++o) {
-    const int output = once.graph.outputs[o];
-    const Item& item = once.graph[output];
+    const int output = once.outputs[o];
+    const Item& item = once[output];
     const bool there = given + o < all;
     if (!there || plan.graph.leaves[given + o].shape != item.shape || plan.graph.leaves[given + o].dtype != item.dtype ||
         plan.graph.leaves[given + o].layout != layout_of(item))
-      fail(once.graph, output, "is kept", "leaf " + std::to_string(given + o) + " of the plan to be what it computes");
+      fail(once, output, "is kept", "leaf " + std::to_string(given + o) + " of the plan to be what it computes");
   }
-  if (!once.graph.updates.empty())
-    fail(once.graph, once.graph.updates[0].item, "is written to a Variable by what runs once", "no such write");
+  if (!once.updates.empty()) fail(once, once.updates[0].item, "is written to a Variable by what runs once", "no such write");
   for (const Graph::Update& update : plan.graph.updates) {
-    for (int i = 0; i < once.graph.size(); ++i) {
-      if (once.graph[i].role() == Role::Leaf && once.graph[i].slot == update.leaf)
-        fail(once.graph, i, "is read once, and written at each run", "one of the two");
+    for (int i = 0; i < once.size(); ++i) {
+      if (once[i].role() == Role::Leaf && once[i].slot == update.leaf)
+        fail(once, i, "is read once, and written at each run", "one of the two");
     }
     if (static_cast<std::size_t>(update.leaf) >= given) fail(plan.graph, update.item, "is written to a kept value", "a Variable");
   }

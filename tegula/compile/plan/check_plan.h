@@ -27,6 +27,6 @@ void check_order(const Plan& plan, const std::vector<std::vector<int>>& after);
 void check_places(const Graph& graph, const Fusion& fusion);
 
 /// That what `once` computes is what the last leaves of `plan` are, and that `plan` does not write what `once` reads.
-void check_kept(const Plan& plan, const Plan& once);
+void check_kept(const Plan& plan, const Graph& once);
 
 }  // namespace tegula::compile

@@ -16,10 +16,7 @@ namespace {
 constexpr int kRecordedSteps = 512;  // that several runs may have in one recording: what it saves on longer ones is little
 }
 
-Executable::Executable(Plan plan, runtime::Device& device, std::unique_ptr<Executable> once)
-    : plan_(std::move(plan)),
-      device_(device),
-      once_(std::move(once)) {
+Executable::Executable(Plan plan, runtime::Device& device, Kept kept) : plan_(std::move(plan)), device_(device), kept_(std::move(kept)) {
   const std::string purpose = device_.asynchronous() ? arena_purpose(plan_) : "";
   arena_ = allocate(device_, plan_.arena_bytes, {purpose, {}});
   if (checking(Check::Memory)) {
@@ -27,7 +24,6 @@ Executable::Executable(Plan plan, runtime::Device& device, std::unique_ptr<Execu
     recordable_ = false;  // memory is filled between steps that are queued one by one
     dead_ = dead_after(plan_);
   }
-  if (once_) prepare_kept();
   if (device_.asynchronous()) prepare_queue();
   prepare();
   if (!device_.asynchronous()) show_kernels(plan_, launches());
@@ -53,37 +49,24 @@ void Executable::forget_failures() {
   device_.copy_in(failures_->data(), none.data(), none.size() * sizeof none[0]);
 }
 
-void Executable::prepare_kept() {
-  const Graph& graph = once_->plan().graph;
-  for (int output : graph.outputs) {
-    const Item& item = graph[output];
-    kept_.push_back(allocate(device_, bytes_of(item), {item.op->name(), item.origin.where}));
-    kept_addresses_.push_back(kept_.back()->data());
-  }
-  for (const Item& item : graph.items) {
-    if (item.role() == Role::Leaf) watched_.push_back(static_cast<std::size_t>(item.slot));
-  }
-  versions_.resize(watched_.size());
-}
-
-std::size_t Executable::kept_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& buffer : kept_) bytes += buffer->bytes();
-  return bytes;
+int Executable::refreshes() const {
+  int most = 0;
+  for (const Kept::Use& use : kept_.batches) most = std::max(most, use.batch->refreshes());
+  return most;
 }
 
 // Computes the kept values unless all that they are made of is what it was.
 void Executable::refresh(const Bindings& bindings) {
-  bool same = fresh_ && !bindings.versions.empty() && std::ranges::equal(once_constants_, bindings.constants);
-  for (std::size_t i = 0; i < watched_.size() && same; ++i) same = versions_[i] == bindings.versions[watched_[i]];
-  if (same) return;
-  fresh_ = false;
-  once_->run(
-      {.leaves = bindings.leaves, .constants = bindings.constants, .outputs = kept_addresses_, .updates = {}, .nodes = bindings.nodes});
-  once_constants_.assign(bindings.constants.begin(), bindings.constants.end());
-  for (std::size_t i = 0; i < watched_.size() && !bindings.versions.empty(); ++i) versions_[i] = bindings.versions[watched_[i]];
-  fresh_ = true;
-  ++refreshes_;
+  for (const Kept::Use& use : kept_.batches) {
+    sources_.clear(), versions_.clear();
+    for (const std::size_t leaf : use.leaves) {
+      sources_.push_back(bindings.leaves[leaf]);
+      versions_.push_back(bindings.versions[leaf]);
+    }
+    use.batch->refresh(sources_, versions_);
+  }
+  leaves_.assign(bindings.leaves.begin(), bindings.leaves.end());
+  for (const auto& value : kept_.values) leaves_.push_back(value->data());
 }
 
 // Everything that stays is written now; what changes is remembered as patches.
@@ -151,10 +134,8 @@ void* Executable::address(const Reference& reference, const Bindings& bindings) 
 
 void Executable::run(const Bindings& given) {
   Bindings bindings = given;
-  if (once_) {
+  if (!kept_.batches.empty()) {
     refresh(given);
-    leaves_.assign(given.leaves.begin(), given.leaves.end());
-    leaves_.insert(leaves_.end(), kept_addresses_.begin(), kept_addresses_.end());
     bindings.leaves = leaves_;
   }
   const bool changed = given_.size() != bindings.constants.size() ||

@@ -8,19 +8,20 @@
 #include <mutex>
 
 #include "tegula/compile/plan/plan.h"
+#include "tegula/compile/run/kept.h"
 #include "tegula/compile/run/poison.h"
 
 namespace tegula::compile {
 
 class Executable {
  public:
-  /// `once` computes what the plan's last leaves hold (cut_steady): it runs when the version of a leaf it reads has changed.
-  Executable(Plan plan, runtime::Device& device, std::unique_ptr<Executable> once = nullptr);
+  /// `kept` is what the plan's last leaves hold (cut_steady): computed again when the version of a leaf it is made of has changed.
+  Executable(Plan plan, runtime::Device& device, Kept kept = {});
 
   /// What changes from run to run. Leaves, outputs and updates point at the first element; an update may be its own leaf (in place) or
   /// fresh memory of the same size.
   struct Bindings {
-    std::span<void* const> leaves;  // without those that `once` gives
+    std::span<void* const> leaves;  // without the kept ones
     std::span<const std::uint64_t> constants;  // Reading::constants
     std::span<void* const> outputs;
     std::span<void* const> updates;
@@ -28,7 +29,7 @@ class Executable {
     std::span<const Node* const> nodes = {};
     /// The same addresses will probably come again: worth recording.
     bool repeats = false;
-    /// A number per leaf that changes when the contents of a steady leaf do. Empty: not known, so everything is computed.
+    /// A number per leaf that changes when the contents of a steady leaf do; needed where values are kept.
     std::span<const std::uint64_t> versions = {};
     /// So many runs, one after another; at least 1.
     int times = 1;
@@ -48,10 +49,9 @@ class Executable {
   const Plan& plan() const { return plan_; }
   /// Of the steps that are no calls, with the arguments of the last run.
   std::vector<runtime::PlannedLaunch> launches() const;
-  /// What computes the kept values, null without any; how often it has run, and the bytes kept.
-  const Executable* once() const { return once_.get(); }
-  int refreshes() const { return refreshes_; }
-  std::size_t kept_bytes() const;
+  /// What is computed once, perhaps for several plans; how often that was.
+  const Kept& kept() const { return kept_; }
+  int refreshes() const;
   runtime::Device& device() const { return device_; }
   /// Runs of one executable exclude each other: they share its arena.
   std::mutex& mutex() { return mutex_; }
@@ -73,7 +73,6 @@ class Executable {
 
   void prepare();
   void prepare_queue();
-  void prepare_kept();
   void refresh(const Bindings& bindings);
   void forget_failures();
   runtime::LaunchOptions options_of(std::size_t step) const;
@@ -100,15 +99,11 @@ class Executable {
   std::vector<BufferPatch> buffer_patches_;
   std::vector<Prepared> prepared_;  // one per step
 
-  // Values that are computed once.
-  std::unique_ptr<Executable> once_;
-  std::vector<Ref<Buffer>> kept_;
-  std::vector<void*> kept_addresses_, leaves_;  // leaves_: those of a run, and the kept ones
-  std::vector<std::size_t> watched_;  // leaves that once_ reads
-  std::vector<std::uint64_t> versions_;  // theirs, when it ran last
-  std::vector<std::uint64_t> once_constants_;
-  bool fresh_ = false;
-  int refreshes_ = 0;
+  Kept kept_;
+  std::vector<void*> leaves_;  // those of a run, and the kept values
+  // Of a batch of them, at a refresh.
+  std::vector<void*> sources_;
+  std::vector<std::uint64_t> versions_;
 
   // TEGULA_CHECK=memory: per step, what of the arena is filled after it.
   bool poisons_ = false;
@@ -132,5 +127,7 @@ class Executable {
 /// All passes: the straight list of what happens to a graph. TEGULA_PRINT=graph,fuse,plan,tile (or all) prints the stages through
 /// the warning handler.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device);
+/// Of a graph with steady leaves: what is made of those alone is kept, and shared with the function's other plans.
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values);
 
 }  // namespace tegula::compile

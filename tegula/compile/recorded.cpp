@@ -1,0 +1,76 @@
+#include "tegula/compile/recorded.h"
+
+#include <algorithm>
+#include <cstring>
+#include <typeinfo>
+
+#include "tegula/core/error.h"
+#include "tegula/core/text.h"
+
+namespace tegula::compile {
+namespace {
+
+std::string line_of(const Node& node, const std::string& details) {
+  const std::string place = tegula::to_string(node.origin().where);
+  return std::string(node.op().name()) + (details.empty() ? "" : " " + details) + (place.empty() ? "" : " at " + place);
+}
+
+std::string line_of(const Node& node) { return line_of(node, description(node.op())); }
+
+bool same_node(const Node& a, const Node& b) {
+  const Op &first = a.op(), &second = b.op();
+  if (typeid(first) != typeid(second) || a.dtype() != b.dtype() || a.precision() != b.precision() || !(a.shape() == b.shape()) ||
+      a.inputs().size() != b.inputs().size() || !std::ranges::equal(a.results(), b.results()))
+    return false;
+  Words x, y;
+  append(x, first);
+  append(y, second);
+  return x == y;
+}
+
+}  // namespace
+
+bool is_steady(const Recorded& r, const Source& source) {
+  if (source.kind == Source::Kind::Captured) return true;
+  return source.kind == Source::Kind::Cell &&
+         std::find(r.updated_cells.begin(), r.updated_cells.end(), source.index) == r.updated_cells.end();
+}
+
+std::uint64_t identity_of(const Recorded& r, const Source& source) {
+  if (source.kind == Source::Kind::Cell) return reinterpret_cast<std::uint64_t>(r.cells[static_cast<std::size_t>(source.index)].get());
+  return source.kind == Source::Kind::Captured ? reinterpret_cast<std::uint64_t>(source.captured.get()) : 0;
+}
+
+void require_equal(const Recorded& first, const Recorded& second, const std::source_location& where) {
+  const auto differ = [&](const std::string& how) {
+    throw Error({.op = "jit",
+                 .got = "a function that did not build the same graph twice: " + how,
+                 .expected = "the same ops and constants at every call with one signature",
+                 .advice = "make what changes an argument, a Variable or a Flag",
+                 .where = where});
+  };
+  const auto become = [&](const std::string& was, const std::string& is) { differ("first " + was + ", then " + is); };
+  const auto& a = first.reading;
+  const auto& b = second.reading;
+  for (std::size_t i = 0; i < std::min(a.order.size(), b.order.size()); ++i) {
+    const Node &was = *a.order[i], &is = *b.order[i];
+    if (same_node(was, is)) continue;
+    const std::string attributes = was.op().name() == is.op().name() ? difference(was.op(), is.op()) : "";
+    if (!attributes.empty() && was.shape() == is.shape()) differ(line_of(was, "") + " with " + attributes);
+    become("shape " + to_string(was.shape()) + " of " + line_of(was), "shape " + to_string(is.shape()) + " of " + line_of(is));
+  }
+  if (a.order.size() != b.order.size() || a.key != b.key) {
+    become(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected");
+  }
+  for (std::size_t i = 0; i < a.constants.size(); ++i) {
+    if (std::memcmp(&a.constants[i], &b.constants[i], sizeof a.constants[i]) == 0) continue;
+    become("the number in " + line_of(*a.constant_nodes[i]), line_of(*b.constant_nodes[i]));
+  }
+  for (std::size_t i = 0; i < first.sources.size(); ++i) {
+    if (first.sources[i] == second.sources[i]) continue;
+    become("a captured tensor (" + line_of(*a.leaves[i]) + ")", "another one (" + line_of(*b.leaves[i]) + ")");
+  }
+  if (first.updated_cells != second.updated_cells || first.cells != second.cells) become("some Variables", "others");
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,84 @@
+#pragma once
+// Values that stay while the Variables they are made of do (cut_steady), computed once for all plans of a function: a weight in another dtype or
+// layout is the same for every batch size.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tegula/compile/graph.h"
+#include "tegula/core/buffer.h"
+
+namespace tegula::runtime {
+class Device;
+}
+
+namespace tegula::compile {
+
+class Executable;
+
+/// What the leaves and numbers of a graph are, whichever plan of the function reads them.
+struct Identities {
+  std::vector<std::uint64_t> leaves;  // of each: a number of the Variable or the tensor; 0: of this plan alone
+  std::span<const std::uint64_t> constants;  // the same in every run
+};
+
+/// Values that one plan computes together.
+class KeptBatch {
+ public:
+  /// `plan` computes the outputs of its graph; its leaves are `sources`, as Identities tells them.
+  KeptBatch(std::unique_ptr<Executable> plan, std::vector<std::uint64_t> sources, std::vector<std::uint64_t> constants,
+            runtime::Device& device);
+  ~KeptBatch();
+
+  /// Computes them unless all that they are made of is what it was; `leaves` and `versions` (Executable::Bindings) are
+  /// those of the sources. Throws Error when memory runs out:
+  /// then the next call computes them.
+  void refresh(std::span<void* const> leaves, std::span<const std::uint64_t> versions);
+
+  const Executable& plan() const { return *plan_; }
+  const std::vector<std::uint64_t>& sources() const { return sources_; }
+  const Ref<Buffer>& value(std::size_t output) const { return values_[output]; }
+  std::size_t bytes() const;
+  /// How often they were computed.
+  int refreshes() const { return refreshes_; }
+
+ private:
+  std::unique_ptr<Executable> plan_;
+  std::vector<std::uint64_t> sources_, constants_, versions_;
+  std::vector<Ref<Buffer>> values_;
+  std::vector<void*> addresses_;
+  bool fresh_ = false;
+  int refreshes_ = 0;
+};
+
+/// The kept values of one plan.
+struct Kept {
+  struct Use {
+    std::shared_ptr<KeptBatch> batch;
+    std::vector<std::size_t> leaves;  // the plan's, for each source of the batch
+  };
+  std::vector<Use> batches;
+  std::vector<Ref<Buffer>> values;  // in the order of the leaves that cut_steady adds
+
+  std::size_t bytes() const;
+};
+
+/// Those of a function. Not thread-safe: a function makes and runs its plans one at a time.
+class KeptValues {
+ public:
+  /// What the outputs of `once` are: found, or to be computed by a plan that `compile` makes. Without identities nothing is shared.
+  Kept keep(const Graph& once, const Identities& identities, runtime::Device& device,
+            const std::function<std::unique_ptr<Executable>(Graph)>& compile);
+
+ private:
+  struct Place {
+    std::weak_ptr<KeptBatch> batch;
+    std::size_t output;
+  };
+  std::map<Words, Place> known_;
+};
+
+}  // namespace tegula::compile
