@@ -146,6 +146,23 @@ std::vector<int> values_of(const Graph& graph, int i) {
   return values;
 }
 
+bool has_check(const Item& item) {
+  if (item.role() == Role::Elementwise) return item.as<ElementwiseOp>().has_check();
+  return item.role() == Role::Kernel && item.as<KernelOp>().has_check();
+}
+
+int overwritten(const Graph& graph, int i) {
+  if (graph[i].role() != Role::Kernel || graph[i].as<KernelOp>().overwrites() < 0) return -1;
+  int base = graph[i].inputs[static_cast<std::size_t>(graph[i].as<KernelOp>().overwrites())];
+  while (graph[base].role() == Role::View) base = graph[base].inputs[0];
+  return base;
+}
+
+int storage_root(const Graph& graph, int i) {
+  for (int below = overwritten(graph, i); below >= 0; below = overwritten(graph, i)) i = below;
+  return i;
+}
+
 Layout layout_of(const Item& item) {
   Layout layout = Layout::dense(item.shape);
   if (item.order.empty()) return layout;

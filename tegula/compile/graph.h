@@ -116,6 +116,13 @@ int producer_of(const Graph& graph, int i);
 /// The items that hold its results, one for each; -1 where nothing reads that one. Of an op with one result, the item itself.
 std::vector<int> values_of(const Graph& graph, int i);
 
+/// Whether what computes the item may fail.
+bool has_check(const Item& item);
+/// The value or leaf that the item writes over (KernelOp::overwrites), below its views; -1 where it has a place of its own.
+int overwritten(const Graph& graph, int i);
+/// The value or leaf at the bottom of a chain of those: all of the chain have one place.
+int storage_root(const Graph& graph, int i);
+
 /// A dense layout in the item's memory order.
 Layout layout_of(const Item& item);
 

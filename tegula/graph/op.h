@@ -178,6 +178,11 @@ class KernelOp : public Op {
  public:
   Role role() const final { return Role::Kernel; }
   virtual void lower(KernelContext& context) const = 0;
+  /// Whether its programs check their operands (tile::Builder::check).
+  virtual bool has_check() const { return true; }
+  /// The input whose storage the result takes over: lower writes what changes, everything else stays as it was. -1: none. The compiler copies
+  /// the input first where somebody else still needs it.
+  virtual int overwrites() const { return -1; }
   virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                          const Shape& shape) const;
   /// The same of an op with several results: all of them.

@@ -29,6 +29,11 @@ Tensor gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm fo
 Tensor scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length,
                    const std::source_location& where);
 
+/// The index of an element of an axis, or of the first of `count`, counted from 0; an Error of `op` when it is run where they do not lie within
+/// `length`.
+Tensor checked_place(std::string_view op, const Tensor& index, int axis, std::int64_t length, std::int64_t count,
+                     const std::source_location& where);
+
 /// x with y[o, index[o, k]] = source[o, k] along the last axis; of equal indices the last one stays.
 Tensor scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where);
 

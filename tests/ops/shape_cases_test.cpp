@@ -21,6 +21,7 @@ INSTANTIATE_DECLARED_CASES(Join, join_cases());
 INSTANTIATE_DECLARED_CASES(Reduce, reduce_cases());
 INSTANTIATE_DECLARED_CASES(Scan, scan_cases());
 INSTANTIATE_DECLARED_CASES(Index, index_cases());
+INSTANTIATE_DECLARED_CASES(DynamicSlice, dynamic_slice_cases());
 INSTANTIATE_DECLARED_CASES(Sort, sort_cases());
 INSTANTIATE_DECLARED_CASES(Search, search_cases());
 INSTANTIATE_DECLARED_CASES(Distance, distance_cases());

@@ -47,7 +47,8 @@ class Chooser {
       const Item& item = graph[i];
       for (std::size_t k = 0; k < item.inputs.size(); ++k) {
         const int base = access_of(graph, item.inputs[k]).base;
-        if (steady_[static_cast<std::size_t>(base)] && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
+        const bool stays_whole = overwritten(graph, i) != base;
+        if (steady_[static_cast<std::size_t>(base)] && stays_whole && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
         stays[static_cast<std::size_t>(item.inputs[k])] = stays[static_cast<std::size_t>(base)] = true;
       }
     }

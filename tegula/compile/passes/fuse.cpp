@@ -38,6 +38,7 @@ class Fuser {
         case Role::Part: unit_of_.back() = unit_of_[static_cast<std::size_t>(graph_[i].inputs[0])]; break;
         default: break;
       }
+      if (has_check(graph_[i])) checks_.push_back(i);
     }
     merge_siblings();
     mark_stored(graph_, fusion_);
@@ -51,6 +52,10 @@ class Fuser {
     group_of_unit_.push_back(-1);
     unit_of_[static_cast<std::size_t>(item)] = unit;
     each_needed(item, [&](int needed) { order_.need(unit, needed); });
+    // What writes over a Variable's old value comes behind all checks (Orderer).
+    if (const int root = storage_root(graph_, item); root != item && graph_[root].role() == Role::Leaf) {
+      for (const int check : checks_) order_.need(unit, unit_of_[static_cast<std::size_t>(check)]);
+    }
     return unit;
   }
 
@@ -448,6 +453,7 @@ class Fuser {
   std::vector<int> group_of_unit_;
   std::vector<int> unit_of_group_;
   std::vector<int> unit_of_;  // per item; -1 for leaves, scalars and views
+  std::vector<int> checks_;  // items that may fail, so far
   std::vector<bool> late_;  // items that depend on a reduction of their own group
 };
 

@@ -38,16 +38,49 @@ Access access_of(const Graph& graph, int item) {
   return {item, layout};
 }
 
+std::vector<bool> in_place(const Graph& graph) {
+  std::vector<bool> out(graph.items.size());
+  std::vector<int> next(graph.items.size(), -1), update(graph.items.size(), -1);  // who writes over it; the leaf whose new value it is
+  int last_check = -1;
+  bool any = false;
+  for (int i = 0; i < graph.size(); ++i) {
+    if (has_check(graph[i])) last_check = i;
+    const int base = overwritten(graph, i);
+    if (base >= 0) next[static_cast<std::size_t>(base)] = i, any = true;
+  }
+  if (!any) return out;
+  const std::vector<int> uses = count_uses(graph);
+  for (const auto& one : graph.updates) update[static_cast<std::size_t>(one.item)] = one.leaf;
+  std::vector<bool> leaves(graph.items.size());
+  for (const int output : graph.outputs) leaves[static_cast<std::size_t>(output)] = true;
+  for (int i = 0; i < graph.size(); ++i) {
+    const int base = overwritten(graph, i);
+    if (base < 0) continue;
+    bool alone = uses[static_cast<std::size_t>(base)] == 1;
+    for (int at = graph[i].inputs[static_cast<std::size_t>(graph[i].as<KernelOp>().overwrites())]; at != base; at = graph[at].inputs[0])
+      alone = alone && uses[static_cast<std::size_t>(at)] == 1;
+    if (alone && graph[base].role() == Role::Leaf) {
+      int end = i;
+      while (update[static_cast<std::size_t>(end)] != graph[base].slot && uses[static_cast<std::size_t>(end)] == 1 &&
+             next[static_cast<std::size_t>(end)] >= 0)
+        end = next[static_cast<std::size_t>(end)];
+      alone = update[static_cast<std::size_t>(end)] == graph[base].slot && !leaves[static_cast<std::size_t>(end)] && last_check < i;
+    }
+    out[static_cast<std::size_t>(i)] = alone;
+  }
+  return out;
+}
+
 namespace {
 
 class Materializer {
  public:
-  Materializer(const Graph& from, const runtime::Device& device) : rewriter_(from), device_(device) {}
+  Materializer(const Graph& from, const runtime::Device& device) : rewriter_(from), in_place_(in_place(from)), device_(device) {}
 
   Graph run() {
-    rewriter_.each([this](int, Item& item) {
+    rewriter_.each([this](int i, Item& item) {
       if (item.role() == Role::View) fix_view(item);
-      if (item.role() == Role::Kernel) fix_kernel(item);
+      if (item.role() == Role::Kernel) fix_kernel(item, in_place_[static_cast<std::size_t>(i)]);
       if (item.role() == Role::Library) fix_library(item);
     });
     const auto take = [&](int item) {
@@ -85,12 +118,15 @@ class Materializer {
     return role != Role::Scalar && role != Role::Index;
   }
 
-  void fix_kernel(Item& item) {
-    for (int& input : item.inputs) {
+  void fix_kernel(Item& item, bool in_place) {
+    for (int k = 0; k < static_cast<int>(item.inputs.size()); ++k) {
+      int& input = item.inputs[static_cast<std::size_t>(k)];
       const Layout at = layout(input);
-      if (!is_memory(input) || !at.is_dense()) input = copy(input);
+      const bool kept = k == item.as<KernelOp>().overwrites() && (!in_place || at.offset != 0 || numel(at.shape) != elements_below(input));
+      if (kept || !is_memory(input) || !at.is_dense()) input = copy(input);
     }
   }
+  std::int64_t elements_below(int item) const { return numel(out()[access_of(out(), item).base].shape); }
 
   void fix_library(Item& item) {
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
@@ -134,6 +170,7 @@ class Materializer {
   }
 
   Rewriter rewriter_;
+  std::vector<bool> in_place_;
   const runtime::Device& device_;
   std::unordered_set<int> taken_;  // outputs and updates so far
 };

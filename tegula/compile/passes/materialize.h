@@ -6,8 +6,12 @@
 
 namespace tegula::compile {
 
+/// Which items may take over the storage of the input that they write over: nobody else reads it, and it is computed, or it is the Variable
+/// whose new value they (or what writes over them) are, which nothing that may still fail comes behind.
+std::vector<bool> in_place(const Graph& graph);
+
 /// Inserts copies where a view cannot be expressed by strides, where a library call or kernel does not take a layout, and where an
-/// output would not be a value of its own. After this every view resolves to (value, layout).
+/// output would not be a value of its own, and where what an op writes over is still needed. After this every view resolves to (value, layout).
 void materialize(Graph& graph, const runtime::Device& device);
 
 /// Where an item's elements lie: a value that is computed or a leaf, seen through views.

@@ -144,9 +144,10 @@ class Checker {
         fail(i, "lies in leaf " + std::to_string(storage.index), "its own place");
       if (storage.kind == Space::Arena && (span_of(i).end > plan_.arena_bytes || storage.offset % size_of(item(i).dtype) != 0))
         fail(i, "lies at " + text(span_of(i)), "an aligned place within its " + std::to_string(plan_.arena_bytes) + " bytes");
-      if (storage.kind == Space::Update && graph_.updates[at(storage.index)].item != i)
+      const auto is = [&](int value) { return storage_root(graph_, i) == storage_root(graph_, value); };  // or written over, or over it
+      if (storage.kind == Space::Update && !is(graph_.updates[at(storage.index)].item))
         fail(i, "lies in a Variable", "that Variable's new value");
-      if (storage.kind == Space::Output && graph_.outputs[at(storage.index)] != i) fail(i, "lies in a result", "that result");
+      if (storage.kind == Space::Output && !is(graph_.outputs[at(storage.index)])) fail(i, "lies in a result", "that result");
     }
     for (int s = 0; s < static_cast<int>(plan_.scratch_bytes.size()); ++s) {
       if (span_of_scratch(s).end > std::max<std::size_t>(plan_.arena_bytes, 1))
@@ -322,6 +323,9 @@ class Checker {
     check_meetings(touches);
     for (const Touch& t : touches) {
       if (!t.writes || is_empty(t)) continue;
+      const int below = t.holder < graph_.size() ? overwritten(graph_, t.holder) : -1;
+      if (below >= 0 && !holds(t.span, below))
+        fail(t.holder, "is written over " + text(t.span), text(below) + " to be there, not " + found_at(t.span));
       if (t.span.space == Space::Leaf) check_guard(t);
       write(t.span, t.holder);
       if (!t.copies) --writers_[at(t.holder)];

@@ -42,6 +42,13 @@ class Orderer {
         for (int input : plan.graph[i].inputs) depend(unit_of_[static_cast<std::size_t>(i)], input);
       }
     }
+    // What writes over a Variable's old value comes behind all checks.
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      const int root = storage_root(plan.graph, i);
+      if (root == i || plan.graph[root].role() != Role::Leaf) continue;
+      for (int check = 0; check < i; ++check)
+        if (has_check(plan.graph[check])) depend(unit_of_[static_cast<std::size_t>(i)], check);
+    }
   }
 
   std::vector<Unit> run() {
@@ -193,6 +200,8 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     elements = std::max(elements, static_cast<double>(numel(plan.graph[value].shape)));
   }
   for (int input : item.inputs) bytes += static_cast<double>(bytes_of(plan.graph[input]));
+  const int below = overwritten(plan.graph, i);
+  if (below >= 0) bytes = 2 * (bytes - 2 * static_cast<double>(bytes_of(item)));  // what changes is read and written
   for (auto& launch : context.launches()) {
     Step step;
     step.name = launch.program.name;
@@ -225,6 +234,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
       last->sets.push_back(std::move(set));
       continue;
     }
+    if (below >= 0) step.reads.push_back(below);
     // Every launch is taken to continue the outputs, so that none is moved past another.
     step.writes = writes;
     step.scratch = scratch;

@@ -51,7 +51,8 @@ class Planner {
     for (int i = 0; i < graph_.size(); ++i) {
       if (graph_[i].role() == Role::Leaf) storage(i) = {Storage::Kind::Leaf, graph_[i].slot, 0};
     }
-    for (std::size_t o = 0; o < graph_.outputs.size(); ++o) storage(graph_.outputs[o]) = {Storage::Kind::Output, static_cast<int>(o), 0};
+    find_chains();
+    for (std::size_t o = 0; o < graph_.outputs.size(); ++o) place_chain(graph_.outputs[o], {Storage::Kind::Output, static_cast<int>(o), 0});
     const std::vector<int> leaves = items_of_leaves(graph_);
     for (std::size_t u = 0; u < graph_.updates.size(); ++u)
       place_update(static_cast<int>(u), leaves[static_cast<std::size_t>(graph_.updates[u].leaf)]);
@@ -70,8 +71,14 @@ class Planner {
       for (const auto& [out, in] : step.in_place) in_place.emplace(out, in);
       for (int item : step.writes) {
         if (storage(item).kind != Storage::Kind::None || written_[static_cast<std::size_t>(item)] != s || block_of.contains(item)) continue;
-        const std::size_t bytes = aligned(bytes_of(graph_[item]));
         const int last = late[static_cast<std::size_t>(item)] ? end : last_read_[static_cast<std::size_t>(item)];
+        if (const int root = root_[static_cast<std::size_t>(item)]; root != item) {  // where what it writes over is
+          Block& block = blocks[block_of.at(root)];
+          block.last = std::max(block.last, last);
+          block_of[item] = block_of.at(root);
+          continue;
+        }
+        const std::size_t bytes = aligned(bytes_of(graph_[item]));
         bool placed = false;
         for (auto [pair, behind] = in_place.equal_range(item); pair != behind; ++pair) {
           const int in = pair->second;
@@ -108,6 +115,23 @@ class Planner {
   }
 
  private:
+  // Values that are written over one another, bottom first, have one place.
+  void find_chains() {
+    root_.resize(graph_.items.size());
+    for (int i = 0; i < graph_.size(); ++i) {
+      const int below = overwritten(graph_, i);
+      root_[static_cast<std::size_t>(i)] = below < 0 ? i : root_[static_cast<std::size_t>(below)];
+      if (below >= 0) chains_[root_[static_cast<std::size_t>(i)]].push_back(i);
+    }
+  }
+  // The item, and those that it lies over or under.
+  void place_chain(int item, const Storage& where) {
+    const int root = root_[static_cast<std::size_t>(item)];
+    if (graph_[root].role() != Role::Leaf) storage(root) = where;
+    if (const auto chain = chains_.find(root); chain != chains_.end())
+      for (const int member : chain->second) storage(member) = where;
+  }
+
   Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
   void touch(int item, int step) {
     last_read_[static_cast<std::size_t>(item)] = std::max(last_read_[static_cast<std::size_t>(item)], step);
@@ -141,11 +165,15 @@ class Planner {
   // for, the step that writes it must see to that itself (guarded), which a library call cannot.
   void place_update(int u, int leaf) {
     const auto& update = graph_.updates[static_cast<std::size_t>(u)];
+    const int root = root_[static_cast<std::size_t>(update.item)];
+    if (graph_[root].role() == Role::Leaf && root != update.item)  // in place, says materialize
+      return place_chain(update.item, {Storage::Kind::Update, u, 0});
     const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
     const int step = written_[static_cast<std::size_t>(update.item)];
     const bool call = step >= 0 && plan_.steps[static_cast<std::size_t>(step)].call;
     const bool after_checks = step > last_check_ && !(asynchronous_ && last_check_ >= 0 && call);
-    if (dense && after_checks && (leaf < 0 || may_replace(update.item, leaf))) storage(update.item) = {Storage::Kind::Update, u, 0};
+    if (root == update.item && dense && after_checks && (leaf < 0 || may_replace(update.item, leaf)))
+      storage(update.item) = {Storage::Kind::Update, u, 0};
     else plan_.late_updates.emplace_back(u, update.item);
   }
 
@@ -200,6 +228,8 @@ class Planner {
   Plan& plan_;
   const Graph& graph_;
   bool asynchronous_;
+  std::vector<int> root_;  // storage_root of each item
+  std::map<int, std::vector<int>> chains_;  // root -> who writes over it, in order
   std::vector<int> written_;  // step that first writes an item
   std::vector<int> last_read_;  // last step that reads or writes it
   int last_check_ = -1;

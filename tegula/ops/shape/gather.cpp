@@ -123,29 +123,37 @@ class GatherOp final : public IndexedOp, public ReadsByPlace {
   }
 };
 
-/// The index counted from 0, checked.
+/// The index counted from 0, checked: of `count` elements from there on all lie within.
 class PlaceOp final : public ElementwiseOp {
  public:
-  PlaceOp(int axis, std::int64_t length) : axis_(axis), length_(length) {}
-  std::string_view name() const override { return "scatter_add_place"; }
-  std::string_view check_name() const override { return "scatter_add"; }
+  PlaceOp(std::string_view op, int axis, std::int64_t length, std::int64_t count) : op_(op), axis_(axis), length_(length), count_(count) {}
+  std::string_view name() const override { return "place"; }
+  std::string_view check_name() const override { return op_; }
   bool has_check() const override { return true; }
   void attributes(Attributes& a) const override {
+    a("of", op_);
     a("axis", axis_);
     a("length", length_);
+    a("count", count_);
   }
   Value emit(tile::Builder& builder, std::span<const Value> x, DType) const override {
     const Value given = tile::cast(x[0], i64), length = builder.constant(length_, i64);
     const Value place = tile::select(given < 0, given + length, given);
-    builder.check(place >= 0 && place < length, given, 0);
+    builder.check(place >= 0 && place < (count_ == 1 ? length : builder.constant(length_ - count_ + 1, i64)), given, 0);
     return place;
   }
   double reference(std::span<const double> x) const override { return x[0] < 0 ? x[0] + static_cast<double>(length_) : x[0]; }
-  std::string check_message(std::int64_t, std::int64_t value) const override { return out_of_range(value, length_, axis_); }
+  std::string check_message(std::int64_t, std::int64_t value) const override {
+    if (count_ == 1) return out_of_range(value, length_, axis_);
+    return std::to_string(count_) + " elements from " + std::to_string(value) + " on along axis " + std::to_string(axis_) + " of size " +
+           std::to_string(length_) + ", expected them to begin in [-" + std::to_string(length_) + ", " + std::to_string(length_ - count_) +
+           "]";
+  }
 
  private:
+  std::string op_;
   int axis_;
-  std::int64_t length_;
+  std::int64_t length_, count_;
 };
 
 /// Inputs (rows, source): the source as (outer, count, width), the same rows for each outer.
@@ -190,10 +198,14 @@ class ScatterSumOp final : public LibraryOp {
 };
 
 /// Inputs (x, index, source), along the last axis: an instance owns its rows and walks along them, so that the last of equal indices stays.
-class ScatterOp final : public IndexedOp {
+/// The index has been checked; devices that do not wait for checks write nothing where it is wrong.
+class ScatterOp final : public KernelOp {
  public:
-  using IndexedOp::IndexedOp;
+  explicit ScatterOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "scatter"; }
+  void attributes(Attributes& a) const override { a("axis", axis_); }
+  bool has_check() const override { return false; }
+  int overwrites() const override { return 0; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     const auto& where = y.origin().where;
     const Tensor index(y.inputs()[1]);
@@ -202,17 +214,19 @@ class ScatterOp final : public IndexedOp {
       const Tensor zeros = graph::full(index.shape(), 0, dy.dtype(), where);
       out[0] = make_node(y.op_ref(), {dy, index, zeros}, dy.shape(), dy.dtype(), where);
     }
-    if (wanted[2]) out[2] = ops::gather_along(dy, axis_, index, form_, where);
+    if (wanted[2]) out[2] = ops::gather_along(dy, axis_, index, IndexForm::Full, where);
     return out;
   }
   void lower(KernelContext& context) const override {
-    ops::launch_copy(context, 0);
     const Extents e = Extents::of(context.output().shape, context.input(1).shape, axis_);
     RowKernel kernel(context, "scatter", e.outer, e.count, ops::Columns::Looped);
     const Value index = kernel.input(1), source = kernel.input(2), y = kernel.output();
+    const Value count = kernel.number(e.count), length = kernel.number(e.length);
     kernel.for_each_tile({}, [&](std::span<const Value>) -> std::vector<Value> {
-      const Places places = find(kernel, e, index, form_);
-      kernel.builder().store(y + places.full, kernel.builder().load(source + places.named, kernel.mask()), places.mask);
+      const Value named = kernel.row() * count + kernel.column();
+      const Value place = kernel.builder().load(index + named, kernel.mask());
+      const Value mask = RowKernel::both(kernel.mask(), place >= 0 && place < length);
+      kernel.builder().store(y + (kernel.row() * length + place), kernel.builder().load(source + named, kernel.mask()), mask);
       return {};
     });
     kernel.launch();
@@ -220,8 +234,12 @@ class ScatterOp final : public IndexedOp {
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override {
     std::copy(x[0].begin(), x[0].end(), y.begin());
-    for_each_named(Extents::of(shape, shapes[1], axis_), form_, x[1], [&](std::size_t named, std::size_t full) { y[full] = x[2][named]; });
+    for_each_named(Extents::of(shape, shapes[1], axis_), IndexForm::Full, x[1],
+                   [&](std::size_t named, std::size_t full) { y[full] = x[2][named]; });
   }
+
+ private:
+  int axis_;
 };
 
 }  // namespace
@@ -232,12 +250,17 @@ Tensor ops::gather_along(const Tensor& x, int axis, const Tensor& index, IndexFo
   return make_node(Ref<const Op>(new GatherOp(axis, form, x.shape()[axis])), {x, index}, shape, x.dtype(), where);
 }
 
+Tensor ops::checked_place(std::string_view op, const Tensor& index, int axis, std::int64_t length, std::int64_t count,
+                          const std::source_location& where) {
+  return make_node(Ref<const Op>(new PlaceOp(op, axis, length, count)), {index}, index.shape(), i64, where);
+}
+
 Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length,
                         const std::source_location& where) {
   Shape shape = source.shape();
   shape[axis] = length;
   const Extents e = Extents::of(shape, source.shape(), axis);
-  Tensor rows = make_node(Ref<const Op>(new PlaceOp(axis, length)), {index}, index.shape(), i64, where);
+  Tensor rows = checked_place("scatter_add", index, axis, length, 1, where);
   runtime::ScatterSum sums{.outer = e.outer, .count = e.count, .length = length, .width = e.inner};
   if (form == IndexForm::Full) {  // each element is a line of its own
     sums = {.outer = 1, .count = e.outer * e.count * e.inner, .length = e.outer * length * e.inner, .width = 1};
@@ -250,7 +273,8 @@ Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, Ind
 
 Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where) {
   const int axis = x.rank() - 1;
-  return make_node(Ref<const Op>(new ScatterOp(axis, IndexForm::Full, x.shape()[axis])), {x, index, source}, x.shape(), x.dtype(), where);
+  const Tensor place = checked_place("scatter", index, axis, x.shape()[axis], 1, where);
+  return make_node(Ref<const Op>(new ScatterOp(axis)), {x, place, source}, x.shape(), x.dtype(), where);
 }
 
 }  // namespace tegula

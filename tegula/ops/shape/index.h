@@ -29,6 +29,14 @@ Tensor scatter_add(Arg x, int axis, Arg index, Arg source);
 /// x with y[…, index[k], …] += source[…, k, …]; index has rank 1.
 Tensor index_add(Arg x, int axis, Arg index, Arg source);
 
+/// `size` elements of an axis from `at` on: a slice whose place is computed, or changes from call to call without another compilation. `at` is one
+/// integer (rank 0), negative ones count from the end; Error when it runs and the slice does not lie within x.
+Tensor dynamic_slice(Arg x, Arg at, std::int64_t size, int axis = 0);
+/// x with `source` in place of its elements from `at` on along the axis; source has x's rank, and apart from the axis its sizes. In a jit-ed
+/// function `cache = update_slice(cache, row, at, 1)` writes the row where the Variable lies and copies nothing, as long as nothing else reads
+/// the old value and nothing behind it may fail.
+Tensor update_slice(Arg x, Arg source, Arg at, int axis = 0);
+
 /// x, where mask is true `value`.
 Tensor masked_fill(Arg x, Arg mask, Arg value);
 /// index.shape + (classes): 1 at the index, 0 elsewhere; a row of zeros for an index outside [0, classes).
@@ -37,5 +45,6 @@ Tensor one_hot(Arg index, std::int64_t classes, DType dtype = i64);
 struct OpCase;
 /// For the tests (case.h).
 std::vector<OpCase> index_cases();
+std::vector<OpCase> dynamic_slice_cases();
 
 }  // namespace tegula
