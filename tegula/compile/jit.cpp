@@ -27,7 +27,8 @@
 namespace tegula::compile {
 namespace {
 
-constexpr std::size_t kMaxExecutables = 8;
+constexpr std::size_t kFewSignatures = 8;                   // these are kept, whatever they hold …
+constexpr std::size_t kIdleBytes = std::size_t{1} << 30;  // … and more as long as all of them hold no more than this
 
 struct Entry {
   Words signature;
@@ -42,6 +43,16 @@ struct Entry {
   Slots slots;  // asynchronous devices
   Admission admission;
 };
+
+/// What a signature holds between calls, without what it shares with others.
+std::size_t held_bytes(const Entry& entry) {
+  const Plan& plan = entry.executable->plan();
+  std::size_t bytes = plan.arena_bytes;
+  if (entry.executable->device().asynchronous()) {  // results stay in their slots
+    for (const int output : plan.graph.outputs) bytes += bytes_of(plan.graph[output]);
+  }
+  return bytes;
+}
 
 bool holds(const std::vector<Trace::Guard>& guards) {
   return std::all_of(guards.begin(), guards.end(), [](const auto& guard) { return *guard.flag == guard.value; });
@@ -124,6 +135,7 @@ void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
 }  // namespace
 
 struct JitState::Impl {
+  JitOptions options;
   std::source_location where;
   mutable std::mutex mutex;  // of all that follows
   KeptValues kept;  // of all entries
@@ -146,6 +158,7 @@ struct JitState::Impl {
 
   Recorded record(std::span<const Tensor> args, const Body& body);
   Entry& make_entry(std::span<const Tensor> args, const Body& body);
+  void make_room(std::size_t bytes);
   Entry* find();
   std::vector<Tensor> replay(Entry& entry, int times);
 };
@@ -154,7 +167,13 @@ std::unique_lock<std::mutex> JitState::Impl::look() const {
   return Running::contains(this) ? std::unique_lock(mutex, std::defer_lock) : std::unique_lock(mutex);
 }
 
-JitState::JitState(std::source_location where) : impl_(std::make_unique<Impl>()) { impl_->where = where; }
+JitState::JitState(JitOptions options, std::source_location where) : impl_(std::make_unique<Impl>()) {
+  if (options.signatures < 0) {
+    throw Error({.op = "jit", .got = std::to_string(options.signatures) + " signatures", .expected = "at least one", .where = where});
+  }
+  impl_->options = options;
+  impl_->where = where;
+}
 JitState::~JitState() = default;
 
 Recorded JitState::Impl::record(std::span<const Tensor> args, const Body& body) {
@@ -239,14 +258,29 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   entry->updates.resize(r.updates.size());
   entry->fresh.resize(r.outputs.size());
   entry->admission = Admission(gate, r.cells, r.updated_cells);
-  if (entries.size() >= kMaxExecutables) {
-    warn("jit.many_signatures", "the jit-ed function at " + tegula::to_string(where) + " was called with more than " +
-                                    std::to_string(kMaxExecutables) +
-                                    " combinations of shapes and dtypes; the one used longest ago is compiled again when it returns");
-    entries.erase(std::min_element(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
-  }
+  make_room(held_bytes(*entry));
   entries.push_back(std::move(entry));
   return *entries.back();
+}
+
+// Lets go of signatures that were used longest ago, until one more may be kept.
+void JitState::Impl::make_room(std::size_t bytes) {
+  const auto full = [&] {
+    if (options.signatures > 0) return entries.size() >= static_cast<std::size_t>(options.signatures);
+    if (entries.size() < kFewSignatures) return false;
+    std::size_t all = bytes;
+    for (const auto& entry : entries) all += held_bytes(*entry);
+    return all > kIdleBytes;
+  };
+  while (full()) {
+    warn("jit.many_signatures",
+         "the jit-ed function at " + tegula::to_string(where) + " has more signatures (shapes and dtypes of its arguments) than the " +
+             std::to_string(entries.size()) +
+             " that are kept; the one used longest ago is compiled again when it returns. jit(f, {.signatures = n}) keeps n");
+    const auto oldest = std::ranges::min_element(entries, {}, [](const auto& entry) { return entry->last_use; });
+    if (oldest->get() == last) last = nullptr;
+    entries.erase(oldest);
+  }
 }
 
 Entry* JitState::Impl::find() {

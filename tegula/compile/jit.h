@@ -9,12 +9,18 @@
 
 namespace tegula {
 
+/// What a jit-ed function keeps.
+struct JitOptions {
+  /// So many signatures, those used last. 0: as many as hold 1 GiB between calls, and at least eight.
+  int signatures = 0;
+};
+
 namespace compile {
 
 /// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other (docs/design.md, "Threads").
 class JitState {
  public:
-  explicit JitState(std::source_location where);
+  JitState(JitOptions options, std::source_location where);
   ~JitState();
   using Body = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
   std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body, int times = 1);
@@ -75,11 +81,13 @@ R unpack(std::vector<Tensor>& results) {
 }  // namespace compile
 
 /// A callable made by jit(f). Arguments are Tensors, Variables or numbers (numbers are inputs: a changing learning rate never compiles
-/// again); each combination of shapes and dtypes is a signature with an executable of its own (eight are kept).
+/// again); each combination of shapes and dtypes is a signature with an executable of its own (see JitOptions).
 template <class F>
 class Jit {
  public:
-  Jit(F f, std::source_location where) : f_(std::move(f)), state_(std::make_unique<compile::JitState>(where)) {}
+  Jit(F f, JitOptions options, std::source_location where)
+      : f_(std::move(f)),
+        state_(std::make_unique<compile::JitState>(options, where)) {}
 
   template <class... Args>
   auto operator()(const Args&... args) {
@@ -150,8 +158,12 @@ class Jit {
 /// and a difference between the two graphs (a captured number or Tensor that changed) is an error naming both lines. Between these calls
 /// such a change is not seen; with TEGULA_CHECK=jit in the environment every call is compared.
 template <class F>
+Jit<F> jit(F f, JitOptions options, std::source_location where = std::source_location::current()) {
+  return Jit<F>(std::move(f), options, where);
+}
+template <class F>
 Jit<F> jit(F f, std::source_location where = std::source_location::current()) {
-  return Jit<F>(std::move(f), where);
+  return Jit<F>(std::move(f), JitOptions(), where);
 }
 
 }  // namespace tegula

@@ -79,10 +79,24 @@ TEST(Cache, TheOneUsedLongestAgoGoesFirst) {
 TEST(Jit, ManySignaturesAreWarnedOfOnce) {
   std::vector<std::string> warnings;
   set_warning_handler([&](const std::string& name, const std::string&) { warnings.push_back(name); });
-  auto f = jit([](Tensor x) { return x * 2.0; });
-  for (int n = 1; n <= 20; ++n) f(ones({n}));
-  set_warning_handler(nullptr);
+  auto few = jit([](Tensor x) { return x * 2.0; }, {.signatures = 8});
+  for (int n = 1; n <= 20; ++n) few(ones({n}));
+  EXPECT_EQ(few.executables(), 8);
   EXPECT_EQ(warnings, std::vector<std::string>{"jit.many_signatures"});
+  auto one = jit([](Tensor x) { return x * 2.0; }, {.signatures = 1});
+  for (int n = 1; n <= 3; ++n) EXPECT_EQ(sum(one(ones({n}))).item(), 2 * n);
+  EXPECT_EQ(one.traces(), 3);
+  set_warning_handler(nullptr);
+  EXPECT_THROW(jit([](Tensor x) { return x; }, {.signatures = -1}), Error);
+}
+
+TEST(Jit, SmallSignaturesAreAllKept) {
+  auto f = jit([](Tensor x) { return x * 2.0; });
+  for (int round = 0; round < 2; ++round) {
+    for (int n = 1; n <= 40; ++n) EXPECT_EQ(sum(f(ones({n}))).item(), 2 * n);
+  }
+  EXPECT_EQ(f.executables(), 40);
+  EXPECT_EQ(f.traces(), 2 * 40);  // the second call of each compares
 }
 
 TEST(Jit, NumbersAreInputs) {

@@ -9,6 +9,7 @@
 
 #include "tegula/compile/passes/assign_precision.h"
 #include "tegula/compile/passes/fold_epilogues.h"
+#include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/graph/structural.h"
 
@@ -312,6 +313,65 @@ TEST_F(PrecisionPass, TheTableOfTheMnistCnn) {
   EXPECT_EQ(row(bf16, "max"), "max bf16 f32 f32 1");  // of the scores, and the rest of the softmax:
   EXPECT_EQ(row(bf16, "exp"), "exp f32 f32 f32 1");
   EXPECT_EQ(row(bf16, "check_labels"), "check_labels f32 i64 f32 f32 f32 2") << bf16;
+}
+
+// ---- What is carried from step to step stays as the user wrote it.
+
+TEST_F(PrecisionPass, ARunningSumIsNotRoundedAtEachStep) {
+  const Variable w(normal({32, 4}));
+  auto run = jit([&](Tensor x) {
+    const PrecisionScope half(Precision::bf16);
+    Tensor c = x;
+    for (int step = 0; step < 512; ++step) c = c + 0.0004;
+    return std::vector<Tensor>{c, matmul(tanh(c), w.read())};
+  });
+  const std::vector<Tensor> results = run(zeros({8, 32}));
+  EXPECT_NEAR(results[0].to_host()[0], 0.2048, 0.002048);
+  const Tensor want = matmul(full({8, 32}, std::tanh(0.2048)), w.read());
+  const auto a = results[1].to_host(), b = want.to_host();
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.02);
+}
+
+/// An LSTM cell as anybody writes it, T steps of it, and a look at the last state.
+struct Lstm {
+  Variable input{normal({16, 64}) * 0.2}, recurrent{normal({16, 64}) * 0.2}, bias{zeros({64})};
+  std::vector<Tensor> operator()(const Tensor& xs, int steps) const {
+    Tensor h = zeros({4, 16}), c = zeros({4, 16});
+    for (int t = 0; t < steps; ++t) {
+      const Tensor x = reshape(slice(xs, 0, {.begin = t, .end = t + 1}), {4, 16});
+      const auto z = chunk(matmul(x, input.read()) + matmul(h, recurrent.read()) + bias.read(), 4, 1);
+      c = sigmoid(z[1]) * c + sigmoid(z[0]) * tanh(z[2]);
+      h = sigmoid(z[3]) * tanh(c);
+    }
+    return {h, c};
+  }
+};
+
+TEST_F(PrecisionPass, TheStateOfARecurrenceStaysAndItsProductsDoNot) {
+  const Lstm lstm;
+  const PrecisionScope half(Precision::bf16);
+  const Graph graph = assigned(lstm(normal({12, 4, 16}), 12));
+  int products = 0, full_states = 0, half_states = 0;
+  const std::vector<bool> states = recurrent_states(flat(lstm(normal({12, 4, 16}), 12)));
+  EXPECT_GE(std::ranges::count(states, true), 2 * 8) << "c and f * c of most steps";
+  for (const Item& item : graph.items) {
+    if (is_product(item)) products += is_half(item.dtype);
+    if (item.role() == Role::Elementwise && item.op->name() == "add" && item.shape == Shape{4, 16})
+      (is_half(item.dtype) ? half_states : full_states)++;
+  }
+  EXPECT_EQ(products, 24);
+  EXPECT_GE(full_states, 9) << to_string(graph);
+  EXPECT_LE(half_states, 3);
+}
+
+TEST_F(PrecisionPass, LayersThatFollowEachOtherAreNoRecurrence) {
+  std::vector<Variable> weights;
+  for (int layer = 0; layer < 12; ++layer) weights.emplace_back(normal({16, 16}));
+  const PrecisionScope half(Precision::bf16);
+  Tensor x = normal({8, 16});
+  for (const Variable& w : weights) x = x + relu(matmul(x, w.read()));
+  const std::vector<bool> states = recurrent_states(flat({x}));
+  EXPECT_EQ(std::ranges::count(states, true), 0);
 }
 
 }  // namespace

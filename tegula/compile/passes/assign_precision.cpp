@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/table.h"
 #include "tegula/graph/structural.h"
@@ -20,11 +21,12 @@ bool repeats(const Graph& graph, const Item& view) { return numel(view.shape) > 
 /// The dtype of each item: half where that saves memory and costs no accuracy that the products have not already given up.
 ///
 /// Backwards: what a product reads should be stored as half, and so should what that is made of, element by element; this ends at ops
-/// that want f32, at values that are repeated (a norm's statistics: small, and needed exactly) and at what other precisions made.
+/// that want f32, at values that are repeated (a norm's statistics: small, and needed exactly), at what is carried from step to step of a
+/// recurrence, and at what other precisions made.
 /// Forwards: what can be computed in the epilogue of a product has its dtype, and what only moves halves gives halves.
 class Chooser {
  public:
-  explicit Chooser(const Graph& graph) : graph_(graph), wanted_(graph.items.size()) {
+  explicit Chooser(const Graph& graph) : graph_(graph), wanted_(graph.items.size()), states_(recurrent_states(graph)) {
     for (const Item& item : graph.items) chosen_.push_back(item.dtype);
     uses_ = count_uses(graph);
     for (int i = graph.size() - 1; i >= 0; --i) choose_from_uses(i);
@@ -61,7 +63,7 @@ class Chooser {
 
   void choose_from_uses(int i) {
     const Item& item = graph_[i];
-    if (is_view(item) || !may_be_half(item)) return;
+    if (is_view(item) || !may_be_half(item) || states_[static_cast<std::size_t>(i)]) return;
     const bool product = item.op->numerics() == Numerics::TensorCore;
     if (!product && !wanted_[static_cast<std::size_t>(i)]) return;
     chosen(i) = storage_of(item.precision);
@@ -77,7 +79,7 @@ class Chooser {
       chosen(i) = chosen(item.inputs[0]);
       return;
     }
-    if (!may_be_half(item) || chosen(i) != f32 || item.op->numerics() != Numerics::Either) return;
+    if (!may_be_half(item) || chosen(i) != f32 || item.op->numerics() != Numerics::Either || states_[static_cast<std::size_t>(i)]) return;
     const DType half = storage_of(item.precision);
     const auto is_half_or_integer = [&](int input) { return chosen(input) == half || !is_float(chosen(input)); };
     bool follows = false;
@@ -107,7 +109,7 @@ class Chooser {
   }
 
   const Graph& graph_;
-  std::vector<bool> wanted_;
+  std::vector<bool> wanted_, states_;
   std::vector<int> uses_;
   std::vector<DType> chosen_;
 };
