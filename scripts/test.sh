@@ -6,7 +6,9 @@ cd "$(dirname "$0")/.."
 bash scripts/setup.sh
 jobs=$(nproc)
 cmake --preset release
+begun=$SECONDS
 cmake --build --preset release -j "$jobs"
+built=$((SECONDS - begun))
 
 build=build/release
 rm -f $build/reports/*
@@ -19,5 +21,6 @@ if compgen -G "$build/reports/*" > /dev/null; then
   cat $build/reports/*
   echo
 fi
+echo "built in $((built / 60)) min $((built % 60)) s with $jobs jobs"
 sed -n '/tests passed,/,$p' $build/ctest.log
 exit "$status"
