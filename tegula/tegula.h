@@ -54,6 +54,7 @@
 #include "tegula/ops/images/grid_sample.h" // grid_sample affine_grid
 #include "tegula/ops/images/interpolate.h" // interpolate
 #include "tegula/ops/images/unfold.h"      // unfold fold pixel_shuffle
+#include "tegula/ops/loop.h"        // scan: recurrences
 #include "tegula/ops/products/convolution.h"
 #include "tegula/ops/products/convolution_ladder.h" // conv2d_with(algorithm, …)
 #include "tegula/ops/products/pooling.h"

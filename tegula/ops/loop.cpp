@@ -1,0 +1,97 @@
+#include "tegula/ops/loop.h"
+
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/nodes.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula {
+namespace {
+
+std::string kind_of(const Tensor& x) { return to_string(x.shape()) + " " + std::string(name(x.dtype())); }
+
+std::int64_t length_of(const std::vector<Tensor>& xs, const ScanOptions& options, const std::source_location& where) {
+  std::optional<std::int64_t> length = options.length;
+  if (!length && xs.empty())
+    ops::refuse("scan", "neither xs nor a length", "one of them to say how many steps there are", where, "set .length");
+  if (length && *length < 0) ops::refuse("scan", "a length of " + std::to_string(*length), "at least 0", where);
+  for (const Tensor& x : xs) {
+    if (x.rank() == 0) ops::refuse("scan", "an x of shape ()", "an axis of steps", where);
+    if (length && x.shape()[0] != *length) {
+      ops::refuse("scan", "an x of " + std::to_string(x.shape()[0]) + " steps beside " + std::to_string(*length), "as many in all of them",
+                  where);
+    }
+    length = x.shape()[0];
+  }
+  return *length;
+}
+
+void check_carried(const std::vector<Tensor>& was, const std::vector<Tensor>& is, const std::source_location& where) {
+  if (was.size() != is.size()) {
+    ops::refuse("scan", std::to_string(is.size()) + " carried values from the body", std::to_string(was.size()) + ", as at the start",
+                where);
+  }
+  for (std::size_t k = 0; k < was.size(); ++k) {
+    if (was[k].shape() == is[k].shape() && was[k].dtype() == is[k].dtype()) continue;
+    const auto& line = is[k].node()->origin().where;
+    ops::refuse("scan", "carried value " + std::to_string(k) + " as " + kind_of(is[k]) + " (made at " + to_string(line) + ")",
+                kind_of(was[k]) + ", as it is at the start", where, "cast() or reshape() it in the body, or start with another");
+  }
+}
+
+void check_ys(const std::vector<Tensor>& first, const std::vector<Tensor>& ys, const std::source_location& where) {
+  bool same = first.size() == ys.size();
+  for (std::size_t k = 0; same && k < ys.size(); ++k) same = first[k].shape() == ys[k].shape() && first[k].dtype() == ys[k].dtype();
+  if (!same)
+    ops::refuse("scan", "ys that differ from those of another step", "as many, of the same shapes and dtypes, at each step", where);
+}
+
+}  // namespace
+
+Scanned scan(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options,
+             std::source_location where) {
+  const In frame("scan", where);
+  for (const Tensor& value : start) value.shape(where);  // there is one
+  const std::int64_t length = length_of(xs, options, where);
+  const auto step = [&](const std::vector<Tensor>& carry, std::int64_t t) {
+    std::vector<Tensor> x;
+    for (const Tensor& all : xs) {
+      Shape shape = all.shape();
+      shape.erase(0);
+      x.push_back(t < 0 ? graph::full(shape, 0, all.dtype(), where) : graph::reshape(ops::part(all, 0, t, 1, where), shape, where));
+    }
+    Scanned out = body(carry, x);
+    check_carried(carry, out.carry, where);
+    return out;
+  };
+  if (length == 0) {
+    Scanned shapes = step(start, -1);
+    for (Tensor& y : shapes.ys) {
+      Shape shape = y.shape();
+      shape.insert(0, 0);
+      y = graph::full(shape, 0, y.dtype(), where);
+    }
+    return {start, std::move(shapes.ys)};
+  }
+  std::vector<Tensor> carry = start;
+  std::vector<std::vector<Tensor>> kept;  // of each y: by step
+  std::vector<Tensor> first;
+  for (std::int64_t k = 0; k < length; ++k) {
+    const std::int64_t t = options.reverse ? length - 1 - k : k;
+    Scanned now = step(carry, t);
+    carry = std::move(now.carry);
+    if (k == 0) {
+      first = now.ys;
+      kept.assign(first.size(), std::vector<Tensor>(static_cast<std::size_t>(length)));
+    }
+    check_ys(first, now.ys, where);
+    for (std::size_t y = 0; y < kept.size(); ++y) kept[y][static_cast<std::size_t>(t)] = std::move(now.ys[y]);
+  }
+  Scanned out{std::move(carry), {}};
+  for (const auto& steps : kept) out.ys.push_back(stack(steps, 0, where));
+  return out;
+}
+
+}  // namespace tegula

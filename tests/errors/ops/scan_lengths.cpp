@@ -1,0 +1,8 @@
+// expect: ^scan: got an x of 4 steps beside 3, expected as many in all of them
+#include <tegula/tegula.h>
+
+void scan_lengths() {
+  using namespace tegula;
+  scan([](const std::vector<Tensor>& carry, const std::vector<Tensor>&) { return Scanned{carry, {}}; }, {zeros({2})},
+       {zeros({3}), zeros({4})});  // here
+}
