@@ -3,6 +3,8 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/nodes.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/index.h"
