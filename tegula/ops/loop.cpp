@@ -1,6 +1,6 @@
 #include "tegula/ops/loop.h"
 
-#include "tegula/core/text.h"
+#include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/creation.h"

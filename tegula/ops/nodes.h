@@ -1,6 +1,8 @@
 #pragma once
 // The primitives of this room that its other families build on, with everything already checked.
 
+#include <string>
+
 #include "tegula/graph/tensor.h"
 
 namespace tegula::ops {
@@ -29,6 +31,11 @@ Tensor gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm fo
 Tensor scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length,
                    const std::source_location& where);
 
+/// What is said of a slice that does not lie within an axis.
+struct Outside {
+  std::string got, expected;
+};
+Outside outside(std::int64_t first, std::int64_t count, std::int64_t length, int axis);
 /// The index of an element of an axis, or of the first of `count`, counted from 0; an Error of `op` when it is run where they do not lie within
 /// `length`.
 Tensor checked_place(std::string_view op, const Tensor& index, int axis, std::int64_t length, std::int64_t count,

@@ -1,12 +1,12 @@
 #include "tegula/compile/passes/recurrent_state.h"
 
-#include <functional>
 #include <typeindex>
 
 namespace tegula::compile {
 namespace {
 
 constexpr int kDepth = 8;      // ops below an item that must agree
+constexpr int kFirstSteps = 1;  // … and of a state's predecessors, whose history is shorter
 constexpr int kSearched = 64;  // items that are looked at for one that agrees
 
 std::size_t mixed(std::size_t a, std::size_t b) { return (a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccd; }
@@ -18,7 +18,10 @@ class States {
   std::vector<bool> run() {
     describe();
     for (int i = 0; i < graph_.size(); ++i) {
-      if (graph_[i].role() == Role::Elementwise && graph_[i].shape.rank() > 0) search(i);
+      if (graph_[i].role() == Role::Elementwise && graph_[i].shape.rank() > 0) search(i, described_);
+    }
+    for (int i = graph_.size(); i-- > 0;) {
+      if (found_[static_cast<std::size_t>(i)]) search(i, shallow_);
     }
     return std::move(found_);
   }
@@ -29,18 +32,11 @@ class States {
     return i;
   }
 
-  /// What an item is without what it is made of: of a leaf itself, of a product its weights; numbers are alike.
+  /// What an item is without what it is made of; leaves are themselves, numbers are alike.
   std::size_t own(int i) const {
     const Item& item = graph_[i];
     const std::size_t kind = mixed(std::type_index(typeid(*item.op)).hash_code(), static_cast<std::size_t>(item.role()));
-    if (item.role() == Role::Leaf) return mixed(kind, static_cast<std::size_t>(item.slot));
-    if (item.role() == Role::Elementwise || item.role() == Role::Scalar) return kind;
-    std::size_t all = kind;
-    for (const int input : item.inputs) {
-      const int base = below_views(input);
-      all = mixed(all, graph_[base].role() == Role::Leaf ? static_cast<std::size_t>(graph_[base].slot) + 1 : 0);
-    }
-    return all;
+    return item.role() == Role::Leaf ? mixed(kind, static_cast<std::size_t>(item.slot)) : kind;
   }
 
   // By rounds: the description of an item to a depth is made of those of its inputs to one less.
@@ -53,20 +49,20 @@ class States {
       for (int i = 0; i < graph_.size(); ++i) {
         const auto at = static_cast<std::size_t>(i);
         next[at] = own_words[at];
-        if (graph_[i].role() != Role::Elementwise) continue;
         for (const int input : graph_[i].inputs) next[at] = mixed(next[at], described_[static_cast<std::size_t>(below_views(input))]);
       }
       described_.swap(next);
+      if (depth + 1 == kFirstSteps) shallow_ = described_;
     }
   }
 
-  void search(int i) {
+  void search(int i, const std::vector<std::size_t>& described) {
     std::vector<int> queue{i};
     for (std::size_t k = 0; k < queue.size() && k < kSearched; ++k) {
       for (const int input : graph_[queue[k]].inputs) {
         const int base = below_views(input);
         if (graph_[base].role() != Role::Elementwise || graph_[base].shape != graph_[i].shape || base == i) continue;
-        if (described_[static_cast<std::size_t>(base)] == described_[static_cast<std::size_t>(i)]) {
+        if (described[static_cast<std::size_t>(base)] == described[static_cast<std::size_t>(i)]) {
           found_[static_cast<std::size_t>(i)] = found_[static_cast<std::size_t>(base)] = true;
           return;
         }
@@ -76,7 +72,7 @@ class States {
   }
 
   const Graph& graph_;
-  std::vector<std::size_t> described_;
+  std::vector<std::size_t> described_, shallow_;
   std::vector<bool> found_;
 };
 

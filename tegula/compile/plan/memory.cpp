@@ -36,6 +36,7 @@ class Planner {
     const auto count = graph_.items.size();
     written_.assign(count, -1);
     last_read_.assign(count, -1);
+    find_chains();
     for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
       for (int i : plan.steps[static_cast<std::size_t>(s)].writes) {
         if (written_[static_cast<std::size_t>(i)] < 0) written_[static_cast<std::size_t>(i)] = s;
@@ -51,7 +52,6 @@ class Planner {
     for (int i = 0; i < graph_.size(); ++i) {
       if (graph_[i].role() == Role::Leaf) storage(i) = {Storage::Kind::Leaf, graph_[i].slot, 0};
     }
-    find_chains();
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) place_chain(graph_.outputs[o], {Storage::Kind::Output, static_cast<int>(o), 0});
     const std::vector<int> leaves = items_of_leaves(graph_);
     for (std::size_t u = 0; u < graph_.updates.size(); ++u)

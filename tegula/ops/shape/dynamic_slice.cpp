@@ -9,6 +9,7 @@
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/tile/kernel_context.h"
 
 namespace tegula {
 namespace {
@@ -30,7 +31,8 @@ struct Places {
   Value slice, whole, mask;
   Places(RowKernel& kernel, const Lines& lines, int at) {
     tile::Builder& b = kernel.builder();
-    const Value first = b.load(kernel.input(at)), inner = kernel.number(lines.inner);
+    const Value first = kernel.load(at, kernel.input_by_place(at), b.constant(std::int64_t{0}, i64), {}),
+                inner = kernel.number(lines.inner);
     slice = kernel.row() * kernel.number(lines.count * lines.inner) + kernel.column();
     whole = kernel.row() * kernel.number(lines.length * lines.inner) + first * inner + kernel.column();
     mask = RowKernel::both(kernel.mask(), tile::broadcast(first >= 0 && first <= kernel.number(lines.length - lines.count), slice.shape()));
@@ -51,13 +53,14 @@ Tensor slice_at(const Tensor& x, const Tensor& at, std::int64_t size, int axis, 
 Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis, const std::source_location& where);
 
 /// Inputs (x, at); at has been checked.
-class DynamicSliceOp final : public KernelOp {
+class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
  public:
   explicit DynamicSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "dynamic_slice"; }
   void attributes(Attributes& a) const override { a("axis", axis_); }
   Numerics numerics() const override { return Numerics::Either; }
   bool has_check() const override { return false; }
+  int input_read_by_place() const override { return 1; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const Tensor zeros = graph::full(y.input(0).shape(), 0, dy.dtype(), y.origin().where);
     return {updated(zeros, dy, Tensor(y.inputs()[1]), axis_, y.origin().where), Tensor()};
@@ -80,13 +83,14 @@ class DynamicSliceOp final : public KernelOp {
 };
 
 /// Inputs (x, source, at); at has been checked.
-class UpdateSliceOp final : public KernelOp {
+class UpdateSliceOp final : public KernelOp, public ReadsByPlace {
  public:
   explicit UpdateSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "update_slice"; }
   void attributes(Attributes& a) const override { a("axis", axis_); }
   bool has_check() const override { return false; }
   int overwrites() const override { return 0; }
+  int input_read_by_place() const override { return 2; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     const auto& where = y.origin().where;
     const Tensor at(y.inputs()[2]);
@@ -124,14 +128,20 @@ Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis
   return make_node(Ref<const Op>(new UpdateSliceOp(axis)), {x, source, at}, x.shape(), x.dtype(), where);
 }
 
-/// Where a slice of `count` begins, checked.
+/// Where a slice of `count` begins, checked: of a number now, of a tensor when it is run.
 Tensor place_of(std::string_view op, const Arg& at, int axis, std::int64_t length, std::int64_t count, const std::source_location& where) {
   const Tensor t = at.tensor(op, i64);
   if (!is_integer(t.dtype()) || t.numel() != 1) {
     ops::refuse(op, "a place of shape " + to_string(t.shape()) + " and dtype " + std::string(name(t.dtype())), "one integer", where,
                 "a slice along several axes is one along each");
   }
-  return ops::checked_place(op, graph::reshape(t, {}, where), axis, length, count, where);
+  if (t.node()->op().role() != Role::Scalar) return ops::checked_place(op, graph::reshape(t, {}, where), axis, length, count, where);
+  const std::int64_t given = static_cast<const ScalarOp&>(t.node()->op()).value().integer(), place = given < 0 ? given + length : given;
+  if (place < 0 || place > length - count) {
+    const ops::Outside outside = ops::outside(given, count, length, axis);
+    ops::refuse(op, outside.got, outside.expected, where);
+  }
+  return graph::scalar(place, i64, where);
 }
 
 }  // namespace
@@ -169,13 +179,17 @@ std::vector<OpCase> dynamic_slice_cases() {
   const auto place = [](double first, double last) { return CaseInput{.shape = {}, .low = first, .high = last, .dtype = i64}; };
   cases.push_back({.op = "dynamic_slice",
                    .function = [](const Inputs& x) { return dynamic_slice(x[0], x[1], 3, 1); },
-                   .inputs = {{{5, 11, 6}}, place(-11, 8)},
+                   .inputs = {{{5, 11, 6}}, place(-11, -3)},
                    .dtypes = kEverything,
                    .more_shapes = {{{2, 11}, {}}, {{0, 11}, {}}, {{1, 11, 1500}, {}}, {{700, 11, 1}, {}}}});
   cases.push_back({.op = "dynamic_slice",
                    .function = [](const Inputs& x) { return dynamic_slice(x[0], cast(x[1], i32), x[0].shape()[0], 0); },
                    .inputs = {{{11, 6}}, place(0, 0)},
                    .dtypes = {f32, i64}});
+  cases.push_back({.op = "dynamic_slice",  // at a number
+                   .function = [](const Inputs& x) { return dynamic_slice(x[0], -4, 2, -1); },
+                   .inputs = {{{7, 33}}},
+                   .dtypes = kNumbers});
   cases.push_back(
       {.op = "update_slice",
        .function = [](const Inputs& x) { return update_slice(x[0], x[1], x[2], 1); },

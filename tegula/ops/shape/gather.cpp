@@ -145,9 +145,8 @@ class PlaceOp final : public ElementwiseOp {
   double reference(std::span<const double> x) const override { return x[0] < 0 ? x[0] + static_cast<double>(length_) : x[0]; }
   std::string check_message(std::int64_t, std::int64_t value) const override {
     if (count_ == 1) return out_of_range(value, length_, axis_);
-    return std::to_string(count_) + " elements from " + std::to_string(value) + " on along axis " + std::to_string(axis_) + " of size " +
-           std::to_string(length_) + ", expected them to begin in [-" + std::to_string(length_) + ", " + std::to_string(length_ - count_) +
-           "]";
+    const ops::Outside outside = ops::outside(value, count_, length_, axis_);
+    return outside.got + ", expected " + outside.expected;
   }
 
  private:
@@ -248,6 +247,12 @@ Tensor ops::gather_along(const Tensor& x, int axis, const Tensor& index, IndexFo
   Shape shape = x.shape();
   shape[axis] = index.shape()[form == IndexForm::Full ? axis : 0];
   return make_node(Ref<const Op>(new GatherOp(axis, form, x.shape()[axis])), {x, index}, shape, x.dtype(), where);
+}
+
+ops::Outside ops::outside(std::int64_t first, std::int64_t count, std::int64_t length, int axis) {
+  return {std::to_string(count) + " elements from " + std::to_string(first) + " on along axis " + std::to_string(axis) + " of size " +
+              std::to_string(length),
+          "them to begin in [-" + std::to_string(length) + ", " + std::to_string(length - count) + "]"};
 }
 
 Tensor ops::checked_place(std::string_view op, const Tensor& index, int axis, std::int64_t length, std::int64_t count,
