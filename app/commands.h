@@ -42,7 +42,7 @@ struct DataChoice {
 void add_options(CLI::App& command, DataChoice& choice);
 
 struct Sets {
-  data::Dataset train, test;
+  data::ArrayDataset train, test;
   std::string description;  // "60000 + 10000 images from data/mnist"
 };
 /// Throws Error also when the images are not of shape `input`.

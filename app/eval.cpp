@@ -20,7 +20,7 @@ struct EvalChoice {
 
 void run(const EvalChoice& choice) {
   models::Model model = models::load(choice.file);
-  const data::Dataset test = read_sets(choice.data, model.input).test;
+  const data::ArrayDataset test = read_sets(choice.data, model.input).test;
   Evaluator evaluator(model.net);
   const Evaluation result = evaluator.evaluate(test);
   const auto begin = std::chrono::steady_clock::now();

@@ -110,8 +110,8 @@ void report_progress(Trainer& trainer, ProgressLine& line, double lr) {
 }
 
 /// The first test images with what the model takes them for.
-void show_some(models::Model& model, const data::Dataset& test, std::int64_t count) {
-  const data::Dataset some = test.first(count);
+void show_some(models::Model& model, const data::ArrayDataset& test, std::int64_t count) {
+  const data::ArrayDataset some = test.first(count);
   if (some.size() == 0) return;
   const auto guesses = classify(model, some.inputs);
   std::printf("\n%s", draw(some.inputs, guesses, some.targets.values<std::int64_t>()).c_str());

@@ -24,7 +24,7 @@ struct Net {
 };
 
 int main() {
-  const data::Dataset train = data::draw_digits(4000, 1), test = data::draw_digits(500, 2);
+  const data::ArrayDataset train = data::draw_digits(4000, 1), test = data::draw_digits(500, 2);
   assert(train.inputs.shape == (Shape{4000, 1, 28, 28}));
 
   // By hand. The step is traced at the first call, together with gradients and optimiser, and compiled as a whole.

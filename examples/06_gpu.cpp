@@ -23,7 +23,7 @@ struct Net {
 };
 
 // Trains on one batch over and over, and returns the losses.
-static std::vector<float> train_on(Device& device, const data::Dataset& digits) {
+static std::vector<float> train_on(Device& device, const data::ArrayDataset& digits) {
   set_default_device(device);  // the one line
 
   manual_seed(1);  // random numbers are integer arithmetic (Philox): both machines draw the same weights
@@ -37,7 +37,7 @@ static std::vector<float> train_on(Device& device, const data::Dataset& digits) 
 
   // Arguments may come from anywhere: these lie in host memory, and each call copies them to where they are needed. The parameters are
   // state: they move to the device at the first step and stay there.
-  const data::Dataset batch = digits.first(128);
+  const data::ArrayDataset batch = digits.first(128);
   const Tensor x = from_array(batch.inputs), y = from_array(batch.targets);
   std::vector<float> losses{step(x, y).item()};
   assert(Tensor(net.hidden.weight).device() == device.name());
@@ -71,7 +71,7 @@ static std::vector<float> train_on(Device& device, const data::Dataset& digits) 
 }
 
 int main() {
-  const data::Dataset digits = data::draw_digits(128, 1);
+  const data::ArrayDataset digits = data::draw_digits(128, 1);
   const std::vector<float> on_cpu = train_on(cpu(), digits);
   assert(on_cpu.back() < 0.5f * on_cpu.front());
 

@@ -29,7 +29,7 @@ struct Run {
   std::int64_t skipped = 0;  // steps left out for an overflow (fp16)
 };
 
-static Run train_in(Precision precision, const data::Dataset& digits, double scale = 65536) {
+static Run train_in(Precision precision, const data::ArrayDataset& digits, double scale = 65536) {
   const PrecisionScope scope(precision);  // until it goes, nodes made on this thread have this precision, their gradients too
   manual_seed(3);
   Net net;
@@ -76,7 +76,7 @@ int main() {
   assert(std::isinf(halves[1]) && halves[2] == 0);
   assert((cast(cast(numbers * 65536, f16), f32) / 65536).to_host()[2] > 0);  // what scaling is for
 
-  const data::Dataset digits = data::draw_digits(1280, 1);
+  const data::ArrayDataset digits = data::draw_digits(1280, 1);
   std::map<Precision, Run> runs;
   for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
     runs[precision] = train_in(precision, digits);

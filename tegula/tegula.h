@@ -92,9 +92,17 @@
 #include "tegula/train/trainer.h"    // Trainer
 
 // Data and files.
+#include "tegula/data/augment.h"     // data::augmented, data::RandomFlip, …
 #include "tegula/data/cifar.h"       // data::cifar10
+#include "tegula/data/dataset.h"     // data::Dataset, data::map, data::ArrayDataset
 #include "tegula/data/digits.h"      // data::draw_digits
+#include "tegula/data/image_folder.h"
 #include "tegula/data/loader.h"      // data::Loader
 #include "tegula/data/mnist.h"       // data::mnist
+#include "tegula/data/split.h"       // data::split, data::k_fold
+#include "tegula/io/csv.h"           // io::read_csv
+#include "tegula/io/jpeg.h"
+#include "tegula/io/npy.h"           // io::read_npy, io::read_npz
 #include "tegula/io/plot.h"
+#include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"

@@ -4,35 +4,114 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/data/prefetch.h"
 
 namespace tegula::data {
 namespace {
 
 SamplerOptions sampler_options(const LoaderOptions& options) {
+  const bool random = options.shuffle || !options.weights.empty();
   return {.batch = options.batch,
           .shuffle = options.shuffle,
           .seed = options.seed,
-          .last = options.last.value_or(options.shuffle ? Last::Drop : Last::Keep)};
+          .last = options.last.value_or(random ? Last::Drop : Last::Keep),
+          .weights = options.weights,
+          .strata = options.strata};
+}
+
+/// Of the first sample of a batch; the shuffling of an epoch draws from the streams below 2^32.
+std::uint64_t stream_of(const Sampler::Position& position, std::int64_t batch) {
+  return (static_cast<std::uint64_t>(position.epoch) + 1) << 32 | static_cast<std::uint64_t>(position.batch * batch);
+}
+
+Batch as_batch(const std::vector<HostArray>& arrays) {
+  Batch batch;
+  for (const HostArray& array : arrays) batch.tensors.push_back(from_array(array));
+  if (!batch.tensors.empty()) batch.x = batch.tensors[0];
+  if (batch.tensors.size() > 1) batch.y = batch.tensors[1];
+  return batch;
 }
 
 }  // namespace
 
-Loader::Loader(const Dataset& dataset, const LoaderOptions& options, std::source_location where)
-    : dataset_(dataset),
-      sampler_(dataset.size(), sampler_options(options), where) {
-  if (dataset.size() > 0 && sampler_.batches() == 0) {
+struct Loader::Impl {
+  AnyDataset dataset;
+  Sampler sampler;  // as far as batches were asked for
+  std::size_t most_ahead;
+  Sampler::Position position{};  // as far as they were handed out
+  bool epoch_ends = false;       // behind those that were asked for
+  std::unique_ptr<Prefetch> prefetch = {};  // last: its threads use what stands above
+
+  Prefetch::Make make(std::span<const std::int64_t> rows, const Sampler::Position& at) const {
+    const SamplerOptions& options = sampler.options();
+    return [this, rows = std::vector<std::int64_t>(rows.begin(), rows.end()), seed = options.seed, stream = stream_of(at, options.batch)] {
+      return dataset.gather(rows, seed, stream);
+    };
+  }
+  void ask_ahead() {
+    while (!epoch_ends && prefetch->waiting() < most_ahead) {
+      const Sampler::Position at = sampler.position();
+      const auto rows = sampler.next();
+      if (rows.empty()) epoch_ends = true;
+      else prefetch->ask(make(rows, at));
+    }
+  }
+};
+
+Loader::Loader(AnyDataset dataset, const LoaderOptions& options, std::source_location where) {
+  if (options.workers < 0 || options.prefetch < 1) {
+    throw Error({.op = "Loader",
+                 .got = std::to_string(options.workers) + " workers, " + std::to_string(options.prefetch) + " batches ahead",
+                 .expected = "no negative number of workers, and at least one batch",
+                 .where = where});
+  }
+  Sampler sampler(dataset.size(), sampler_options(options), where);
+  if (dataset.size() > 0 && sampler.batches() == 0) {
     throw Error({.op = "Loader",
                  .got = std::to_string(dataset.size()) + " rows and batches of " + std::to_string(options.batch),
                  .expected = "at least one full batch, as the rest is dropped",
                  .advice = "take smaller batches, or .last = Last::Keep",
                  .where = where});
   }
+  const auto most_ahead = static_cast<std::size_t>(options.workers) * static_cast<std::size_t>(options.prefetch);
+  impl_ = std::make_unique<Impl>(Impl{std::move(dataset), std::move(sampler), most_ahead});
+  if (options.workers > 0) impl_->prefetch = std::make_unique<Prefetch>(options.workers);
 }
+Loader::~Loader() = default;
+Loader::Loader(Loader&&) noexcept = default;
+Loader& Loader::operator=(Loader&&) noexcept = default;
 
 std::optional<Batch> Loader::next() {
-  const auto rows = sampler_.next();
-  if (rows.empty()) return std::nullopt;
-  return Batch{from_array(gather_batch(dataset_.inputs, rows)), from_array(gather_batch(dataset_.targets, rows))};
+  Impl& impl = *impl_;
+  if (!impl.prefetch) {
+    const Sampler::Position at = impl.sampler.position();
+    const auto rows = impl.sampler.next();
+    impl.position = impl.sampler.position();
+    if (rows.empty()) return std::nullopt;
+    return as_batch(impl.make(rows, at)());
+  }
+  impl.ask_ahead();
+  if (impl.prefetch->waiting() == 0) {
+    impl.epoch_ends = false;
+    impl.position = impl.sampler.position();
+    return std::nullopt;
+  }
+  impl.position.batch++;
+  const std::vector<HostArray> arrays = impl.prefetch->take();
+  impl.ask_ahead();
+  return as_batch(arrays);
+}
+
+std::int64_t Loader::rows() const { return impl_->sampler.count(); }
+std::int64_t Loader::batches() const { return impl_->sampler.batches(); }
+const SamplerOptions& Loader::options() const { return impl_->sampler.options(); }
+Sampler::Position Loader::position() const { return impl_->position; }
+
+void Loader::seek(Sampler::Position position) {
+  impl_->sampler.seek(position);
+  impl_->position = position;
+  impl_->epoch_ends = false;
+  if (impl_->prefetch) impl_->prefetch->forget();
 }
 
 void Loader::Iterator::advance() {

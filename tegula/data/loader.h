@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <tuple>
+#include <vector>
 
 #include "tegula/data/dataset.h"
 #include "tegula/data/sampler.h"
@@ -15,21 +18,33 @@ namespace tegula::data {
 struct LoaderOptions {
   std::int64_t batch = 32;
   bool shuffle = false;
-  std::uint64_t seed = 0;           // of the shuffling
-  std::optional<Last> last = {};    // not given: Drop when shuffling (one shape, one executable), else Keep (every row counts)
+  std::uint64_t seed = 0;           // of the order, and of what samples draw
+  std::optional<Last> last = {};    // not given: Drop when the order is random (one shape, one executable), else Keep (every row counts)
+  int workers = 0;                  // threads that make batches ahead; 0: made when they are asked for
+  int prefetch = 2;                 // batches that are made ahead, for each worker
+  std::vector<double> weights = {};       // see SamplerOptions
+  std::vector<std::int64_t> strata = {};  // see SamplerOptions
 };
 
+/// The tensors of a batch, each (batch, …); the last one of an epoch may be shorter (Last::Keep). auto [x, y] = batch gives the first two.
 struct Batch {
-  Tensor x;  // (batch, …), the last one of an epoch may be shorter (Last::Keep)
-  Tensor y;
+  Tensor x, y;                  // the first, and the second if there is one
+  std::vector<Tensor> tensors;  // all of them
 };
+template <std::size_t I>
+const Tensor& get(const Batch& batch) {
+  return I == 0 ? batch.x : batch.y;
+}
 
 /// A range over the batches of one epoch; looping again is the next epoch, in another order when shuffling. A loop that was left, or a
-/// position that was sought, continues where it stands. Order and contents depend on options and position alone.
+/// position that was sought, continues where it stands. Order and contents depend on options (but not workers) and position alone.
 class Loader {
  public:
   /// Throws Error when options.batch is not positive, or Drop would leave no batch at all.
-  explicit Loader(const Dataset& dataset, const LoaderOptions& options = {}, std::source_location where = std::source_location::current());
+  explicit Loader(AnyDataset dataset, const LoaderOptions& options = {}, std::source_location where = std::source_location::current());
+  ~Loader();
+  Loader(Loader&&) noexcept;
+  Loader& operator=(Loader&&) noexcept;
 
   class Iterator {
    public:
@@ -55,20 +70,29 @@ class Loader {
   Iterator begin() { return Iterator(this); }
   std::default_sentinel_t end() const { return {}; }
 
-  /// The next batch, or nothing once at the end of each epoch.
+  /// The next batch, or nothing once at the end of each epoch. Throws what the data set throws for one of its samples; the call after that
+  /// gives the batch behind it.
   std::optional<Batch> next();
 
-  std::int64_t rows() const { return sampler_.count(); }
-  std::int64_t batches() const { return sampler_.batches(); }  // per epoch
-  const SamplerOptions& options() const { return sampler_.options(); }
+  std::int64_t rows() const;
+  std::int64_t batches() const;  // per epoch
+  const SamplerOptions& options() const;
 
   /// The batch after the ones handed out: save it in the loop, seek it later, and the loop goes on with the same batches.
-  Sampler::Position position() const { return sampler_.position(); }
-  void seek(Sampler::Position position) { sampler_.seek(position); }
+  Sampler::Position position() const;
+  void seek(Sampler::Position position);
 
  private:
-  Dataset dataset_;
-  Sampler sampler_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace tegula::data
+
+// What `auto [x, y] = batch` asks for.
+template <>
+struct std::tuple_size<tegula::data::Batch> : std::integral_constant<std::size_t, 2> {};
+template <std::size_t I>
+struct std::tuple_element<I, tegula::data::Batch> {
+  using type = const tegula::Tensor;
+};

@@ -1,8 +1,11 @@
 #include "tegula/data/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <map>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -10,21 +13,35 @@
 
 namespace tegula::data {
 
+namespace {
+
+[[noreturn]] void refuse(std::string got, std::string expected, std::string advice, const std::source_location& where) {
+  throw Error({.op = "Sampler", .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice), .where = where});
+}
+
+void shuffle(std::span<std::int64_t> rows, RandomStream& random) {
+  for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random.below(static_cast<std::uint32_t>(i))]);  // Fisher-Yates
+}
+
+}  // namespace
+
 Sampler::Sampler(std::int64_t count, const SamplerOptions& options, std::source_location where) : count_(count), options_(options) {
-  if (count < 0 || count > UINT32_MAX) {
-    throw Error({.op = "Sampler",
-                 .got = std::to_string(count) + " rows",
-                 .expected = "0 to 2^32 - 1",
-                 .advice = "split a larger set into several",
-                 .where = where});
+  if (count < 0 || count > UINT32_MAX) refuse(std::to_string(count) + " rows", "0 to 2^32 - 1", "split a larger set into several", where);
+  if (options.batch < 1) refuse("batch " + std::to_string(options.batch), "at least 1", "set .batch to the number of rows per step", where);
+  for (const std::size_t given : {options.weights.size(), options.strata.size()}) {
+    if (given != 0 && given != static_cast<std::size_t>(count))
+      refuse(std::to_string(given) + " weights or strata for " + std::to_string(count) + " rows", "one for each row", "", where);
   }
-  if (options.batch < 1) {
-    throw Error({.op = "Sampler",
-                 .got = "batch " + std::to_string(options.batch),
-                 .expected = "at least 1",
-                 .advice = "set .batch to the number of rows per step",
-                 .where = where});
+  if (!options.weights.empty() && !options.strata.empty())
+    refuse("weights and strata", "one of them", "give each row of a class its weight", where);
+  double sum = 0;
+  for (const double weight : options.weights) {
+    if (!(weight >= 0) || !std::isfinite(weight))
+      refuse("a weight of " + std::to_string(weight), "finite numbers of at least 0", "", where);
+    sums_.push_back(sum += weight);
   }
+  if (!sums_.empty() && !(sum > 0 && std::isfinite(sum)))
+    refuse("weights with the sum " + std::to_string(sum), "a positive sum", "", where);
 }
 
 std::int64_t Sampler::batches() const {
@@ -33,14 +50,36 @@ std::int64_t Sampler::batches() const {
 }
 
 void Sampler::order_epoch() {
-  if (ordered_epoch_ == position_.epoch || (!options_.shuffle && !rows_.empty())) return;
+  const bool random_order = options_.shuffle || !sums_.empty();
+  if (ordered_epoch_ == position_.epoch || (!random_order && !rows_.empty())) return;
   rows_.resize(static_cast<std::size_t>(count_));
   std::iota(rows_.begin(), rows_.end(), std::int64_t{0});
   ordered_epoch_ = position_.epoch;
-  if (!options_.shuffle) return;
   RandomStream random(options_.seed, static_cast<std::uint64_t>(position_.epoch));
-  for (std::size_t i = rows_.size(); i > 1; --i)
-    std::swap(rows_[i - 1], rows_[random.below(static_cast<std::uint32_t>(i))]);  // Fisher-Yates
+  if (!sums_.empty()) return draw(random);
+  if (options_.shuffle) shuffle(rows_, random);
+  if (!options_.strata.empty()) interleave();
+}
+
+void Sampler::draw(RandomStream& random) {
+  for (std::int64_t& row : rows_) {
+    const std::uint64_t high = random.word(), bits = (high << 32 | random.word()) >> 11;
+    const double at = static_cast<double>(bits) * 0x1p-53 * sums_.back();
+    row = std::upper_bound(sums_.begin(), sums_.end(), at) - sums_.begin();
+  }
+}
+
+/// Row k of the n of a class goes to (k + 1/2) / n of the epoch.
+void Sampler::interleave() {
+  std::map<std::int64_t, std::int64_t> size, seen;
+  for (const std::int64_t stratum : options_.strata) ++size[stratum];
+  std::vector<std::pair<double, std::int64_t>> places;
+  for (const std::int64_t row : rows_) {
+    const std::int64_t stratum = options_.strata[static_cast<std::size_t>(row)];
+    places.emplace_back((static_cast<double>(seen[stratum]++) + 0.5) / static_cast<double>(size[stratum]), row);
+  }
+  std::stable_sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < places.size(); ++i) rows_[i] = places[i].second;
 }
 
 std::span<const std::int64_t> Sampler::next() {

@@ -18,9 +18,14 @@ struct SamplerOptions {
   bool shuffle = false;
   std::uint64_t seed = 0;  // of the shuffling
   Last last = Last::Keep;
+  /// For each row how often it is drawn, relative to the others: an epoch draws as many rows as there are, with replacement.
+  std::vector<double> weights = {};
+  /// For each row its class: every batch has the classes as the whole has them, to within one row. With `shuffle` the rows of a class come
+  /// in another order each epoch.
+  std::vector<std::int64_t> strata = {};
 };
 
-/// Gives the row numbers of one batch after the other; every epoch visits each row once (but those dropped at the end). The order
+/// Gives the row numbers of one batch after the other; every epoch visits each row once (but those dropped at the end, and with weights). The order
 /// of an epoch depends only on seed, epoch and count, so a position is two numbers and a run resumes anywhere.
 class Sampler {
  public:
@@ -30,7 +35,8 @@ class Sampler {
     bool operator==(const Position&) const = default;
   };
 
-  /// Throws Error when count is negative or above 2^32 - 1, or options.batch is not positive.
+  /// Throws Error when count is negative or above 2^32 - 1, options.batch is not positive, or weights or strata are not one for each row
+  /// (weights finite, none negative, not all zero; not both).
   explicit Sampler(std::int64_t count, const SamplerOptions& options = {}, std::source_location where = std::source_location::current());
 
   std::int64_t count() const { return count_; }  // rows
@@ -46,12 +52,15 @@ class Sampler {
 
  private:
   void order_epoch();
+  void draw(class RandomStream& random);
+  void interleave();
 
   std::int64_t count_;
   SamplerOptions options_;
   Position position_;
   std::vector<std::int64_t> rows_;  // of the current epoch
   std::int64_t ordered_epoch_ = -1;  // whose order is in rows_
+  std::vector<double> sums_;  // of the weights up to and with each row
 };
 
 /// Copies of the given rows (slices along the first axis) of a (N, ...) array: (rows.size(), ...), same dtype.

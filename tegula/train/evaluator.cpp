@@ -35,23 +35,20 @@ std::vector<Tensor> Evaluator::loss_and_hits(const Tensor& output, const Tensor&
   return results;
 }
 
-Evaluation Evaluator::evaluate(const data::Dataset& data) {
+Evaluation Evaluator::evaluate(const data::AnyDataset& data) {
   nn::detail::set_training(module_, false);
   train_detail::Means means;
   for (const auto& [x, y] : data::Loader(data, {.batch = options_.batch})) means.add(measure_(x, y), x.size(0));
   return {means.loss.value(), means.accuracy.value(), data.size()};
 }
 
-Tensor Evaluator::predict(const data::Dataset& data) { return predict(data.inputs); }
+Tensor Evaluator::predict(const HostArray& inputs) { return predict(data::Arrays({inputs}, where_)); }
 
-Tensor Evaluator::predict(const HostArray& inputs) {
+Tensor Evaluator::predict(const data::AnyDataset& data) {
   nn::detail::set_training(module_, false);
-  data::Sampler sampler(inputs.shape.empty() ? 0 : inputs.shape[0], {.batch = options_.batch});
-  if (sampler.count() == 0)
-    throw Error({.op = "Evaluator::predict", .got = "inputs " + to_string(inputs.shape), .expected = "at least one row", .where = where_});
+  if (data.size() == 0) throw Error({.op = "Evaluator::predict", .got = "no rows", .expected = "at least one", .where = where_});
   std::vector<Tensor> parts;
-  for (auto rows = sampler.next(); !rows.empty(); rows = sampler.next())
-    parts.push_back(output_(from_array(data::gather_batch(inputs, rows))));
+  for (const auto& batch : data::Loader(data, {.batch = options_.batch})) parts.push_back(output_(batch.x));
   return parts.size() == 1 ? parts[0] : concat(parts, 0);
 }
 

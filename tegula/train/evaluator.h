@@ -39,9 +39,9 @@ class Evaluator {
   Evaluator& operator=(const Evaluator&) = delete;
 
   /// Mean loss and accuracy.
-  Evaluation evaluate(const data::Dataset& data);
+  Evaluation evaluate(const data::AnyDataset& data);
   /// The output for each row: (N, …). Throws Error for no rows.
-  Tensor predict(const data::Dataset& data);
+  Tensor predict(const data::AnyDataset& data);
   Tensor predict(const HostArray& inputs);
 
   // For use inside of a jit.

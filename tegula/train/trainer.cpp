@@ -104,7 +104,7 @@ void Trainer::save(const std::string& path) {
   save_checkpoint(path, parts());
 }
 
-History Trainer::fit(const data::Dataset& train, const data::Dataset& test) {
+History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test) {
   const PrecisionScope precision(*options_.precision);
   loader_.emplace(train, data::LoaderOptions{.batch = options_.batch, .shuffle = true, .seed = options_.seed});
   history_.clear();

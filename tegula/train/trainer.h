@@ -69,7 +69,7 @@ class Trainer {
   /// Trains until options.epochs are done; after resume() only what is left of them. test may be empty. Whether the checkpoint can be written is
   /// tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number. Throws Error for
   /// data that model or loss do not take, and for a file to resume from that does not fit.
-  History fit(const data::Dataset& train, const data::Dataset& test = {});
+  History fit(const data::AnyDataset& train, const data::AnyDataset& test = {});
   /// Continues at the next fit from a checkpoint that this class wrote, with the same data and options. Throws Error then.
   void resume(std::string path) { resume_ = std::move(path); }
   /// Inside of a callback: everything fit needs to go on from here.

@@ -11,8 +11,8 @@ namespace tegula::data {
 namespace {
 
 /// Inputs (n, 2) f32 {i, -i}, targets (n,) i64 i.
-Dataset counting(std::int64_t n) {
-  Dataset set(HostArray::empty(f32, {n, 2}), HostArray::empty(i64, {n}));
+ArrayDataset counting(std::int64_t n) {
+  ArrayDataset set(HostArray::empty(f32, {n, 2}), HostArray::empty(i64, {n}));
   for (std::int64_t i = 0; i < n; ++i) {
     set.inputs.values<float>()[static_cast<std::size_t>(2 * i)] = static_cast<float>(i);
     set.inputs.values<float>()[static_cast<std::size_t>(2 * i + 1)] = static_cast<float>(-i);
@@ -91,7 +91,7 @@ TEST(Loader, TakesThePrefixOfASet) {
 }
 
 TEST(Loader, RefusesWhatCannotBeBatches) {
-  EXPECT_ERROR(Dataset(HostArray::empty(f32, {3, 2}), HostArray::empty(i64, {4})), "inputs (3, 2) and targets (4,)");
+  EXPECT_ERROR(ArrayDataset(HostArray::empty(f32, {3, 2}), HostArray::empty(i64, {4})), "inputs (3, 2) and targets (4,)");
   EXPECT_ERROR(Loader(counting(3), {.batch = 4, .shuffle = true}), "3 rows and batches of 4");
   EXPECT_ERROR(Loader(counting(3), {.batch = 0}), "batch 0");
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <numeric>
 
 #include "tegula/data/random_stream.h"
@@ -134,6 +136,52 @@ TEST(RandomStream, BeginsWithPhiloxWordsAndStreamsDiffer) {
     differs |= word != other.word();
   }
   EXPECT_TRUE(differs);
+}
+
+TEST(Sampler, WeightsSayHowOftenARowIsDrawn) {
+  Sampler sampler(4, {.batch = 2, .seed = 7, .weights = {1, 0, 3, 4}});
+  std::array<int, 4> times{};
+  constexpr int kEpochs = 2000;
+  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+    const Rows rows = epoch_of(sampler);
+    ASSERT_EQ(rows.size(), 4U);
+    for (const auto row : rows) ++times.at(static_cast<std::size_t>(row));
+  }
+  EXPECT_EQ(times[1], 0);
+  // 8000 draws: five deviations of the binomial distribution.
+  for (const auto& [row, share] : {std::pair(0, 1.0 / 8), std::pair(2, 3.0 / 8), std::pair(3, 4.0 / 8)})
+    EXPECT_NEAR(times[static_cast<std::size_t>(row)], 4 * kEpochs * share, 5 * std::sqrt(4 * kEpochs * share * (1 - share))) << row;
+  Sampler again(4, {.batch = 2, .seed = 7, .weights = {1, 0, 3, 4}}), first(4, {.batch = 2, .seed = 7, .weights = {1, 0, 3, 4}});
+  first.next();
+  again.seek(first.position());
+  EXPECT_EQ(epoch_of(again), epoch_of(first));
+}
+
+TEST(Sampler, StrataGiveEveryBatchTheClassesOfTheWhole) {
+  std::vector<std::int64_t> classes(60, 0);
+  for (std::size_t i = 0; i < 12; ++i) classes[i] = 1;  // a fifth, all at the begin
+  Sampler sampler(60, {.batch = 10, .shuffle = true, .seed = 3, .strata = classes});
+  Rows before;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    Rows all;
+    for (auto batch = sampler.next(); !batch.empty(); batch = sampler.next()) {
+      const auto ones = std::count_if(batch.begin(), batch.end(), [&](auto row) { return classes[static_cast<std::size_t>(row)] == 1; });
+      EXPECT_NEAR(static_cast<double>(ones), 2, 1);
+      all.insert(all.end(), batch.begin(), batch.end());
+    }
+    EXPECT_NE(all, before);
+    before = all;
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(all, counting(60));
+  }
+}
+
+TEST(Sampler, RefusesWeightsAndStrataThatAreNone) {
+  EXPECT_ERROR(Sampler(3, {.weights = {1, 2}}), "2 weights or strata for 3 rows");
+  EXPECT_ERROR(Sampler(2, {.weights = {1, -2}}), "a weight of -2");
+  EXPECT_ERROR(Sampler(2, {.weights = {1, NAN}}), "a weight of");
+  EXPECT_ERROR(Sampler(2, {.weights = {0, 0}}), "weights with the sum 0");
+  EXPECT_ERROR(Sampler(2, {.weights = {1, 2}, .strata = {0, 1}}), "weights and strata");
 }
 
 }  // namespace

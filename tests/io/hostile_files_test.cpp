@@ -5,7 +5,10 @@
 #include <filesystem>
 
 #include "tegula/data/idx.h"
+#include "tegula/io/csv.h"
 #include "tegula/io/gzip.h"
+#include "tegula/io/jpeg.h"
+#include "tegula/io/npy.h"
 #include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"
 #include "tests/fuzz/mutate.h"
@@ -46,6 +49,21 @@ TEST(HostileFiles, Safetensors) {
 }
 TEST(HostileFiles, Gzip) {
   EXPECT_GT(refused("gzip", 10'000, [](auto bytes) { io::gunzip(bytes, "file", {.limit = 1 << 16}); }), 5'000);
+}
+TEST(HostileFiles, Csv) {
+  const auto read = [](std::span<const std::byte> bytes) {
+    io::parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "file");
+  };
+  EXPECT_GT(refused("csv", 20'000, read), 3'000);  // most bytes are some text
+}
+TEST(HostileFiles, Npy) {
+  EXPECT_GT(refused("npy", 20'000, [](auto bytes) { io::parse_npy(bytes, "file"); }), 10'000);
+}
+TEST(HostileFiles, Npz) {
+  EXPECT_GT(refused("npz", 10'000, [](auto bytes) { io::parse_npz(bytes, "file"); }), 5'000);
+}
+TEST(HostileFiles, Jpeg) {
+  EXPECT_GT(refused("jpeg", 10'000, [](auto bytes) { io::parse_jpeg(bytes, "file"); }), 3'000);  // damaged pixels are pixels
 }
 TEST(HostileFiles, Png) {
   EXPECT_GT(refused("png", 10'000, [](auto bytes) { io::parse_png(bytes, "file"); }), 5'000);

@@ -21,7 +21,7 @@ using testing::TemporaryFolder;
 
 /// A training loop written by hand, one step at a time.
 struct Session {
-  data::Dataset points = testing::clouds(100, 5);
+  data::ArrayDataset points = testing::clouds(100, 5);
   Generator generator{7};
   struct Net {
     Generator* generator;

@@ -18,7 +18,7 @@ using testing::SmallNet;
 using testing::TemporaryFolder;
 
 TEST(TrainingPrecision, HalvesReachTheAccuracyOfF32OnTheDrawnDigits) {
-  const data::Dataset train = data::draw_digits(3000, 1), test = data::draw_digits(1000, 2);
+  const data::ArrayDataset train = data::draw_digits(3000, 1), test = data::draw_digits(1000, 2);
   std::vector<double> accuracy;
   for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
     manual_seed(0);

@@ -14,8 +14,8 @@
 namespace tegula::testing {
 
 /// Points (n, 2) of three classes in overlapping clouds.
-inline data::Dataset clouds(std::int64_t n, std::uint64_t seed) {
-  data::Dataset set(HostArray::empty(f32, {n, 2}), HostArray::empty(i64, {n}));
+inline data::ArrayDataset clouds(std::int64_t n, std::uint64_t seed) {
+  data::ArrayDataset set(HostArray::empty(f32, {n, 2}), HostArray::empty(i64, {n}));
   data::RandomStream random(seed, 0);
   constexpr float kCentres[3][2] = {{2, 0}, {-1, 2}, {-1, -2}};
   for (std::int64_t i = 0; i < n; ++i) {

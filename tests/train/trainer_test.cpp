@@ -135,7 +135,7 @@ TEST(Trainer, ErrorsOfItsOwnLossNameTheUsersLine) {
   const auto line_of = [](const std::string& message) { return std::stoi("0" + message.substr(message.rfind(".cpp:") + 5)); };
   SmallNet net;
   optim::Adam adam(parameters(net));
-  data::Dataset points = clouds(64, 1);
+  data::ArrayDataset points = clouds(64, 1);
   points.targets.values<std::int64_t>()[3] = 7;
   const int line = __LINE__ + 1;
   Trainer trainer(net, adam, {.epochs = 1, .batch = 32});
@@ -173,7 +173,7 @@ TEST(Trainer, CallsBackAndTracesOncePerMode) {
 }
 
 TEST(Trainer, TakesAnyLoss) {
-  data::Dataset line(tensor({0.f, 1.f, 2.f, 3.f}, {4, 1}).to_array(), tensor({1.f, 3.f, 5.f, 7.f}, {4, 1}).to_array());
+  data::ArrayDataset line(tensor({0.f, 1.f, 2.f, 3.f}, {4, 1}).to_array(), tensor({1.f, 3.f, 5.f, 7.f}, {4, 1}).to_array());
   nn::Sequential net{nn::Linear{1, 1}};
   optim::SGD sgd(parameters(net), {.lr = 0.1});
   Trainer trainer(net, sgd, {.epochs = 300, .batch = 4, .loss = [](const Tensor& y, const Tensor& t) { return mse_loss(y, t); }});
@@ -184,7 +184,7 @@ TEST(Trainer, TakesAnyLoss) {
 }
 
 TEST(Trainer, MinimisesTheObjectiveAndReportsTheLoss) {
-  data::Dataset line(tensor({0.f, 1.f, 2.f, 3.f}, {4, 1}).to_array(), tensor({1.f, 3.f, 5.f, 7.f}, {4, 1}).to_array());
+  data::ArrayDataset line(tensor({0.f, 1.f, 2.f, 3.f}, {4, 1}).to_array(), tensor({1.f, 3.f, 5.f, 7.f}, {4, 1}).to_array());
   nn::Sequential net{nn::Linear{1, 1}};
   optim::SGD sgd(parameters(net), {.lr = 0.1});
   Trainer trainer(net, sgd,
@@ -199,7 +199,7 @@ TEST(Trainer, MinimisesTheObjectiveAndReportsTheLoss) {
 TEST(Evaluator, CountsEveryRowOnceInEvaluationMode) {
   SmallNet net;
   Evaluator evaluator(net, {.batch = 64});
-  const data::Dataset points = clouds(150, 1);
+  const data::ArrayDataset points = clouds(150, 1);
   const Evaluation first = evaluator.evaluate(points), second = evaluator.evaluate(points);
   EXPECT_EQ(first.rows, 150);
   EXPECT_EQ(first.loss, second.loss);  // no dropout

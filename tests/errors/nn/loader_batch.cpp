@@ -4,6 +4,6 @@
 
 void loader_batch() {
   using namespace tegula;
-  const data::Dataset set(HostArray::empty(f32, {3, 2}), HostArray::empty(i64, {3}));
+  const data::ArrayDataset set(HostArray::empty(f32, {3, 2}), HostArray::empty(i64, {3}));
   data::Loader loader(set, {.batch = 0});  // here
 }

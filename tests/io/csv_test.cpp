@@ -1,0 +1,97 @@
+// CSV as RFC 4180 has it, and TSV.
+
+#include "tegula/io/csv.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/io/files.h"
+
+namespace tegula::io {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+TEST(Csv, ReadsRecordsNamesAndNumbers) {
+  const Table table = parse_csv("id,height,kind\n1,1.5,cat\n2, -2e3 ,dog\n3,+7,cat\n", "file");
+  EXPECT_EQ(table.rows(), 3);
+  EXPECT_EQ(table.names(), (Texts{"id", "height", "kind"}));
+  const HostArray numbers = table.numbers({"height", "id"});
+  EXPECT_EQ(numbers.shape, (Shape{3, 2}));
+  EXPECT_EQ(numbers.dtype, f32);
+  EXPECT_EQ(std::vector<float>(numbers.values<float>().begin(), numbers.values<float>().end()),
+            (std::vector<float>{1.5f, 1, -2000, 2, 7, 3}));
+  EXPECT_EQ(table.numbers({"id"}, {}, f64).values<double>()[2], 3);
+  const Classes kinds = table.classes("kind");
+  EXPECT_EQ(kinds.names, (Texts{"cat", "dog"}));
+  EXPECT_EQ(kinds.labels.values<std::int64_t>()[1], 1);
+  EXPECT_EQ(table.text(2, "kind"), "cat");
+  // The classes of the training set number those of the test set.
+  const Classes test = parse_csv("kind\ndog\n", "test").classes("kind", kinds.names);
+  EXPECT_EQ(test.labels.values<std::int64_t>()[0], 1);
+}
+
+TEST(Csv, EnclosedFieldsHoldSeparatorsQuotesAndLines) {
+  const Table table = parse_csv("a,b\r\n\"x, y\",\"say \"\"hi\"\"\"\r\n\"two\nlines\",\r\n\"\",z", "file");
+  EXPECT_EQ(table.texts("a"), (Texts{"x, y", "two\nlines", ""}));
+  EXPECT_EQ(table.texts("b"), (Texts{"say \"hi\"", "", "z"}));
+}
+
+TEST(Csv, LineEndsByteOrderMarksAndEmptyLinesAreNoMatter) {
+  for (const char* text : {"a,b\n1,2\n3,4\n", "a,b\r\n1,2\r\n3,4\r\n",
+                           "\xEF\xBB\xBF"
+                           "a,b\n\n1,2\n\r\n3,4",
+                           "a,b\n1,2\n3,4\n\n\n"}) {
+    const Table table = parse_csv(text, "file");
+    EXPECT_EQ(table.names(), (Texts{"a", "b"})) << text;
+    EXPECT_EQ(table.texts("b"), (Texts{"2", "4"})) << text;
+  }
+  EXPECT_EQ(parse_csv("a,b,\n1,2,\n", "file", {.header = Header::No}).texts("2"), (Texts{"", ""}));
+  EXPECT_EQ(parse_csv("a,b\n", "file").rows(), 0);
+}
+
+TEST(Csv, TabsSeparateTextWithQuotes) {
+  const Table table = parse_csv("ham\tHe said \"no\"\nspam\t\"WIN\n", "file", tsv(Header::No));
+  EXPECT_EQ(table.texts("1"), (Texts{"He said \"no\"", "\"WIN"}));
+}
+
+TEST(Csv, EmptyFieldsAreMissingNumbersWhenAsked) {
+  const Table table = parse_csv("a,b\n1,\n,2\n", "file");
+  const HostArray filled = table.numbers({"a", "b"}, std::nan(""));
+  EXPECT_TRUE(std::isnan(filled.values<float>()[1]));
+  EXPECT_EQ(filled.values<float>()[3], 2);
+  EXPECT_ERROR(table.numbers({"a", "b"}), "file, line 2: column b holds \"\", expected a number");
+}
+
+TEST(Csv, MistakesAreNamedWithFileAndLine) {
+  EXPECT_ERROR(parse_csv("a,b\n1,2\n1,2,3\n", "t.csv"), "t.csv, line 3: 3 fields, expected as many as in the first line, 2");
+  EXPECT_ERROR(parse_csv("a,b\n1\n", "t.csv"), "line 2: 1 fields");
+  EXPECT_ERROR(parse_csv("a,b\n1,\"2\n\n", "t.csv"), "line 2: a quote that is never closed");
+  EXPECT_ERROR(parse_csv("a,b\n1,\"2\"3\n", "t.csv"), "line 2: text behind a closing quote");
+  EXPECT_ERROR(parse_csv("a,b\n1,2\"3\n", "t.csv"), "line 2: a quote within");
+  EXPECT_ERROR(parse_csv("a,a\n", "t.csv"), "two columns of one name");
+  EXPECT_ERROR(parse_csv("", "t.csv"), "nothing, expected at least one line");
+  EXPECT_ERROR(parse_csv("\n\n", "t.csv"), "nothing");
+  const Table table = parse_csv("a,b\n\"1\n2\",2\n3,4x\n", "t.csv");
+  EXPECT_ERROR(table.numbers({"b"}), "t.csv, line 4: column b holds \"4x\"");  // a record of two lines came before
+  EXPECT_ERROR(table.numbers({"c"}), "no column c, expected one of a, b");
+  EXPECT_ERROR(table.numbers({"b"}, {}, i64), "a float dtype");
+  EXPECT_ERROR(table.classes("b", {"2"}), "column b holds \"4x\", expected one of 2");
+  EXPECT_ERROR(table.text(2, "a"), "row 2");
+  EXPECT_ERROR(read_csv("/nowhere/t.csv"), "/nowhere/t.csv");
+}
+
+TEST(Csv, AWholeFileOfTextMessages) {
+  const std::string shared = testing::shared_data();
+  if (shared.empty()) GTEST_SKIP() << "skipped: no shared data";
+  const Table table = read_csv(shared + "/text-classification/sms-spam/sms.tsv", tsv(Header::No));
+  const Classes kinds = table.classes("0");
+  EXPECT_EQ(kinds.names, (Texts{"ham", "spam"}));
+  const auto labels = kinds.labels.values<std::int64_t>();
+  EXPECT_EQ(std::count(labels.begin(), labels.end(), 1), 747);
+  EXPECT_EQ(std::count(labels.begin(), labels.end(), 0), 4827);
+}
+
+}  // namespace
+}  // namespace tegula::io

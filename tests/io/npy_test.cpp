@@ -1,0 +1,142 @@
+// NumPy's files. The seeds of the fuzzers were written by NumPy 2.
+
+#include "tegula/io/npy.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "tests/io/files.h"
+
+namespace tegula::io {
+namespace {
+
+std::string seed(const std::string& kind, const std::string& name) { return source_folder() + "/tests/fuzz/" + kind + "/" + name; }
+
+template <class T>
+std::vector<T> values_of(const HostArray& array) {
+  const auto values = array.values<T>();
+  return {values.begin(), values.end()};
+}
+
+std::string npy(const std::string& header, const std::string& data) {
+  std::string text = "\x93NUMPY";
+  text += {'\1', '\0', static_cast<char>(header.size()), '\0'};
+  return text + header + data;
+}
+HostArray parsed(const std::string& header, const std::string& data) {
+  const std::string text = npy(header, data);
+  return parse_npy(testing::bytes_of(text), "file");
+}
+
+TEST(Npy, ReadsWhatNumPyWrote) {
+  const HostArray plain = read_npy(seed("npy", "f32"));
+  EXPECT_EQ(plain.dtype, f32);
+  EXPECT_EQ(plain.shape, (Shape{2, 3}));
+  EXPECT_EQ(values_of<float>(plain), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+  const HostArray fortran = read_npy(seed("npy", "fortran_big"));  // '>f8', the first axis fastest
+  EXPECT_EQ(fortran.shape, (Shape{2, 3, 4}));
+  for (std::size_t i = 0; i < 24; ++i) EXPECT_EQ(fortran.values<double>()[i], static_cast<double>(i));
+  EXPECT_EQ(values_of<std::int32_t>(read_npy(seed("npy", "u16"))), (std::vector<std::int32_t>{0, 1, 2, 3, 4}));
+  const HostArray scalar = read_npy(seed("npy", "scalar_bool"));
+  EXPECT_EQ(scalar.shape, Shape{});
+  EXPECT_TRUE(scalar.values<bool>()[0]);
+  EXPECT_EQ(read_npy(seed("npy", "none")).shape, (Shape{0, 3}));
+  EXPECT_EQ(static_cast<float>(read_npy(seed("npy", "version2")).values<Half>()[3]), 3.0f);
+}
+
+TEST(Npy, EveryDTypeComesBackAsItWas) {
+  const testing::TemporaryFolder folder;
+  for (const DType dtype : kAllDTypes) {
+    for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 3}, Shape{0, 4}, Shape{2, 1, 3, 2}}) {
+      HostArray array = HostArray::empty(dtype, shape);
+      auto* bytes = static_cast<unsigned char*>(array.buffer->data());
+      for (std::size_t i = 0; i < array.bytes(); ++i) bytes[i] = dtype == boolean ? i % 2 : static_cast<unsigned char>(17 * i + 3);
+      if (dtype == bf16) {
+        EXPECT_ERROR(write_npy(folder / "x.npy", array), "a tensor of bf16, expected a dtype that NumPy has");
+        continue;
+      }
+      write_npy(folder / "x.npy", array);
+      const HostArray again = read_npy(folder / "x.npy");
+      EXPECT_EQ(again.dtype, dtype);
+      EXPECT_EQ(again.shape, shape);
+      EXPECT_TRUE(array.bytes() == 0 || std::memcmp(again.buffer->data(), bytes, array.bytes()) == 0);
+      EXPECT_EQ((std::filesystem::file_size(folder / "x.npy") - array.bytes()) % 64, 0U);
+    }
+  }
+}
+
+TEST(Npy, BothByteOrdersAndWideUnsignedNumbers) {
+  EXPECT_EQ(values_of<std::int16_t>(parsed("{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }\n", {"\1\2\xff\xfe", 4})),
+            (std::vector<std::int16_t>{0x0102, -2}));
+  EXPECT_EQ(values_of<std::int64_t>(parsed("{'shape': (1,), 'fortran_order': False, 'descr': \"<u4\"}", "\xff\xff\xff\xff")),
+            (std::vector<std::int64_t>{0xffffffff}));
+  EXPECT_ERROR(parsed("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", "\xff\xff\xff\xff\xff\xff\xff\xff"),
+               "18446744073709551615");
+  EXPECT_TRUE(parsed("{'descr': '|b1', 'fortran_order': False, 'shape': (), }", "\5").values<bool>()[0]);  // any other byte is true
+}
+
+TEST(Npy, RefusesWhatItCannotHold) {
+  EXPECT_ERROR(parse_npy(testing::bytes_of("text"), "file"), "no .npy file");
+  EXPECT_ERROR(parsed("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "12345678"), "elements of type '<c8'");
+  EXPECT_ERROR(parsed("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", ""), "elements of type '|O'");
+  EXPECT_ERROR(parsed("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "1234"), "records");
+  EXPECT_ERROR(parsed("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "1234"), "4 bytes of data for shape (2,)");
+  EXPECT_ERROR(parsed("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", ""), "0 bytes of data");
+  EXPECT_ERROR(parsed("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", ""), "a bad size");
+  EXPECT_ERROR(parsed("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "1234"), "more than 8 axes");
+  EXPECT_ERROR(parsed("{'descr': '<f4', 'shape': (1,), }", "1234"), "without descr, fortran_order or shape");
+  EXPECT_ERROR(parsed("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", "1234"), "text behind the header");
+  EXPECT_ERROR(parse_npy(testing::bytes_of(npy(std::string(200, 'x'), "").substr(0, 40)), "file"), "a header of 200 bytes");
+}
+
+TEST(Npz, ReadsWhatNumPyWrote) {
+  const NamedArrays plain = read_npz(seed("npz", "plain"));
+  ASSERT_EQ(plain.size(), 2U);
+  EXPECT_EQ(plain[0].first, "a");
+  EXPECT_EQ(values_of<std::int32_t>(plain[0].second), (std::vector<std::int32_t>{0, 1, 2}));
+  EXPECT_EQ(values_of<double>(plain[1].second), (std::vector<double>{1, 0, 0, 1}));
+  const NamedArrays compressed = read_npz(seed("npz", "compressed"));
+  ASSERT_EQ(compressed.size(), 2U);
+  EXPECT_EQ(compressed[0].second.shape, (Shape{4, 5}));
+  EXPECT_EQ(compressed[1].first, "name with blank");
+}
+
+TEST(Npz, ComesBackAsItWasAndTheSameArraysGiveTheSameBytes) {
+  const testing::TemporaryFolder folder;
+  const std::vector<float> numbers{1, 2, 3, 4, 5, 6};
+  const NamedArrays arrays{{"layer.weight", HostArray::from(std::span<const float>(numbers), {2, 3})}, {"ü", HostArray::empty(u8, {0})}};
+  write_npz(folder / "a.npz", arrays);
+  write_npz(folder / "b.npz", arrays);
+  EXPECT_EQ(read_file(folder / "a.npz"), read_file(folder / "b.npz"));
+  const NamedArrays again = read_npz(folder / "a.npz");
+  ASSERT_EQ(again.size(), 2U);
+  EXPECT_EQ(again[0].first, "layer.weight");
+  EXPECT_EQ(values_of<float>(again[0].second), numbers);
+  EXPECT_EQ(again[1].first, "ü");
+  EXPECT_ERROR(write_npz(folder / "a.npz", {arrays[0], arrays[0]}), "twice or empty");
+  EXPECT_EQ(folder.files(), 2);
+}
+
+TEST(Npz, DamageIsFound) {
+  Bytes bytes = read_file(seed("npz", "plain"));
+  EXPECT_ERROR(parse_npz(std::span(bytes).first(bytes.size() / 2), "file"), "a zip archive");
+  // A byte of an array: the CRC notices.
+  const std::string text = testing::text_of(bytes);
+  bytes[text.find("NUMPY") + 130] ^= std::byte{1};
+  EXPECT_ERROR(parse_npz(bytes, "file"), "CRC");
+}
+
+TEST(Npy, FilesOfAnotherProgram) {
+  const std::string shared = testing::shared_data();
+  if (shared.empty()) GTEST_SKIP() << "skipped: no shared data";
+  const std::string folder = shared + "/format-conformance/numpy-and-pth/candle/";
+  EXPECT_EQ(read_npy(folder + "test.npy").size(), 10);
+  const NamedArrays arrays = read_npz(folder + "test.npz");
+  ASSERT_EQ(arrays.size(), 2U);
+  EXPECT_EQ(arrays[0].first, "x");
+}
+
+}  // namespace
+}  // namespace tegula::io
