@@ -50,7 +50,7 @@ RULES["tegula.h"] = RULES["app"]
 
 # What tegula.h keeps away from its users, for their compile time.
 HEAVY = {"iostream", "sstream", "fstream", "ranges", "chrono", "random", "filesystem", "thread", "mutex", "future", "regex"}
-HEAVY_FILES = re.compile(r"nlohmann/|hwy/|dnnl|zlib\.h|png\.h")
+HEAVY_FILES = re.compile(r"nlohmann/|hwy/|dnnl|^zlib\.h|^png\.h|jpeglib|^zip\.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 
