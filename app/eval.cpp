@@ -21,7 +21,7 @@ struct EvalChoice {
 void run(const EvalChoice& choice) {
   models::Model model = models::load(choice.file);
   const data::ArrayDataset test = read_sets(choice.data, model.input).test;
-  Evaluator evaluator(model.net);
+  Evaluator evaluator(model.net, {.loss = cross_entropy});
   const Evaluation result = evaluator.evaluate(test);
   const auto begin = std::chrono::steady_clock::now();
   const Tensor scores = evaluator.predict(test);  // (N, classes)

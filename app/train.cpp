@@ -145,7 +145,7 @@ void run(TrainChoice choice) {
   const double lr = choice.lr.value_or(entry.ratio * listed.lr * share_of_rate(entry, choice.schedule));
   const auto optimizer = entry.make(parameters(model.net), lr);
   const std::int64_t batch = std::min(choice.batch, sets.train.size());
-  Trainer trainer(model.net, *optimizer,
+  Trainer trainer(model.net, *optimizer, cross_entropy,
                   {.epochs = choice.epochs,
                    .batch = batch,
                    .seed = choice.seed,

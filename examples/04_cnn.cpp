@@ -54,7 +54,7 @@ int main() {
   manual_seed(0);
   Net other;
   auto adam2 = optim::Adam(parameters(other));
-  Trainer trainer(other, adam2, {.epochs = 3, .batch = 64, .schedule = optim::OneCycleLR{.maximum = 8e-3, .total = 3 * 62}});
+  Trainer trainer(other, adam2, cross_entropy, {.epochs = 3, .batch = 64, .schedule = optim::OneCycleLR{.maximum = 8e-3, .total = 3 * 62}});
   trainer.on_epoch = [](const EpochRecord& r) {
     std::printf("epoch %d: loss %.3f, test accuracy %.3f\n", static_cast<int>(r.epoch), r.train_loss, r.test_accuracy);
   };

@@ -89,7 +89,8 @@
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/metrics.h"    // metrics::accuracy, …
-#include "tegula/train/trainer.h"    // Trainer
+#include "tegula/train/loss.h"
+#include "tegula/train/trainer.h"    // Trainer, EarlyStopping
 
 // Data and files.
 #include "tegula/data/augment.h"     // data::augmented, data::RandomFlip, …

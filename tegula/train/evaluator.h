@@ -2,61 +2,66 @@
 // A model on data, without training it.
 
 #include <cstdint>
-#include <functional>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "tegula/compile/jit.h"
 #include "tegula/data/loader.h"
 #include "tegula/nn/module.h"
+#include "tegula/train/loss.h"
 
 namespace tegula {
 
-/// A mean over the batch.
-using Loss = std::function<Tensor(Tensor output, Tensor targets)>;
-
 struct EvaluatorOptions {
   std::int64_t batch = 500;
-  Loss loss = {};  // empty: cross_entropy
+  Loss loss = {};                    // what evaluate reports; predict needs none
+  std::vector<Metric> metrics = {};  // and these
+  std::size_t inputs = 0;            // tensors of a sample that the model gets; 0: as few as it takes. The others are targets
+  int workers = 0;                   // threads that read data ahead
 };
 
 struct Evaluation {
   double loss = 0;
   double accuracy = 0;  // the share of rows whose greatest output is the target; NaN when targets are not classes
   std::int64_t rows = 0;
+  std::map<std::string, double> metrics = {};  // means over the rows
 };
 
 /// Holds a reference to the model, and leaves it in evaluation mode.
 class Evaluator {
  public:
   using Location = std::source_location;
-  using Forward = std::function<Tensor(const Tensor&)>;
   template <nn::Module Model>
   explicit Evaluator(Model& model, EvaluatorOptions options = {}, Location where = Location::current())
-      : Evaluator(nn::AnyModule(model), [&model](const Tensor& x) { return model(x); }, std::move(options), where) {}
+      : Evaluator(nn::AnyModule(model), forward_of(model, options.inputs, where), options, where) {}
   Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOptions options, const Location& where);
   Evaluator(const Evaluator&) = delete;  // what it compiled refers to it
   Evaluator& operator=(const Evaluator&) = delete;
 
-  /// Mean loss and accuracy.
+  /// Means over all rows. Throws Error without a loss, and for data that model or loss do not take.
   Evaluation evaluate(const data::AnyDataset& data);
-  /// The output for each row: (N, …). Throws Error for no rows.
+  /// The model's first output for each row: (N, …). Targets, if there are any, are not looked at. Throws Error for no rows.
   Tensor predict(const data::AnyDataset& data);
   Tensor predict(const HostArray& inputs);
+  /// All outputs of a model with several.
+  std::vector<Tensor> predict_all(const data::AnyDataset& data);
 
   // For use inside of a jit.
-  /// The model's output for a batch.
-  Tensor output(const Tensor& x) const { return forward_(x); }
-  /// The loss of a batch and, when the targets are classes, the number of hits.
-  std::vector<Tensor> loss_and_hits(const Tensor& output, const Tensor& targets) const;
+  /// The model's outputs for the tensors of a batch.
+  std::vector<Tensor> outputs(const std::vector<Tensor>& batch) const;
+  /// The tensors of a batch that are targets.
+  std::vector<Tensor> targets(const std::vector<Tensor>& batch) const;
+  /// Loss, metrics and, when the target is a class, the number of hits.
+  std::vector<Tensor> measured(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) const;
 
  private:
   nn::AnyModule module_;
   Forward forward_;
   EvaluatorOptions options_;
   Location where_;  // the user's line, for what the library adds to model and loss
-  Jit<std::function<std::vector<Tensor>(Tensor, Tensor)>> measure_;
-  Jit<std::function<Tensor(Tensor)>> output_;
+  compile::JitState measure_, output_;
 };
 
 }  // namespace tegula

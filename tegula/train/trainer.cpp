@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -10,6 +9,8 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/grad.h"
 #include "tegula/io/file.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/optim/clip.h"
 #include "tegula/train/means.h"
 
@@ -17,86 +18,145 @@ namespace tegula {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kColumns = 7;  // of a record in a checkpoint
+constexpr std::int64_t kColumns = 7;  // of a record in a checkpoint, in front of the metrics
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-HostArray to_array(const History& history) {
-  HostArray array = HostArray::empty(f64, {static_cast<std::int64_t>(history.size()), kColumns});
-  auto values = array.values<double>();
-  for (std::size_t i = 0; i < history.size(); ++i) {
-    const EpochRecord& r = history[i];
-    const double row[] = {
-        static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.seconds, r.rows_per_second};
-    std::copy(std::begin(row), std::end(row), values.begin() + static_cast<std::ptrdiff_t>(i) * kColumns);
-  }
-  return array;
-}
-
-/// Empty when it is not the record of the epochs 1, 2, 3 …
-History to_history(const HostArray& array) {
-  History history;
-  if (array.dtype != f64 || array.shape.rank() != 2 || array.shape[1] != kColumns) return history;
-  const auto values = array.values<double>();
-  for (std::size_t i = 0; i + kColumns <= values.size(); i += kColumns) {
-    const auto epoch = static_cast<std::int64_t>(history.size() + 1);
-    if (values[i] != static_cast<double>(epoch)) return {};
-    history.push_back({epoch, values[i + 1], values[i + 2], values[i + 3], values[i + 4], values[i + 5], values[i + 6]});
-  }
-  return history;
-}
-
 }  // namespace
 
-Trainer::Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options,
+Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer& optimizer, Loss loss, const TrainerOptions& options,
                  const Location& where)
     : module_(module),
       optimizer_(optimizer),
-      options_(std::move(options)),
+      options_(options),
+      loss_(std::move(loss)),
       where_(where),
-      evaluator_(module, std::move(forward), {.batch = options_.test_batch, .loss = options_.loss}, where),
-      step_(jit(std::function([this](Tensor x, Tensor y) { return train_step(x, y); }), where)) {
+      evaluator_(module, std::move(forward),
+                 {.batch = options_.test_batch, .loss = loss_, .metrics = options_.metrics, .workers = options_.workers}, where),
+      step_(where),
+      accumulate_(where) {
   if (!options_.precision) options_.precision = current_precision();
   if (options_.precision == Precision::fp16) scaler_.emplace(optim::LossScalerOptions{}, where);
+  const auto refuse = [&](const std::string& got, const std::string& expected) {
+    throw Error({.op = "Trainer", .got = got, .expected = expected, .where = where});
+  };
+  if (!loss_) refuse("no loss", "what is to be minimised, such as cross_entropy");
   if (options_.epochs < 0 || options_.batch < 1 || !(options_.clip_norm >= 0)) {
-    throw Error({.op = "Trainer",
-                 .got = std::to_string(options_.epochs) + " epochs, batches of " + std::to_string(options_.batch) + ", clip_norm " +
-                        std::to_string(options_.clip_norm),
-                 .expected = "none of them negative, batches of at least 1",
-                 .where = where});
+    refuse(std::to_string(options_.epochs) + " epochs, batches of " + std::to_string(options_.batch) + ", clip_norm " +
+               std::to_string(options_.clip_norm),
+           "none of them negative, batches of at least 1");
+  }
+  if (options_.accumulate < 1 || options_.validate_every < 0) {
+    refuse(".accumulate = " + std::to_string(options_.accumulate) + ", .validate_every = " + std::to_string(options_.validate_every),
+           "at least one batch a step, and no negative number of steps");
+  }
+  if (options_.accumulate == 1) return;
+  for (const Parameter& parameter : optimizer_.parameters()) {
+    const Tensor zero = zeros(parameter.cell->shape(), parameter.cell->dtype());
+    sums_.push_back({"accumulated." + parameter.name, make<Cell>(zero, where)});
   }
 }
 
-std::vector<Tensor> Trainer::train_step(const Tensor& x, const Tensor& y) {
-  const Tensor output = evaluator_.output(x);
-  auto results = evaluator_.loss_and_hits(output, y);
-  const Tensor objective = options_.objective ? options_.objective(output, y) : results[0];
+Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch) {
+  const std::vector<Tensor> outputs = evaluator_.outputs(batch), targets = evaluator_.targets(batch);
+  std::vector<Tensor> measured = evaluator_.measured(outputs, targets);
+  const Tensor objective = options_.objective ? options_.objective(outputs, targets, where_) : measured[0];
+  // Outside of any frame, so that gradients have the lines of their ops.
+  return {std::move(measured), grad(scaler_ ? scaler_->scaled(objective, where_) : objective, optimizer_.parameters(), where_)};
+}
+
+void Trainer::take_step(std::vector<Tensor> gradients) {
   const In frame("Trainer", where_);
-  const auto clipped = [&](const std::vector<Tensor>& gradients) {
-    return options_.clip_norm > 0 ? optim::clip_grad_norm(gradients, options_.clip_norm).gradients : gradients;
+  const auto clipped = [&](std::vector<Tensor> all) {
+    return options_.clip_norm > 0 ? optim::clip_grad_norm(all, options_.clip_norm).gradients : all;
   };
-  if (scaler_) {
-    const auto [gradients, finite] = scaler_->unscale(grad(scaler_->scaled(objective), optimizer_.parameters()));
-    scaler_->step(optimizer_, clipped(gradients), finite);
-  } else {
-    optimizer_.step(clipped(grad(objective, optimizer_.parameters())));
+  if (!scaler_) return optimizer_.step(clipped(std::move(gradients)));
+  auto [unscaled, finite] = scaler_->unscale(gradients);
+  scaler_->step(optimizer_, clipped(std::move(unscaled)), finite);
+}
+
+/// `done` batches of this epoch are done with this one. Returns what was measured.
+std::vector<Tensor> Trainer::train_on(const data::Batch& batch, std::int64_t done) {
+  const auto tensors = [](std::span<const Tensor> arguments) { return std::vector<Tensor>(arguments.begin(), arguments.end()); };
+  if (options_.accumulate == 1) {
+    return step_.call(batch.tensors, [&](std::span<const Tensor> arguments) {
+      auto [measured, gradients] = this->gradients(tensors(arguments));
+      take_step(std::move(gradients));
+      return measured;
+    });
   }
-  return results;
+  if (done % options_.accumulate != 0 && done != loader_->batches()) {
+    return accumulate_.call(batch.tensors, [&](std::span<const Tensor> arguments) {
+      const auto [measured, gradients] = this->gradients(tensors(arguments));
+      const In frame("Trainer", where_);
+      for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].assign(sums_[i].read() + gradients[i]);
+      return measured;
+    });
+  }
+  std::vector<Tensor> arguments = batch.tensors;
+  arguments.emplace_back(1.0 / static_cast<double>((done - 1) % options_.accumulate + 1));
+  return step_.call(arguments, [&](std::span<const Tensor> traced) {
+    auto [measured, gradients] = this->gradients(tensors(traced.first(traced.size() - 1)));
+    {
+      const In frame("Trainer", where_);
+      for (std::size_t i = 0; i < sums_.size(); ++i) {
+        gradients[i] = (sums_[i].read() + gradients[i]) * traced.back();
+        sums_[i].assign(zeros(gradients[i].shape(), sums_[i].cell->dtype()));
+      }
+    }
+    take_step(std::move(gradients));
+    return measured;
+  });
 }
 
 CheckpointParts Trainer::parts() {
   Parameters optimizer = optimizer_.state();
   if (scaler_) {
-    for (const Parameter& cell : scaler_->state()) optimizer.push_back(cell);
+    for (auto& part : scaler_->state()) optimizer.push_back(std::move(part));
   }
+  optimizer.insert(optimizer.end(), sums_.begin(), sums_.end());
   return {.model = nn::state(module_),
           .optimizer = std::move(optimizer),
           .generator = &default_generator(),
           .loader = &*loader_,
           .epochs = options_.epochs,
-          .extra = {{"history", to_array(history_)}},
+          .extra = {{"history", saved_history()}},
           .metadata = options_.metadata};
+}
+
+HostArray Trainer::saved_history() const {
+  std::vector<double> values;
+  for (const EpochRecord& r : history_) {
+    values.insert(values.end(), {static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.test_loss, r.test_accuracy, r.seconds,
+                                 r.rows_per_second});
+    for (const Metric& metric : options_.metrics) {
+      for (const auto* of : {&r.train_metrics, &r.test_metrics}) {
+        const auto found = of->find(metric.name);
+        values.push_back(found == of->end() ? kNone : found->second);
+      }
+    }
+  }
+  const auto columns = kColumns + 2 * static_cast<std::int64_t>(options_.metrics.size());
+  return HostArray::from(std::span<const double>(values), {static_cast<std::int64_t>(history_.size()), columns});
+}
+
+/// Empty when it is not the record of the epochs 1, 2, 3 … with these metrics.
+History Trainer::loaded_history(const HostArray& array) const {
+  const auto columns = static_cast<std::size_t>(kColumns) + 2 * options_.metrics.size();
+  if (array.dtype != f64 || array.shape.rank() != 2 || array.shape[1] != static_cast<std::int64_t>(columns)) return {};
+  History history;
+  const auto values = array.values<double>();
+  for (std::size_t i = 0; i + columns <= values.size(); i += columns) {
+    const auto epoch = static_cast<std::int64_t>(history.size() + 1);
+    if (values[i] != static_cast<double>(epoch)) return {};
+    history.push_back({epoch, values[i + 1], values[i + 2], values[i + 3], values[i + 4], values[i + 5], values[i + 6]});
+    for (std::size_t m = 0; m < options_.metrics.size(); ++m) {
+      history.back().train_metrics[options_.metrics[m].name] = values[i + kColumns + 2 * m];
+      history.back().test_metrics[options_.metrics[m].name] = values[i + kColumns + 2 * m + 1];
+    }
+  }
+  return history;
 }
 
 void Trainer::save(const std::string& path) {
@@ -104,35 +164,54 @@ void Trainer::save(const std::string& path) {
   save_checkpoint(path, parts());
 }
 
+Evaluation Trainer::measure(const data::AnyDataset& test) {
+  const auto begin = Clock::now();
+  Evaluation measured = evaluator_.evaluate(test);
+  test_seconds_ = since(begin);
+  return measured;
+}
+
 History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test) {
   const PrecisionScope precision(*options_.precision);
-  loader_.emplace(train, data::LoaderOptions{.batch = options_.batch, .shuffle = true, .seed = options_.seed});
+  if (train.size() == 0)
+    throw Error({.op = "Trainer::fit", .got = "no rows to train on", .expected = "at least one batch", .where = where_});
+  loader_.emplace(train,
+                  data::LoaderOptions{.batch = options_.batch,
+                                      .shuffle = true,
+                                      .seed = options_.seed,
+                                      .workers = options_.workers,
+                                      .weights = options_.weights,
+                                      .strata = options_.strata},
+                  where_);
   history_.clear();
   if (!options_.checkpoint.empty()) io::require_writable(options_.checkpoint, "Trainer");
   if (!resume_.empty()) {
     for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
-      if (name == "history") history_ = to_history(array);
+      if (name == "history") history_ = loaded_history(array);
     }
     resume_.clear();
   }
-  while (loader_->position().epoch < options_.epochs) {
+  Go go = Go::On;
+  while (go == Go::On && loader_->position().epoch < options_.epochs) {
     EpochRecord record{.epoch = loader_->position().epoch + 1, .test_loss = kNone, .test_accuracy = kNone};
-    const double last_loss = run_epoch(record);
+    double last_loss = 0;
+    go = run_epoch(record, last_loss, test);
+    if (go == Go::Stop) break;
     if (test.size() > 0) {
-      const auto begin = Clock::now();
-      const Evaluation measured = evaluator_.evaluate(test);
-      test_seconds_ = since(begin);
+      const Evaluation measured = measure(test);
       record.test_loss = measured.loss;
       record.test_accuracy = measured.accuracy;
+      record.test_metrics = measured.metrics;
     }
     history_.push_back(record);
     const bool finite = std::isfinite(last_loss) && (test.size() == 0 || std::isfinite(record.test_loss));
     if (finite && !options_.checkpoint.empty()) save_epoch(record);
-    if (on_epoch) on_epoch(record);
+    go = on_epoch(record);
     if (!finite) {
       warn("train.not_finite", "after epoch " + std::to_string(record.epoch) + " the loss is no number" +
                                    (options_.checkpoint.empty() ? "" : ", the checkpoint from before stays") +
-                                   ": lower the learning rate, or limit the gradients by clip_norm (Trainer at " + to_string(where_) + ")");
+                                   ": lower the learning rate, or limit the gradients by clip_norm (Trainer at " + to_string(where_) +
+                                   "); TEGULA_CHECK=nan finds the op");
     }
   }
   nn::detail::set_training(module_, false);
@@ -148,36 +227,64 @@ void Trainer::save_epoch(const EpochRecord& record) {
   }
 }
 
-/// Returns the loss of the last batch, 0 when none was left of the epoch.
-double Trainer::run_epoch(EpochRecord& record) {
+/// Of all epochs, when so many batches of this one are done.
+std::int64_t Trainer::steps_done(std::int64_t batches_done) const {
+  const auto steps = [&](std::int64_t batches) { return (batches + options_.accumulate - 1) / options_.accumulate; };
+  const bool ended = batches_done == loader_->batches();
+  return loader_->position().epoch * steps(loader_->batches()) + (ended ? steps(batches_done) : batches_done / options_.accumulate);
+}
+
+Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDataset& test) {
   nn::detail::set_training(module_, true);
   const std::int64_t batches = loader_->batches();
-  train_detail::Means means;
-  const auto begin = Clock::now();
-  double loss = 0;
-  while (auto batch = loader_->next()) {
-    const std::int64_t done = loader_->position().batch, rows = batch->x.size(0);
-    if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule((record.epoch - 1) * batches + done - 1)));
-    loss = means.add(step_(batch->x, batch->y), rows);
-    if (!on_step) continue;
-    const double seconds = since(begin), per_second = means.loss.weight() / seconds;
-    const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);
-    on_step({.epoch = record.epoch,
-             .epochs = options_.epochs,
-             .batch = done,
-             .batches = batches,
-             .loss = loss,
-             .mean_loss = means.loss.value(),
-             .mean_accuracy = means.accuracy.value(),
-             .learning_rate = optimizer_.lr.read().item<double>(),
-             .rows_per_second = per_second,
-             .seconds_left = rows_left / per_second + test_seconds_ * static_cast<double>(options_.epochs - record.epoch + 1)});
+  train_detail::Means means(options_.metrics);
+  double seconds = 0;
+  auto begin = Clock::now();
+  Go go = Go::On;
+  while (go == Go::On) {
+    const auto batch = loader_->next();
+    if (!batch) break;
+    const std::int64_t done = loader_->position().batch, before = steps_done(done - 1), step = steps_done(done);
+    if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule(before)));
+    last_loss = means.add(train_on(*batch, done), batch->x.size(0));
+    if (on_step) {
+      const double passed = seconds + since(begin), per_second = means.loss.weight() / passed;
+      const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);
+      go = on_step({.epoch = record.epoch,
+                    .epochs = options_.epochs,
+                    .batch = done,
+                    .batches = batches,
+                    .step = step,
+                    .loss = last_loss,
+                    .mean_loss = means.loss.value(),
+                    .mean_accuracy = means.accuracy.value(),
+                    .learning_rate = optimizer_.lr.read().item<double>(),
+                    .rows_per_second = per_second,
+                    .seconds_left = rows_left / per_second + test_seconds_ * static_cast<double>(options_.epochs - record.epoch + 1)});
+    }
+    const bool due = options_.validate_every > 0 && step != before && step % options_.validate_every == 0;
+    if (go == Go::Stop || !due || test.size() == 0) continue;
+    seconds += since(begin);
+    go = on_validation({.epoch = record.epoch, .step = step, .test = measure(test)});
+    nn::detail::set_training(module_, true);
+    begin = Clock::now();
   }
-  record.seconds = since(begin);
+  record.seconds = seconds + since(begin);
   record.rows_per_second = means.loss.weight() / record.seconds;
   record.train_loss = means.loss.value();
   record.train_accuracy = means.accuracy.value();
-  return loss;
+  record.train_metrics = means.metrics();
+  return go;
+}
+
+Go EarlyStopping::operator()(const EpochRecord& record) {
+  const double now = value ? value(record) : std::isnan(record.test_loss) ? record.train_loss : record.test_loss;
+  if (now < best - least) {
+    best = now;
+    since = 0;
+    return Go::On;
+  }
+  return ++since >= patience ? Go::Stop : Go::On;
 }
 
 io::LearningCurve learning_curve(const History& history, std::string title) {

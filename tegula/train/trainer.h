@@ -1,11 +1,14 @@
 #pragma once
 // Training in one call:
 //
-//   Trainer trainer(net, adam, {.epochs = 5, .batch = 128});
+//   Trainer trainer(net, adam, cross_entropy, {.epochs = 5, .batch = 128});
+//   trainer.on_epoch = EarlyStopping{.patience = 3};
 //   History history = trainer.fit(train, test);
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "tegula/optim/loss_scaler.h"
 #include "tegula/optim/optimizer.h"
 #include "tegula/optim/schedule.h"
+#include "tegula/train/callback.h"
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 
@@ -26,6 +30,7 @@ struct EpochRecord {
   double train_loss = 0, train_accuracy = 0;  // means over the epoch, while the weights were changing
   double test_loss = 0, test_accuracy = 0;    // with the weights at its end
   double seconds = 0, rows_per_second = 0;    // training alone
+  std::map<std::string, double> train_metrics = {}, test_metrics = {};  // TrainerOptions::metrics
 };
 using History = std::vector<EpochRecord>;
 
@@ -33,11 +38,18 @@ using History = std::vector<EpochRecord>;
 struct StepReport {
   std::int64_t epoch, epochs;   // epoch from 1
   std::int64_t batch, batches;  // batches done in this epoch
+  std::int64_t step;            // steps of the optimiser done in all
   double loss;                  // of this batch
   double mean_loss, mean_accuracy;  // over this epoch so far
   double learning_rate;
   double rows_per_second;       // over this epoch so far
   double seconds_left;          // an estimate for all remaining epochs, evaluation included once it was measured
+};
+
+/// A test in the middle of an epoch (TrainerOptions::validate_every).
+struct ValidationReport {
+  std::int64_t epoch, step;
+  Evaluation test;
 };
 
 struct TrainerOptions {
@@ -47,8 +59,14 @@ struct TrainerOptions {
   std::uint64_t seed = 0;            // of the order of the data
   optim::Schedule schedule = {};     // the learning rate of each step, from 0; empty: the optimiser's own stays
   double clip_norm = 0;              // limit on the norm of all gradients; 0: none
-  Loss loss = {};                    // what is reported; empty: cross_entropy
+  std::int64_t accumulate = 1;       // batches whose mean gradient is one step; the last step of an epoch may have fewer
   Loss objective = {};               // what is minimised, when it is another one (label smoothing, penalties); empty: the loss
+  std::vector<Metric> metrics = {};  // measured beside the loss, in training and tests
+  std::int64_t validate_every = 0;   // steps after which the test data are measured, for on_validation; 0: at the end of epochs only
+  std::size_t inputs = 0;            // tensors of a sample that the model gets; 0: as few as it takes. The loss gets the others
+  int workers = 0;                   // threads that read data ahead (data::LoaderOptions)
+  std::vector<double> weights = {};       // of the training rows (data::SamplerOptions)
+  std::vector<std::int64_t> strata = {};  // of the training rows (data::SamplerOptions)
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};       // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};        // for that file
@@ -59,27 +77,31 @@ struct TrainerOptions {
 class Trainer {
  public:
   using Location = std::source_location;
+  /// `loss` is what is reported, and minimised unless options.objective is something else. A model with several inputs gets the first tensors
+  /// of each sample; several outputs and targets want a loss that takes them (train/loss.h).
   template <nn::Module Model>
-  Trainer(Model& model, optim::Optimizer& optimizer, TrainerOptions options = {}, Location where = Location::current())
-      : Trainer(nn::AnyModule(model), [&model](const Tensor& x) { return model(x); }, optimizer, std::move(options), where) {}
+  Trainer(Model& model, optim::Optimizer& optimizer, Loss loss, TrainerOptions options = {}, Location where = Location::current())
+      : Trainer(nn::AnyModule(model), forward_of(model, options.inputs, where), optimizer, std::move(loss), options, where) {}
 
   Trainer(const Trainer&) = delete;  // its steps refer to it
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains until options.epochs are done; after resume() only what is left of them. test may be empty. Whether the checkpoint can be written is
-  /// tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number. Throws Error for
-  /// data that model or loss do not take, and for a file to resume from that does not fit.
+  /// Trains until options.epochs are done or a callback says Go::Stop; after resume() only what is left of them. test may be empty. Whether the checkpoint can be
+  /// written is tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number.
+  /// Throws Error for data that model or loss do not take, and for a file to resume from that does not fit.
   History fit(const data::AnyDataset& train, const data::AnyDataset& test = {});
   /// Continues at the next fit from a checkpoint that this class wrote, with the same data and options. Throws Error then.
   void resume(std::string path) { resume_ = std::move(path); }
   /// Inside of a callback: everything fit needs to go on from here.
   void save(const std::string& path);
 
-  /// The model in evaluation mode, with the loss of the options.
+  /// The model in evaluation mode, with loss and metrics of the options.
   Evaluator& evaluator() { return evaluator_; }
 
-  std::function<void(const StepReport&)> on_step = {};
-  std::function<void(const EpochRecord&)> on_epoch = {};
+  // Functions that return nothing, or Go::Stop to end the training. An epoch that on_step or on_validation ends is not in the history.
+  Callback<StepReport> on_step = {};  // after each batch
+  Callback<ValidationReport> on_validation = {};
+  Callback<EpochRecord> on_epoch = {};
 
   /// The plan, graph and table of dtypes of the training step, once there was one.
   std::string print_plan() const { return step_.print_plan(); }
@@ -91,11 +113,20 @@ class Trainer {
   int traces() const { return step_.traces(); }
 
  private:
-  Trainer(const nn::AnyModule& module, Evaluator::Forward forward, optim::Optimizer& optimizer, TrainerOptions options,
+  Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer& optimizer, Loss loss, const TrainerOptions& options,
           const Location& where);
 
-  std::vector<Tensor> train_step(const Tensor& x, const Tensor& y);
-  double run_epoch(EpochRecord& record);
+  struct Gradients {
+    std::vector<Tensor> measured, gradients;  // those of the scaled objective, in fp16
+  };
+  Gradients gradients(const std::vector<Tensor>& batch);
+  void take_step(std::vector<Tensor> gradients);
+  std::vector<Tensor> train_on(const data::Batch& batch, std::int64_t done);
+  std::int64_t steps_done(std::int64_t batches_done) const;
+  Go run_epoch(EpochRecord& record, double& last_loss, const data::AnyDataset& test);
+  Evaluation measure(const data::AnyDataset& test);
+  HostArray saved_history() const;
+  History loaded_history(const HostArray& array) const;
   void save_epoch(const EpochRecord& record);
   CheckpointParts parts();
 
@@ -103,13 +134,28 @@ class Trainer {
   optim::Optimizer& optimizer_;
   std::optional<optim::LossScaler> scaler_;
   TrainerOptions options_;
+  Loss loss_;
   Location where_;  // the user's line
   Evaluator evaluator_;
-  Jit<std::function<std::vector<Tensor>(Tensor, Tensor)>> step_;
+  compile::JitState step_, accumulate_;
+  Parameters sums_;  // of the gradients of the batches since the last step
   std::optional<data::Loader> loader_;
   std::string resume_;
   History history_;
   double test_seconds_ = 0;
+};
+
+/// trainer.on_epoch = EarlyStopping{.patience = 3}: stops after so many epochs in a row that were not better than the best by more than
+/// `least`. What is looked at is the test loss, or without test data the training loss; or what `value` gives, where smaller is better.
+struct EarlyStopping {
+  std::int64_t patience = 3;
+  double least = 0;
+  std::function<double(const EpochRecord&)> value = {};
+
+  Go operator()(const EpochRecord& record);
+
+  double best = std::numeric_limits<double>::infinity();
+  std::int64_t since = 0;  // epochs without anything better
 };
 
 /// For a picture: io::plot("curve.png", learning_curve(history, "mnist-cnn")).

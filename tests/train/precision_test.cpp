@@ -24,7 +24,7 @@ TEST(TrainingPrecision, HalvesReachTheAccuracyOfF32OnTheDrawnDigits) {
     manual_seed(0);
     models::Model model = models::make("mnist-cnn");
     optim::Adam adam(parameters(model.net), {.lr = 2e-3});
-    Trainer trainer(model.net, adam, {.epochs = 2, .batch = 64, .precision = precision});
+    Trainer trainer(model.net, adam, cross_entropy, {.epochs = 2, .batch = 64, .precision = precision});
     const History history = trainer.fit(train, test);
     accuracy.push_back(history.back().test_accuracy);
     EXPECT_EQ(trainer.loss_scaler() != nullptr, precision == Precision::fp16);
@@ -42,7 +42,8 @@ TEST(TrainingPrecision, AResumedFp16RunEndsAsIfItHadNeverStopped) {
     manual_seed(3);
     SmallNet net;
     optim::Adam adam(parameters(net));
-    Trainer trainer(net, adam, {.epochs = epochs, .batch = 32, .clip_norm = 1, .precision = Precision::fp16, .checkpoint = checkpoint});
+    Trainer trainer(net, adam, cross_entropy,
+                    {.epochs = epochs, .batch = 32, .clip_norm = 1, .precision = Precision::fp16, .checkpoint = checkpoint});
     if (!resume.empty()) trainer.resume(resume);
     trainer.fit(clouds(400, 1), clouds(200, 2));
     std::vector<std::string> all = bits(nn::state(net));

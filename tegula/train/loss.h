@@ -1,0 +1,115 @@
+#pragma once
+// What a Trainer minimises and measures, and how models with several inputs and outputs are called.
+
+#include <functional>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tegula/compile/jit.h"
+#include "tegula/ops/rows/loss.h"
+
+namespace tegula {
+
+/// A number for a batch: a mean over its rows. Made of a loss of the library, Loss(cross_entropy), or of a function of
+///   (Tensor output, Tensor targets), (Tensor output, std::vector<Tensor> targets), or (std::vector<Tensor> outputs, std::vector<Tensor> targets),
+/// where targets are the tensors of the batch behind the model's inputs.
+class Loss {
+ public:
+  using Tensors = std::vector<Tensor>;
+  using Location = std::source_location;
+
+  Loss() = default;
+  template <class Options>
+  Loss(Tensor (*loss)(Arg, Arg, const Options&))
+      : f_([loss](const Tensors& outputs, const Tensors& targets, const Location& where) {
+          require_one(outputs, targets, where);
+          return loss(Arg(outputs[0], where), Arg(targets[0], where), Options{});
+        }),
+        of_library_(true) {}
+  template <class F>
+  requires std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>
+  Loss(F f)
+      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Location& where) mutable -> Tensor {
+          require_one(outputs, targets, where);
+          return f(outputs[0], targets[0]);
+        }) {}
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensors&> &&
+           !std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>)
+  Loss(F f)
+      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Location& where) mutable -> Tensor {
+          require_one(outputs, {Tensor()}, where);
+          return f(outputs[0], targets);
+        }) {}
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, F&, const Tensors&, const Tensors&> &&
+           !std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&> &&
+           !std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensors&>)
+  Loss(F f)
+      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Location&) mutable -> Tensor {
+          return f(outputs, targets);
+        }) {}
+
+  explicit operator bool() const { return static_cast<bool>(f_); }
+  /// Throws Error at `where` when the function takes one output or target and there are others, and when the result is no number.
+  Tensor operator()(const Tensors& outputs, const Tensors& targets, Location where = Location::current()) const;
+
+ private:
+  static void require_one(const Tensors& outputs, const Tensors& targets, const Location& where);
+  std::function<Tensor(const Tensors&, const Tensors&, const Location&)> f_;
+  bool of_library_ = false;  // its ops have the line `where`; those of a user's function their own
+};
+
+/// Something to measure beside the loss: {"mae", l1_loss}.
+struct Metric {
+  std::string name;
+  Loss value;
+};
+
+/// A model as the functions of train/ call it: with the first tensors of a batch, as many as it takes.
+struct Forward {
+  std::size_t inputs = 1;
+  std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)> call;
+};
+
+namespace train_detail {
+
+template <class Model, std::size_t... I>
+std::vector<Tensor> call_with(Model& model, const std::vector<Tensor>& x, std::index_sequence<I...>) {
+  return compile::pack(model(x[I]...));
+}
+template <std::size_t>
+using TensorOf = const Tensor&;
+template <class Model, std::size_t... I>
+constexpr bool takes(std::index_sequence<I...>) {
+  return std::is_invocable_v<Model&, TensorOf<I>...>;
+}
+[[noreturn]] void throw_inputs(std::size_t inputs, const std::source_location& where);
+
+}  // namespace train_detail
+
+/// `inputs`: how many tensors of a batch the model gets; 0: as few as it takes.
+template <class Model>
+Forward forward_of(Model& model, std::size_t inputs, const std::source_location& where) {
+  constexpr std::size_t kMost = 6;
+  Forward out{inputs, {}};
+  [&]<std::size_t... N>(std::index_sequence<N...>) {
+    const auto consider = [&]<std::size_t Count>(std::integral_constant<std::size_t, Count>) {
+      if constexpr (train_detail::takes<Model>(std::make_index_sequence<Count>())) {
+        if (out.call || (inputs != 0 && inputs != Count)) return;
+        out.inputs = Count;
+        out.call = [&model](const std::vector<Tensor>& x) { return train_detail::call_with(model, x, std::make_index_sequence<Count>()); };
+      }
+    };
+    (consider(std::integral_constant<std::size_t, N + 1>()), ...);
+    static_assert((train_detail::takes<Model>(std::make_index_sequence<N + 1>()) || ...),
+                  "tegula: the model must be callable with one to six Tensors: Tensor operator()(Tensor x)");
+  }(std::make_index_sequence<kMost>());
+  if (!out.call) train_detail::throw_inputs(inputs, where);
+  return out;
+}
+
+}  // namespace tegula
