@@ -86,24 +86,20 @@ void finish(const BenchChoice& choice, const Report& report, const io::Figure& f
   std::printf("numbers: %s\n", choice.json.c_str());
 }
 
-void add_options(CLI::App& command, BenchChoice& choice, WithPrecision precision) {
-  choice.plot = command.get_name() + ".png";
-  command.add_option("--device", choice.devices, "cpu, cuda, cuda:1, …; several may be given [all there are]")
-      ->delimiter(',')
-      ->type_name("NAME");
+void add_options(Command& command, BenchChoice& choice, WithPrecision precision) {
+  choice.plot = command.name() + ".png";
+  command.option("--device", choice.devices, "cpu, cuda, cuda:1, …; several may be given [all there are]").commas().type("NAME");
   if (precision == WithPrecision::Yes) {
-    command.add_option("--precision", choice.precisions, "in what operands are multiplied")
-        ->delimiter(',')
-        ->check(CLI::IsMember(precision_names()));
+    command.option("--precision", choice.precisions, "in what operands are multiplied").commas().check(one_of(precision_names()));
   }
-  command.add_option("--out", choice.plot, "the plot, PNG or SVG")->check(not_empty())->capture_default_str()->type_name("FILE");
-  command.add_option("--json", choice.json, "the numbers too")->check(not_empty())->type_name("FILE");
-  command.add_flag("--quick", choice.quick, "tiny sizes, one run each: to see that it works");
+  command.option("--out", choice.plot, "the plot, PNG or SVG").check(not_empty()).shows_default().type("FILE");
+  command.option("--json", choice.json, "the numbers too").check(not_empty()).type("FILE");
+  command.flag("--quick", choice.quick, "tiny sizes, one run each: to see that it works");
 }
 
-void add_bench(CLI::App& app) {
-  CLI::App& bench = *app.add_subcommand("bench", "experiments: how fast is this machine at what networks are made of");
-  bench.require_subcommand(1);
+void add_bench(Command& app) {
+  Command bench = app.command("bench", "experiments: how fast is this machine at what networks are made of");
+  bench.needs_command();
   add_bench_gemm(bench);
   add_bench_batched_gemm(bench);
   add_bench_mlp(bench);

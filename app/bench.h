@@ -4,15 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "command.h"
 #include "report.h"
 #include "tegula/core/dtype.h"
 #include "tegula/graph/precision.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/measure.h"
-
-namespace CLI {
-class App;
-}
 
 namespace tegula::app {
 
@@ -46,14 +43,14 @@ void require_files(const BenchChoice& choice);
 /// The end of every command: the plot (a failure is only told) and the file, where wanted.
 void finish(const BenchChoice& choice, const Report& report, const io::Figure& figure);
 
-void add_bench_gemm(CLI::App& bench);
-void add_bench_batched_gemm(CLI::App& bench);
-void add_bench_mlp(CLI::App& bench);
-void add_bench_saxpy(CLI::App& bench);
-void add_bench_conv(CLI::App& bench);
+void add_bench_gemm(Command& bench);
+void add_bench_batched_gemm(Command& bench);
+void add_bench_mlp(Command& bench);
+void add_bench_saxpy(Command& bench);
+void add_bench_conv(Command& bench);
 
 /// --device, --out, --json, --quick; --precision where the command has a choice.
 enum class WithPrecision : std::uint8_t { No, Yes };
-void add_options(CLI::App& command, BenchChoice& choice, WithPrecision precision);
+void add_options(Command& command, BenchChoice& choice, WithPrecision precision);
 
 }  // namespace tegula::app

@@ -99,12 +99,12 @@ void run(const ConvChoice& choice) {
 
 }  // namespace
 
-void add_bench_conv(CLI::App& bench) {
+void add_bench_conv(Command& bench) {
   auto choice = std::make_shared<ConvChoice>();
-  CLI::App& command = *bench.add_subcommand("conv", "one convolution by five algorithms, from the plain sum to the library");
+  Command command = bench.command("conv", "one convolution by five algorithms, from the plain sum to the library");
   add_options(command, *choice, WithPrecision::Yes);
-  command.add_option("--batch", choice->batch, "images at once")->check(positive())->capture_default_str()->type_name("N");
-  command.callback([choice] {
+  command.option("--batch", choice->batch, "images at once").check(positive()).shows_default().type("N");
+  command.runs([choice] {
     require_files(*choice);
     run(*choice);
   });

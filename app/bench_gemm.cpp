@@ -107,31 +107,28 @@ void batched_gemm(GemmChoice choice) {
           .x_scale = io::Scale::Log2});
 }
 
-CLI::App& add(CLI::App& bench, const std::string& name, const std::string& text, const std::shared_ptr<GemmChoice>& choice) {
-  CLI::App& command = *bench.add_subcommand(name, text);
+Command add(Command& bench, const std::string& name, const std::string& text, const std::shared_ptr<GemmChoice>& choice) {
+  Command command = bench.command(name, text);
   add_options(command, *choice, WithPrecision::Yes);
-  command.add_option("--sizes", choice->sizes, "the sizes N of the N x N matrices, as in 256,512")
-      ->delimiter(',')
-      ->check(positive())
-      ->type_name("N");
+  command.option("--sizes", choice->sizes, "the sizes N of the N x N matrices, as in 256,512").commas().check(positive()).type("N");
   return command;
 }
 
 }  // namespace
 
-void add_bench_gemm(CLI::App& bench) {
+void add_bench_gemm(Command& bench) {
   auto choice = std::make_shared<GemmChoice>();
-  add(bench, "gemm", "GFLOP/s of a matrix product against its size, on each device and in each precision", choice).callback([choice] {
+  add(bench, "gemm", "GFLOP/s of a matrix product against its size, on each device and in each precision", choice).runs([choice] {
     require_files(*choice);
     gemm(*choice);
   });
 }
 
-void add_bench_batched_gemm(CLI::App& bench) {
+void add_bench_batched_gemm(Command& bench) {
   auto choice = std::make_shared<GemmChoice>();
-  CLI::App& command = add(bench, "batched-gemm", "many small matrix products: one after another, and as one batch", choice);
-  command.add_option("--count", choice->count, "matrices of a batch")->check(positive())->capture_default_str()->type_name("N");
-  command.callback([choice] {
+  Command command = add(bench, "batched-gemm", "many small matrix products: one after another, and as one batch", choice);
+  command.option("--count", choice->count, "matrices of a batch").check(positive()).shows_default().type("N");
+  command.runs([choice] {
     require_files(*choice);
     batched_gemm(*choice);
   });

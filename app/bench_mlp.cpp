@@ -88,16 +88,13 @@ void run(MlpChoice choice) {
 
 }  // namespace
 
-void add_bench_mlp(CLI::App& bench) {
+void add_bench_mlp(Command& bench) {
   auto choice = std::make_shared<MlpChoice>();
-  CLI::App& command = *bench.add_subcommand("mlp", "training time of multi-layer perceptrons over their size, on each device");
+  Command command = bench.command("mlp", "training time of multi-layer perceptrons over their size, on each device");
   add_options(command, *choice, WithPrecision::No);
-  command.add_option("--hidden", choice->hidden, "widths of the two hidden layers, as in 64,256")
-      ->delimiter(',')
-      ->check(positive())
-      ->type_name("N");
-  command.add_option("--batch", choice->batch, "images per step")->check(positive())->capture_default_str()->type_name("N");
-  command.callback([choice] {
+  command.option("--hidden", choice->hidden, "widths of the two hidden layers, as in 64,256").commas().check(positive()).type("N");
+  command.option("--batch", choice->batch, "images per step").check(positive()).shows_default().type("N");
+  command.runs([choice] {
     require_files(*choice);
     run(*choice);
   });

@@ -47,11 +47,11 @@ void run(const BenchChoice& choice) {
 
 }  // namespace
 
-void add_bench_saxpy(CLI::App& bench) {
+void add_bench_saxpy(Command& bench) {
   auto choice = std::make_shared<BenchChoice>();
-  CLI::App& command = *bench.add_subcommand("saxpy", "memory bandwidth of y = a x + y against its length");
+  Command command = bench.command("saxpy", "memory bandwidth of y = a x + y against its length");
   add_options(command, *choice, WithPrecision::No);
-  command.callback([choice] {
+  command.runs([choice] {
     require_files(*choice);
     run(*choice);
   });

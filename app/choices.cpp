@@ -33,44 +33,43 @@ bool is_file(const std::string& path) {
 /// Takes the whole text for one number that `fits`, or says what came and what was expected. CLI11's own checks take nan, and numbers that
 /// fit into no integer for the greatest.
 template <class T>
-CLI::Validator number(const std::string& expected, const std::string& type, std::function<bool(T)> fits) {
-  return {[=](const std::string& text) -> std::string {
+Check number(const std::string& expected, const std::string& type, std::function<bool(T)> fits) {
+  return {type, [=](const std::string& text) -> std::string {
             T value{};
             const char* const end = text.data() + text.size();
             const auto [rest, error] = std::from_chars(text.data(), end, value);
             if (error == std::errc::result_out_of_range) return "got " + text + ", a number that is too large";
             return error == std::errc() && rest == end && fits(value) ? "" : "got " + text + ", expected a number " + expected;
-          },
-          type};
+          }};
 }
 
 }  // namespace
 
-CLI::Validator positive() {
+Check positive() {
   return number<std::int64_t>("above 0", "POSITIVE", [](std::int64_t value) { return value > 0; });
 }
-CLI::Validator not_negative() {
+Check not_negative() {
   return number<std::int64_t>("of at least 0", "NONNEGATIVE", [](std::int64_t value) { return value >= 0; });
 }
-CLI::Validator any_count() {
+Check any_count() {
   return number<std::uint64_t>("of at least 0", "NONNEGATIVE", [](std::uint64_t) { return true; });
 }
-CLI::Validator positive_real() {
+Check positive_real() {
   return number<double>("above 0", "POSITIVE", [](double value) { return value > 0 && std::isfinite(value); });
 }
-CLI::Validator between(double low, double high) {
+Check between(double low, double high) {
   return number<double>(format("from %g to %g", low, high), format("%g to %g", low, high),
                         [=](double value) { return value >= low && value <= high; });
 }
-CLI::Validator not_empty() {
-  return {[](const std::string& text) { return text.empty() ? "got an empty name, expected a file" : ""; }, ""};
+Check not_empty() {
+  return {"", [](const std::string& text) { return text.empty() ? "got an empty name, expected a file" : ""; }};
 }
 
-void add_options(CLI::App& command, DataChoice& choice) {
-  command.add_option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")
-      ->check(not_empty())
-      ->type_name("DIR");
-  command.add_option("--limit", choice.limit, "use only the first N images of each set")->check(positive())->type_name("N");
+void add_options(Command& command, DataChoice& choice) {
+  command.option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")
+      .check(not_empty())
+      .type("DIR");
+  command.option("--limit", choice.limit, "use only the first N images of each set").check(positive()).type("N");
 }
 
 Sets read_sets(const DataChoice& choice, const Shape& input) {
@@ -102,21 +101,24 @@ Sets read_sets(const DataChoice& choice, const Shape& input) {
   return sets;
 }
 
-void add_options(CLI::App& command, ModelChoice& choice) {
-  command.add_option("model", choice.name_or_file, names())->required()->type_name("MODEL");
-  command.add_option("--dropout", choice.dropout, "probability of the dropout layer, 0 for none")
-      ->check(between(0.0, 0.99))
-      ->type_name("P");
-  command.add_flag("--batch-norm", choice.batch_norm, "batch normalisation before each ReLU");
+void add_options(Command& command, ModelChoice& choice, ModelFiles files) {
+  std::vector<std::string> all;
+  for (const auto& entry : models::all()) all.emplace_back(entry.name);
+  command.option("model", choice.name_or_file, (files == ModelFiles::Yes ? "a model file, or one of: " : "") + names())
+      .required()
+      .type("MODEL")
+      .suggests(all);
+  command.option("--dropout", choice.dropout, "probability of the dropout layer, 0 for none").check(between(0.0, 0.99)).type("P");
+  command.flag("--batch-norm", choice.batch_norm, "batch normalisation before each ReLU");
 }
 
-void add_precision(CLI::App& command) {
+void add_precision(Command& command) {
   command
-      .add_option_function<std::string>(
+      .option(
           "--precision", [](const std::string& chosen) { set_default_precision(precision_of(chosen).value_or(Precision::fp32)); },
           "of matmul and convolution; weights, reductions and losses stay f32")
-      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16", "fp8"}))
-      ->default_str("fp32");
+      .check(one_of({"fp32", "tf32", "bf16", "fp16", "fp8"}))
+      .shows_default("fp32");
 }
 
 models::Model make_model(const ModelChoice& choice) {

@@ -5,41 +5,31 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "command.h"
 #include "tegula/data/dataset.h"
 #include "tegula/graph/precision.h"
 #include "tegula/models/registry.h"
 
 namespace tegula::app {
 
-void add_train(CLI::App& app);
-void add_eval(CLI::App& app);
-void add_predict(CLI::App& app);
-void add_summary(CLI::App& app);
-void add_graph(CLI::App& app);
-void add_info(CLI::App& app);
-void add_bench(CLI::App& app);
-void add_kernel(CLI::App& app);
-
-// What a number may be, said in words where it is not.
-CLI::Validator positive();      // whole
-CLI::Validator not_negative();  // whole
-CLI::Validator any_count();     // whole, up to 64 bits
-CLI::Validator positive_real();
-CLI::Validator between(double low, double high);
-/// A variable of the shell that is not set must not stand for "no file".
-CLI::Validator not_empty();
+void add_train(Command& app);
+void add_eval(Command& app);
+void add_predict(Command& app);
+void add_summary(Command& app);
+void add_graph(Command& app);
+void add_info(Command& app);
+void add_bench(Command& app);
+void add_kernel(Command& app);
 
 /// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.
-void add_device_option(CLI::App& command);
+void add_device_option(Command& command);
 
 /// Which images to use.
 struct DataChoice {
   std::string folder;      // of the MNIST files; empty: digits drawn by the program
   std::int64_t limit = 0;  // images of each set; 0: all
 };
-void add_options(CLI::App& command, DataChoice& choice);
+void add_options(Command& command, DataChoice& choice);
 
 struct Sets {
   data::ArrayDataset train, test;
@@ -49,7 +39,7 @@ struct Sets {
 Sets read_sets(const DataChoice& choice, const Shape& input);
 
 /// --precision: the default of the process, so that all that follows uses it.
-void add_precision(CLI::App& command);
+void add_precision(Command& command);
 
 /// A model as the user describes it: a name with options, or a file.
 struct ModelChoice {
@@ -57,7 +47,9 @@ struct ModelChoice {
   std::optional<double> dropout;
   bool batch_norm = false;
 };
-void add_options(CLI::App& command, ModelChoice& choice);
+/// `files`: whether a model file may be given instead of a name.
+enum class ModelFiles : std::uint8_t { No, Yes };
+void add_options(Command& command, ModelChoice& choice, ModelFiles files = ModelFiles::No);
 /// A new model, or the one in the file.
 models::Model make_model(const ModelChoice& choice);
 

@@ -35,14 +35,14 @@ void run(const EvalChoice& choice) {
 
 }  // namespace
 
-void add_eval(CLI::App& app) {
+void add_eval(Command& app) {
   auto choice = std::make_shared<EvalChoice>();
-  CLI::App& command = *app.add_subcommand("eval", "accuracy and confusion matrix of a trained model on the test images");
-  command.add_option("file", choice->file, "a model written by tegula train")->required()->type_name("FILE");
+  Command command = app.command("eval", "accuracy and confusion matrix of a trained model on the test images");
+  command.option("file", choice->file, "a model written by tegula train").required().type("FILE");
   add_options(command, choice->data);
   add_precision(command);
   add_device_option(command);
-  command.callback([choice] { run(*choice); });
+  command.runs([choice] { run(*choice); });
 }
 
 }  // namespace tegula::app

@@ -102,19 +102,18 @@ void run(const GraphChoice& choice) {
 
 }  // namespace
 
-void add_graph(CLI::App& app) {
+void add_graph(Command& app) {
   auto choice = std::make_shared<GraphChoice>();
-  CLI::App& command = *app.add_subcommand("graph", "the graph of a model, its plan, its tile programs");
-  add_options(command, choice->model);
-  command.get_option("model")->description("a model file, or one of: " + command.get_option("model")->get_description());
-  command.add_option("--batch", choice->batch, "images at once")->check(positive())->capture_default_str()->type_name("N");
-  command.add_flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
-  command.add_option("--stage", choice->stage, "what to print")->check(CLI::IsMember(kStages))->capture_default_str();
+  Command command = app.command("graph", "the graph of a model, its plan, its tile programs");
+  add_options(command, choice->model, ModelFiles::Yes);
+  command.option("--batch", choice->batch, "images at once").check(positive()).shows_default().type("N");
+  command.flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
+  command.option("--stage", choice->stage, "what to print").check(one_of(kStages)).shows_default();
   add_precision(command);
-  command.add_flag("--dot", choice->dot,
-                   "for Graphviz: the graph before any pass (with --step: loss and gradients), or with --stage plan or tile those");
+  command.flag("--dot", choice->dot,
+               "for Graphviz: the graph before any pass (with --step: loss and gradients), or with --stage plan or tile those");
   add_device_option(command);
-  command.callback([choice] { run(*choice); });
+  command.runs([choice] { run(*choice); });
 }
 
 }  // namespace tegula::app

@@ -35,13 +35,15 @@ void run() {
 
 }  // namespace
 
-void add_info(CLI::App& app) { app.add_subcommand("info", "the devices of this machine, with what they can do at most")->callback(run); }
+void add_info(Command& app) {
+  app.command("info", "the devices of this machine, with what they can do at most").runs([] { run(); });
+}
 
-void add_device_option(CLI::App& command) {
+void add_device_option(Command& command) {
   command
-      .add_option_function<std::string>(
+      .option(
           "--device", [](const std::string& name) { set_default_device(device(name, {})); }, "where to compute: cpu, cuda, cuda:1, … [cpu]")
-      ->type_name("NAME");
+      .type("NAME");
 }
 
 }  // namespace tegula::app

@@ -135,28 +135,25 @@ void run(const ShowChoice& choice) {
 
 }  // namespace
 
-void add_kernel(CLI::App& app) {
+void add_kernel(Command& app) {
   auto choice = std::make_shared<ShowChoice>();
-  CLI::App& kernel = *app.add_subcommand("kernel", "what tensor expressions become");
-  kernel.require_subcommand(1);
-  CLI::App& command = *kernel.add_subcommand("show", "the tile programs of an expression, and what the device compiled them to");
+  Command kernel = app.command("kernel", "what tensor expressions become");
+  kernel.needs_command();
+  Command command = kernel.command("show", "the tile programs of an expression, and what the device compiled them to");
   std::string list;
   for (const auto& one : kExpressions) list += "\n  " + one.name + ": " + one.meaning;
-  command.add_option("expression", choice->expression, "of a tensor x:" + list)
-      ->required()
-      ->check(CLI::IsMember(names()))
-      ->type_name("NAME");
-  command.add_option("--shape", choice->shape, "of x")->capture_default_str()->type_name("AxBxC");
-  command.add_option("--dtype", choice->dtype, "of x: f64, f32, f16, bf16")->capture_default_str()->type_name("DTYPE");
+  command.option("expression", choice->expression, "of a tensor x:" + list).required().check(one_of(names())).type("NAME");
+  command.option("--shape", choice->shape, "of x").shows_default().type("AxBxC");
+  command.option("--dtype", choice->dtype, "of x: f64, f32, f16, bf16").shows_default().type("DTYPE");
   command
-      .add_option("--stage", choice->part,
-                  "what to print: the plan, its tile programs, the code they become (CUDA C++; a CPU's steps), its assembly (PTX), the "
-                  "figures of each launch (registers, spills, shared memory, occupancy), or all of these; memory: what the plan holds")
-      ->check(CLI::IsMember({"plan", "tile", "kernel", "assembly", "figures", "memory", "all"}))
-      ->capture_default_str();
-  command.add_flag("--gradient", choice->gradient, "the gradient of its sum instead of the expression");
+      .option("--stage", choice->part,
+              "what to print: the plan, its tile programs, the code they become (CUDA C++; a CPU's steps), its assembly (PTX), the "
+              "figures of each launch (registers, spills, shared memory, occupancy), or all of these; memory: what the plan holds")
+      .check(one_of({"plan", "tile", "kernel", "assembly", "figures", "memory", "all"}))
+      .shows_default();
+  command.flag("--gradient", choice->gradient, "the gradient of its sum instead of the expression");
   add_device_option(command);
-  command.callback([choice] { run(*choice); });
+  command.runs([choice] { run(*choice); });
 }
 
 }  // namespace tegula::app

@@ -46,15 +46,15 @@ void run(const PredictChoice& choice) {
 
 }  // namespace
 
-void add_predict(CLI::App& app) {
+void add_predict(Command& app) {
   auto choice = std::make_shared<PredictChoice>();
-  CLI::App& command = *app.add_subcommand("predict", "the class of pictures (PNG, or an idx file of images)");
-  command.add_option("file", choice->file, "a model written by tegula train")->required()->type_name("FILE");
-  command.add_option("images", choice->images, "pictures of one digit each, of any size; or idx files")->required()->type_name("IMAGE");
-  command.add_option("--count", choice->count, "images of an idx file")->check(positive())->capture_default_str()->type_name("N");
-  command.add_flag("!--no-pictures", choice->draw, "print the results only");
+  Command command = app.command("predict", "the class of pictures (PNG, or an idx file of images)");
+  command.option("file", choice->file, "a model written by tegula train").required().type("FILE");
+  command.option("images", choice->images, "pictures of one digit each, of any size; or idx files").required().type("IMAGE");
+  command.option("--count", choice->count, "images of an idx file").check(positive()).shows_default().type("N");
+  command.flag("!--no-pictures", choice->draw, "print the results only");
   add_device_option(command);
-  command.callback([choice] { run(*choice); });
+  command.runs([choice] { run(*choice); });
 }
 
 }  // namespace tegula::app

@@ -14,27 +14,33 @@ namespace tegula::app {
 
 using Clock = std::chrono::steady_clock;
 
-ProgressLine::ProgressLine() : terminal_(isatty(STDOUT_FILENO)) {}
+ProgressLine::ProgressLine() : terminal_(isatty(STDOUT_FILENO)), drawn_(terminal_ ? Clock::time_point() : Clock::now()) {}
 
 ProgressLine::~ProgressLine() {
   if (open_) std::fputs("\n", stdout);
   std::fflush(stdout);
 }
 
-bool ProgressLine::due() const { return terminal_ && Clock::now() - drawn_ > std::chrono::milliseconds(100); }
+bool ProgressLine::due() const {
+  return Clock::now() - drawn_ > (terminal_ ? Clock::duration(std::chrono::milliseconds(100)) : std::chrono::seconds(20));
+}
 
-void ProgressLine::show(const std::string& text) {
-  if (!terminal_) return;
-  std::string cut = text;  // a line that wraps could not be redrawn
-  while (display_width(cut) >= terminal_columns()) {
-    std::size_t last = cut.size() - 1;
-    while (last > 0 && (cut[last] & 0xC0) == 0x80) --last;
-    cut.resize(last);
-  }
-  std::printf("\r%s\x1b[K", cut.c_str());
+void ProgressLine::show(const std::vector<Part>& parts) {
+  // A line that wraps could not be redrawn.
+  const std::string line = fitted(parts, terminal_ ? terminal_columns() - 1 : 1000);
+  std::printf(terminal_ ? "\r%s\x1b[K" : "%s\n", line.c_str());
   std::fflush(stdout);
-  open_ = true;
+  open_ = terminal_;
   drawn_ = Clock::now();
+}
+
+std::string fitted(std::vector<ProgressLine::Part> parts, int columns) {
+  for (;;) {
+    std::string line;
+    for (const auto& part : parts) line += (line.empty() ? "" : " ") + part.text;
+    if (display_width(line) <= columns || parts.size() < 2) return line;
+    parts.erase(std::min_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; }));
+  }
 }
 
 void ProgressLine::finish(const std::string& text) {
@@ -50,7 +56,9 @@ int terminal_columns() {
 }
 
 std::string duration(double seconds) {
-  const std::int64_t whole = std::llround(std::max(0.0, seconds));
+  if (seconds < 0.0995) return format("%.0f ms", 1000 * std::max(0.0, seconds));
+  if (seconds < 0.995) return format("%.2f s", std::max(0.0, seconds));
+  const std::int64_t whole = std::llround(seconds);
   if (whole < 60) return format("%d s", static_cast<int>(whole));
   if (whole < 3600) return format("%d min %02d s", static_cast<int>(whole / 60), static_cast<int>(whole % 60));
   return format("%d h %02d min", static_cast<int>(whole / 3600), static_cast<int>(whole / 60 % 60));

@@ -4,10 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tegula::app {
 
-/// A line that is redrawn in place in a terminal. Elsewhere (a file, a pipe) only finished lines appear.
+/// A line that is redrawn in place in a terminal. Elsewhere (a file, a pipe) it appears every 20 seconds, as a line of its own.
 class ProgressLine {
  public:
   ProgressLine();
@@ -18,20 +19,27 @@ class ProgressLine {
   bool in_place() const { return terminal_; }
   /// True when the last drawing is old enough for another one.
   bool due() const;
-  void show(const std::string& text);
+  /// The parts that fit beside each other: those with the lowest rank are left out first.
+  struct Part {
+    std::string text;
+    int rank;
+  };
+  void show(const std::vector<Part>& parts);
   /// Replaces the line for good and begins a new one.
   void finish(const std::string& text);
 
  private:
   bool terminal_;
   bool open_ = false;
-  std::chrono::steady_clock::time_point drawn_{};
+  std::chrono::steady_clock::time_point drawn_;
 };
 
 /// Characters in a line of the terminal; 80 when there is none.
 int terminal_columns();
+/// The parts in their order, joined by blanks, without those of the lowest ranks as far as `columns` wants it.
+std::string fitted(std::vector<ProgressLine::Part> parts, int columns);
 
-/// "8 s", "2 min 05 s", "1 h 03 min".
+/// "12 ms", "0.43 s", "8 s", "2 min 05 s", "1 h 03 min".
 std::string duration(double seconds);
 /// "0:08", "2:05", "1:03:20".
 std::string clock(double seconds);

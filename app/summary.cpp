@@ -24,18 +24,17 @@ void run(const ModelChoice& choice, std::int64_t batch) {
 
 }  // namespace
 
-void add_summary(CLI::App& app) {
+void add_summary(Command& app) {
   struct Choice {
     ModelChoice model;
     std::int64_t batch = 1;
   };
   auto choice = std::make_shared<Choice>();
-  CLI::App& command = *app.add_subcommand("summary", "layers, shapes, parameters and work of a model");
-  add_options(command, choice->model);
-  command.get_option("model")->description("a model file, or one of: " + command.get_option("model")->get_description());
-  command.add_option("--batch", choice->batch, "images at once")->check(positive())->capture_default_str()->type_name("N");
+  Command command = app.command("summary", "layers, shapes, parameters and work of a model");
+  add_options(command, choice->model, ModelFiles::Yes);
+  command.option("--batch", choice->batch, "images at once").check(positive()).shows_default().type("N");
   add_device_option(command);
-  command.callback([choice] { run(choice->model, choice->batch); });
+  command.runs([choice] { run(choice->model, choice->batch); });
 }
 
 }  // namespace tegula::app

@@ -14,6 +14,7 @@
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/train/trainer.h"
+#include "train_log.h"
 
 namespace tegula::app {
 namespace {
@@ -68,6 +69,7 @@ struct TrainChoice {
   std::string optimizer = "adam", schedule = "one-cycle";
   std::uint64_t seed = 0;
   std::string out, plot, checkpoint, resume;
+  TrainLogChoice log;
   std::int64_t show = 6;
   bool print_precision = false;
 };
@@ -86,21 +88,46 @@ Loss make_objective(double smoothing) {
 
 std::string percent(double share) { return std::isnan(share) ? "-" : format("%.2f %%", 100 * share); }
 
-void report_progress(Trainer& trainer, ProgressLine& line, double lr) {
-  trainer.on_step = [&line](const StepReport& r) {
-    if (!line.due()) return;
-    const std::string head = format("epoch %lld/%lld ", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs));
-    const std::string tail =
-        format(" %*lld/%lld  loss %.4f  %.1f %% right  %s images/s  ETA %s", static_cast<int>(std::to_string(r.batches).size()),
-               static_cast<long long>(r.batch), static_cast<long long>(r.batches), r.mean_loss, 100 * r.mean_accuracy,
-               quantity(r.rows_per_second).c_str(), clock(r.seconds_left).c_str());
-    const int room = terminal_columns() - 1 - static_cast<int>(head.size() + tail.size());
-    line.show(head + bar(static_cast<double>(r.batch) / static_cast<double>(r.batches), std::clamp(room, 4, 24)) + tail);
+constexpr int kWideTable = 96;  // columns that the table takes with all of its own
+
+std::string heading(int columns) {
+  return columns >= kWideTable ? "epoch   train loss  train accuracy   test loss  test accuracy   time       images/s"
+                               : "epoch  train loss     right  test loss     right      time";
+}
+
+std::string row(const EpochRecord& r, int columns) {
+  const auto epoch = static_cast<long long>(r.epoch);
+  const std::string train = percent(r.train_accuracy), test = percent(r.test_accuracy), time = duration(r.seconds);
+  if (columns < kWideTable)
+    return format("%5lld  %10.4f %9s %10.4f %9s %9s", epoch, r.train_loss, train.c_str(), r.test_loss, test.c_str(), time.c_str());
+  return format("%5lld   %10.4f  %14s   %9.4f  %13s   %8s   %s", epoch, r.train_loss, train.c_str(), r.test_loss, test.c_str(),
+                time.c_str(), quantity(r.rows_per_second).c_str());
+}
+
+std::vector<ProgressLine::Part> parts_of(const StepReport& r, int columns) {
+  const double share = static_cast<double>(r.batch) / static_cast<double>(r.batches);
+  return {{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
+          {bar(share, std::clamp(columns - 76, 4, 24)), 2},
+          {format("%*lld/%lld", static_cast<int>(std::to_string(r.batches).size()), static_cast<long long>(r.batch),
+                  static_cast<long long>(r.batches)),
+           5},
+          {format(" loss %.4f", r.mean_loss), 8},
+          {format(" %.1f %% right", 100 * r.mean_accuracy), 6},
+          {format(" %s images/s", quantity(r.rows_per_second).c_str()), 3},
+          {format(" ETA %s", clock(r.seconds_left).c_str()), 7}};
+}
+
+void report_progress(Trainer& trainer, ProgressLine& line, TrainLog& log, double lr) {
+  const int columns = line.in_place() ? terminal_columns() : 1000;
+  std::printf("%s\n", heading(columns).c_str());
+  std::fflush(stdout);
+  trainer.on_step = [&line, &log](const StepReport& r) {
+    log.step(r);
+    if (line.due()) line.show(parts_of(r, terminal_columns()));
   };
-  trainer.on_epoch = [&line, lr](const EpochRecord& r) {
-    line.finish(format("%5lld   %10.4f  %14s   %9.4f  %13s   %8s   %s", static_cast<long long>(r.epoch), r.train_loss,
-                       percent(r.train_accuracy).c_str(), r.test_loss, percent(r.test_accuracy).c_str(), duration(r.seconds).c_str(),
-                       quantity(r.rows_per_second).c_str()));
+  trainer.on_epoch = [&line, &log, lr, columns](const EpochRecord& r) {
+    line.finish(row(r, columns));
+    log.epoch(r);
     if (std::isfinite(r.train_loss) || std::isfinite(r.test_loss)) return;
     throw Error({.op = "tegula train",
                  .got = format("a loss of %s in epoch %lld", std::isnan(r.train_loss) ? "nan" : "inf", static_cast<long long>(r.epoch)),
@@ -155,12 +182,17 @@ void run(TrainChoice choice) {
                    .metadata = models::describe(model)});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
 
+  TrainLog log(choice.log);
+  log.begin({{"model", model.name}, {"optimizer", choice.optimizer}, {"schedule", choice.schedule}, {"data", sets.description}},
+            {{"parameters", static_cast<double>(num_parameters(model.net))},
+             {"epochs", static_cast<double>(choice.epochs)},
+             {"batch", static_cast<double>(batch)},
+             {"learning_rate", lr},
+             {"seed", static_cast<double>(choice.seed)}});
   History history;
   {
     ProgressLine line;
-    report_progress(trainer, line, lr);
-    std::printf("epoch   train loss  train accuracy   test loss  test accuracy   time       images/s\n");
-    std::fflush(stdout);
+    report_progress(trainer, line, log, lr);
     history = trainer.fit(sets.train, sets.test);
   }
   if (choice.print_precision) std::printf("\n%s", trainer.print_precision().c_str());
@@ -176,50 +208,46 @@ void run(TrainChoice choice) {
 
 }  // namespace
 
-void add_train(CLI::App& app) {
+void add_train(Command& app) {
   auto choice = std::make_shared<TrainChoice>();
-  CLI::App& command = *app.add_subcommand("train", "train a model, save it, draw its learning curve");
-  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // scripts give defaults, their arguments override them
+  Command command = app.command("train", "train a model, save it, draw its learning curve");
+  command.last_counts();
   add_options(command, choice->model);
   add_options(command, choice->data);
-  command.add_option("--epochs", choice->epochs, "passes over the training images")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->type_name("N");
-  command.add_option("--batch", choice->batch, "images per step")->check(positive())->capture_default_str()->type_name("N");
-  command.add_option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model, optimizer and schedule")
-      ->check(positive_real())
-      ->type_name("X");
-  command.add_option("--label-smoothing", choice->smoothing, "share of each label that is spread over all classes while training")
-      ->check(between(0.0, 1.0))
-      ->capture_default_str()
-      ->type_name("P");
-  command.add_option("--optimizer", choice->optimizer, "how weights are updated")
-      ->check(CLI::IsMember(optimizer_names()))
-      ->capture_default_str();
-  command.add_option("--schedule", choice->schedule, "the learning rate over time")
-      ->check(CLI::IsMember({"one-cycle", "cosine", "constant"}))
-      ->capture_default_str();
-  command.add_option("--seed", choice->seed, "of weights, order and dropout: the same seed gives the same bits")
-      ->check(any_count())
-      ->capture_default_str()
-      ->type_name("S");
-  command.add_option("--out", choice->out, "the trained model [MODEL.safetensors]")->check(not_empty())->type_name("FILE");
-  command.add_option("--plot", choice->plot, "the learning curve [MODEL.png]")->check(not_empty())->type_name("FILE");
-  command.add_option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")
-      ->check(not_empty())
-      ->type_name("FILE");
-  command.add_option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with")
-      ->check(not_empty())
-      ->type_name("FILE");
+  command.option("--epochs", choice->epochs, "passes over the training images").check(not_negative()).shows_default().type("N");
+  command.option("--batch", choice->batch, "images per step").check(positive()).shows_default().type("N");
+  command.option("--lr", choice->lr, "greatest learning rate of the schedule; else what suits model, optimizer and schedule")
+      .check(positive_real())
+      .type("X");
+  command.option("--label-smoothing", choice->smoothing, "share of each label that is spread over all classes while training")
+      .check(between(0.0, 1.0))
+      .shows_default()
+      .type("P");
+  command.option("--optimizer", choice->optimizer, "how weights are updated").check(one_of(optimizer_names())).shows_default();
+  command.option("--schedule", choice->schedule, "the learning rate over time")
+      .check(one_of({"one-cycle", "cosine", "constant"}))
+      .shows_default();
+  command.option("--seed", choice->seed, "of weights, order and dropout: the same seed gives the same bits")
+      .check(any_count())
+      .shows_default()
+      .type("S");
+  command.option("--out", choice->out, "the trained model [MODEL.safetensors]").check(not_empty()).type("FILE");
+  command.option("--plot", choice->plot, "the learning curve [MODEL.png]").check(not_empty()).type("FILE");
+  command.option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")
+      .check(not_empty())
+      .type("FILE");
+  command.option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with").check(not_empty()).type("FILE");
+  command.option("--log", choice->log.file, "the course of the training in JSON lines").check(not_empty()).type("FILE");
+  command.option("--tensorboard", choice->log.folder, "a folder for TensorBoard's event files").check(not_empty()).type("DIR");
+  command.option("--log-every", choice->log.every, "steps between two records of --log and --tensorboard")
+      .check(positive())
+      .shows_default()
+      .type("N");
   add_precision(command);
-  command.add_flag("--print-precision", choice->print_precision, "what each op of the training step reads, computes in and stores");
-  command.add_option("--show", choice->show, "classified test images to draw at the end")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->type_name("N");
+  command.flag("--print-precision", choice->print_precision, "what each op of the training step reads, computes in and stores");
+  command.option("--show", choice->show, "classified test images to draw at the end").check(not_negative()).shows_default().type("N");
   add_device_option(command);
-  command.callback([choice] { run(*choice); });
+  command.runs([choice] { run(*choice); });
 }
 
 }  // namespace tegula::app

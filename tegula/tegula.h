@@ -102,6 +102,7 @@
 #include "tegula/data/mnist.h"       // data::mnist
 #include "tegula/data/split.h"       // data::split, data::k_fold
 #include "tegula/io/csv.h"           // io::read_csv
+#include "tegula/io/event_file.h"    // io::EventFile, for TensorBoard
 #include "tegula/io/jpeg.h"
 #include "tegula/io/npy.h"           // io::read_npy, io::read_npz
 #include "tegula/io/plot.h"

@@ -117,6 +117,22 @@ std::string tick_label(double value) {
   return value >= kMillion ? number(value / kMillion) + " M" : number(value / kThousand) + " k";
 }
 
+/// Ticks of a logarithmic axis, written out: an interval would be counted from the end of the range. Within two powers of ten they would be
+/// one, or none, so that 2 and 5 are marked too.
+std::string logarithmic_ticks(double from, double to, Scale scale) {
+  const double base = scale == Scale::Log2 ? 2 : 10;
+  const bool dense = scale == Scale::Log10 && to / from < 100;
+  std::string ticks;
+  for (double power = std::pow(base, std::floor(std::log(from) / std::log(base) + 1e-9)); power <= to; power *= base) {
+    for (const double factor : {1, 2, 5}) {
+      const double tick = factor * power;
+      if (tick >= from && tick <= to && (factor == 1 || dense))
+        ticks += (ticks.empty() ? "'" : ", '") + tick_label(tick) + "' " + number(tick);
+    }
+  }
+  return ticks.empty() ? "autofreq" : "(" + ticks + ")";
+}
+
 /// gnuplot's own choice would round the x axis outward to far before the first and behind the last point, and put ticks at half epochs.
 std::string x_axis(const Panel& panel, const Figure& figure) {
   double low = INFINITY, high = -INFINITY;
@@ -132,15 +148,26 @@ std::string x_axis(const Panel& panel, const Figure& figure) {
   }
   if (figure.x_scale != Scale::Linear) {
     const double base = figure.x_scale == Scale::Log2 ? 2 : 10, factor = high > low ? std::pow(high / low, 0.03) : base;
-    // Written out: an interval would be counted from the end of the range.
-    std::string ticks;
-    for (double tick = std::pow(base, std::ceil(std::log(low / factor) / std::log(base) - 1e-9)); tick <= high * factor; tick *= base)
-      ticks += (ticks.empty() ? "'" : ", '") + tick_label(tick) + "' " + number(tick);
-    return "set xrange [" + number(low / factor) + ":" + number(high * factor) + "]\nset xtics (" + ticks + ")\n";
+    return "set xrange [" + number(low / factor) + ":" + number(high * factor) + "]\nset xtics " +
+           logarithmic_ticks(low / factor, high * factor, figure.x_scale) + "\n";
   }
   const double margin = high > low ? 0.03 * (high - low) : 0.5;
   const bool few = high - low <= 12;
   return "set xrange [" + number(low - margin) + ":" + number(high + margin) + "]\nset xtics " + (few ? "1" : "autofreq") + "\n";
+}
+
+std::string y_axis(const Panel& panel) {
+  double low = INFINITY, high = 0;
+  for (const auto& series : panel.series) {
+    for (double y : series.y) {
+      if (shown(y, panel.y_scale)) low = std::min(low, y), high = std::max(high, y);
+    }
+  }
+  if (panel.y_scale != Scale::Log10 || !(high > 0) || high / low >= 100)
+    return std::string(panel.from_zero ? "set yrange [0:*]" : "set yrange [*:*]") + "\nset ytics autofreq\n";
+  const double factor = high > low ? std::pow(high / low, 0.08) : 2;
+  return "set yrange [" + number(low / factor) + ":" + number(high * factor) + "]\nset ytics " +
+         logarithmic_ticks(low / factor, high * factor, panel.y_scale) + "\n";
 }
 
 enum class Format : std::uint8_t { Png, Svg };
@@ -158,13 +185,18 @@ std::string script(const Figure& figure, Format format) {
   text += "set multiplot layout 1," + std::to_string(figure.panels.size());
   if (!figure.title.empty()) text += " title " + literal(figure.title) + " font 'sans,15'";
   text += "\n";
-  // Markers make single epochs visible, but thousands of steps a blot.
-  const std::string style = longest(figure) <= 60 ? "linespoints linewidth 2 pointtype 7 pointsize 0.7" : "lines linewidth 2";
+  // Markers make single epochs visible, but thousands of steps a blot. What has names instead of numbers has nothing between them.
+  const std::size_t points = longest(figure);
+  const std::string marks = points <= 5 ? "pointtype 7 pointsize 1.4" : "pointtype 7 pointsize 0.7";
+  const std::string style = !figure.x_names.empty() ? "points pointtype 7 pointsize 1.6"
+                            : points <= 60          ? "linespoints linewidth 2 " + marks
+                                                    : "lines linewidth 2";
   int block = 0;
   for (const auto& panel : figure.panels) {
     text += "set xlabel " + literal(figure.x_label) + "\nset ylabel " + literal(panel.y_label) + "\nset key " + legend_place(panel) + "\n" +
-            logarithmic("x", figure.x_scale) + logarithmic("y", panel.y_scale) + x_axis(panel, figure) +
-            (panel.from_zero ? "set yrange [0:*]\n" : "set yrange [*:*]\n") + "plot ";
+            logarithmic("x", figure.x_scale) + logarithmic("y", panel.y_scale) + x_axis(panel, figure) + y_axis(panel) +
+            // few points would lie in the corners
+            (points <= 12 && !panel.from_zero ? "set offsets graph 0, graph 0, graph 0.06, graph 0.06\n" : "unset offsets\n") + "plot ";
     std::size_t index = 0;
     for (const auto& series : panel.series) {
       text += (index ? ", " : "") + std::string("$data") + std::to_string(block++) + " using 1:2 with " + style + " linecolor rgb '" +

@@ -1,9 +1,13 @@
 // The command line from outside: exit status, what it says, what it leaves behind.
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tegula/data/digits.h"
 #include "tegula/io/child.h"
@@ -211,6 +215,179 @@ TEST(App, BenchBatchedGemm) { bench({"batched-gemm", "--count", "5"}, "cpu fp32 
 TEST(App, BenchMlp) { bench({"mlp", "--batch", "8"}, "seconds for an epoch", "epoch", 2); }
 TEST(App, BenchSaxpy) { bench({"saxpy"}, "y = a x + y", "bandwidth", 2); }
 TEST(App, BenchConvolutionHasFiveRungs) { bench({"conv"}, "implicit-gemm", "flops", 5); }
+
+std::vector<nlohmann::json> json_lines(const std::string& path) {
+  std::vector<nlohmann::json> out;
+  std::istringstream lines(text_of(io::read_file(path)));
+  for (std::string line; std::getline(lines, line);) out.push_back(nlohmann::json::parse(line));
+  return out;
+}
+
+TEST(App, LogsATrainingInJsonLinesAndForTensorBoard) {
+  const TemporaryFolder folder;
+  const auto train = [&](const std::string& rate) {
+    return tegula_cli({"train",         "mnist-mlp",
+                       "--limit",       "600",
+                       "--epochs",      "2",
+                       "--batch",       "50",
+                       "--lr",          rate,
+                       "--out",         folder / "m.st",
+                       "--plot",        folder / "m.png",
+                       "--show",        "0",
+                       "--log",         folder / "log.jsonl",
+                       "--tensorboard", folder / "tb",
+                       "--log-every",   "5"});
+  };
+  ASSERT_EQ(train("0.01").status, 0);
+  const auto lines = json_lines(folder / "log.jsonl");
+  ASSERT_EQ(lines.size(), 1U + 4 + 2);  // 24 steps
+  EXPECT_EQ(lines[0]["event"], "begin");
+  EXPECT_EQ(lines[0]["model"], "mnist-mlp");
+  EXPECT_EQ(lines[0]["learning_rate"], 0.01);
+  EXPECT_EQ(lines[1]["event"], "step");
+  EXPECT_EQ(lines[1]["step"], 5);
+  EXPECT_GT(lines[1]["loss"].get<double>(), 0);
+  EXPECT_EQ(lines[3]["event"], "epoch");
+  EXPECT_EQ(lines[3]["step"], 12);
+  EXPECT_GT(lines[6]["test_accuracy"].get<double>(), 0.3);
+  std::string events;
+  for (const auto& file : std::filesystem::directory_iterator(folder / "tb")) events = text_of(io::read_file(file.path().string()));
+  for (const char* tag : {"brain.Event:2", "loss/train", "loss/test", "accuracy/test", "step/loss", "step/learning_rate"})
+    EXPECT_HAS(events, tag);
+  // A second run is appended; what is no number is null.
+  EXPECT_EQ(train("1e30").status, 1);
+  const auto both = json_lines(folder / "log.jsonl");
+  EXPECT_GT(both.size(), lines.size());
+  EXPECT_TRUE(both.back()["train_loss"].is_null()) << both.back();
+  EXPECT_HAS(tegula_cli({"train", "mnist-mlp", "--log", folder / "no/where"}).err, "no/where: No such file");
+}
+
+TEST(App, OptionsMayStandInAFile) {
+  const TemporaryFolder folder;
+  const auto with = [&](const std::string& config, std::vector<std::string> more) {
+    io::write_atomically(folder / "c.toml", testing::bytes_of(config));
+    std::vector<std::string> all{"train", "mnist-mlp", "--out", folder / "m.st", "--plot", folder / "m.png"};
+    all.insert(all.end(), more.begin(), more.end());
+    return tegula_cli(all);
+  };
+  // Sections of other commands are read and do nothing.
+  const std::string config =
+      "[train]\nlimit = 200\nepochs = 3\nbatch-norm = true\nshow = 0\n[bench.saxpy]\ndevice = \"abacus\"\n[eval]\ndevice = \"abacus\"\n";
+  const Ran file = with(config, {"--config", folder / "c.toml"});
+  ASSERT_EQ(file.status, 0) << file.err;
+  EXPECT_HAS(file.out, "200 training and 200 test images");
+  EXPECT_HAS(file.out, "\n    3 ");
+  const Ran overridden = with(config, {"--config=" + (folder / "c.toml"), "--epochs", "1"});
+  EXPECT_EQ(overridden.status, 0) << overridden.err;
+  EXPECT_HAS(overridden.out, "\n    1 ");
+  EXPECT_EQ(overridden.out.find("\n    2 "), std::string::npos) << overridden.out;
+  const auto fails = [&](const std::string& text, const std::string& part) {
+    const Ran ran = with(text, {"--config", folder / "c.toml"});
+    EXPECT_EQ(ran.status, 2) << text;
+    EXPECT_HAS(ran.err, part);
+  };
+  fails("[train]\nepoch = 3\n", "c.toml: train.epoch: tegula train has no such option; did you mean epochs?");
+  fails("[trian]\nepochs = 3\n", "c.toml: trian.epochs: no command trian; did you mean train?");
+  fails("epochs = 3\n", "c.toml: epochs stands in no section; write [train]");
+  fails("[train]\nepochs = many\n", "--epochs: got many, expected a number of at least 0");
+  EXPECT_EQ(with("", {"--config", folder / "none.toml"}).status, 2);
+}
+
+TEST(App, ShellsCompleteCommandsOptionsAndValues) {
+  const auto complete = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "--complete");
+    return tegula_cli(words).out;
+  };
+  EXPECT_EQ(complete({"tr"}), "train\n");
+  EXPECT_HAS(complete({""}), "bench\n");
+  EXPECT_EQ(complete({"bench", "s"}), "saxpy\n");
+  EXPECT_EQ(complete({"train", "--opt"}), "--optimizer\n");
+  EXPECT_EQ(complete({"train", "lenet5", "--optimizer", "ada"}), "adam\nadamw\nadagrad\nadadelta\n");
+  EXPECT_EQ(complete({"train", "lenet5", "--optimizer", "=", "s"}), "sgd\n");
+  EXPECT_EQ(complete({"train", "mnist"}), "mnist-mlp\nmnist-cnn\n");
+  EXPECT_EQ(complete({"train", "--out", ""}), "");  // files are the shell's business
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula";
+  const std::string script = "eval \"$(" + program.string() + " completion bash)\"; COMP_WORDS=(" + program.string() +
+                             " train lenet5 --sch); COMP_CWORD=3; _tegula; echo \"${COMPREPLY[@]}\"";
+  const io::ChildResult bash = io::run_child({"bash", "-c", script}, {});
+  EXPECT_TRUE(!bash.found || text_of(bash.output) == "--schedule\n") << text_of(bash.output) << bash.messages;
+  EXPECT_HAS(tegula_cli({"completion", "zsh"}).out, "bashcompinit");
+  EXPECT_HAS(tegula_cli({"completion", "fish"}).out, "complete -c tegula");
+  EXPECT_EQ(tegula_cli({"completion", "csh"}).status, 2);
+}
+
+/// What the program prints into a terminal of so many columns.
+std::string in_terminal(unsigned short columns, std::vector<std::string> arguments) {
+  winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) {
+    const auto program = (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula").string();
+    std::vector<char*> pointers{const_cast<char*>(program.c_str())};
+    for (auto& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    ::execv(program.c_str(), pointers.data());
+    ::_exit(127);
+  }
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(got));
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::close(terminal);
+  EXPECT_EQ(status, 0) << text;
+  return text;
+}
+
+/// Columns that a line takes, without what moves the cursor.
+std::size_t width_of(const std::string& line) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line.compare(i, 3, "\x1b[K") == 0) i += 2;
+    else if (line[i] != '\r' && (line[i] & 0xC0) != 0x80) ++width;
+  }
+  return width;
+}
+
+TEST(App, ProgressFitsANarrowTerminal) {
+  const TemporaryFolder folder;
+  for (const unsigned short columns : {40, 64, 120}) {
+    const std::string text = in_terminal(columns, {"train", "lenet5", "--limit", "3000", "--epochs", "1", "--batch", "20", "--show", "0",
+                                                   "--threads", "1", "--out", folder / "m.st", "--plot", folder / "m.png"});
+    std::size_t drawn = 0;
+    std::string piece;
+    for (const char c : text) {  // each carriage return draws the line again
+      if (c != '\r') {
+        piece += c;
+        continue;
+      }
+      if (piece.find("ETA") != std::string::npos || piece.find("loss 0") != std::string::npos ||
+          piece.find("loss 1") != std::string::npos || piece.find("loss 2") != std::string::npos) {
+        ++drawn;
+        EXPECT_LT(width_of(piece), columns) << piece;
+        EXPECT_HAS(piece, "epoch 1/1");
+        EXPECT_TRUE(columns < 64 || piece.find("ETA") != std::string::npos) << piece;
+      }
+      piece.clear();
+    }
+    EXPECT_GT(drawn, 0U) << text;
+    const auto row = text.find("\r    1 ");
+    ASSERT_NE(row, std::string::npos) << text;
+    const std::string line = text.substr(row + 1, text.find('\n', row) - row - 1);
+    EXPECT_TRUE(columns < 64 || width_of(line) <= columns) << line;
+  }
+}
+
+TEST(App, TimesBelowASecondAreShown) {
+  const TemporaryFolder folder;
+  const Ran ran = tegula_cli(
+      {"train", "mnist-mlp", "--limit", "200", "--epochs", "2", "--show", "0", "--out", folder / "m.st", "--plot", folder / "m.png"});
+  const auto row = ran.out.find("\n    2 ");
+  ASSERT_NE(row, std::string::npos) << ran.out;
+  const std::string line = ran.out.substr(row + 1, ran.out.find('\n', row + 1) - row - 1);
+  EXPECT_TRUE(line.find(" ms ") != std::string::npos || line.find("0.") != std::string::npos) << line;
+  EXPECT_EQ(line.find(" 0 s "), std::string::npos) << line;
+}
 
 TEST(App, SaysWhatIsWrong) {
   const TemporaryFolder folder;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -87,6 +88,40 @@ TEST(Plot, DrawsLogarithmicAndNamedAxesAsPngAndSvg) {
   figure.x_scale = Scale::Log2;
   figure.panels[0].series[0].x = {0, -1, -2};
   EXPECT_ERROR(plot(folder / "c.png", figure), "without a finite point");
+}
+
+TEST(Plot, FewPointsAndShortLogarithmicAxesAreReadable) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  // Two points are two dots, not only a line from corner to corner: more ink than the same curve of ten.
+  const auto ink = [&](std::vector<double> losses) {
+    plot(folder / "a.png",
+         LearningCurve{.title = {}, .train_loss = std::move(losses), .test_loss = {}, .train_accuracy = {}, .test_accuracy = {}});
+    const HostArray image = read_png(folder / "a.png");
+    const auto v = image.values<std::uint8_t>();
+    const auto width = static_cast<std::size_t>(image.shape[1]), channels = static_cast<std::size_t>(image.shape[2]);
+    std::size_t first = SIZE_MAX, last = 0, pixels = 0;
+    for (std::size_t i = 0; i + 2 < v.size(); i += channels) {
+      if (std::abs(v[i] - 0x00) + std::abs(v[i + 1] - 0x72) + std::abs(v[i + 2] - 0xB2) >= 12) continue;
+      if (i / channels % width > width / 2 && i / channels / width < 80) continue;  // the legend
+      first = std::min(first, i / channels / width);
+      last = std::max(last, i / channels / width);
+      ++pixels;
+    }
+    return std::array<std::size_t, 3>{first, last, pixels};
+  };
+  const auto one = ink({1});
+  EXPECT_GT(one[2], 60U);  // a dot of some ten pixels
+  const auto two = ink({1, 0.5});
+  EXPECT_GT(two[0], 25U);   // off the upper edge
+  EXPECT_LT(two[1], 455U);  // and off the axis
+  const Figure figure{.title = {},
+                      .x_label = "N",
+                      .panels = {{.y_label = "GB/s", .series = {{"cpu", {64, 128, 256}, {900, 1500, 2500}}}, .y_scale = Scale::Log10}}};
+  plot(folder / "b.svg", figure);
+  const std::string svg = text_of(read_file(folder / "b.svg"));
+  EXPECT_NE(svg.find(">1000<"), std::string::npos);
+  EXPECT_NE(svg.find(">2000<"), std::string::npos) << "more than the one power of ten";
 }
 
 TEST(Plot, RefusesWhatItCannotDraw) {
