@@ -8,7 +8,7 @@
 #include "tegula/core/error.h"
 #include "tegula/data/idx.h"
 #include "tegula/io/file.h"
-#include "tegula/io/png.h"
+#include "tegula/io/jpeg.h"
 
 namespace tegula::app {
 namespace {
@@ -110,18 +110,18 @@ HostArray from_gray(std::vector<Gray> images, std::int64_t side) {
   return array;
 }
 
-bool is_png(const std::string& path) {
+bool is_picture(const std::string& path) {
   const io::InputFile file(path, "tegula predict");
   std::byte head[4]{};
   if (file.size() < sizeof head) return false;
   file.read_at(0, head);
-  return std::memcmp(head, "\x89PNG", 4) == 0;
+  return std::memcmp(head, "\x89PNG", 4) == 0 || std::memcmp(head, "\xFF\xD8", 2) == 0;  // PNG, JPEG
 }
 
 }  // namespace
 
 HostArray read_images(const std::string& path, std::int64_t side) {
-  if (is_png(path)) return from_gray({to_gray(io::read_png(path))}, side);
+  if (is_picture(path)) return from_gray({to_gray(io::read_picture(path))}, side);
   const HostArray array = data::read_idx(path);
   if (array.dtype != u8 || array.shape.rank() != 3) {
     throw Error({.op = "tegula predict",

@@ -48,7 +48,7 @@ void run(const PredictChoice& choice) {
 
 void add_predict(Command& app) {
   auto choice = std::make_shared<PredictChoice>();
-  Command command = app.command("predict", "the class of pictures (PNG, or an idx file of images)");
+  Command command = app.command("predict", "the class of pictures (PNG, JPEG, or an idx file of images)");
   command.option("file", choice->file, "a model written by tegula train").required().type("FILE");
   command.option("images", choice->images, "pictures of one digit each, of any size; or idx files").required().type("IMAGE");
   command.option("--count", choice->count, "images of an idx file").check(positive()).shows_default().type("N");

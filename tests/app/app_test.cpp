@@ -59,6 +59,9 @@ TEST(App, TrainsSavesEvaluatesAndPredicts) {
   const Ran predict = tegula_cli({"predict", folder / "m.safetensors", folder / "digit.png"});
   EXPECT_EQ(predict.status, 0) << predict.err;
   EXPECT_HAS(predict.out, "digit.png: ");
+  const Ran jpeg = tegula_cli({"predict", folder / "m.safetensors", source_folder() + "/tests/fuzz/jpeg/rgb"});
+  EXPECT_EQ(jpeg.status, 0) << jpeg.err;
+  EXPECT_HAS(jpeg.out, "rgb: ");
 }
 
 TEST(App, TheSameSeedGivesTheSameFile) {
