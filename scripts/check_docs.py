@@ -3,6 +3,8 @@
 
 A ```cpp block runs when it contains `int main` or is marked ```cpp complete. When the next block is ```text and the words between the
 two contain "prints", it is what the program must print; a line may use … for what changes from run to run.
+A ```cpp rows block declares what the lines of the next table use: the code in the second cell of each of its rows is a scope of its own, and all of them
+are one program that runs (`| `torch.exp(x)` | `exp(x)` |`; in code a bar is written \\|). Cells that begin with a dash are words.
 A ```cpp block marked file=NAME is written to that name for the later blocks of the page, which may include it.
 """
 import argparse
@@ -14,6 +16,22 @@ import sys
 from sources import ROOT
 
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
+
+
+TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+CODE = re.compile(r"`([^`]+)`")
+
+
+def rows_program(setup, table):
+    """The program of a table's second column: each cell's first code is a scope."""
+    scopes = []
+    for line in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) < 2 or cells[1].startswith("—") or not (code := CODE.search(cells[1])):
+            continue
+        scopes.append("  { " + code[1].replace("\\|", "|").rstrip(";") + "; }")
+    body = "\n".join(scopes)
+    return f"#include <tegula/tegula.h>\n\n#include <cstdio>\nusing namespace tegula;\n\nint main() {{\n{setup}\n{body}\n}}\n", len(scopes)
 
 
 class Block:
@@ -41,6 +59,12 @@ def read_page(page, text):
         named = [word[5:] for word in words if word.startswith("file=")]
         if named:
             files[named[0]] = code
+        elif "rows" in words:
+            table = TABLE.match(text, end + 1)
+            program, count = rows_program(code, table[0]) if table else ("", 0)
+            if count == 0:
+                raise SystemExit(f"{page}:{line}: no table with code in its second column follows")
+            programs.append(Block(page, line, program, None))
         elif "complete" in words or re.search(r"\bint main\b", code):
             previous = Block(page, line, code, None)
             programs.append(previous)

@@ -37,7 +37,7 @@ NOT_COVERED = {
     "dropout > 0": "dropout dropout_channels alpha_dropout: other masks by design; tests/ops/random_test.cpp",
     "round_e4m3": "PyTorch has the dtype, not the shared scale; tests/ops/e4m3_test.cpp",
     "conv2d_with": "compared with conv2d in tests/ops/convolution_test.cpp",
-    "Lion, LossScaler, CosineLR's warmup, LambdaLR, RuleLR": "not in PyTorch, or functions of the user; tests/optim",
+    "Lion, LARS, LAMB, LossScaler, CosineLR's warmup, LambdaLR, RuleLR": "not in PyTorch, or functions of the user; tests/optim",
     "jit, grad, checkpoint, custom_function": "modes and machinery: every case runs through grad, half through jit",
     "iota": "arange in tests/ops",
     "init": "random; tests/nn/init_test.cpp",

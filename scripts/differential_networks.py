@@ -300,6 +300,7 @@ OPTIMIZERS = {
     "AdamW": lambda d: {"lr": 0.05, "weight_decay": d.choice([0, 0.1]), "amsgrad": d.chance(0.5)},
     "RMSprop": lambda d: {"lr": 0.05, "alpha": d.choice([0.9, 0.5]), "momentum": d.choice([0, 0.9]), "centered": d.chance(0.5), "weight_decay": d.choice([0, 0.1]), "eps": 1e-3},
     "Adagrad": lambda d: {"lr": 0.1, "lr_decay": d.choice([0, 0.1]), "weight_decay": d.choice([0, 0.1]), "initial_accumulator_value": d.choice([0, 0.5]), "eps": 1e-6},
+    "Adafactor": lambda d: {"lr": d.choice([0.05, 0.5]), "weight_decay": d.choice([0, 0.1]), "d": d.choice([1.0, 2.0]), "beta2_decay": d.choice([-0.8, -0.5])},
     "Adadelta": lambda d: {"lr": d.choice([1, 0.5]), "rho": d.choice([0.9, 0.5]), "weight_decay": d.choice([0, 0.1])}}
 
 
@@ -330,7 +331,50 @@ def optimizers(draw, name):
     return Case(name, tensors, steps, attributes, wanted=[], factor=2000, lazy=True)
 
 
-@case_of("optim.StepLR", "optim.MultiStepLR", "optim.ExponentialLR", "optim.CosineLR", "optim.OneCycleLR", "optim.PlateauLR")
+@case_of("optim.EMA", "optim.SWA")
+def averages(draw, name):
+    shape = draw.shape(0, 2, 1)
+    values = [draw.tensor(shape, "f64", -2, 2) for _ in range(draw.random.randint(1, 5))]
+    decay = draw.choice([0.5, 0.9, 0.999])
+    def averaged(*values):
+        class Holder(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.p = torch.nn.Parameter(values[0].clone())
+        holder = Holder()
+        function = torch.optim.swa_utils.get_ema_avg_fn(decay) if name.endswith("EMA") else None
+        average, out = torch.optim.swa_utils.AveragedModel(holder, avg_fn=function), []
+        for value in values:
+            with torch.no_grad():
+                holder.p.copy_(value)
+            average.update_parameters(holder)
+            out.append(average.module.p.detach().clone())
+        return out
+    return Case(name, values, averaged, {"decay": decay}, wanted=[], factor=16, lazy=True)
+
+
+@case_of("nn.WeightNorm", "nn.SpectralNorm")
+def reparametrized(draw, name):
+    dtype = draw.choice(["f64", "f32"])
+    order, n, inputs, outputs = order_of(draw, dtype), draw.size(1), draw.random.randint(2, 7), draw.random.randint(2, 7)
+    x, w = draw.tensor([n, inputs], dtype, -2, 2), draw.tensor([outputs, inputs], dtype, 0.5, 2)
+    if name == "nn.WeightNorm":
+        return Case(name, [x, w, draw.tensor([outputs, 1], dtype)], lambda x, v, g: F.linear(x, torch._weight_norm(v, g, 0)), wanted=[0], order=order, factor=64, lazy=True)
+    u, v, iterations = draw.tensor([outputs], dtype, 0.5, 1), draw.tensor([inputs], dtype, 0.5, 1), draw.choice([1, 2, 3])
+    def spectral(x, w, u, v):
+        layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(inputs, outputs, bias=False, dtype=x.dtype), n_power_iterations=iterations)
+        norm = layer.parametrizations.weight
+        with torch.no_grad():
+            norm.original.copy_(w)
+            norm[0]._u.copy_(u)
+            norm[0]._v.copy_(v)
+        first, second = layer(x), layer(x)
+        layer.eval()
+        return [first, second, layer(x)]
+    return Case(name, [x, w, u, v], spectral, {"iterations": iterations}, wanted=[0], order=min(order, 1), factor=128, lazy=True)
+
+
+@case_of("optim.StepLR", "optim.MultiStepLR", "optim.ExponentialLR", "optim.CosineLR", "optim.CosineRestartsLR", "optim.OneCycleLR", "optim.PlateauLR")
 def schedules(draw, name):
     count, total = 20, draw.choice([5, 10, 25])
     torch_schedules = torch.optim.lr_scheduler
@@ -354,6 +398,10 @@ def schedules(draw, name):
     if name.endswith("CosineLR"):  # PyTorch's rises again after T_max
         return Case(name, [], lambda: rates(lambda o: torch_schedules.CosineAnnealingLR(o, total, 0.1), total), {**attributes, "count": total, "total": total, "minimum": 0.1},
                     factor=4096)
+    if name.endswith("CosineRestartsLR"):
+        times = draw.choice([1, 2, 3])
+        return Case(name, [], lambda: rates(lambda o: torch_schedules.CosineAnnealingWarmRestarts(o, total, times, 0.1), 60),
+                    {**attributes, "count": 60, "period": total, "multiplier": times, "minimum": 0.1}, factor=4096)
     if name.endswith("OneCycleLR"):
         linear, share = draw.chance(0.5), draw.choice([0.3, 0.5])
         return Case(name, [], lambda: rates(lambda o: torch_schedules.OneCycleLR(o, 0.5, total_steps=total, pct_start=share, cycle_momentum=False,

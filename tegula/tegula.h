@@ -70,6 +70,7 @@
 #include "tegula/nn/activation.h"    // nn::ReLU, …
 #include "tegula/nn/convolution.h"   // nn::Conv2d, nn::ConvTranspose2d
 #include "tegula/nn/dropout.h"       // nn::Dropout
+#include "tegula/nn/images.h"        // nn::Upsample, nn::PixelShuffle
 #include "tegula/nn/init.h"          // nn::init::he_normal, …
 #include "tegula/nn/linear.h"        // nn::Linear, nn::Embedding, nn::Flatten
 #include "tegula/nn/module.h"        // parameters, train, eval, num_parameters
@@ -78,9 +79,14 @@
 #include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
 #include "tegula/nn/state.h"         // state_dict, save, load
 #include "tegula/nn/summary.h"       // summary(net, {1, 3, 32, 32})
+#include "tegula/nn/weight_norm.h"   // nn::WeightNorm, nn::SpectralNorm
 
 // Training.
+#include "tegula/optim/accumulate.h" // optim::GradientAccumulator
+#include "tegula/optim/average.h"    // optim::EMA, optim::SWA
 #include "tegula/optim/clip.h"       // optim::clip_grad_norm
+#include "tegula/optim/groups.h"     // optim::Groups: options and rates for some of the parameters
+#include "tegula/optim/layerwise.h"  // optim::LARS, optim::LAMB, optim::Adafactor
 #include "tegula/optim/loss_scaler.h" // optim::LossScaler, for Precision::fp16
 #include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
 #include "tegula/optim/schedule.h"   // optim::CosineLR, …

@@ -44,6 +44,11 @@ Convolution<Axes>::Convolution(std::int64_t in_channels, std::int64_t out_channe
 
 template <int Axes>
 Tensor Convolution<Axes>::operator()(Arg x) const {
+  return with_weight(x, weight.read(x.loc));
+}
+
+template <int Axes>
+Tensor Convolution<Axes>::with_weight(Arg x, const Tensor& weight) const {
   In frame(kConv[Axes - 1], x.loc);
   require_dtype(kConv[Axes - 1], x.tensor(kConv[Axes - 1]), weight.dtype(), x.loc);
   if constexpr (Axes == 1) return bias.defined() ? conv1d(x, weight, bias, options_) : conv1d(x, weight, options_);
@@ -74,6 +79,11 @@ ConvolutionTranspose<Axes>::ConvolutionTranspose(std::int64_t in_channels, std::
 
 template <int Axes>
 Tensor ConvolutionTranspose<Axes>::operator()(Arg x) const {
+  return with_weight(x, weight.read(x.loc));
+}
+
+template <int Axes>
+Tensor ConvolutionTranspose<Axes>::with_weight(Arg x, const Tensor& weight) const {
   In frame(kConvTranspose[Axes - 1], x.loc);
   require_dtype(kConvTranspose[Axes - 1], x.tensor(kConvTranspose[Axes - 1]), weight.dtype(), x.loc);
   if constexpr (Axes == 1) return bias.defined() ? conv_transpose1d(x, weight, bias, options_) : conv_transpose1d(x, weight, options_);

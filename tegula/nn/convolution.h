@@ -23,6 +23,8 @@ class Convolution {
   Convolution(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size, const ConvOptions& options = {},
               Location where = Location::current());
   Tensor operator()(Arg x) const;
+  /// The same with another weight of its shape (nn/weight_norm.h).
+  Tensor with_weight(Arg x, const Tensor& weight) const;
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight;  // (out, in / groups, window…)
@@ -52,6 +54,8 @@ class ConvolutionTranspose {
   ConvolutionTranspose(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size,
                        const ConvTransposeOptions& options = {}, Location where = Location::current());
   Tensor operator()(Arg x) const;
+  /// The same with another weight of its shape (nn/weight_norm.h).
+  Tensor with_weight(Arg x, const Tensor& weight) const;
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight;  // (in, out / groups, window…)

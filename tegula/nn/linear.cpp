@@ -27,7 +27,9 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, const Linear
   if (options.bias) bias = init::default_bias(out_features, weight.shape(), options.dtype, where);
 }
 
-Tensor Linear::operator()(Arg x) const {
+Tensor Linear::operator()(Arg x) const { return with_weight(x, weight.read(x.loc)); }
+
+Tensor Linear::with_weight(Arg x, const Tensor& weight) const {
   In frame("Linear", x.loc);
   const Tensor input = x.tensor("Linear");
   require_dtype("Linear", input, weight.dtype(), x.loc);

@@ -17,6 +17,8 @@ class Linear {
   using Location = std::source_location;
   Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options = {}, Location where = Location::current());
   Tensor operator()(Arg x) const;
+  /// The same with another weight of its shape (nn/weight_norm.h).
+  Tensor with_weight(Arg x, const Tensor& weight) const;
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight;  // (out, in)

@@ -14,7 +14,7 @@
 //     static constexpr auto fields = nn::fields<&Net::blocks_>;
 //   };
 //
-// Fields may be Variables (trained), nn::Buffers (saved, not trained), Flags (train or eval), layers, further structs, and std::vector,
+// Fields may be Variables (trained), nn::Buffers (saved, not trained), nn::NonPersistentBuffers (neither), Flags (train or eval), layers, further structs, and std::vector,
 // std::array, std::optional, std::unique_ptr of these. Names are PyTorch's: "blocks.0.conv1.weight"; a trailing underscore is left out.
 // A vector of such structs is filled by nn::repeat (below) or a function of yours, std::vector<Block> blocks = stage(64, 3); copies of one
 // block would begin with equal weights, and GCC 13.3 (Ubuntu 24.04) fails with an internal error on a default like = {{1, 2}, {2, 3}}.
@@ -44,11 +44,22 @@ class Buffer : public Variable {
   }
 };
 
+/// State that is neither trained nor saved: what can be computed again, caches. (A constant is a Tensor field.)
+class NonPersistentBuffer : public Variable {
+ public:
+  NonPersistentBuffer() = default;
+  NonPersistentBuffer(const Tensor& value, Location where = Location::current()) : Variable(value, where) {}
+  NonPersistentBuffer& operator=(const Tensor& value) {
+    Variable::operator=(value);
+    return *this;
+  }
+};
+
 /// Where the walk stands: a chain of names up to the root.
 struct Path {
   const Path* parent = nullptr;
   std::string_view name = {};  // of a field; empty for elements of lists
-  std::int64_t index = -1;     // of an element of a list
+  std::int64_t index = -1;  // of an element of a list
   /// "blocks.1.conv2.bias"
   std::string text() const;
 };
@@ -59,6 +70,7 @@ class Visitor {
   virtual ~Visitor() = default;
   virtual void parameter(const Path&, Variable&) {}
   virtual void buffer(const Path&, Variable&) {}
+  virtual void non_persistent_buffer(const Path&, Variable&) {}
   virtual void flag(const Path&, Flag&) {}
 };
 
@@ -97,6 +109,9 @@ inline void visit_leaf(Variable& x, Visitor& visitor, const Path& path) {
 inline void visit_leaf(Buffer& x, Visitor& visitor, const Path& path) {
   if (x.defined()) visitor.buffer(path, x);
 }
+inline void visit_leaf(NonPersistentBuffer& x, Visitor& visitor, const Path& path) {
+  if (x.defined()) visitor.non_persistent_buffer(path, x);
+}
 inline void visit_leaf(Flag& x, Visitor& visitor, const Path& path) { visitor.flag(path, x); }
 void visit_leaf(Generator& x, Visitor& visitor, const Path& path);  // "seed" and "counter" are buffers
 
@@ -106,6 +121,8 @@ template <>
 inline constexpr bool kLeaf<Variable> = true;
 template <>
 inline constexpr bool kLeaf<Buffer> = true;
+template <>
+inline constexpr bool kLeaf<NonPersistentBuffer> = true;
 template <>
 inline constexpr bool kLeaf<Flag> = true;
 template <>

@@ -65,6 +65,15 @@ std::vector<Variable>* Optimizer::add_state(std::string_view name, double value)
   return states_.back().values.get();
 }
 
+std::vector<Variable>* Optimizer::add_state(std::string_view name, std::optional<Shape> (*shape_of)(const Shape&)) {
+  auto values = std::make_unique<std::vector<Variable>>(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (const auto shape = shape_of(parameters_[i].cell->shape())) (*values)[i] = graph::full(*shape, 0, compute_dtype(parameters_[i]));
+  }
+  states_.push_back({std::string(name), std::move(values)});
+  return states_.back().values.get();
+}
+
 void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
   In frame(name_, where);
   if (gradients.size() != parameters_.size()) {
@@ -97,9 +106,17 @@ Optimizer::Number::Number(const Tensor& value) : wide_(value), narrow_(graph::ca
 
 Parameters Optimizer::state() const {
   Parameters cells{{"lr", lr.cell()}, {"steps", steps_.cell()}};
+  for (Parameter& cell : update_state()) cells.push_back(std::move(cell));
+  return cells;
+}
+
+Parameters Optimizer::update_state() const {
+  Parameters cells;
   for (const State& state : states_) {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      cells.push_back({parameters_[i].name + "." + state.name, (*state.values)[i].cell()});
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const Variable& value = (*state.values)[i];
+      if (value.defined()) cells.push_back({parameters_[i].name + "." + state.name, value.cell()});
+    }
   }
   return cells;
 }

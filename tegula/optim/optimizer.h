@@ -2,6 +2,7 @@
 // What all optimisers share: the parameters, the learning rate, the number of steps, the state of a checkpoint.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,7 @@ namespace tegula::optim {
 
 /// adam.step(grad(loss, parameters(net))) updates the parameters, in a jit together with everything else. All state lies in Variables:
 /// the learning rate may change between calls of a jit-ed function without another trace.
-/// For groups with options of their own, make one optimiser for each.
+/// Groups with options of their own: optim/groups.h.
 class Optimizer {
  public:
   using Location = std::source_location;
@@ -41,6 +42,8 @@ class Optimizer {
   /// A tensor of state for each parameter, filled with `value`: f32, or f64 for f64 parameters. In the state it is "<parameter>.<name>".
   /// The address stays when the optimiser is moved.
   std::vector<Variable>* add_state(std::string_view name, double value = 0);
+  /// Of the shape that a parameter's shape gives, zeros; nothing for parameters where that is nothing.
+  std::vector<Variable>* add_state(std::string_view name, std::optional<Shape> (*shape_of)(const Shape&));
   /// Throws Error in the name of the optimiser: an option does not make sense.
   /// Throws Error for the first option that is negative or NaN.
   void require_not_negative(std::initializer_list<std::pair<std::string_view, double>> options, Location where) const;
@@ -62,6 +65,11 @@ class Optimizer {
   };
   /// The new parameters: the formula of the optimiser.
   virtual std::vector<Tensor> update(const Step& step) = 0;
+  /// What add_state has made, by name.
+  virtual Parameters update_state() const;
+  // For an optimiser that is made of others.
+  static std::vector<Tensor> update_of(Optimizer& other, const Step& step) { return other.update(step); }
+  static Parameters update_state_of(const Optimizer& other) { return other.update_state(); }
 
  private:
   std::string_view name_;

@@ -34,6 +34,14 @@ double CosineLR::operator()(std::int64_t step) const {
   return between(base, minimum, number(step - warmup) / number(total - warmup), Anneal::Cosine);
 }
 
+double CosineRestartsLR::operator()(std::int64_t step) const {
+  std::int64_t length = std::max<std::int64_t>(period, 1), begin = 0;
+  if (multiplier <= 1) begin = step / length * length;
+  for (; multiplier > 1 && step - begin >= length; length *= multiplier) begin += length;
+  const double done = static_cast<double>(step - begin) / static_cast<double>(length);
+  return between(base, minimum, done, Anneal::Cosine);
+}
+
 double OneCycleLR::operator()(std::int64_t step) const {
   const double start = maximum / div_factor, end = start / final_div_factor;
   const double peak = pct_start * number(total) - 1, last = number(total - 1), now = std::min(number(step), last);

@@ -54,6 +54,16 @@ struct CosineLR {
   double operator()(std::int64_t step) const;
 };
 
+/// Cosines from base down to `minimum`, one after the other: the first takes `period` steps, each next one `multiplier` times as many (Loshchilov and
+/// Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017; PyTorch's CosineAnnealingWarmRestarts).
+struct CosineRestartsLR {
+  double base;
+  std::int64_t period;
+  std::int64_t multiplier = 1;
+  double minimum = 0;
+  double operator()(std::int64_t step) const;
+};
+
 enum class Anneal : std::uint8_t { Cosine, Linear };
 /// From maximum / div_factor up to the maximum over the first pct_start of the steps, then down to maximum / div_factor /
 /// final_div_factor at step total - 1, and stays there (Smith and Topin, 2018; PyTorch's OneCycleLR with two phases).

@@ -44,6 +44,21 @@ void add_layers(Registry& r) {
     fill({&layer.weight, &layer.bias}, x);
     return Tensors{layer(x[0])};
   };
+  r["nn.WeightNorm"] = [](const Tensors& x, const Attributes&) {
+    nn::WeightNorm layer{nn::Linear{x[1].size(1), x[1].size(0), {.bias = false, .dtype = x[1].dtype()}}};
+    fill({&layer.layer.weight, &layer.scale}, x);
+    return Tensors{layer(x[0])};
+  };
+  // Two training steps and one evaluation from given vectors.
+  r["nn.SpectralNorm"] = [](const Tensors& x, const Attributes& a) {
+    nn::SpectralNorm layer(nn::Linear{x[1].size(1), x[1].size(0), {.bias = false, .dtype = x[1].dtype()}},
+                           {.n_power_iterations = whole(a, "iterations", 1)});
+    fill({&layer.layer.weight, &layer.sigma.u, &layer.sigma.v}, x);
+    Tensors out{layer(x[0]), layer(x[0])};
+    layer.training = 0;
+    out.push_back(layer(x[0]));
+    return out;
+  };
   r["nn.Bilinear"] = [](const Tensors& x, const Attributes&) {
     nn::Bilinear layer(x[2].size(1), x[2].size(2), x[2].size(0), {.dtype = x[2].dtype()});
     layer.weight = x[2];

@@ -82,6 +82,39 @@ void add_training(Registry& r) {
           {.lr = real(a, "lr", 1), .rho = real(a, "rho", 0.9), .eps = real(a, "eps", 1e-6), .weight_decay = real(a, "weight_decay", 0)});
     });
   };
+  r["optim.Adafactor"] = [](const Tensors& x, const Attributes& a) {
+    return steps(x, [&](Parameters p) {
+      return optim::Adafactor(std::move(p), {.lr = real(a, "lr", 1e-2),
+                                             .beta2_decay = real(a, "beta2_decay", -0.8),
+                                             .clip_threshold = real(a, "d", 1),
+                                             .weight_decay = real(a, "weight_decay", 0)});
+    });
+  };
+  // The averages after each of the parameter's values.
+  const auto averaged = [&](const char* name, auto make) {
+    r[name] = [make](const Tensors& x, const Attributes& a) {
+      Variable p = x[0], average = x[0];
+      auto averages = make(Parameters{{"p", average.cell()}}, Parameters{{"p", p.cell()}}, a);
+      Tensors out;
+      for (const Tensor& value : x) {
+        p = value;
+        averages.update();
+        out.push_back(evaluated(average.read()));
+      }
+      return out;
+    };
+  };
+  averaged("optim.EMA", [](Parameters averages, Parameters p, const Attributes& a) {
+    return optim::EMA(std::move(averages), std::move(p), {.decay = real(a, "decay", 0.9)});
+  });
+  averaged("optim.SWA", [](Parameters averages, Parameters p, const Attributes&) { return optim::SWA(std::move(averages), std::move(p)); });
+  r["optim.CosineRestartsLR"] = [](const Tensors&, const Attributes& a) {
+    return rates(optim::CosineRestartsLR{.base = real(a, "base", 1),
+                                         .period = whole(a, "period", 10),
+                                         .multiplier = whole(a, "multiplier", 1),
+                                         .minimum = real(a, "minimum", 0)},
+                 a);
+  };
   r["optim.clip_grad_norm"] = [](const Tensors& x, const Attributes& a) {
     const auto clipped = optim::clip_grad_norm(x, real(a, "limit", 1));
     Tensors out = clipped.gradients;

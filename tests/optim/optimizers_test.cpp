@@ -1,4 +1,4 @@
-// Three steps of each optimiser against PyTorch 2.11 (Lion by hand), eagerly and in a jit; merging; checkpoints.
+// Three steps of each optimiser against PyTorch 2.11 (Lion, LARS and LAMB by their formulas), eagerly and in a jit; merging; checkpoints.
 #include <gtest/gtest.h>
 
 #include <tegula/tegula.h>
@@ -53,6 +53,15 @@ std::vector<Case> all_cases() {
       {"Adadelta",
        maker<Adadelta>(AdadeltaOptions{.weight_decay = 0.1}),
        {0.996838093, -1.99683785, 0.496837854, 0.992574632, -1.99742568, 0.500878692, 0.997657597, -1.996539, 0.495283961}},
+      {"LARS",
+       maker<LARS>(LARSOptions{.lr = 0.5, .weight_decay = 0.1, .trust_coefficient = 0.02}),
+       {0.992404082, -1.98480816, 0.486707144, 0.973858005, -1.97214225, 0.488448241, 0.965417099, -1.96008283, 0.471287269}},
+      {"LAMB",
+       maker<LAMB>(LAMBOptions{.lr = 0.05, .weight_decay = 0.1}),
+       {0.93494504, -1.9290306, 0.437901716, 0.834032865, -1.92584092, 0.480022458, 0.868906754, -1.95568376, 0.382654826}},
+      {"Adafactor",
+       maker<Adafactor>(AdafactorOptions{.lr = 0.05, .weight_decay = 0.1}),
+       {0.928856254, -1.92385626, 0.431356221, 0.85687381, -1.97051144, 0.493805349, 0.925576746, -1.99405825, 0.415773034}},
       {"Lion",
        maker<Lion>(LionOptions{.lr = 0.01, .weight_decay = 0.1}),
        {0.989, -1.988, 0.4895, 0.978011, -1.996012, 0.4990105, 0.987032989, -2.004015988, 0.4885114895}},

@@ -25,6 +25,13 @@ TEST(Schedule, CosineWithWarmup) {
   expect_rates(CosineLR{.base = 1, .total = 6, .warmup = 2}, {0.5, 1, 1, 0.853553390593, 0.5, 0.146446609407, 0, 0});
 }
 
+TEST(Schedule, CosineRestarts) {
+  const double low = 1 - std::sqrt(0.5), high = 1 + std::sqrt(0.5);  // twice the cosine's quarters
+  expect_rates(CosineRestartsLR{.base = 1, .period = 2}, {1, 0.5, 1, 0.5, 1, 0.5});
+  expect_rates(CosineRestartsLR{.base = 2, .period = 2, .multiplier = 2}, {2, 1, 2, high, 1, low, 2});
+  expect_rates(CosineRestartsLR{.base = 1, .period = 1, .minimum = 0.25}, {1, 1, 1});
+}
+
 TEST(Schedule, OneCycle) {
   expect_rates(OneCycleLR{.maximum = 1, .total = 10}, {0.04, 0.52, 1, 0.950484632013, 0.81174565395, 0.611262021936, 0.388741978064,
                                                        0.18825834605, 0.0495193679865, 4e-06, 4e-06});

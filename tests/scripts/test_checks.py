@@ -56,6 +56,18 @@ class Includes(unittest.TestCase):
         self.assertTrue(complaints("tegula/attic/box.cpp", "tegula/core/shape.h"))
 
 
+class Rows(unittest.TestCase):
+    def test_the_second_cells_of_a_table_are_a_program(self):
+        page = "```cpp rows\nTensor x;\n```\n| PyTorch | Tegula |\n|---|---|\n| `a` | `exp(x); y \\| x` words |\n| `b` | — no `code` |\n| `c` | `auto z = x;` |\n"
+        programs, _ = check_docs.read_page(pathlib.Path("docs/page.md"), page)
+        self.assertEqual(len(programs), 1)
+        self.assertIn("int main() {\nTensor x;\n\n  { exp(x); y | x; }\n  { auto z = x; }\n}\n", programs[0].code)
+
+    def test_a_setup_without_a_table_is_refused(self):
+        with self.assertRaises(SystemExit):
+            check_docs.read_page(pathlib.Path("docs/page.md"), "```cpp rows\nTensor x;\n```\nwords\n")
+
+
 class Docs(unittest.TestCase):
     PAGE = "Text\n```cpp\nint main() {}\n```\nIt prints\n```text\nloss …\n```\n```cpp\nint fragment;\n```\n```cpp file=a/b.h\nint x;\n```\n"
 

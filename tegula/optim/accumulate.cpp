@@ -1,0 +1,54 @@
+#include "tegula/optim/accumulate.h"
+
+#include "tegula/core/error.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+
+namespace tegula::optim {
+
+GradientAccumulator::GradientAccumulator(const Parameters& parameters, Location where) {
+  const In frame("GradientAccumulator", where);
+  for (const Parameter& parameter : parameters) {
+    names_.push_back(parameter.name);
+    sums_.emplace_back(graph::full(parameter.cell->shape(), 0, parameter.cell->dtype() == f64 ? f64 : f32, where), where);
+  }
+  count_ = Variable(graph::scalar(0, i64, where), where);
+}
+
+void GradientAccumulator::add(const std::vector<Tensor>& gradients, Location where) {
+  const In frame("GradientAccumulator", where);
+  const auto refuse = [&](std::string got, std::string expected) {
+    throw Error({.op = "GradientAccumulator", .got = std::move(got), .expected = std::move(expected), .where = origin_at(where).where});
+  };
+  if (gradients.size() != sums_.size())
+    refuse(std::to_string(gradients.size()) + " gradients", "one for each of the " + std::to_string(sums_.size()) + " parameters");
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    const Shape &given = gradients[i].shape(where), &own = sums_[i].shape();
+    if (given != own) refuse("a gradient of shape " + to_string(given) + " for " + names_[i], "its shape " + to_string(own));
+  }
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i].assign(sums_[i].read(where) + graph::cast(gradients[i], sums_[i].dtype(), where), where);
+  }
+  count_.assign(count_.read(where) + 1, where);
+}
+
+std::vector<Tensor> GradientAccumulator::mean(Location where) {
+  const In frame("GradientAccumulator", where);
+  const Tensor wide = 1 / graph::cast(maximum(count_.read(where), 1), f64, where), narrow = graph::cast(wide, f32, where);
+  std::vector<Tensor> means;
+  for (Variable& sum : sums_) {
+    means.push_back(sum.read(where) * (sum.dtype() == f64 ? wide : narrow));
+    sum.assign(graph::full(sum.shape(), 0, sum.dtype(), where), where);
+  }
+  count_.assign(graph::scalar(0, i64, where), where);
+  return means;
+}
+
+Parameters GradientAccumulator::state() const {
+  Parameters cells{{"count", count_.cell()}};
+  for (std::size_t i = 0; i < sums_.size(); ++i) cells.push_back({names_[i] + ".gradient", sums_[i].cell()});
+  return cells;
+}
+
+}  // namespace tegula::optim

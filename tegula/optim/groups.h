@@ -1,0 +1,53 @@
+#pragma once
+// Parameters in groups with options of their own, and one schedule for all.
+
+#include <concepts>
+#include <memory>
+#include <vector>
+
+#include "tegula/optim/optimizer.h"
+
+namespace tegula::optim {
+
+/// The parameters for which a condition holds, and the others: optim::split(parameters(net), [](const Parameter& p) { return p.cell->shape().rank() > 1; }).
+struct SplitParameters {
+  Parameters chosen, others;
+};
+template <std::predicate<const Parameter&> Condition>
+SplitParameters split(const Parameters& parameters, Condition&& condition) {
+  SplitParameters out;
+  for (const Parameter& parameter : parameters) (condition(parameter) ? out.chosen : out.others).push_back(parameter);
+  return out;
+}
+
+/// Several optimisers as one, each for parameters of its own:
+///   auto [matrices, vectors] = optim::split(parameters(net), …);
+///   optim::Groups adamw(optim::AdamW(matrices, {.lr = 1e-3, .weight_decay = 0.1}), optim::AdamW(vectors, {.lr = 1e-3, .weight_decay = 0}));
+///   adamw.step(grad(loss, adamw.parameters()));      // in the order of the groups
+/// `lr` is the rate of the first group; the others' keep the ratios to it that they were made with, so that one schedule drives all of them. Takes the
+/// place of any optimiser: in a Trainer, behind a LossScaler. The groups' own `lr` are not read again. Throws Error when two groups share a parameter, or the first rate is 0.
+class Groups final : public Optimizer {
+ public:
+  template <class... O>
+  requires(sizeof...(O) > 0 && (std::derived_from<O, Optimizer> && ...))
+  explicit Groups(O... groups) : Groups(listed(std::move(groups)...)) {}
+  explicit Groups(std::vector<std::unique_ptr<Optimizer>> groups, Location where = Location::current());
+
+  std::size_t size() const { return groups_.size(); }
+  /// The rate of a group, from 0, as it is now.
+  Tensor rate(std::size_t group, Location where = Location::current()) const;
+
+ private:
+  template <class... O>
+  static std::vector<std::unique_ptr<Optimizer>> listed(O... groups) {
+    std::vector<std::unique_ptr<Optimizer>> list;
+    (list.push_back(std::make_unique<O>(std::move(groups))), ...);
+    return list;
+  }
+  std::vector<Tensor> update(const Step& step) override;
+  Parameters update_state() const override;
+  std::vector<std::unique_ptr<Optimizer>> groups_;
+  std::vector<double> ratios_;  // of the rates to the first
+};
+
+}  // namespace tegula::optim
