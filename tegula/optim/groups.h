@@ -20,6 +20,17 @@ SplitParameters split(const Parameters& parameters, Condition&& condition) {
   return out;
 }
 
+/// An optimiser on its way into Groups, with the line on which the user wrote it.
+class Group {
+ public:
+  using Location = std::source_location;
+  template <std::derived_from<Optimizer> O>
+  Group(O optimizer, Location where = Location::current()) : where(where),
+                                                             optimizer(std::make_unique<O>(std::move(optimizer))) {}
+  Location where;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
 /// Several optimisers as one, each for parameters of its own:
 ///   auto [matrices, vectors] = optim::split(parameters(net), …);
 ///   optim::Groups adamw(optim::AdamW(matrices, {.lr = 1e-3, .weight_decay = 0.1}), optim::AdamW(vectors, {.lr = 1e-3, .weight_decay = 0}));
@@ -28,9 +39,8 @@ SplitParameters split(const Parameters& parameters, Condition&& condition) {
 /// place of any optimiser: in a Trainer, behind a LossScaler. The groups' own `lr` are not read again. Throws Error when two groups share a parameter, or the first rate is 0.
 class Groups final : public Optimizer {
  public:
-  template <class... O>
-  requires(sizeof...(O) > 0 && (std::derived_from<O, Optimizer> && ...))
-  explicit Groups(O... groups) : Groups(listed(std::move(groups)...)) {}
+  template <std::derived_from<Optimizer>... O>
+  explicit Groups(Group first, O... others) : Groups(listed(std::move(first.optimizer), std::move(others)...), first.where) {}
   explicit Groups(std::vector<std::unique_ptr<Optimizer>> groups, Location where = Location::current());
 
   std::size_t size() const { return groups_.size(); }
@@ -39,9 +49,10 @@ class Groups final : public Optimizer {
 
  private:
   template <class... O>
-  static std::vector<std::unique_ptr<Optimizer>> listed(O... groups) {
+  static std::vector<std::unique_ptr<Optimizer>> listed(std::unique_ptr<Optimizer> first, O... others) {
     std::vector<std::unique_ptr<Optimizer>> list;
-    (list.push_back(std::make_unique<O>(std::move(groups))), ...);
+    list.push_back(std::move(first));
+    (list.push_back(std::make_unique<O>(std::move(others))), ...);
     return list;
   }
   std::vector<Tensor> update(const Step& step) override;
