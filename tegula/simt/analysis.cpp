@@ -20,6 +20,11 @@ int twos_of(std::int64_t value) {
   return std::min(kManyTwos, std::countr_zero(static_cast<std::uint64_t>(value)));
 }
 
+/// Bits of what comes of two numbers, which may be nothing.
+int either(const Term& a, const Term& b, int bits) {
+  return std::max(a.magnitude_bits(), b.magnitude_bits()) < kAnyBits ? std::min(bits, kAnyBits) : kAnyBits;
+}
+
 Form affine_form(int rank) {
   Form form;
   form.kind = Form::Kind::Affine;
@@ -30,6 +35,10 @@ Form affine_form(int rank) {
 }  // namespace
 
 Term Term::number(std::int64_t value) { return {true, value, "", twos_of(value)}; }
+int Term::magnitude_bits() const {
+  if (!known) return bits;
+  return value == std::numeric_limits<std::int64_t>::min() ? kAnyBits : std::bit_width(static_cast<std::uint64_t>(std::abs(value)));
+}
 std::string Term::code() const { return known ? literal(value, DType::i64) : text; }
 
 Term add(const Term& a, const Term& b) {
@@ -37,7 +46,8 @@ Term add(const Term& a, const Term& b) {
     return Term::number(static_cast<std::int64_t>(static_cast<std::uint64_t>(a.value) + static_cast<std::uint64_t>(b.value)));
   if (a.is(0)) return b;
   if (b.is(0)) return a;
-  return {false, 0, "(" + a.code() + " + " + b.code() + ")", std::min(a.twos, b.twos)};
+  return {false, 0, "(" + a.code() + " + " + b.code() + ")", std::min(a.twos, b.twos),
+          either(a, b, std::max(a.magnitude_bits(), b.magnitude_bits()) + 1)};
 }
 
 Term multiply(const Term& a, const Term& b) {
@@ -47,7 +57,17 @@ Term multiply(const Term& a, const Term& b) {
   if (a.is(1)) return b;
   if (b.is(1)) return a;
   const std::string text = a.is(-1) ? "-" + b.code() : b.is(-1) ? "-" + a.code() : a.code() + " * " + b.code();
-  return {false, 0, "(" + text + ")", std::min(kManyTwos, a.twos + b.twos)};
+  return {false, 0, "(" + text + ")", std::min(kManyTwos, a.twos + b.twos), either(a, b, a.magnitude_bits() + b.magnitude_bits())};
+}
+
+Term subtract_for_limit(const Term& a, const Term& b) {
+  constexpr int kSafeBits = 62;
+  if (a.magnitude_bits() <= kSafeBits && b.magnitude_bits() <= kSafeBits) return add(a, multiply(Term::number(-1), b));
+  if (!a.known || !b.known) return {false, 0, "difference(" + a.code() + ", " + b.code() + ")", std::min(a.twos, b.twos), kSafeBits + 1};
+  constexpr std::int64_t kMost = std::int64_t{1} << kSafeBits;
+  std::int64_t difference = 0;
+  if (__builtin_sub_overflow(a.value, b.value, &difference)) return Term::number(a.value < 0 ? -kMost : kMost);
+  return Term::number(std::clamp(difference, -kMost, kMost));
 }
 
 std::string literal(double value, DType dtype) {
@@ -186,7 +206,7 @@ Form Analysis::affine(Id id) const {
   } else {
     const Instruction& self = program_[id];
     if (self.word == Word::Constant) result.base = Term::number(self.integer);
-    else result.base = {false, 0, name(id), twos(id)};
+    else result.base = {false, 0, name(id), twos(id), bits(id)};
   }
   return result;
 }
@@ -346,7 +366,7 @@ Form Analysis::derive_comparison(const Instruction& self) const {
   }
   if (axis < 0) return {};
   // base + step * x <word> 0
-  const Term base = add(a.base, multiply(minus, b.base)), opposite = add(b.base, multiply(minus, a.base)), one = Term::number(1);
+  const Term base = subtract_for_limit(a.base, b.base), opposite = subtract_for_limit(b.base, a.base), one = Term::number(1);
   const bool up = step > 0;
   Condition condition;
   condition.axis = axis;

@@ -24,13 +24,17 @@ struct Term {
   std::int64_t value = 0;
   std::string text;     // when not known
   int twos = kManyTwos; // 2^twos divides it
+  int bits = kAnyBits;  // when not known: its magnitude is below 2^bits
 
   static Term number(std::int64_t value);
   bool is(std::int64_t number) const { return known && value == number; }
+  int magnitude_bits() const;
   std::string code() const;
 };
 Term add(const Term& a, const Term& b);
 Term multiply(const Term& a, const Term& b);
+/// a - b, but never beyond ±2^62: what a coordinate is compared with must not come round at the ends of i64.
+Term subtract_for_limit(const Term& a, const Term& b);
 
 /// One condition of a mask; all of a mask's conditions must hold.
 struct Condition {

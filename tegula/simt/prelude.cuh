@@ -290,6 +290,13 @@ __device__ inline void copy_ahead(unsigned char* to, const T* from, int inside) 
 /// A limit on a coordinate, small enough to count with 32 bits.
 __device__ inline int bounded(long long limit) { return limit < 0 ? 0 : limit > (1 << 30) ? (1 << 30) : static_cast<int>(limit); }
 
+/// a - b, or the nearer of ±2^62: one more than that is no overflow.
+__device__ inline long long difference(long long a, long long b) {
+  const long long most = 1ll << 62, d = static_cast<long long>(static_cast<unsigned long long>(a) - static_cast<unsigned long long>(b));
+  if (((a ^ b) & (a ^ d)) < 0) return a < 0 ? -most : most;
+  return d < -most ? -most : d > most ? most : d;
+}
+
 __device__ inline bool any_failed(const Failure* guards, int count) {
   bool failed = false;
   for (int i = 0; i < count; ++i) failed |= guards[i].id >= 0;

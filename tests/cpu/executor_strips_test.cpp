@@ -85,5 +85,28 @@ TEST(ExecutorStrips, WhatReadsMoreTilesThanAStripHoldsIsSplit) {
   }
 }
 
+TEST(ExecutorStrips, NoMoreTilesMoveOnThanAStripHolds) {
+  constexpr std::int64_t kColumns = 8195;
+  for (const int words : {2, 3, 4, 5, 6}) {  // each reads three tiles that nothing else has read
+    Builder b("moving");
+    std::vector<Value> pointers, loaded;
+    for (int i = 0; i < 3 * words; ++i) pointers.push_back(b.pointer("x" + std::to_string(i), f32, false));
+    const Value out = b.pointer("out", f32, true), place = row(b.arange(0, kColumns));
+    for (const Value& pointer : pointers) loaded.push_back(b.load(pointer + place));
+    std::vector<Value> made;
+    for (std::size_t i = 0; i < loaded.size(); i += 3) made.push_back(fma(loaded[i], loaded[i + 1], loaded[i + 2]));
+    Value sum = made[0];
+    for (std::size_t i = 1; i < made.size(); ++i) sum = sum + made[i];
+    b.store(out + place, sum);
+    const auto program = b.finish();
+    std::vector<TestArgument> arguments;
+    for (std::size_t i = 0; i < loaded.size(); ++i)
+      arguments.push_back(TestArgument::filled(f32, kColumns, [i](std::size_t k) { return static_cast<double>((k * 7 + i * 13) % 101); }));
+    arguments.push_back(TestArgument::empty(f32, kColumns));
+    EXPECT_TRUE(agrees(program, arguments, {})) << words;
+    EXPECT_NE(listing(program).find("strips of 2048"), std::string::npos) << listing(program);
+  }
+}
+
 }  // namespace
 }  // namespace tegula::host

@@ -124,6 +124,20 @@ TEST(Codegen, AClusterWorksOnAFewRowsTogether) {
   }
 }
 
+/// What is read by all alike is read as steady, unless the kernel writes it, be it elsewhere in the same memory.
+TEST(Codegen, WhatIsWrittenIsNotSteady) {
+  const auto source = [](bool writes_other) {
+    Builder b("steady");
+    const Value in = b.pointer("in0", f32, true), other = b.pointer("out1", f32, true), pitch = b.scalar("s0", i64);
+    const Value row = b.program_id(0), column = b.arange(0, 1024), x = b.load(in + column);
+    const Value place = (row + 1) * pitch + column;
+    b.store((writes_other ? other : in) + place, x + x);
+    return generate(b.finish(), {{4, 4, 4}, false}, 90).source;
+  };
+  EXPECT_NE(source(true).find("steady("), std::string::npos) << source(true);
+  EXPECT_EQ(source(false).find("steady("), std::string::npos) << source(false);
+}
+
 /// Softmax less one at the place that the row names, and what stands there.
 Program labelled(std::int64_t columns) {
   Builder b("labelled");

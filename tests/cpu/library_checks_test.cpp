@@ -1,0 +1,45 @@
+// What no library call may be asked for, whatever the machine (runtime/checks.h).
+
+#include "tegula/runtime/checks.h"
+
+#include <gtest/gtest.h>
+
+#include "tegula/core/error.h"
+#include "tests/io/files.h"
+
+namespace tegula::runtime {
+namespace {
+
+Matmul products(std::int64_t a, std::int64_t b, std::int64_t c) {
+  return {.dtype = f32, .a = Layout::dense({a, 3, 4}), .b = Layout::dense({b, 4, 5}), .c = Layout::dense({c, 3, 5})};
+}
+
+TEST(LibraryChecks, OperandsHaveTheBatchOfTheResultOrOne) {
+  EXPECT_NO_THROW(check(products(4, 4, 4)));
+  EXPECT_NO_THROW(check(products(1, 4, 4)));
+  EXPECT_NO_THROW(check(products(4, 1, 4)));
+  EXPECT_ERROR(check(products(2, 4, 4)), "batch axes (2, 3, 4), expected those of (4, 3, 5)");
+  EXPECT_ERROR(check(products(4, 3, 4)), "batch axes (3, 4, 5)");
+  EXPECT_ERROR(check(products(8, 4, 4)), "batch axes (8, 3, 4)");
+}
+
+Convolution grouped(std::int64_t inputs, std::int64_t outputs, std::int64_t groups) {
+  return {.dtype = f32,
+          .input = Layout::dense({1, inputs, 9}),
+          .weight = Layout::dense({outputs, inputs / groups, 3}),
+          .output = Layout::dense({1, outputs, 7}),
+          .stride = {1},
+          .dilation = {1},
+          .pad_low = {0},
+          .pad_high = {0},
+          .groups = groups};
+}
+
+TEST(LibraryChecks, EveryGroupHasAsManyOutputs) {
+  EXPECT_NO_THROW(check(grouped(4, 6, 2)));
+  EXPECT_ERROR(check(grouped(4, 3, 2)), "in 2 groups");
+  EXPECT_ERROR(check(grouped(5, 6, 2)), "in 2 groups");
+}
+
+}  // namespace
+}  // namespace tegula::runtime
