@@ -24,7 +24,18 @@ std::string best_of(const tile::Instruction& self, DType dtype) {
 }  // namespace
 
 void Writer::use_shared(std::size_t bytes) { shared_bytes_ = std::max(shared_bytes_, bytes); }
-void Writer::barrier() { line("__syncthreads();"); }
+void Writer::barrier() {
+  line("__syncthreads();");
+  if (prefetched_.empty()) ring_use_.clear();
+}
+
+/// All threads of the block are at the same place.
+void Writer::have_met() {
+  read_.clear();
+  written_.clear();
+  read_by_many_ = false;
+  if (prefetched_.empty()) ring_use_.clear();
+}
 
 /// The other blocks of the cluster run from here on.
 void Writer::begin_cluster() {
@@ -141,9 +152,7 @@ void Writer::combine(const std::string& op, const std::string& first, std::int64
          (again ? ", true>(" : ", false>(") + first + ", " + place + counter + ");");
     if (warps + blocks > 0 && !counted) {  // all threads have met
       ++meetings_;
-      read_.clear();
-      written_.clear();
-      read_by_many_ = false;
+      have_met();
     }
   }
   if (rows && grid_.row_threads > 1) {

@@ -11,6 +11,7 @@ using tile::Word;
 
 std::string Writer::body() {
   region(a_.program().body);
+  if (one_at_a_time_ && !ring_use_.empty()) line("__syncthreads();");  // the next instance fetches into it
   begin_cluster();
   const std::string written = std::exchange(out_, {});
   if (!exchanges_.empty()) {
@@ -175,6 +176,9 @@ void Writer::loop(Id id) {
   const Id induction = body.parameters[0];
   const std::string type = type_name(a_.type(induction)), i = variable(induction);
   const Prefetch prefetch = plan_prefetch(body);
+  // A thread's copies would lie where others still read what the loop before has fetched for them.
+  const std::string ring_use = ring_use_;
+  const bool ring_is_read = prefetch.stages > 0 && !ring_use.empty() && ring_use != prefetch.layout;
   for (const auto& [load, place] : prefetch.places) order_memory(at(load).operands[0], false);  // what was written before has arrived
   if (prefetch.stages > 0) open("");
   for (const auto& [load, place] : prefetch.places) prefetched_[load] = &prefetch;
@@ -195,6 +199,7 @@ void Writer::loop(Id id) {
     packed_ = packed, recipes_ = recipes;
     out_ = before, names_ = names, origin_ = origin, part_bytes_ = parts;
     const std::string begin = a_.name(self.operands[0]), end = a_.name(self.operands[1]), step = a_.name(self.operands[2]);
+    if (ring_is_read) line("__syncthreads();");
     begin_prefetch(prefetch, body, begin, end, step);
     open("for (" + type + " " + i + " = " + begin + "; " + i + " < " + end + "; " + i + " += " + step + ")");
     continue_prefetch(prefetch, body, i, end, step);
@@ -230,6 +235,8 @@ void Writer::loop(Id id) {
   packed_ = packed, recipes_ = recipes;
   for (const auto& [load, place] : prefetch.places) prefetched_.erase(load);
   if (prefetch.stages > 0) close();
+  if (prefetch.stages > 0) ring_use_ = prefetch.layout;
+  else if (ring_use_.empty()) ring_use_ = ring_use;  // there may be no iteration
   for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
   for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
   --repeats_;
@@ -293,13 +300,18 @@ void Writer::branch(Id id) {
   }
   for (const auto& [k, result] : results) declare(result);
   const auto reads = read_, writes = written_;
+  const std::string ring_use = ring_use_;
+  bool ring_stays = true;
   for (std::size_t side = 0; side < 2; ++side) {
+    ring_use_ = ring_use;
     if (side == 0) open("if (" + a_.name(self.operands[0]) + ")");
     else open("else");
     region(self.regions[side]);
     for (const auto& [k, result] : results) assign(result, self.regions[side].results[k]);
     close();
+    ring_stays = ring_stays && ring_use_ == ring_use;
   }
+  ring_use_ = ring_stays ? ring_use : "of one side";
   for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
   for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
 }

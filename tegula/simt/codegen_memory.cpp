@@ -48,9 +48,7 @@ void Writer::order_memory(Id pointer, bool writes) {
   if (clashes(written_) || (writes && (clashes(read_) || (shared_place && read_by_many_)))) {
     begin_cluster();
     line(grid_.cluster > 1 ? "cluster_barrier();" : "__syncthreads();");
-    read_.clear();
-    written_.clear();
-    read_by_many_ = false;
+    have_met();
   }
   (writes ? written_ : read_)[root].insert(pointer);
   if (!writes) read_by_many_ = read_by_many_ || shared_place;

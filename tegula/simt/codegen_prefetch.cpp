@@ -104,6 +104,9 @@ Writer::Prefetch Writer::plan_prefetch(const tile::Region& body) {
     if (!plan.further.contains(id)) plan.nearer.insert(id);
   plan.stages = plan.ahead + (plan.further.empty() ? 1 : 2);
   if (static_cast<std::size_t>(plan.stages) * plan.stage_bytes > kLongestRingBytes) return {};
+  plan.layout = std::to_string(plan.stage_bytes);
+  for (const auto& [id, place] : plan.places)
+    plan.layout += " " + std::to_string(place) + "/" + std::to_string(size_of(a_.type(at(id).operands[0]).dtype));
   ring_bytes_ = std::max(ring_bytes_, static_cast<std::size_t>(plan.stages) * plan.stage_bytes);
   return plan;
 }

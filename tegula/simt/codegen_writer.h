@@ -152,6 +152,7 @@ class Writer {
     bool waits_first = false;    // an iteration waits for its own before it fetches: less is on its way
     std::size_t stage_bytes = 0;
     std::map<Id, std::size_t> places;  // load -> where its part of a stage begins
+    std::string layout;  // where in the ring a thread's own bytes lie
   };
   bool follows_counter(const tile::Region& body, Id id) const;
   bool uses_counter(const tile::Region& body, Id id) const;
@@ -193,6 +194,7 @@ class Writer {
   void to_shared(Id id, const std::string& name);
   void from_shared(Id id, const std::string& expression);
   void barrier();
+  void have_met();
   void use_shared(std::size_t bytes);
   void begin_cluster();
 
@@ -231,6 +233,7 @@ class Writer {
   bool apart_ = false;  // there are several in every iteration: one's places are free again when the others are done
   bool cluster_begun_ = false;
   std::map<Id, const Prefetch*> prefetched_;  // loads of the loops that are open
+  std::string ring_use_;  // its layout in the last loop that had it, unless all threads have met since
   std::string origin_;
   struct Group {
     Spread spread;
