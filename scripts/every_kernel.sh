@@ -2,16 +2,18 @@
 # Compiles every kernel that the declared cases of all ops (with their gradients, in every dtype), random graphs in every mode, and training steps of the
 # models ask for on an H200. No GPU is needed: the tests run on the pretended one of tests/cuda/driver, whose NVRTC keeps texts; then the real
 # NVRTC compiles each distinct one. What compiled once is not compiled again (BUILD_DIR/kernels.txt).
-# usage: scripts/every_kernel.sh BUILD_DIR [--sample] [--graphs N] [--seed S]     (N random graphs, 200 from seed 1 on)
+# usage: scripts/every_kernel.sh BUILD_DIR [--sample] [--graphs N] [--seed S] [--run M]
+#   N random graphs (200) from seed S (1) on are compiled; the kernels of M (none) are run, too, by the emulator, and compared with the reference
 set -euo pipefail
 build=$(cd "$1" && pwd)
 shift
-graphs=200 seed=1 modes= cases='*DeclaredCases*' models='ModelsOnPaper.*'
+graphs=200 seed=1 run=0 modes= cases='*DeclaredCases*' models='ModelsOnPaper.*'
 while [ $# -gt 0 ]; do
   case $1 in
     --sample) graphs=2 modes=lazy,looks,jit-views cases='*/softmax:*/conv2d:*/cross_entropy' models='*AllOptimisers' ;;
     --graphs) graphs=$2; shift ;;
     --seed) seed=$2; shift ;;
+    --run) run=$2; shift ;;
     *) echo "unknown: $1" >&2; exit 2 ;;
   esac
   shift
@@ -41,5 +43,14 @@ for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
 [ $failed = 0 ] || exit 1
 status=0
 "$build/tests/compile_kernels" "$work/kernels" "$build/kernels.txt" || status=$?
-[ $status != 1 ] || { rm -rf "$build/kernels.failed"; cp -r "$work/kernels/failed" "$build/kernels.failed"; echo "kept in $build/kernels.failed"; }
+rm -rf "$build/kernels.failed"
+[ ! -d "$work/kernels/failed" ] || { cp -r "$work/kernels/failed" "$build/kernels.failed"; echo "kept in $build/kernels.failed"; }
+
+each=$(((run + processes - 1) / processes)) pids=()
+for ((i = 0; each > 0 && i < processes; ++i)); do
+  TEGULA_TEST_DEVICE=emulated-queue TEGULA_SEED=$((seed + i * each)) TEGULA_TOGETHER=$each OMP_NUM_THREADS=1 \
+    "$build/tests/test_property" --gtest_brief=1 --gtest_filter='*AgreeTogether' >"$work/run.$i.log" 2>&1 & pids+=($!)
+done
+for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+[ $each = 0 ] || grep -hE -A40 'outcomes of|TEGULA_SEED' "$work"/run.*.log
 exit $status
