@@ -45,7 +45,11 @@ class Folder {
   int value(Computed& computed, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth = 0) {
     if (const auto found = known.find(number); found != known.end()) return found->second;
     if (graph_[number].seen >= 0 && graph_.seen[static_cast<std::size_t>(graph_[number].seen)].waits) return -1;
-    const Access access = access_of(graph_, number);
+    Access access = access_of(graph_, number);
+    if (graph_[access.base].op == copy_op()) {  // of a number, which materialize put into memory for the kernel
+      const Access copied = access_of(graph_, graph_[access.base].inputs[0]);
+      if (graph_[copied.base].role() == Role::Scalar) access = copied;
+    }
     const Item& base = graph_[access.base];
     Computed::Word word{.dtype = base.dtype};
     if (base.role() == Role::Index) {

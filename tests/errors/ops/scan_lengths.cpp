@@ -3,6 +3,6 @@
 
 void scan_lengths() {
   using namespace tegula;
-  scan([](const std::vector<Tensor>& carry, const std::vector<Tensor>&) { return Scanned{carry, {}}; }, {zeros({2})},
-       {zeros({3}), zeros({4})});  // here
+  const auto body = [](const std::vector<Tensor>& carry, const std::vector<Tensor>&) { return Scanned{carry, {}}; };
+  scan(body, {zeros({2})}, {zeros({3}), zeros({4})});  // here
 }
