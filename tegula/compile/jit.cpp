@@ -54,8 +54,8 @@ std::size_t held_bytes(const Entry& entry) {
   return bytes;
 }
 
-bool holds(const std::vector<Trace::Guard>& guards) {
-  return std::all_of(guards.begin(), guards.end(), [](const auto& guard) { return *guard.flag == guard.value; });
+bool holds(const std::vector<Trace::Condition>& conditions) {
+  return std::ranges::all_of(conditions, [](const auto& condition) { return *condition.flag == condition.value; });
 }
 
 void signature_of(std::span<const Tensor> arguments, const runtime::Device& device, Words& out) {
@@ -197,7 +197,7 @@ Recorded JitState::Impl::record(std::span<const Tensor> args, const Body& body) 
       out.cells.push_back(use.cell);
       cell_nodes.push_back(use.placeholder.node());
     }
-    out.guards = trace.guards();
+    out.conditions = trace.conditions();
   }
   roots = out.outputs;
   roots.insert(roots.end(), out.updates.begin(), out.updates.end());
@@ -284,9 +284,9 @@ void JitState::Impl::make_room(std::size_t bytes) {
 }
 
 Entry* JitState::Impl::find() {
-  if (last && last->signature == signature && holds(last->recorded.guards)) return last;
+  if (last && last->signature == signature && holds(last->recorded.conditions)) return last;
   for (const auto& entry : entries) {
-    if (entry->signature == signature && holds(entry->recorded.guards)) return entry.get();
+    if (entry->signature == signature && holds(entry->recorded.conditions)) return entry.get();
   }
   return nullptr;
 }
@@ -381,7 +381,7 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
     entry = &impl.make_entry(impl.arguments, body);
   } else if (const bool due = entry->calls + 1 == entry->next_check; due || checking(Check::Jit)) {
     const Recorded again = impl.record(impl.arguments, body);
-    if (holds(again.guards) && entry->recorded.guards.size() == again.guards.size()) require_equal(entry->recorded, again, impl.where);
+    if (holds(again.conditions) && entry->recorded.conditions.size() == again.conditions.size()) require_equal(entry->recorded, again, impl.where);
     if (due) entry->next_check *= entry->next_check;
   }
   if (waits && first) evaluate(pending, impl.where);

@@ -20,7 +20,7 @@ struct Recorded {
   Reading reading;
   std::vector<Source> sources;         // per leaf
   std::vector<Ref<Cell>> cells;
-  std::vector<Trace::Guard> guards;
+  std::vector<Trace::Condition> conditions;
   std::vector<Ref<Node>> outputs;
   std::vector<Ref<Node>> updates;      // new values, in the order of updated_cells
   std::vector<int> updated_cells;      // indices into cells

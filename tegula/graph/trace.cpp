@@ -39,11 +39,11 @@ const Trace::CellUse* Trace::find(const Cell* cell) const {
   return found == place_of_.end() ? nullptr : &cells_[found->second];
 }
 
-void Trace::guard(const std::shared_ptr<int>& flag) {
-  for (const auto& guard : guards_) {
-    if (guard.flag == flag) return;
+void Trace::depend_on(const std::shared_ptr<int>& flag) {
+  for (const auto& condition : conditions_) {
+    if (condition.flag == flag) return;
   }
-  guards_.push_back({flag, *flag});
+  conditions_.push_back({flag, *flag});
 }
 
 void refuse_in_trace(std::string_view what, const std::source_location& where) {

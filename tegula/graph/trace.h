@@ -35,12 +35,12 @@ class Trace {
   const std::vector<CellUse>& cells() const { return cells_; }
   const std::vector<Tensor>& arguments() const { return arguments_; }
 
-  struct Guard {
+  struct Condition {
     std::shared_ptr<int> flag;
     int value;
   };
-  void guard(const std::shared_ptr<int>& flag);
-  const std::vector<Guard>& guards() const { return guards_; }
+  void depend_on(const std::shared_ptr<int>& flag);
+  const std::vector<Condition>& conditions() const { return conditions_; }
 
  private:
   std::uint32_t id_;
@@ -49,7 +49,7 @@ class Trace {
   std::vector<Tensor> arguments_;
   std::vector<CellUse> cells_;
   std::unordered_map<const Cell*, std::size_t> place_of_;  // in cells_
-  std::vector<Guard> guards_;
+  std::vector<Condition> conditions_;
 };
 
 /// Throws Error when a trace is active: `what` ("item()", "print") needs a value that does not exist yet.

@@ -215,7 +215,7 @@ Tensor Parameter::read(std::source_location where) const { return read_cell(cell
 void Parameter::assign(const Tensor& value, std::source_location where) const { write_cell(cell, value, where); }
 
 int Flag::get() const {
-  if (Trace* trace = Trace::current()) trace->guard(value_);
+  if (Trace* trace = Trace::current()) trace->depend_on(value_);
   return *value_;
 }
 

@@ -138,7 +138,7 @@ using Parameters = std::vector<Parameter>;
 Tensor read_cell(const Ref<Cell>& cell, const std::source_location& where);
 void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_location& where);
 
-/// A plain value that a trace may depend on (train/eval, a step kind): reading it inside a trace adds a guard, so that the
+/// A plain value that a trace may depend on (train/eval, a step kind): reading it inside a trace adds a condition, so that the
 /// trace is made again when the value has changed.
 class Flag {
  public:
