@@ -76,6 +76,7 @@
 #include "tegula/nn/module.h"        // parameters, train, eval, num_parameters
 #include "tegula/nn/normalization.h" // nn::BatchNorm2d, nn::LayerNorm
 #include "tegula/nn/pooling.h"       // nn::MaxPool2d
+#include "tegula/nn/recurrent.h"     // nn::RNN, nn::LSTM, nn::GRU
 #include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
 #include "tegula/nn/state.h"         // state_dict, save, load
 #include "tegula/nn/summary.h"       // summary(net, {1, 3, 32, 32})
