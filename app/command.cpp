@@ -6,6 +6,7 @@
 #include <exception>
 #include <list>
 #include <map>
+#include <set>
 
 #include "completion.h"
 #include "suggest.h"
@@ -18,6 +19,8 @@ struct Declared {
   std::map<const CLI::Option*, std::vector<std::string>> choices;
   std::list<std::pair<CLI::Option*, std::function<void(const std::string&)>>> setters;  // in the order of the declarations
   std::list<std::string> texts;                                                         // that setters get
+  std::set<const CLI::App*> running;                            // commands that do something themselves
+  std::map<const CLI::App*, std::vector<CLI::Option*>> needed;  // arguments of commands that have others below: only without one of those
 };
 Declared& declared() {
   static Declared all;
@@ -30,8 +33,8 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
 
 struct Place {
   const CLI::App* command;
-  std::string name;    // "tegula bench"
-  std::size_t next;    // argument behind it
+  std::string name;  // "tegula bench"
+  std::size_t next;  // argument behind it
 };
 
 /// How far the arguments name commands.
@@ -72,6 +75,7 @@ std::string hint(const std::string& word, const std::vector<std::string>& candid
 void check_commands(const CLI::App& app, const std::vector<std::string>& arguments) {
   const Place place = command_of(app, arguments);
   const std::vector<std::string> names = names_of(commands_of(*place.command));
+  if (declared().running.contains(place.command)) return;  // the word is an argument
   if (names.empty() || place.next >= arguments.size() || arguments[place.next].starts_with("-")) return;
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
@@ -202,7 +206,14 @@ Option& Option::commas() {
   return *this;
 }
 
-Command Command::command(const std::string& name, const std::string& text) { return Command(app_->add_subcommand(name, text)); }
+Command Command::command(const std::string& name, const std::string& text) {
+  for (CLI::Option* option : app_->get_options()) {
+    if (!option->get_required()) continue;
+    option->required(false);  // CLI11 would ask for it below, too
+    declared().needed[app_].push_back(option);
+  }
+  return Command(app_->add_subcommand(name, text));
+}
 void Command::needs_command() { app_->require_subcommand(1); }
 void Command::last_counts() { app_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); }
 std::string Command::name() const { return app_->get_name(); }
@@ -238,8 +249,8 @@ Option Command::flag(const std::string& name, bool& value, const std::string& te
 
 void Command::for_each(const std::function<void(Command)>& f) const {
   for (CLI::App* below : app_->get_subcommands([](CLI::App*) { return true; })) {
-    if (commands_of(*below).empty()) f(Command(below));
-    else Command(below).for_each(f);
+    if (declared().running.contains(below)) f(Command(below));
+    Command(below).for_each(f);
   }
 }
 
@@ -249,8 +260,13 @@ void Command::runs(std::function<void()> work) {
     section = above->get_name() + "." + section;
   app_->footer("Options may stand in a file, with --config FILE: lines such as threads = 1 below [" + section +
                "]. Those on the command line count.");
+  declared().running.insert(app_);
   // A configuration file may hold sections of other commands: their options are read, and set nothing.
   app_->callback([app = app_, work = std::move(work)] {
+    if (!app->get_subcommands().empty()) return;  // it runs, not this one
+    for (const CLI::Option* option : declared().needed[app]) {
+      if (option->count() == 0) throw CLI::RequiredError(option->get_name());
+    }
     for (const auto& [option, set] : declared().setters) {
       const auto own = app->get_options();
       if (option->count() > 0 && std::find(own.begin(), own.end(), option) != own.end()) set("");

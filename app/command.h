@@ -72,9 +72,9 @@ class Command {
   /// "--quick"; "!--no-pictures" makes it false.
   Option flag(const std::string& name, bool& value, const std::string& text);
 
-  /// Calls f with each command below this one that has none below it.
+  /// Calls f with each command below this one that does something.
   void for_each(const std::function<void(Command)>& f) const;
-  /// What the command does.
+  /// What the command does. Of a command with others below it: when none of those is named.
   void runs(std::function<void()> work);
 
  private:

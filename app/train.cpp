@@ -248,6 +248,7 @@ void add_train(Command& app) {
   command.option("--show", choice->show, "classified test images to draw at the end").check(not_negative()).shows_default().type("N");
   add_device_option(command);
   command.runs([choice] { run(*choice); });
+  add_train_text(command);
 }
 
 }  // namespace tegula::app

@@ -20,6 +20,8 @@ endmacro()
 
 tegula_find_library(tegula::dnnl oneapi/dnnl/dnnl.hpp dnnl libdnnl-dev)
 tegula_find_library(tegula::hwy hwy/highway.h hwy libhwy-dev)
+tegula_find_library(tegula::utf8proc utf8proc.h utf8proc libutf8proc-dev)
+tegula_find_library(tegula::pcre2 pcre2.h pcre2-8 libpcre2-dev)
 find_dependency(OpenMP COMPONENTS CXX)
 find_dependency(PNG)
 find_dependency(ZLIB)

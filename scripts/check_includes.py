@@ -27,7 +27,7 @@ RULES = {
     "cuda": ["core", "tile", "runtime", "simt"],
     # floor 4: files and batches
     "data": ["core", "graph", "runtime", "io"],
-    "text": ["core", "graph", "runtime", "io"],
+    "text": ["core", "graph", "runtime", "io", "data"],
     "io": ["core", "graph", "runtime"],
 }
 MACHINES = ("cpu", "simt", "cuda")

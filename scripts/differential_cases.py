@@ -83,6 +83,18 @@ class Draw:
         return [] if self.chance(0.3) or rank == 0 else [a - (rank if self.chance(0.4) else 0) for a in sorted(self.random.sample(range(rank), self.random.randint(1, rank)))]
 
 
+def collector():
+    """Cases by name, and the decorator that adds a function as the case of some names."""
+    cases = {}
+
+    def case_of(*names):
+        def note(function):
+            cases.update({name: function for name in names})
+            return function
+        return note
+    return cases, case_of
+
+
 def order_of(draw, dtype, most=2):
     return 0 if dtype not in FLOATS else min(most, 1 if dtype in ("f16", "bf16") else draw.choice([0, 1, 2]))
 
@@ -227,6 +239,8 @@ def three(draw, name):
     order = order_of(draw, dtype)
     if name == "lerp":
         return Case(name, [draw.tensor(a, dtype), draw.tensor(b, dtype), draw.tensor(b, dtype, 0, 1)], torch.lerp, order=order, factor=8)
+    if name == "multiply_add":
+        return Case(name, [draw.tensor(a, dtype), draw.tensor(b, dtype), draw.tensor(b, dtype)], lambda x, y, z: x * y + z, order=order, factor=8)
     if name == "xlogy":
         return Case(name, [draw.tensor(a, dtype, 0, 3), draw.tensor(b, dtype, 0.2, 3)], torch.xlogy, order=order, factor=4)
     if name == "isclose":
@@ -251,7 +265,7 @@ ELEMENTWISE = {**{name: unary for name in SMOOTH}, **{name: classified for name 
                **{name: quotient for name in QUOTIENTS}, **{name: bits for name in BITS}, "pow": power,
                **{name: clamped for name in ("clamp", "clamp_min", "clamp_max")},
                **{name: with_options for name in ("leaky_relu", "elu", "celu", "hardshrink", "softshrink", "hardtanh", "threshold", "softplus", "gelu")},
-               **{name: three for name in ("lerp", "xlogy", "isclose", "nan_to_num", "prelu", "cast", "where")}}
+               **{name: three for name in ("lerp", "multiply_add", "xlogy", "isclose", "nan_to_num", "prelu", "cast", "where")}}
 
 
 def logical_not(draw, name):

@@ -2,16 +2,9 @@
 import torch
 import torch.nn.functional as F
 
-from differential_cases import EVERYTHING, Case, order_of
+from differential_cases import EVERYTHING, Case, collector, order_of
 
-CASES = {}
-
-
-def case_of(*names):
-    def note(function):
-        CASES.update({name: function for name in names})
-        return function
-    return note
+CASES, case_of = collector()
 
 
 @case_of("unfold", "fold", "pixel_shuffle", "pixel_unshuffle")

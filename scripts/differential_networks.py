@@ -4,17 +4,10 @@ import math
 import torch
 import torch.nn.functional as F
 
-from differential_cases import Case, order_of
+from differential_cases import Case, collector, order_of
 
-CASES = {}
+CASES, case_of = collector()
 REDUCTION = ["none", "sum", "mean"]
-
-
-def case_of(*names):
-    def note(function):
-        CASES.update({name: function for name in names})
-        return function
-    return note
 
 
 @case_of("matmul", "mm", "bmm", "mv", "dot", "outer", "linear", "addmm", "nn.Linear", "nn.Bilinear")

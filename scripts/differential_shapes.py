@@ -4,16 +4,9 @@ import math
 import torch
 import torch.nn.functional as F
 
-from differential_cases import EVERYTHING, FLOATS, INTEGERS, TORCH, Case, order_of
+from differential_cases import EVERYTHING, FLOATS, INTEGERS, TORCH, Case, collector, order_of
 
-CASES = {}
-
-
-def case_of(*names):
-    def note(function):
-        CASES.update({name: function for name in names})
-        return function
-    return note
+CASES, case_of = collector()
 
 
 def any_tensor(draw, least_rank=1, most_rank=4, least=0, special=True):

@@ -20,8 +20,8 @@
 #include "tegula/graph/frame.h"    // In frame("MyLayer", x.loc)
 #include "tegula/graph/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
 #include "tegula/graph/history.h"  // set_history_budget
-#include "tegula/graph/precision.h" // set_default_precision, PrecisionScope
 #include "tegula/graph/nonfinite.h" // find_nonfinite: where NaN comes from
+#include "tegula/graph/precision.h" // set_default_precision, PrecisionScope
 #include "tegula/graph/print.h"    // to_dot
 #include "tegula/graph/stream.h"   // std::cout << x
 
@@ -55,9 +55,11 @@
 #include "tegula/ops/images/interpolate.h" // interpolate
 #include "tegula/ops/images/unfold.h"      // unfold fold pixel_shuffle
 #include "tegula/ops/loop.h"        // scan: recurrences
+#include "tegula/ops/products/attention.h"   // scaled_dot_product_attention
 #include "tegula/ops/products/convolution.h"
 #include "tegula/ops/products/convolution_ladder.h" // conv2d_with(algorithm, …)
 #include "tegula/ops/products/pooling.h"
+#include "tegula/ops/rows/linear_cross_entropy.h" // linear_cross_entropy
 #include "tegula/ops/rows/loss.h"       // cross_entropy mse_loss …
 #include "tegula/ops/rows/normalization.h"
 #include "tegula/ops/rows/softmax.h"
@@ -68,6 +70,8 @@
 
 // Networks: plain structs of layers.
 #include "tegula/nn/activation.h"    // nn::ReLU, …
+#include "tegula/nn/attention.h"     // nn::MultiheadAttention, nn::AdditiveAttention
+#include "tegula/nn/cache.h"         // nn::KeyValueCache
 #include "tegula/nn/convolution.h"   // nn::Conv2d, nn::ConvTranspose2d
 #include "tegula/nn/dropout.h"       // nn::Dropout
 #include "tegula/nn/images.h"        // nn::Upsample, nn::PixelShuffle
@@ -76,10 +80,12 @@
 #include "tegula/nn/module.h"        // parameters, train, eval, num_parameters
 #include "tegula/nn/normalization.h" // nn::BatchNorm2d, nn::LayerNorm
 #include "tegula/nn/pooling.h"       // nn::MaxPool2d
+#include "tegula/nn/positions.h"     // nn::Rotary, nn::sinusoidal_positions
 #include "tegula/nn/recurrent.h"     // nn::RNN, nn::LSTM, nn::GRU
 #include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
 #include "tegula/nn/state.h"         // state_dict, save, load
 #include "tegula/nn/summary.h"       // summary(net, {1, 3, 32, 32})
+#include "tegula/nn/transformer.h"   // nn::TransformerEncoder, nn::TransformerDecoder
 #include "tegula/nn/weight_norm.h"   // nn::WeightNorm, nn::SpectralNorm
 
 // Training.
@@ -92,11 +98,16 @@
 #include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
 #include "tegula/optim/schedule.h"   // optim::CosineLR, …
 
+#include "tegula/models/bert.h"      // models::Bert
+#include "tegula/models/generate.h"  // models::TextGenerator
+#include "tegula/models/gpt2.h"      // models::Gpt2
+#include "tegula/models/llama.h"     // models::Llama
 #include "tegula/models/registry.h"  // models::mnist_cnn, …
+#include "tegula/models/transformer.h" // models::Transformer, models::TranslationGenerator
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
-#include "tegula/train/metrics.h"    // metrics::accuracy, …
 #include "tegula/train/loss.h"
+#include "tegula/train/metrics.h"    // metrics::accuracy, …
 #include "tegula/train/trainer.h"    // Trainer, EarlyStopping
 
 // Data and files.
@@ -115,3 +126,10 @@
 #include "tegula/io/plot.h"
 #include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"
+
+// Text.
+#include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
+#include "tegula/text/tokens/tokenizer_files.h"  // text::read_tokenizer, text::train_bpe
+#include "tegula/text/vectors/word2vec.h"         // text::train_word2vec
+#include "tegula/text/vectors/word_evaluation.h"  // text::evaluate_analogies, text::tsne
+#include "tegula/text/words.h"            // text::WordTokenizer, text::pad_sequences, text::TfIdf

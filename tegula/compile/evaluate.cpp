@@ -14,6 +14,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
+#include "tegula/graph/same_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/runtime/registry.h"
@@ -132,8 +133,7 @@ std::vector<std::size_t> worth_keeping(const compile::Reading& reading, Work& wo
     if (below[i] && !node.cuts()) {
       const Role role = node.op().role();
       // What a custom function or a checkpoint computes on its way is not what its gradient reads.
-      const bool function = role == Role::View && node.inputs().size() > 1;
-      for (const std::size_t input : reading.inputs_of(i).subspan(function ? 1 : 0)) below[input] = true;
+      for (const std::size_t input : reading.inputs_of(i).subspan(inside_inputs(node))) below[input] = true;
       if ((role == Role::Library || role == Role::Kernel || role == Role::Part) && node.results().empty() && is_float(node.dtype())) {
         calls.push_back(i);
         bytes += compile::bytes_of(node);

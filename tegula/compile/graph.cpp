@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/loop_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/builder.h"
 
@@ -17,6 +18,16 @@ class CopyOp final : public ElementwiseOp {
   std::string_view name() const override { return "copy"; }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override { return x[0]; }
   double reference(std::span<const double> x) const override { return x[0]; }
+};
+
+class ZerosOp final : public ElementwiseOp {
+ public:
+  std::string_view name() const override { return "zeros"; }
+  tile::Value emit(tile::Builder& builder, std::span<const tile::Value>, DType dtype) const override {
+    const DType computed = tile::compute_type(dtype);
+    return is_float(computed) ? builder.constant(0.0, computed) : builder.constant(std::int64_t{0}, computed);
+  }
+  double reference(std::span<const double>) const override { return 0; }
 };
 
 std::vector<const Node*> reachable(std::span<const Node* const> roots) {
@@ -51,6 +62,11 @@ void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, 
 
 const Ref<const Op>& copy_op() {
   static const Ref<const Op> op(new CopyOp);
+  return op;
+}
+
+const Ref<const Op>& zeros_op() {
+  static const Ref<const Op> op(new ZerosOp);
   return op;
 }
 
@@ -148,6 +164,7 @@ std::vector<int> values_of(const Graph& graph, int i) {
 
 bool has_check(const Item& item) {
   if (item.role() == Role::Elementwise) return item.as<ElementwiseOp>().has_check();
+  if (const LoopOp* loop = LoopOp::of(*item.op)) return loop->has_check();
   return item.role() == Role::Kernel && item.as<KernelOp>().has_check();
 }
 
@@ -158,12 +175,17 @@ int overwritten(const Graph& graph, int i) {
   return base;
 }
 
-int storage_root(const Graph& graph, int i) {
-  for (int below = overwritten(graph, i); below >= 0; below = overwritten(graph, i)) i = below;
-  return i;
+std::vector<int> storage_roots(const Graph& graph) {
+  std::vector<int> roots(graph.items.size());
+  for (int i = 0; i < graph.size(); ++i) {
+    const int below = overwritten(graph, i);
+    roots[static_cast<std::size_t>(i)] = below < 0 ? i : roots[static_cast<std::size_t>(below)];
+  }
+  return roots;
 }
 
 Layout layout_of(const Item& item) {
+  if (item.within.whole >= 0) return {item.shape, item.within.layout.strides, 0};
   Layout layout = Layout::dense(item.shape);
   if (item.order.empty()) return layout;
   std::int64_t stride = 1;
@@ -175,6 +197,24 @@ Layout layout_of(const Item& item) {
   return layout;
 }
 
+std::vector<Spot> spots(const Graph& graph) {
+  std::vector<Spot> out(graph.items.size());
+  for (int i = graph.size(); i-- > 0;) {  // joins come before their pieces
+    Spot& spot = out[static_cast<std::size_t>(i)];
+    if (spot.root < 0) spot = {i, 0, 0, numel(graph[i].shape)};
+    if (!graph[i].assembled) continue;
+    std::int64_t first = spot.first;
+    for (const int input : graph[i].inputs) {
+      const int piece = below_views(graph, input);
+      const std::int64_t end = first + numel(graph[input].shape);
+      if (graph[piece].within.whole == i)
+        out[static_cast<std::size_t>(piece)] = {spot.root, spot.offset + graph[piece].within.layout.offset, first, end};
+      first = end;
+    }
+  }
+  return out;
+}
+
 std::string to_string(const Graph& graph) {
   std::string text;
   for (int i = 0; i < graph.size(); ++i) {
@@ -183,7 +223,8 @@ std::string to_string(const Graph& graph) {
     if (item.role() == Role::Leaf || item.role() == Role::Scalar) text += "#" + std::to_string(item.slot);
     for (std::size_t k = 0; k < item.inputs.size(); ++k) text += (k ? ", %" : " %") + std::to_string(item.inputs[k]);
     // A scalar's value is an argument of the run, not part of the graph.
-    if (const std::string text_of = description(*item.op); !text_of.empty() && item.role() != Role::Scalar) text += " {" + text_of + "}";
+    if (const std::string attributes = description(*item.op); !attributes.empty() && item.role() != Role::Scalar)
+      text += " {" + attributes + "}";
     if (item.epilogue.bias) text += " +bias";
     if (item.epilogue.activation) text += " +activation";
     if (item.epilogue.gradient) text += " *gradient";
@@ -193,6 +234,9 @@ std::string to_string(const Graph& graph) {
     for (std::size_t k = 1; k < item.results.size(); ++k)
       text += ", " + std::string(name(item.results[k].dtype)) + tegula::to_string(item.results[k].shape);
     if (!item.order.empty()) text += " order " + tegula::to_string(item.order);
+    if (item.within.whole >= 0)
+      text += " within %" + std::to_string(item.within.whole) + " from " + std::to_string(item.within.layout.offset) + " on, strides " +
+              tegula::to_string(item.within.layout.strides);
     if (const std::string place = tegula::to_string(item.origin.where); !place.empty()) text += "  // " + place;
     if (item.origin.path) text += " " + *item.origin.path;
     text += "\n";
@@ -228,6 +272,8 @@ void verify(const Graph& graph, std::string_view after_pass) {
     }
     if (item.role() == Role::View && item.inputs.empty()) fail(i, "a view of something");
     if (item.role() == Role::View && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
+    if (item.within.whole >= 0 && (item.within.whole <= i || item.within.whole >= graph.size() || !graph[item.within.whole].assembled))
+      fail(i, "a join behind it to lie in");
     if (item.is_part()) {
       const auto& results = graph[item.inputs[0]].results;
       const auto k = static_cast<std::size_t>(item.as<PartOp>().index());
@@ -237,7 +283,8 @@ void verify(const Graph& graph, std::string_view after_pass) {
     if (item.role() == Role::Library) {
       for (std::size_t k = 0; k < item.inputs.size(); ++k) {
         const DType dtype = graph[item.inputs[k]].dtype;
-        if (dtype != item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype) && dtype != i64)
+        const bool is_number = graph[item.inputs[k]].role() == Role::Scalar;  // materialize stores it as it is computed
+        if (!is_number && dtype != item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype) && dtype != i64)
           fail(i, "operands of the call's dtypes, or an index");
       }
     }

@@ -21,6 +21,12 @@ struct Computed {
   std::vector<Word> words;  // the last one is the element
 };
 
+/// Where a value lies that is stored within a join of it and others, instead of in a place of its own.
+struct Within {
+  int whole = -1;  // the join, a later item that reads it; -1: it has its own place
+  Layout layout;   // of the value over the elements of the join
+};
+
 struct Item {
   Ref<const Op> op;
   std::vector<int> inputs;  // numbers of earlier items
@@ -36,6 +42,8 @@ struct Item {
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
   int seen = -1;                 // View, after materialize: its entry in Graph::seen
   Computed computed;             // Kernel
+  Within within;                 // after store_within
+  bool assembled = false;        // Kernel, a join: all its pieces are stored within it, and nothing is left to do
 
   Role role() const { return op->role(); }
   bool is_part() const { return role() == Role::Part; }
@@ -113,6 +121,10 @@ std::size_t bytes_of(const Item& item);
 
 /// The item that computes item i: of a part, the one that it is a part of.
 int producer_of(const Graph& graph, int i);
+/// The item that a view looks at, through those below it (after materialize); itself of what is no view.
+inline int below_views(const Graph& graph, int i) {
+  return graph[i].role() == Role::View ? graph.seen[static_cast<std::size_t>(graph[i].seen)].base : i;
+}
 /// The items that hold its results, one for each; -1 where nothing reads that one. Of an op with one result, the item itself.
 std::vector<int> values_of(const Graph& graph, int i);
 
@@ -120,17 +132,30 @@ std::vector<int> values_of(const Graph& graph, int i);
 bool has_check(const Item& item);
 /// The value or leaf that the item writes over (KernelOp::overwrites), below its views; -1 where it has a place of its own.
 int overwritten(const Graph& graph, int i);
-/// The value or leaf at the bottom of a chain of those: all of the chain have one place.
-int storage_root(const Graph& graph, int i);
+/// Of each item, the value or leaf at the bottom of a chain of those: all of the chain have one place.
+std::vector<int> storage_roots(const Graph& graph);
 
-/// A dense layout in the item's memory order.
+/// The item's elements in memory: a dense layout in its memory order, or strides within a join. Counted from its first element.
 Layout layout_of(const Item& item);
+
+/// Where an item lies within the outermost join that it is stored in. Two items of one root share memory exactly where their stretches meet:
+/// the elements of a join are numbered piece by piece, so that each piece is one stretch, however it lies.
+struct Spot {
+  int root = -1;  // the item itself where it has its own place
+  std::int64_t offset = 0;  // of its first element, in elements of the root
+  std::int64_t first = 0, last = 0;  // the stretch: [first, last)
+  bool meets(const Spot& other) const { return root == other.root && first < other.last && other.first < last; }
+};
+/// Of all items.
+std::vector<Spot> spots(const Graph& graph);
 
 /// What the numbers of the parameter block are, each in eight bytes (Number::bits): those that were given and those made of them.
 void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, std::vector<std::uint64_t>& out);
 
 /// x itself as a computed value: what the compiler inserts where a copy is needed.
 const Ref<const Op>& copy_op();
+/// Zeros, of nothing.
+const Ref<const Op>& zeros_op();
 
 /// Text of a flat graph, one item a line.
 std::string to_string(const Graph& graph);

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "tegula/compile/check.h"
 #include "tegula/compile/passes/assign_precision.h"
+#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/recorded.h"
 #include "tegula/compile/run/cache.h"
 #include "tegula/compile/run/executable.h"
@@ -47,7 +49,7 @@ struct Entry {
 /// What a signature holds between calls, without what it shares with others.
 std::size_t held_bytes(const Entry& entry) {
   const Plan& plan = entry.executable->plan();
-  std::size_t bytes = plan.arena_bytes;
+  std::size_t bytes = arena_bytes(plan);
   if (entry.executable->device().asynchronous()) {  // results stay in their slots
     for (const int output : plan.graph.outputs) bytes += bytes_of(plan.graph[output]);
   }
@@ -140,6 +142,7 @@ struct JitState::Impl {
   mutable std::mutex mutex;  // of all that follows
   KeptValues kept;  // of all entries
   std::vector<std::unique_ptr<Entry>> entries;
+  bool told_of_many = false;  // that there are more signatures than are kept
   Entry* last = nullptr;
   Words signature;
   std::vector<Tensor> arguments;
@@ -167,7 +170,7 @@ std::unique_lock<std::mutex> JitState::Impl::look() const {
   return Running::contains(this) ? std::unique_lock(mutex, std::defer_lock) : std::unique_lock(mutex);
 }
 
-JitState::JitState(JitOptions options, std::source_location where) : impl_(std::make_unique<Impl>()) {
+JitState::JitState(std::source_location where, JitOptions options) : impl_(std::make_unique<Impl>()) {
   if (options.signatures < 0) {
     throw Error({.op = "jit", .got = std::to_string(options.signatures) + " signatures", .expected = "at least one", .where = where});
   }
@@ -273,10 +276,12 @@ void JitState::Impl::make_room(std::size_t bytes) {
     return all > kIdleBytes;
   };
   while (full()) {
-    warn("jit.many_signatures",
-         "the jit-ed function at " + tegula::to_string(where) + " has more signatures (shapes and dtypes of its arguments) than the " +
-             std::to_string(entries.size()) +
-             " that are kept; the one used longest ago is compiled again when it returns. jit(f, {.signatures = n}) keeps n");
+    if (!std::exchange(told_of_many, true)) {  // how many that is changes where bytes decide
+      warn("jit.many_signatures",
+           "the jit-ed function at " + tegula::to_string(where) + " has more signatures (shapes and dtypes of its arguments) than the " +
+               std::to_string(entries.size()) +
+               " that are kept; the one used longest ago is compiled again when it returns. jit(f, {.signatures = n}) keeps n");
+    }
     const auto oldest = std::ranges::min_element(entries, {}, [](const auto& entry) { return entry->last_use; });
     if (oldest->get() == last) last = nullptr;
     entries.erase(oldest);
@@ -381,7 +386,8 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
     entry = &impl.make_entry(impl.arguments, body);
   } else if (const bool due = entry->calls + 1 == entry->next_check; due || checking(Check::Jit)) {
     const Recorded again = impl.record(impl.arguments, body);
-    if (holds(again.conditions) && entry->recorded.conditions.size() == again.conditions.size()) require_equal(entry->recorded, again, impl.where);
+    if (holds(again.conditions) && entry->recorded.conditions.size() == again.conditions.size())
+      require_equal(entry->recorded, again, impl.where);
     if (due) entry->next_check *= entry->next_check;
   }
   if (waits && first) evaluate(pending, impl.where);

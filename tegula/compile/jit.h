@@ -20,7 +20,7 @@ namespace compile {
 /// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other (docs/design.md, "Threads").
 class JitState {
  public:
-  JitState(JitOptions options, std::source_location where);
+  explicit JitState(std::source_location where, JitOptions options = {});
   ~JitState();
   using Body = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
   std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body, int times = 1);
@@ -87,7 +87,7 @@ class Jit {
  public:
   Jit(F f, JitOptions options, std::source_location where)
       : f_(std::move(f)),
-        state_(std::make_unique<compile::JitState>(options, where)) {}
+        state_(std::make_unique<compile::JitState>(where, options)) {}
 
   template <class... Args>
   auto operator()(const Args&... args) {

@@ -15,6 +15,7 @@
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/compile/passes/sink_casts.h"
 #include "tegula/compile/passes/spell_out.h"
+#include "tegula/compile/passes/store_within.h"
 #include "tegula/compile/plan/check_plan.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/compile/show/memory_use.h"
@@ -52,6 +53,8 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
 Plan make_plan(Graph graph, runtime::Device& device) {
   fold_indices(graph);
   done(graph, "indices");
+  store_within(graph);
+  done(graph, "within");
   Plan plan;
   plan.costs = device.costs();
   plan.fusion = fuse(graph, device);

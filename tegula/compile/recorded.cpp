@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <typeinfo>
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/graph/loop_op.h"
 
 namespace tegula::compile {
 namespace {
@@ -26,6 +28,15 @@ bool same_node(const Node& a, const Node& b) {
   append(x, first);
   append(y, second);
   return x == y;
+}
+
+/// The first nodes in which the bodies of two loops differ, if there are such.
+std::optional<std::pair<const Node*, const Node*>> first_difference(const LoopOp* a, const LoopOp* b) {
+  if (!a || !b) return std::nullopt;
+  const auto &x = a->body().nodes(), &y = b->body().nodes();
+  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i)
+    if (!same_node(*x[i], *y[i])) return std::pair<const Node*, const Node*>(x[i].get(), y[i].get());
+  return std::nullopt;
 }
 
 }  // namespace
@@ -55,6 +66,8 @@ void require_equal(const Recorded& first, const Recorded& second, const std::sou
   for (std::size_t i = 0; i < std::min(a.order.size(), b.order.size()); ++i) {
     const Node &was = *a.order[i], &is = *b.order[i];
     if (same_node(was, is)) continue;
+    if (const auto within = first_difference(LoopOp::of(was.op()), LoopOp::of(is.op())))
+      become("in a loop " + line_of(*within->first), line_of(*within->second));
     const std::string attributes = was.op().name() == is.op().name() ? difference(was.op(), is.op()) : "";
     if (!attributes.empty() && was.shape() == is.shape()) differ(line_of(was, "") + " with " + attributes);
     become("shape " + to_string(was.shape()) + " of " + line_of(was), "shape " + to_string(is.shape()) + " of " + line_of(is));

@@ -31,6 +31,8 @@ int class_of(std::size_t bytes) {
   return class_bytes(below) >= bytes ? below : 2 * log;
 }
 
+constexpr std::size_t kMostBytes = std::size_t{1} << 46;
+
 struct Pool {
   std::mutex mutex;
   std::array<HostBuffer*, kClasses> free{};  // lists through the buffers themselves: giving one back needs no memory
@@ -71,12 +73,29 @@ void Buffer::read(std::size_t offset, void* to, std::size_t bytes) const {
 }
 
 Ref<Buffer> allocate_host(std::size_t bytes) {
-  if (bytes > (std::size_t{1} << 46)) {
-    throw Error({.op = "allocate",
-                 .got = std::to_string(bytes) + " bytes",
-                 .expected = "a size that memory can hold",
-                 .advice = "check the shape: it was probably computed from wrong numbers"});
+  Ref<Buffer> buffer = try_allocate_host(bytes);
+  if (!buffer) throw Error(no_host_memory(bytes));
+  return buffer;
+}
+
+Report no_host_memory(std::size_t bytes, std::string_view what, const std::source_location& where) {
+  const std::string size = std::to_string(bytes) + " bytes" + (what.empty() ? "" : " (" + std::string(what) + ")");
+  if (bytes > kMostBytes) {
+    return {.op = "allocate",
+            .got = size,
+            .expected = "a size that memory can hold",
+            .advice = "check the shape: it was probably computed from wrong numbers",
+            .where = where};
   }
+  return {.op = "allocate",
+          .got = "no memory for " + size,
+          .expected = "",
+          .advice = "use a smaller batch, or release tensors that are no longer needed",
+          .where = where};
+}
+
+Ref<Buffer> try_allocate_host(std::size_t bytes) {
+  if (bytes > kMostBytes) return {};
   const int size_class = class_of(bytes);
   Pool& p = pool();
   {
@@ -95,12 +114,7 @@ Ref<Buffer> allocate_host(std::size_t bytes) {
     trim_host_pool();
     data = std::aligned_alloc(kBufferAlignment, rounded);
   }
-  if (!data) {
-    throw Error({.op = "allocate",
-                 .got = "no memory for " + std::to_string(bytes) + " bytes",
-                 .expected = "",
-                 .advice = "use a smaller batch, or release tensors that are no longer needed"});
-  }
+  if (!data) return {};
   {
     std::scoped_lock lock(p.mutex);
     p.counters.system_allocations++;

@@ -3,10 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
+#include <string_view>
 
 #include "tegula/core/ref.h"
 
 namespace tegula {
+
+struct Report;
 
 inline constexpr std::size_t kBufferAlignment = 64;
 
@@ -29,8 +33,12 @@ class Buffer : public Shared {
 };
 
 /// Host memory from a caching pool: a freed block is kept for the next request of its size class.
-/// Contents are not initialised. Throws Error when the system has no more memory.
+/// Contents are not initialised. Null when the system has no more memory, not even after trim_host_pool().
+Ref<Buffer> try_allocate_host(std::size_t bytes);
+/// The same; throws Error instead.
 Ref<Buffer> allocate_host(std::size_t bytes);
+/// What both a full memory and a size that no memory can hold are reported as; `what` the memory is for may be empty.
+Report no_host_memory(std::size_t bytes, std::string_view what = "", const std::source_location& where = {});
 
 /// How often allocate_host had to ask the system (a steady state asks never), and bytes now in use / kept for reuse.
 struct PoolCounters {

@@ -77,12 +77,14 @@ class Dims {
 using Shape = Dims;
 using Strides = Dims;  // in elements
 
-/// The number of elements; 1 for rank 0.
-constexpr std::int64_t numel(const Shape& shape) {
+/// The number of elements along the axes [begin, end); 1 for none.
+constexpr std::int64_t numel(const Shape& shape, int begin, int end) {
   std::int64_t n = 1;
-  for (auto size : shape) n *= size;
+  for (int i = begin; i < end; ++i) n *= shape[i];
   return n;
 }
+/// The number of elements; 1 for rank 0.
+constexpr std::int64_t numel(const Shape& shape) { return numel(shape, 0, shape.rank()); }
 /// Whether the elements and their bytes can be counted in 64 bits; an axis of size 0 does not excuse the others.
 constexpr bool countable(const Shape& shape) {
   std::int64_t bytes = 8;

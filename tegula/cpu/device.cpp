@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "tegula/core/error.h"
+#include "tegula/cpu/calls/attention.h"
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/executor/executor.h"
 #include "tegula/cpu/parallel.h"
@@ -17,13 +18,18 @@ void require_instruction_set() {
 #endif
 }
 
-class CpuDevice final : public runtime::Device {
+class CpuDevice final : public runtime::Device, public runtime::Attends {
  public:
   CpuDevice() { require_instruction_set(); }
 
   std::string name() const override { return "cpu"; }
   int number() const override { return 0; }
-  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host(bytes); }
+  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_for({}, bytes); }
+  Ref<Buffer> allocate_for(const runtime::Purpose& purpose, std::size_t bytes) override {
+    Ref<Buffer> buffer = try_allocate_host(bytes);
+    if (!buffer) throw runtime::OutOfMemory(no_host_memory(bytes, purpose.what, purpose.where));
+    return buffer;
+  }
   void copy_in(void* device, const void* host, std::size_t bytes) override { copy(device, host, bytes); }
   void copy_out(void* host, const void* device, std::size_t bytes) override { copy(host, device, bytes); }
   void copy(void* to, const void* from, std::size_t bytes) override {
@@ -48,6 +54,8 @@ class CpuDevice final : public runtime::Device {
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return make_pooling(description); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return make_scatter_sum(description); }
+  bool attends(const runtime::Attention&) const override { return true; }
+  std::unique_ptr<runtime::Call> attention(const runtime::Attention& description) override { return make_attention(description); }
   bool prefers_channels_last(const runtime::Convolution& description) const override {
     return convolution_prefers_channels_last(description);
   }

@@ -60,9 +60,7 @@ HostArray resize_axis(const HostArray& image, int axis, std::int64_t to) {
   const std::int64_t from = shape[axis];
   if (from == to) return image;
   shape[axis] = to;
-  std::int64_t outer = 1, inner = 1;
-  for (int d = 0; d < axis; ++d) outer *= shape[d];
-  for (int d = axis + 1; d < shape.rank(); ++d) inner *= shape[d];
+  const std::int64_t outer = numel(shape, 0, axis), inner = numel(shape, axis + 1, shape.rank());
   HostArray out = HostArray::empty(f32, shape);
   const float* x = image.values<float>().data();
   float* y = out.values<float>().data();

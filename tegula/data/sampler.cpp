@@ -28,12 +28,14 @@ void shuffle(std::span<std::int64_t> rows, RandomStream& random) {
 Sampler::Sampler(std::int64_t count, const SamplerOptions& options, std::source_location where) : count_(count), options_(options) {
   if (count < 0 || count > UINT32_MAX) refuse(std::to_string(count) + " rows", "0 to 2^32 - 1", "split a larger set into several", where);
   if (options.batch < 1) refuse("batch " + std::to_string(options.batch), "at least 1", "set .batch to the number of rows per step", where);
-  for (const std::size_t given : {options.weights.size(), options.strata.size()}) {
+  for (const std::size_t given : {options.weights.size(), options.strata.size(), options.lengths.size()}) {
     if (given != 0 && given != static_cast<std::size_t>(count))
-      refuse(std::to_string(given) + " weights or strata for " + std::to_string(count) + " rows", "one for each row", "", where);
+      refuse(std::to_string(given) + " weights, strata or lengths for " + std::to_string(count) + " rows", "one for each row", "", where);
   }
   if (!options.weights.empty() && !options.strata.empty())
     refuse("weights and strata", "one of them", "give each row of a class its weight", where);
+  if (!options.lengths.empty() && !(options.weights.empty() && options.strata.empty()))
+    refuse("lengths with weights or strata", "one of them", "", where);
   double sum = 0;
   for (const double weight : options.weights) {
     if (!(weight >= 0) || !std::isfinite(weight))
@@ -59,6 +61,23 @@ void Sampler::order_epoch() {
   if (!sums_.empty()) return draw(random);
   if (options_.shuffle) shuffle(rows_, random);
   if (!options_.strata.empty()) interleave();
+  if (!options_.lengths.empty()) put_into_buckets(random);
+}
+
+void Sampler::put_into_buckets(RandomStream& random) {
+  constexpr std::int64_t kBatches = 100;  // that are sorted together: fewer leave more to pad, more leave less to chance
+  const auto length = [&](std::int64_t row) { return options_.lengths[static_cast<std::size_t>(row)]; };
+  for (std::int64_t begin = 0; begin < count_; begin += kBatches * options_.batch) {
+    const auto first = rows_.begin() + begin, last = rows_.begin() + std::min(count_, begin + kBatches * options_.batch);
+    std::stable_sort(first, last, [&](std::int64_t a, std::int64_t b) { return length(a) < length(b); });
+  }
+  if (!options_.shuffle) return;
+  std::vector<std::int64_t> batches(static_cast<std::size_t>(count_ / options_.batch));  // one that is not full stays the last
+  std::iota(batches.begin(), batches.end(), std::int64_t{0});
+  shuffle(batches, random);
+  const std::vector<std::int64_t> sorted = rows_;
+  auto to = rows_.begin();
+  for (const std::int64_t batch : batches) to = std::copy_n(sorted.begin() + batch * options_.batch, options_.batch, to);
 }
 
 void Sampler::draw(RandomStream& random) {

@@ -23,6 +23,9 @@ struct SamplerOptions {
   /// For each row its class: every batch has the classes as the whole has them, to within one row. With `shuffle` the rows of a class come
   /// in another order each epoch.
   std::vector<std::int64_t> strata = {};
+  /// For each row how long it is: the rows of a batch are of similar length, so that little is padded (text::pad_sequences). Within each run of a hundred
+  /// batches rows are sorted by length; with `shuffle` rows come in another order before that, and batches behind it, each epoch.
+  std::vector<std::int64_t> lengths = {};
 };
 
 /// Gives the row numbers of one batch after the other; every epoch visits each row once (but those dropped at the end, and with weights). The order
@@ -35,8 +38,8 @@ class Sampler {
     bool operator==(const Position&) const = default;
   };
 
-  /// Throws Error when count is negative or above 2^32 - 1, options.batch is not positive, or weights or strata are not one for each row
-  /// (weights finite, none negative, not all zero; not both).
+  /// Throws Error when count is negative or above 2^32 - 1, options.batch is not positive, or weights, strata or lengths are not one for each row
+  /// (weights finite, none negative, not all zero; only one of the three).
   explicit Sampler(std::int64_t count, const SamplerOptions& options = {}, std::source_location where = std::source_location::current());
 
   std::int64_t count() const { return count_; }  // rows
@@ -54,6 +57,7 @@ class Sampler {
   void order_epoch();
   void draw(class RandomStream& random);
   void interleave();
+  void put_into_buckets(class RandomStream& random);
 
   std::int64_t count_;
   SamplerOptions options_;

@@ -66,7 +66,14 @@ Tensor custom_function(std::string name, const Function& f, const Vjp& vjp, cons
                        std::source_location where = std::source_location::current());
 
 /// f(inputs), whose intermediate values are not kept for the backward pass but computed again there
-/// (Chen et al., "Training deep nets with sublinear memory cost", 2016). Variables may be read inside.
+/// (Chen et al., "Training deep nets with sublinear memory cost", 2016): kept are the inputs, what f captured, and the results. Variables may be read
+/// and assigned inside, random numbers are the same ones again, checks are made again; checkpoints and scans may be inside, and it inside of those.
+/// Second derivatives, too, are the ones of f. What is differentiated with respect to must be an input, captured, or a result.
 Tensor checkpoint(const Function& f, const std::vector<Tensor>& inputs, std::source_location where = std::source_location::current());
+
+/// The same for a function with several results, in one go; to gradients none of them is computed from another.
+using Functions = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& inputs,
+                                std::source_location where = std::source_location::current());
 
 }  // namespace tegula

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "tegula/graph/new_nodes.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/graph/trace.h"
 
@@ -48,6 +49,7 @@ void KernelOp::reference(std::span<const std::span<const double>> x, std::span<c
                          const Shape&) const {
   references(x, shapes, std::span(&y, 1));
 }
+void LibraryOp::references(std::span<const std::span<const double>>, std::span<const Shape>, std::span<const std::span<double>>) const {}
 void KernelOp::references(std::span<const std::span<const double>>, std::span<const Shape>, std::span<const std::span<double>>) const {}
 std::vector<Tensor> LibraryOp::spelled_out(const runtime::Device&, std::span<const Tensor>) const { return {}; }
 
@@ -67,11 +69,19 @@ Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& sha
     many_.assign(inputs.begin(), inputs.end());
   }
   if (const Trace* trace = Trace::current()) trace_ = trace->id();
+  if (NewNodes::innermost) NewNodes::innermost->nodes_.insert(this);
 }
 
 Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, std::span<const Result> results, Origin origin)
     : Node(std::move(op), inputs, results[0].shape, results[0].dtype, origin) {
   several_ = std::make_unique<Several>(std::vector<Result>(results.begin(), results.end()), std::vector<Node*>(results.size()));
+}
+
+thread_local NewNodes* NewNodes::innermost = nullptr;
+NewNodes::NewNodes() : around_(innermost) { innermost = this; }
+NewNodes::~NewNodes() {
+  innermost = around_;
+  if (around_) around_->nodes_.merge(nodes_);
 }
 
 Ref<Node> Node::living_part(int k) const {

@@ -140,6 +140,7 @@ class LibraryOp : public Op {
     std::uint8_t activation = 0;  // runtime::Activation
     std::uint8_t arithmetic = 0;  // runtime::Arithmetic
     std::uint8_t gradient = 0;  // runtime::Activation: the result is multiplied by its derivative at the last input
+    std::uint8_t unwanted = 0;  // results that nobody reads, a bit each: no buffer comes for them
   };
   virtual std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
                                                  Epilogue epilogue) const = 0;
@@ -169,6 +170,9 @@ class LibraryOp : public Op {
   /// The naive f64 loops: inputs dense row-major, output to be filled.
   virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                          const Shape& shape) const = 0;
+  /// The same of an op with several results: all of them.
+  virtual void references(std::span<const std::span<const double>> x, std::span<const Shape> shapes,
+                          std::span<const std::span<double>> ys) const;
 };
 
 class KernelContext;
@@ -178,8 +182,8 @@ class KernelOp : public Op {
  public:
   Role role() const final { return Role::Kernel; }
   virtual void lower(KernelContext& context) const = 0;
-  /// Whether its programs check their operands (tile::Builder::check).
-  virtual bool has_check() const { return true; }
+  /// Whether its programs check their operands (tile::Builder::check). One that does and does not say so is refused when it is lowered.
+  virtual bool has_check() const { return false; }
   /// The input whose storage the result takes over: lower writes what changes, everything else stays as it was. -1: none. The compiler copies
   /// the input first where somebody else still needs it.
   virtual int overwrites() const { return -1; }

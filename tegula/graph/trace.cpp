@@ -16,9 +16,15 @@ std::atomic<std::uint32_t> next_trace{1};
 
 Trace::Trace(const std::source_location& where) : id_(next_trace.fetch_add(1)), where_(where), parent_(active) { active = this; }
 
+Trace::Trace(const std::source_location& where, OfBody) : id_(active ? active->id() : 0), where_(where), parent_(active), of_body_(true) {
+  active = this;
+}
+
 Trace::~Trace() { active = parent_; }
 
 Trace* Trace::current() { return active; }
+
+std::string Trace::name() const { return (of_body_ ? "the body of the scan at " : "the jit at ") + to_string(where_); }
 
 Tensor Trace::argument(const Shape& shape, DType dtype) {
   arguments_.push_back(make_node(leaf_op(), {}, shape, dtype, where_));
@@ -40,19 +46,26 @@ const Trace::CellUse* Trace::find(const Cell* cell) const {
 }
 
 void Trace::depend_on(const std::shared_ptr<int>& flag) {
+  if (of_body_) {
+    if (parent_) parent_->depend_on(flag);
+    return;
+  }
   for (const auto& condition : conditions_) {
     if (condition.flag == flag) return;
   }
   conditions_.push_back({flag, *flag});
 }
 
-void refuse_in_trace(std::string_view what, const std::source_location& where) {
+void Trace::refuse(std::string_view what, const std::source_location& where) {
   if (!active) return;
   throw Error({.op = std::string(what),
-               .got = "a value that is still being traced by the jit at " + to_string(active->where()),
-               .expected = "only ops inside a jit-ed function",
-               .advice = "return the tensor from the function and look at it there",
+               .got = "a value that is still being traced by " + active->name(),
+               .expected = active->of_body_ ? "only ops inside the body" : "only ops inside a jit-ed function",
+               .advice = active->of_body_ ? "make it one of the ys and look at it behind the scan"
+                                          : "return the tensor from the function and look at it there",
                .where = origin_at(where).where});
 }
+
+void refuse_in_trace(std::string_view what, const std::source_location& where) { Trace::refuse(what, where); }
 
 }  // namespace tegula

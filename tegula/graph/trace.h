@@ -2,6 +2,7 @@
 // The record of what one call of a jit-ed function reads and writes. Thread-local: the innermost one is active.
 
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace tegula {
 class Trace {
  public:
   explicit Trace(const std::source_location& where);
+  /// Of the body of a loop: its nodes belong to the trace around it, if there is one, and so do the flags that it reads.
+  struct OfBody {};
+  Trace(const std::source_location& where, OfBody);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
@@ -20,6 +24,8 @@ class Trace {
   static Trace* current();
   std::uint32_t id() const { return id_; }
   const std::source_location& where() const { return where_; }
+  /// "the jit at net.cpp:12", "the body of the scan at net.cpp:30".
+  std::string name() const;
 
   /// A leaf without a value that stands for an argument.
   Tensor argument(const Shape& shape, DType dtype);
@@ -42,10 +48,13 @@ class Trace {
   void depend_on(const std::shared_ptr<int>& flag);
   const std::vector<Condition>& conditions() const { return conditions_; }
 
+  static void refuse(std::string_view what, const std::source_location& where);  // refuse_in_trace
+
  private:
   std::uint32_t id_;
   std::source_location where_;
   Trace* parent_;
+  bool of_body_ = false;
   std::vector<Tensor> arguments_;
   std::vector<CellUse> cells_;
   std::unordered_map<const Cell*, std::size_t> place_of_;  // in cells_

@@ -166,7 +166,7 @@ void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_lo
 Variable::Variable(const Tensor& value, Location where) {
   if (Trace* trace = Trace::current()) {
     throw Error({.op = "Variable",
-                 .got = "a Variable created inside the jit at " + to_string(trace->where()),
+                 .got = "a Variable created inside " + trace->name(),
                  .expected = "state that exists before the function is called",
                  .advice = "create it outside and capture it by reference",
                  .where = origin_at(where).where});

@@ -39,13 +39,16 @@ std::string number(double value) {
 
 bool shown(double value, Scale scale) { return std::isfinite(value) && (value > 0 || scale == Scale::Linear); }
 
+void require_size(const std::string& path, int width, int height) {
+  if (width >= 100 && height >= 100 && width <= 10000 && height <= 10000) return;
+  complain(path, std::to_string(width) + " x " + std::to_string(height) + " pixels", "100 to 10000 each way", "");
+}
+
 void check(const std::string& path, const Figure& figure) {
   if (figure.panels.empty() || figure.panels.size() > kMaxPanels) {
     complain(path, std::to_string(figure.panels.size()) + " panels", "1 to " + std::to_string(kMaxPanels), "draw several figures");
   }
-  if (figure.width < 100 || figure.height < 100 || figure.width > 10000 || figure.height > 10000) {
-    complain(path, std::to_string(figure.width) + " x " + std::to_string(figure.height) + " pixels", "100 to 10000 each way", "");
-  }
+  require_size(path, figure.width, figure.height);
   for (const auto& panel : figure.panels) {
     bool any = false;
     for (const auto& series : panel.series) {
@@ -172,11 +175,24 @@ std::string y_axis(const Panel& panel) {
 
 enum class Format : std::uint8_t { Png, Svg };
 
+std::string terminal(Format format, int width, int height) {
+  return std::string("set terminal ") + (format == Format::Png ? "pngcairo" : "svg") + " size " + std::to_string(width) + "," +
+         std::to_string(height) + " noenhanced font 'sans,12' linewidth 1.2 background rgb 'white'\n";
+}
+
+/// A field of a data block.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\'';
+    else out += static_cast<unsigned char>(c) < 32 ? ' ' : c;
+  }
+  return out + "\"";
+}
+
 std::string script(const Figure& figure, Format format) {
   std::string text = data_blocks(figure);
-  text += std::string("set terminal ") + (format == Format::Png ? "pngcairo" : "svg") + " size " + std::to_string(figure.width) + "," +
-          std::to_string(figure.height) +
-          " noenhanced font 'sans,12' linewidth 1.2 background rgb 'white'\n"
+  text += terminal(format, figure.width, figure.height) +
           "set datafile missing 'NaN'\n"
           "set border 3 linecolor rgb '#555555'\n"
           "set tics nomirror out scale 0.6 textcolor rgb '#333333'\n"
@@ -225,6 +241,18 @@ bool is_picture(const Bytes& bytes, Format format) {
          std::equal(magic.begin(), magic.end(), bytes.begin(), [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
+/// What gnuplot makes of a script, written as a whole.
+void draw(const std::string& path, const std::string& text) {
+  const Format format = format_of(path);
+  const ChildResult result = run_child({"gnuplot", "-d", "-"}, std::as_bytes(std::span(text)));
+  if (!result.found) complain(path, "no program gnuplot", "gnuplot in PATH", "install it (Debian and Ubuntu: apt-get install gnuplot-nox)");
+  if (result.exit_code != 0 || !is_picture(result.output, format)) {
+    complain(path, "gnuplot failed with code " + std::to_string(result.exit_code) + ": " + result.messages.substr(0, 400), "a picture",
+             "gnuplot 5 with the terminals pngcairo and svg is needed (Debian and Ubuntu: gnuplot-nox)");
+  }
+  write_atomically(path, result.output, "plot");
+}
+
 Series numbered(const std::string& name, double first_x, const std::vector<double>& values, double factor) {
   Series series{name, {}, {}};
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -243,15 +271,29 @@ void require_picture(const std::string& path) {
 
 void plot(const std::string& path, const Figure& figure) {
   check(path, figure);
-  const Format format = format_of(path);
-  const std::string text = script(figure, format);
-  const ChildResult result = run_child({"gnuplot", "-d", "-"}, std::as_bytes(std::span(text)));
-  if (!result.found) complain(path, "no program gnuplot", "gnuplot in PATH", "install it (Debian and Ubuntu: apt-get install gnuplot-nox)");
-  if (result.exit_code != 0 || !is_picture(result.output, format)) {
-    complain(path, "gnuplot failed with code " + std::to_string(result.exit_code) + ": " + result.messages.substr(0, 400), "a picture",
-             "gnuplot 5 with the terminals pngcairo and svg is needed (Debian and Ubuntu: gnuplot-nox)");
+  draw(path, script(figure, format_of(path)));
+}
+
+void plot(const std::string& path, const Scatter& scatter) {
+  const std::size_t count = scatter.x.size();
+  const bool finite = std::all_of(scatter.x.begin(), scatter.x.end(), [](double v) { return std::isfinite(v); }) &&
+                      std::all_of(scatter.y.begin(), scatter.y.end(), [](double v) { return std::isfinite(v); });
+  if (count == 0 || scatter.y.size() != count || scatter.labels.size() != count || !finite) {
+    complain(
+        path,
+        std::to_string(count) + " x, " + std::to_string(scatter.y.size()) + " y and " + std::to_string(scatter.labels.size()) + " labels",
+        "equally many finite ones, at least one", "");
   }
-  write_atomically(path, result.output, "plot");
+  require_size(path, scatter.width, scatter.height);
+  std::string text = "$data << END\n";
+  for (std::size_t i = 0; i < count; ++i)
+    text += number(scatter.x[i]) + " " + number(scatter.y[i]) + " " + quoted(scatter.labels[i]) + "\n";
+  text += "END\n" + terminal(format_of(path), scatter.width, scatter.height) +
+          "unset key\nunset border\nunset tics\nset offsets graph 0.02, graph 0.08, graph 0.02, graph 0.02\n";
+  if (!scatter.title.empty()) text += "set title " + literal(scatter.title) + " font 'sans,15'\n";
+  text += std::string("plot $data using 1:2 with points pointtype 7 pointsize 0.5 linecolor rgb '") + kColours[1] +
+          "', $data using 1:2:3 with labels left offset 0.4,0.2 font 'sans,9' textcolor rgb '#333333'\n";
+  draw(path, text);
 }
 
 void plot(const std::string& path, const LearningCurve& curve) {

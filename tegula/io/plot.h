@@ -54,4 +54,15 @@ struct LearningCurve {
 /// Loss at the left, accuracy at the right. Throws as plot does.
 void plot(const std::string& path, const LearningCurve& curve);
 
+/// Points with words beside them. All three have the same length.
+struct Scatter {
+  std::string title;
+  std::vector<double> x, y;
+  std::vector<std::string> labels;
+  int width = 1000, height = 800;  // pixels
+};
+
+/// The points without axes, whose numbers mean nothing here. Throws as plot does.
+void plot(const std::string& path, const Scatter& scatter);
+
 }  // namespace tegula::io

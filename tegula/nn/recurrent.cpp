@@ -20,12 +20,10 @@
 namespace tegula::nn::detail {
 namespace {
 
+using ops::refuse;
+
 Tensor projected(const Tensor& x, const Tensor& weight, const Variable& bias) {
   return bias.defined() ? linear(x, weight, bias.read()) : linear(x, weight);
-}
-
-[[noreturn]] void refuse(std::string_view layer, const std::string& got, const std::string& expected, const std::source_location& where) {
-  throw Error({.op = std::string(layer), .got = got, .expected = expected, .where = where});
 }
 
 /// Its variables, as PyTorch draws them; `end` is what their names end with.

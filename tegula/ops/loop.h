@@ -29,11 +29,19 @@ struct ScanOptions {
 ///       return Scanned{{h}, {h}};
 ///     }, {zeros({batch, 64})}, {xs});                      // xs (T, batch, 32) -> h[0] (batch, 64), ys[0] (T, batch, 64)
 ///
-/// It is differentiated like anything else, in time and memory linear in the number of steps. Carried values keep shape and dtype. Variables may
-/// be read and assigned in the body, random numbers differ from step to step. With no steps the carried values are `start`, and the body is called once
-/// for the shapes of ys. So that the graph of a step may one day be built once for all of them, the body must not depend on how often it is called.
-/// Throws Error: no xs and no length, xs of different lengths, a carried value that changes shape or dtype, ys that do.
+/// The body is called once, for all steps: what it counts in C++ does not advance, and a look (item()) is refused; TEGULA_EAGER=1 calls it for each. A
+/// plan holds it once, however many steps there are. Carried values keep shape and dtype, and are not rounded to half between steps.
+/// Variables may be read and assigned in the body, random numbers are those of the steps written out, a failed check names the body's
+/// line and leaves Variables as they were. With no steps the carried values are `start`.
+/// It is differentiated like anything else, in time and memory linear in the number of steps: the gradient is a loop the other way over what this one
+/// carried and what its products, kernels and sums made; elementwise work is done again, gradients of weights are one product behind the loop.
+/// Throws Error: no xs and no length, xs of different lengths, a carried value that changes shape or dtype.
 Scanned scan(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options = {},
              std::source_location where = std::source_location::current());
+
+/// The same in about √T chunks, each a scan under checkpoint: a gradient keeps what is carried from chunk to chunk and the inner values of one chunk, so
+/// its memory grows with √T, and every step runs forward twice. ys and their gradients take their room all the same.
+Scanned scan_in_chunks(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options = {},
+                       std::source_location where = std::source_location::current());
 
 }  // namespace tegula

@@ -20,6 +20,16 @@ Tensor part(const Tensor& x, int axis, std::int64_t begin, std::int64_t count, c
 Tensor overlaid(const Tensor& x, int axis, std::int64_t stride, std::int64_t dilation, std::int64_t size,
                 const std::source_location& where);
 
+/// A tensor as (outer, length, inner) around one of its axes, of whose elements `count` are named: by a slice, or an index of the shape `named`.
+struct Extents {
+  std::int64_t outer, length, count, inner;
+  Extents(const Shape& full, const Shape& named, int axis)
+      : outer(numel(full, 0, axis)),
+        length(full[axis]),
+        count(named[axis]),
+        inner(numel(full, axis + 1, full.rank())) {}
+};
+
 /// How the index of gather_along and scatter_sum lies.
 enum class IndexForm : std::uint8_t {
   Full,  // of the result's (the source's) shape
@@ -43,6 +53,9 @@ Tensor checked_place(std::string_view op, const Tensor& index, int axis, std::in
 
 /// x with y[o, index[o, k]] = source[o, k] along the last axis; of equal indices the last one stays.
 Tensor scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where);
+
+/// f32 in [0, 1), of the words from `position` on (both () i64): what a draw of this shape gives from there.
+Tensor uniform_at(const Tensor& seed, const Tensor& position, const Shape& shape, const std::source_location& where);
 
 /// The op that puts its inputs at `begins` along the axis, in order and without overlap, and zeros between them.
 Ref<const Op> join_between_zeros(int axis, std::vector<std::int64_t> begins);

@@ -15,6 +15,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/nodes.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/scan.h"
 #include "tegula/ops/rows/search.h"
@@ -119,19 +120,21 @@ class RandomOp final : public ElementwiseOp {
   DType dtype_;
 };
 
+Tensor numbers_at(Kind kind, const Tensor& seed, const Tensor& position, const Shape& shape, DType dtype,
+                  const std::source_location& where) {
+  Layout pattern = Layout::dense(shape);
+  for (auto& stride : pattern.strides) stride *= words_per_element(kind, dtype);
+  return make_node(Ref<const Op>(new RandomOp(kind, dtype)), {seed, position, graph::index(pattern, where)}, shape, dtype, where);
+}
+
 Tensor draw(Kind kind, const Shape& shape, DType dtype, Generator* generator, const std::source_location& where) {
   if (kind != Kind::Bits && !is_float(dtype)) {
     ops::refuse("random", "dtype " + std::string(name(dtype)), "a float type", where, "randint and bernoulli draw integers and booleans");
   }
   const DType computed = dtype == DType::f64 || kind == Kind::Bits ? dtype : DType::f32;
-  const std::int64_t words = words_per_element(kind, computed);
   Generator& from = generator ? *generator : default_generator();
-  const Tensor position = from.draw(words * numel(shape), where);
-  Layout pattern = Layout::dense(shape);
-  for (auto& stride : pattern.strides) stride *= words;
-  const Ref<const Op> op(new RandomOp(kind, computed));
-  const Tensor x = make_node(op, {from.seed(where), position, graph::index(pattern, where)}, shape, computed, where);
-  return graph::cast(x, dtype, where);
+  const Tensor position = from.draw(words_per_element(kind, computed) * numel(shape), where);
+  return graph::cast(numbers_at(kind, from.seed(where), position, shape, computed, where), dtype, where);
 }
 
 /// (number, how many weights are above 0, how many must be) -> number. The count is -1 where a weight is none.
@@ -173,6 +176,10 @@ Tensor whole_number(std::uint64_t value) { return tensor({static_cast<std::int64
 const Generator* const first_generator = new Generator(0);
 
 }  // namespace
+
+Tensor ops::uniform_at(const Tensor& seed, const Tensor& position, const Shape& shape, const std::source_location& where) {
+  return numbers_at(Kind::Uniform, seed, position, shape, f32, where);
+}
 
 Generator::Generator(std::uint64_t seed, Location where) : seed_(whole_number(seed), where), counter_(whole_number(0), where) {}
 

@@ -166,14 +166,23 @@ enum class PoolingKind : std::uint8_t {
 };
 
 /// Pooling over the spatial axes of (N, C, spatial…); layouts as for Convolution. Padding counts as -inf for Max, 0 for averages.
+/// Forward: (input) -> output, of Max also -> taps where it has them. Backward: Max (taps, output gradient) -> input gradient, without taps
+/// (input, output gradient) -> input gradient; averages (output gradient) -> input gradient.
 struct Pooling {
   PoolingKind kind = PoolingKind::Max;
-  bool backward =
-      false;  // Max: (input, output gradient) -> input gradient, to the first maximum of each window (a NaN counts as maximum). Average: (output gradient) -> input gradient
+  bool backward = false;
   DType dtype = DType::f32;
   Layout input, output;
   Dims window, stride, dilation, pad_low, pad_high;
+  bool wants_values = true, wants_taps = false;  // of Max, forward: a buffer that is not wanted may be null
+  Layout taps = {};  // where they lie otherwise than the output
   bool operator==(const Pooling&) const = default;
+
+  /// A tap names the first maximum of a window (a NaN counts as maximum) by its row-major place in the window: a byte;
+  /// kNoTap where all of the window is padding. Larger windows have none, and the backward pass searches the input again.
+  bool has_taps() const { return kind == PoolingKind::Max && numel(window) <= kNoTap; }
+  const Layout& taps_layout() const { return taps.shape.rank() == 0 ? output : taps; }
+  static constexpr int kNoTap = 255;
 };
 
 /// sums[o, r, :] = Σ of source[o, k, :] over all k with index[k] == r, added in the order of k: halves in f32, rounded once; integers wrap

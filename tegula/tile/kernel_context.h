@@ -50,6 +50,18 @@ class Embeds {
   virtual Ref<const Op> joined(int axis, std::vector<std::int64_t> begins) const = 0;
 };
 
+/// What a KernelOp is as well when its result is its inputs side by side along an axis, each over the whole of all other axes. The compiler
+/// stores them there in the first place where it can, and `lower` is for those of which none can be.
+class Joins {
+ public:
+  virtual ~Joins() = default;
+  virtual int joined_axis() const = 0;
+  /// Where each input begins, in order; between them is zero. Empty: one follows the other.
+  virtual const std::vector<std::int64_t>& joined_at() const = 0;
+  /// The same join of inputs that follow each other.
+  virtual Ref<const Op> without_gaps() const = 0;
+};
+
 /// Inputs and outputs are dense and row-major. Launches run in the order in which they were added.
 class KernelContext {
  public:

@@ -14,8 +14,8 @@ Evaluator::Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOpti
       forward_(std::move(forward)),
       options_(std::move(options)),
       where_(where),
-      measure_(JitOptions(), where),
-      output_(JitOptions(), where) {
+      measure_(where),
+      output_(where) {
   if (options_.batch < 1) {
     throw Error({.op = "Evaluator", .got = "batch " + std::to_string(options_.batch), .expected = "at least 1", .where = where});
   }

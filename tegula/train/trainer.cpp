@@ -34,8 +34,8 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
       where_(where),
       evaluator_(module, std::move(forward),
                  {.batch = options_.test_batch, .loss = loss_, .metrics = options_.metrics, .workers = options_.workers}, where),
-      step_(JitOptions(), where),
-      accumulate_(JitOptions(), where) {
+      step_(where),
+      accumulate_(where) {
   if (!options_.precision) options_.precision = current_precision();
   if (options_.precision == Precision::fp16) scaler_.emplace(optim::LossScalerOptions{}, where);
   const auto refuse = [&](const std::string& got, const std::string& expected) {

@@ -14,28 +14,16 @@
 #include "tegula/io/file.h"
 #include "tegula/io/png.h"
 #include "tegula/runtime/registry.h"
+#include "tests/app/cli.h"
 #include "tests/io/files.h"
 
 namespace tegula {
 namespace {
 
+using testing::Ran;
+using testing::tegula_cli;
 using testing::TemporaryFolder;
 using testing::text_of;
-
-struct Ran {
-  int status;
-  std::string out, err;
-};
-
-/// `tegula` of the same build, which lies beside the folder of the tests.
-Ran tegula_cli(std::vector<std::string> arguments) {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula";
-  arguments.insert(arguments.begin(), program.string());
-  const io::ChildResult result = io::run_child(arguments, {});
-  return {result.exit_code, text_of(result.output), result.messages};
-}
-
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST(App, TrainsSavesEvaluatesAndPredicts) {
   const TemporaryFolder folder;

@@ -4,14 +4,17 @@
 
 #include <functional>
 
+#include "tegula/graph/structural.h"
+#include "tegula/ops/rows/row_kernel.h"
 #include "tegula/tegula.h"
+#include "tests/io/files.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
 
 /// On the CPU, and on a device that queues its work.
-class InPlace : public testing::TestWithParam<bool> {
+class InPlace : public ::testing::TestWithParam<bool> {
  protected:
   InPlace() : before_(default_device()) {
     static test::QueuedDevice& queued = test::QueuedDevice::create();
@@ -36,7 +39,7 @@ class InPlace : public testing::TestWithParam<bool> {
  private:
   runtime::Device& before_;
 };
-INSTANTIATE_TEST_SUITE_P(Devices, InPlace, testing::Bool(), [](const auto& info) { return info.param ? "Queued" : "Cpu"; });
+INSTANTIATE_TEST_SUITE_P(Devices, InPlace, ::testing::Bool(), [](const auto& info) { return info.param ? "Queued" : "Cpu"; });
 
 TEST_P(InPlace, ARowIsWrittenWhereTheVariableLies) {
   Variable cache(zeros({2, 8, 3})), at(tensor({std::int64_t{0}}));
@@ -180,6 +183,41 @@ TEST_P(InPlace, WhatFailsBehindItChangesNothing) {
   expect_equal(cache.read(), rows(2));
   step(row(3), tensor({std::int64_t{3}}));
   expect_equal(cache.read(), rows(3));
+}
+
+TEST_P(InPlace, KernelsThatCannotFailMayFollow) {
+  Variable cache(rows(2));
+  auto step = jit([&](Tensor x) {
+    cache = update_slice(cache.read(), x, 2, 1);
+    return std::vector<Tensor>{argmax(x, 2), concat({x, x}, 1), cumsum(x, 2), sort(x, 2).values};
+  });
+  const std::vector<Tensor> all = step(row(3));
+  EXPECT_EQ(all[2].to_host(), (std::vector<float>{3, 6, 9, 3, 6, 9}));
+  expect_equal(cache.read(), rows(3));
+  EXPECT_EQ(lines_with(step.print_plan(), "copy"), 0) << step.print_plan();
+  EXPECT_EQ(lines_with(step.print_plan(), "copied at the end"), 0) << step.print_plan();
+}
+
+/// Checks its operand and does not say so.
+class Quiet final : public KernelOp {
+ public:
+  std::string_view name() const override { return "quiet"; }
+  void lower(KernelContext& context) const override {
+    ops::RowKernel kernel(context, "quiet", 1, numel(context.input(0).shape));
+    tile::Builder& b = kernel.builder();
+    const tile::Value x = b.load(kernel.input(0) + kernel.column(), kernel.mask());
+    b.check(x >= 0.0, tile::cast(x, i64), 0);
+    b.store(kernel.output(0) + kernel.column(), x, kernel.mask());
+    kernel.launch();
+  }
+};
+
+TEST_P(InPlace, AnOpWithACheckMustSaySo) {
+  const Tensor x = ones({3});
+  const Tensor y = make_node(make<const Quiet>(), {x}, x.shape(), x.dtype(), std::source_location::current());
+  const std::string message = testing::message_of([&] { static_cast<void>(y.to_host()); });
+  EXPECT_NE(message.find("quiet"), std::string::npos) << message;
+  EXPECT_NE(message.find("has_check() of the op to say so"), std::string::npos) << message;
 }
 
 TEST_P(InPlace, ScatterIntoAVariableWritesWhereItLies) {

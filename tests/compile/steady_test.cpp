@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 
 namespace tegula {
@@ -96,6 +97,7 @@ struct TwoLayers {
 };
 
 TEST(Steady, SignaturesShareWhatIsKept) {
+  if (default_device().number() != 0) GTEST_SKIP() << "a GPU fuses so small products with what is around them";
   TwoLayers net;
   auto run = jit([&](Tensor x) { return net(x); });
   std::size_t after_one = 0;

@@ -14,24 +14,6 @@ namespace {
 using runtime::Pooling;
 using runtime::PoolingKind;
 
-/// The CPU with the kernels in place of its pooling.
-class EmulatedPooling final : public runtime::Call {
- public:
-  explicit EmulatedPooling(const PiecePooling& pieces) : pieces_(pieces) {}
-  std::size_t scratch_bytes() const override { return pieces_.scratch; }
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
-    void* const windows[] = {buffers[0], pieces_.gather ? scratch : buffers[1]};
-    emulate(pieces_.kernel, windows);
-    if (!pieces_.gather) return;
-    void* const gathers[] = {scratch, buffers[1], buffers[2]};
-    emulate(*pieces_.gather, gathers);
-  }
-  std::string describe() const override { return "emulated"; }
-
- private:
-  PiecePooling pieces_;
-};
-
 Pooling pooling(int size, int window, int stride, int low, int high, int dilation, bool backward) {
   const std::int64_t out = (size + low + high - dilation * (window - 1) - 1) / stride + 1;
   return {.kind = PoolingKind::Max,
@@ -47,27 +29,38 @@ Pooling pooling(int size, int window, int stride, int low, int high, int dilatio
 }
 
 TEST(PiecePooling, MatchesThePlainKernelsAlsoWithTiesAndNan) {
-  for (const bool backward : {false, true}) {
-    for (const Pooling& d :
-         {pooling(7, 3, 2, 1, 1, 1, backward), pooling(6, 2, 2, 0, 0, 1, backward), pooling(8, 3, 1, 2, 1, 2, backward),
-          pooling(9, 3, 2, 3, 1, 2, backward), pooling(10, 3, 3, 1, 0, 1, backward), pooling(11, 2, 5, 0, 0, 1, backward)}) {
+  for (int way = 0; way < 4; ++way) {  // backward, the maxima, the taps, both
+    const bool backward = way == 0;
+    for (Pooling d : {pooling(7, 3, 2, 1, 1, 1, backward), pooling(6, 2, 2, 0, 0, 1, backward), pooling(8, 3, 1, 2, 1, 2, backward),
+                      pooling(9, 3, 2, 3, 1, 2, backward), pooling(10, 3, 3, 1, 0, 1, backward), pooling(11, 2, 5, 0, 0, 1, backward)}) {
+      if ((way == 1 || way == 2) && d.window[0] != 2) continue;  // each kernel is compiled, and backward and both say most
+      d.wants_values = way != 2, d.wants_taps = way > 1;
       const auto pieces = piece_pooling(d);
       ASSERT_TRUE(pieces);
-      const EmulatedPooling emulated(*pieces);
-      test::Tensor x(f32, d.input), dy(f32, d.output), got(f32, backward ? d.input : d.output), want(f32, backward ? d.input : d.output);
+      test::Tensor x(f32, d.input), dy(f32, d.output), taps(u8, d.output);
       x.for_each([&](const Dims& i) { x.set(i, test::pick(0, 30) == 0 ? std::numeric_limits<double>::quiet_NaN() : test::pick(-3, 3)); });
       dy.randomize();
-      const auto scratch = allocate_host(emulated.scratch_bytes() + 16);
-      std::vector<void*> buffers{x.data()};
-      if (backward) buffers.push_back(dy.data());
-      buffers.push_back(got.data());
-      emulated.run(buffers, scratch->data(), 1);
-      buffers.back() = want.data();
-      emulate(pooling_kernel(d), buffers);
-      EXPECT_TRUE(got.untouched_outside());
+      Pooling forward = d;
+      forward.backward = false, forward.wants_taps = true;
+      test::Tensor y(f32, d.output);
+      emulate(pooling_kernel(forward), std::vector<void*>{x.data(), y.data(), taps.data()});
+      const auto run = [&](const PlainKernel& kernel, test::Tensor& result, test::Tensor& found) {
+        if (backward) emulate(kernel, std::vector<void*>{taps.data(), dy.data(), result.data()});
+        else emulate(kernel, std::vector<void*>{x.data(), d.wants_values ? result.data() : nullptr, d.wants_taps ? found.data() : nullptr});
+        EXPECT_TRUE(result.untouched_outside());
+        EXPECT_TRUE(found.untouched_outside());
+      };
+      const Layout& layout = backward ? d.input : d.output;
+      test::Tensor got(f32, layout), want(f32, layout), got_taps(u8, d.output), want_taps(u8, d.output);
+      run(*pieces, got, got_taps);
+      run(pooling_kernel(d), want, want_taps);
       got.for_each([&](const Dims& i) {
         if (std::isnan(want(i))) EXPECT_TRUE(std::isnan(got(i))) << to_string(i);
         else EXPECT_EQ(got(i), want(i)) << to_string(i);
+      });
+      got_taps.for_each([&](const Dims& i) {
+        EXPECT_EQ(got_taps(i), want_taps(i)) << to_string(i);
+        if (d.wants_taps) { EXPECT_EQ(got_taps(i), taps(i)) << to_string(i); }
       });
     }
   }

@@ -177,11 +177,41 @@ TEST(Sampler, StrataGiveEveryBatchTheClassesOfTheWhole) {
 }
 
 TEST(Sampler, RefusesWeightsAndStrataThatAreNone) {
-  EXPECT_ERROR(Sampler(3, {.weights = {1, 2}}), "2 weights or strata for 3 rows");
+  EXPECT_ERROR(Sampler(3, {.weights = {1, 2}}), "2 weights, strata or lengths for 3 rows");
   EXPECT_ERROR(Sampler(2, {.weights = {1, -2}}), "a weight of -2");
   EXPECT_ERROR(Sampler(2, {.weights = {1, NAN}}), "a weight of");
   EXPECT_ERROR(Sampler(2, {.weights = {0, 0}}), "weights with the sum 0");
   EXPECT_ERROR(Sampler(2, {.weights = {1, 2}, .strata = {0, 1}}), "weights and strata");
+}
+
+TEST(Sampler, BatchesOfSimilarLengthsHoldEveryRowOnceInAnotherOrderEachEpoch) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t row = 0; row < 1003; ++row) lengths.push_back(1 + row * 7919 % 60);
+  Sampler sampler(1003, {.batch = 10, .shuffle = true, .seed = 3, .lengths = lengths});
+  std::vector<std::int64_t> first_epoch;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::vector<std::int64_t> seen, firsts;
+    std::int64_t padded = 0, total = 0, batches = 0;
+    for (auto rows = sampler.next(); !rows.empty(); rows = sampler.next(), ++batches) {
+      std::int64_t longest = 0;
+      for (const auto row : rows) {
+        seen.push_back(row);
+        longest = std::max(longest, lengths[static_cast<std::size_t>(row)]);
+        total += lengths[static_cast<std::size_t>(row)];
+      }
+      padded += longest * static_cast<std::int64_t>(rows.size());
+      if (rows.size() == 10) firsts.push_back(longest);
+    }
+    EXPECT_EQ(batches, 101);
+    EXPECT_LT(static_cast<double>(padded), 1.03 * static_cast<double>(total));  // at random it would be nearly twice as much
+    EXPECT_FALSE(std::is_sorted(firsts.begin(), firsts.end()));
+    if (epoch == 0) first_epoch = seen;
+    else EXPECT_NE(seen, first_epoch);
+    std::sort(seen.begin(), seen.end());
+    for (std::int64_t row = 0; row < 1003; ++row) EXPECT_EQ(seen[static_cast<std::size_t>(row)], row);
+  }
+  EXPECT_THROW(Sampler(3, {.lengths = {1, 2}}), Error);
+  EXPECT_THROW(Sampler(2, {.strata = {0, 1}, .lengths = {1, 2}}), Error);
 }
 
 }  // namespace

@@ -36,6 +36,9 @@ void add_elementwise(Registry& r) {
            {"bmm", bmm}})
     binary(r, name, f);
   r["clamp"] = [](const Tensors& x, const Attributes& a) { return Tensors{clamp(operand(x, a, 0), operand(x, a, 1), operand(x, a, 2))}; };
+  r["multiply_add"] = [](const Tensors& x, const Attributes& a) {
+    return Tensors{multiply_add(operand(x, a, 0), operand(x, a, 1), operand(x, a, 2))};
+  };
   r["lerp"] = [](const Tensors& x, const Attributes& a) { return Tensors{lerp(operand(x, a, 0), operand(x, a, 1), operand(x, a, 2))}; };
   r["where"] = [](const Tensors& x, const Attributes& a) { return Tensors{where(x[0], operand(x, a, 1), operand(x, a, 2))}; };
   r["isclose"] = [](const Tensors& x, const Attributes& a) {

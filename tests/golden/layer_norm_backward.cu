@@ -67,20 +67,17 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
   const float v24 = v23 * c0;
   const float v25 = v24 + c1;
   const float v26 = rsqrtf(v25);
-  float v32[3][4];
+  float v33[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      const float v28 = (v17[c][k] - v19) * v26;
-      const float v30 = 2.0f * v28;
-      const float v31 = c2 * v30;
-      v32[c][k] = v31 * (v17[c][k] - v19);
+      v33[c][k] = (c2 * (2.0f * ((v17[c][k] - v19) * v26))) * (v17[c][k] - v19);
     }
   }
-  float v33;
-  v33 = Sum<float>::nothing();
+  float v32;
+  v32 = Sum<float>::nothing();
   float v34;
   v34 = Sum<float>::nothing();
   #pragma unroll
@@ -88,29 +85,29 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v33 = Sum<float>::of(v33, v32[c][k]);
-      v34 = fmaf(c2, (2.0f * ((v17[c][k] - v19) * v26)), v34);
+      v32 = fmaf(c2, (2.0f * ((v17[c][k] - v19) * v26)), v32);
+      v34 = Sum<float>::of(v34, v33[c][k]);
     }
   }
-  float together33[2];
-  together33[0] = v33;
-  together33[1] = v34;
-  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together33, shared + parts + 32);
-  v33 = together33[0];
-  v34 = together33[1];
+  float together32[2];
+  together32[0] = v32;
+  together32[1] = v34;
+  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together32, shared + parts + 32);
+  v32 = together32[0];
+  v34 = together32[1];
   const float v35 = v34 * c0;
-  const float v38 = v33 * c0;
-  const float v39 = v26 * v38;
-  const float v40 = v26 * v39;
+  const float v36 = v26 * v35;
+  const float v37 = v26 * v36;
+  const float v38 = -v37;
+  const float v39 = v32 * c0;
   float v44[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      const float v37 = (c2 * (2.0f * ((v17[c][k] - v19) * v26))) - v35;
-      const float v42 = (v17[c][k] - v19) * v40;
-      const float v43 = v37 - v42;
+      const float v41 = (c2 * (2.0f * ((v17[c][k] - v19) * v26))) - v39;
+      const float v43 = fmaf((v17[c][k] - v19), v38, v41);
       v44[c][k] = v26 * v43;
     }
   }

@@ -112,11 +112,11 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
     const int col = (c * 2048 + tc) * 8;
     load_wide<8, 8>((in1 + col), ahead34[c]);
   }
-  Wide<BFloat16, 8> ahead38[4];
+  Wide<BFloat16, 8> ahead36[4];
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
-    load_wide<8, 8>((in2 + col), ahead38[c]);
+    load_wide<8, 8>((in2 + col), ahead36[c]);
   }
   combine_columns<Sum<float>, 1, 128, 16, 4, false>(v27, shared + parts + 1040, shared + parts + 2064);
   float v30[4];
@@ -133,8 +133,8 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
     if (col > -static_cast<int>(g1)) {
       Wide<BFloat16, 8> x34;
       x34 = ahead34[c];
-      Wide<BFloat16, 8> x38;
-      x38 = ahead38[c];
+      Wide<BFloat16, 8> x36;
+      x36 = ahead36[c];
       #pragma unroll
       for (int r = 0; r < 4; ++r) {
         const int row = r;
@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
         #pragma unroll
         for (int k = 0; k < 8; ++k) {
           const int col = first + k;
-          x[k] = ((((element_of(x21, k) - v23[r]) * v30[r]) * element_of(x34, k)) + element_of(x38, k));
+          x[k] = (fmaf(((element_of(x21, k) - v23[r]) * v30[r]), element_of(x34, k), element_of(x36, k)));
         }
         store_rows<8, 8>((out3 + (v11 * s3_0) + row * s3_0 + col), x);
       }

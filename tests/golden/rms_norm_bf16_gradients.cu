@@ -240,13 +240,14 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
           }
         }
       }
-      float v55[1];
+      float v56[1];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
         const float v53 = v44[r] * c0;
         const float v54 = v47[r] * v53;
-        v55[r] = v47[r] * v54;
+        const float v55 = v47[r] * v54;
+        v56[r] = -v55;
       }
       float v59[1][3][8];
       #pragma unroll
@@ -257,8 +258,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_sum_multiply_a
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            const float v57 = element_of(v33[r][c], k) * v55[r];
-            const float v58 = (element_of(v40[r][c], k) * element_of(v19[c], k)) - v57;
+            const float v58 = fmaf(element_of(v33[r][c], k), v56[r], (element_of(v40[r][c], k) * element_of(v19[c], k)));
             v59[r][c][k] = v47[r] * v58;
           }
         }

@@ -19,8 +19,11 @@
 #include "tegula/ops/products/convolution.h"
 #include "tegula/ops/products/pooling.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/rows/scan.h"
+#include "tegula/ops/rows/sort.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula {
 namespace {
@@ -115,6 +118,31 @@ TEST(Extremes, MemoryThatIsCachedIsNotMissed) {
     try {
       const Ref<Buffer> second = allocate_host(2 * kPiece - (kPiece / 2));  // another size class
     } catch (const Error&) { std::_Exit(1); }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(attempt(), testing::ExitedWithCode(0), "");
+}
+
+// What is asked for by name, and what lies between the steps of a plan.
+TEST(Extremes, FullMemoryNamesTheOpAndTheLine) {
+  const auto attempt = [] {
+    const rlimit limit{rlim_t{4} << 30, rlim_t{4} << 30};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
+    const Tensor x = expand(ones({1}), {std::int64_t{1} << 31});
+    const std::uint_least32_t line = std::source_location::current().line() + 1;
+    const Tensor y = x * 2, z = cumsum(y, 0) + cumsum(sort(y, 0).values, 0);
+    for (const auto& [tensor, op] : {std::pair{y, "(multiply)"}, std::pair{z, "8.0 GiB sort"}}) {
+      try {
+        tensor.to_host();
+        std::_Exit(3);
+      } catch (const runtime::OutOfMemory& error) {
+        const std::string text = error.what();
+        if (text.find(op) == std::string::npos || text.find("extremes_test.cpp:" + std::to_string(line)) == std::string::npos) {
+          std::fputs(text.c_str(), stderr);
+          std::_Exit(1);
+        }
+      }
+    }
     std::_Exit(0);
   };
   EXPECT_EXIT(attempt(), testing::ExitedWithCode(0), "");

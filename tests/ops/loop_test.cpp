@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <source_location>
+
+#include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 
 namespace tegula {
@@ -133,6 +137,236 @@ TEST(Scan, ADropoutInItIsTheSameInItsGradient) {
       {zeros({32})}, {x});
   const Tensor dx = grad(sum(out.carry[0]), x);
   expect_equal(dx, out.ys[0]);  // of ones, a mask times 2 is its own gradient
+}
+
+// A recurrent net trained in a loop of steps inside a scan: weights are Variables that the body reads and writes.
+TEST(Scan, TrainingStepsAreStepsOfALoop) {
+  const auto train = [](bool scanned, bool jitted) {
+    manual_seed(4);
+    nn::Linear net(3, 2);
+    optim::Adam adam(parameters(net), {.lr = 0.1});
+    const Tensor xs = normal({6, 5, 3}), ys = normal({6, 5, 2});
+    eval(xs, ys);
+    const auto step = [&](const Tensor& x, const Tensor& y) {
+      const Tensor loss = mse_loss(net(x), y);
+      adam.step(grad(loss, parameters(net)));
+      return loss;
+    };
+    const auto all = [&](const Tensor& x, const Tensor& y) {
+      if (scanned) return scan([&](const Tensors&, const Tensors& in) { return Scanned{{}, {step(in[0], in[1])}}; }, {}, {x, y}).ys[0];
+      Tensors losses;
+      for (int t = 0; t < 6; ++t) losses.push_back(step(select(x, 0, t), select(y, 0, t)));
+      return stack(losses);
+    };
+    auto in_jit = jit(all);
+    Tensors results;
+    for (int call = 0; call < 2; ++call) results.push_back(jitted ? in_jit(xs, ys) : all(xs, ys));
+    results.push_back(net.weight.read());
+    results.push_back(net.bias.read());
+    return results;
+  };
+  const Tensors want = train(false, false);
+  for (const bool jitted : {false, true}) {
+    const Tensors got = train(true, jitted);
+    for (std::size_t k = 0; k < want.size(); ++k) expect_equal(got[k], want[k], 1e-5);
+  }
+}
+
+TEST(Scan, RandomNumbersAreThoseOfTheStepsWrittenOut) {
+  const auto run = [](bool scanned) {
+    Generator generator(11);
+    const auto step = [&](const Tensor& c, const Tensor& x) { return dropout(c, 0.4, &generator) + x * bernoulli(0.5, {8}, &generator); };
+    const Tensor xs = arange(0.f, 24.f);
+    const Tensor rows = reshape(xs, {3, 8});
+    Tensor c = ones({8});
+    if (scanned) c = scan([&](const Tensors& in, const Tensors& x) { return Scanned{{step(in[0], x[0])}, {}}; }, {c}, {rows}).carry[0];
+    else
+      for (int t = 0; t < 3; ++t) c = step(c, select(rows, 0, t));
+    return Tensors{c, uniform({4}, 0, 1, {.generator = &generator})};  // and the ones that come later
+  };
+  const Tensors want = run(false), got = run(true);
+  for (std::size_t k = 0; k < want.size(); ++k) expect_equal(got[k], want[k]);
+}
+
+TEST(Scan, AFailedCheckNamesTheBodysLineAndLeavesVariables) {
+  Variable total(Tensor(0.f)), count(zeros({}, i64));
+  const Tensor table = arange(0.f, 5.f);
+  unsigned line = 0;
+  auto run = jit([&](Tensor indices) {
+    const Scanned out = scan(
+        [&](const Tensors& c, const Tensors& i) {
+          total = total.read() + 1;
+          line = std::source_location::current().line() + 1;
+          return Scanned{{c[0] + take(table, i[0], 0)}, {}};
+        },
+        {Tensor(0.f)}, {indices});
+    count = count.read() + 1;
+    return out.carry[0];
+  });
+  EXPECT_EQ(run(tensor({std::int64_t{1}, std::int64_t{2}, std::int64_t{4}})).item(), 7);
+  std::string what;
+  try {
+    run(tensor({std::int64_t{1}, std::int64_t{9}, std::int64_t{4}})).item();
+  } catch (const Error& error) { what = error.what(); }
+  EXPECT_NE(what.find("take"), std::string::npos) << what;
+  EXPECT_NE(what.find("9"), std::string::npos) << what;
+  EXPECT_NE(what.find("loop_test.cpp:" + std::to_string(line)), std::string::npos) << what << line;
+  EXPECT_EQ(total.read().item(), 3);
+  EXPECT_EQ(count.read().item<std::int64_t>(), 1);
+  EXPECT_EQ(run(tensor({std::int64_t{0}, std::int64_t{1}, std::int64_t{1}})).item(), 2);
+  EXPECT_EQ(total.read().item(), 6);
+}
+
+TEST(Scan, ALookInTheBodyIsRefused) {
+  const auto look = [](const Tensors& c, const Tensors&) {
+    c[0].item();
+    return Scanned{c, {}};
+  };
+  try {
+    scan(look, {Tensor(1.f)}, {}, {.length = 3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("still being traced by the body of the scan at"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ((Tensor(1.f) + 1).item(), 2);  // the body's trace is over
+  EXPECT_THROW(scan([](const Tensors& c, const Tensors&) { return Scanned{{c[0] + Variable(Tensor(1.f)).read()}, {}}; }, {Tensor(1.f)}, {},
+                    {.length = 2}),
+               Error);
+}
+
+TEST(Scan, WhatIsCarriedIsNotRoundedToHalf) {
+  const PrecisionScope half(Precision::bf16);
+  const Tensor w = full({4, 4}, 0.f), start = zeros({2, 4});
+  auto run = jit([&](Tensor c) {
+    return scan([&](const Tensors& in, const Tensors&) { return Scanned{{in[0] + 0.0004 + matmul(tanh(in[0]), w)}, {}}; }, {c}, {},
+                {.length = 512})
+        .carry[0];
+  });
+  expect_equal(run(start), full({2, 4}, 0.2048f), 0.002);
+}
+
+TEST(Scan, APlanDoesNotGrowWithTheNumberOfSteps) {
+  if (default_device().asynchronous()) GTEST_SKIP() << "this device writes all steps out";
+  const Tensor w = normal({8, 8}) * 0.3;
+  const auto steps = [&](std::int64_t length) {
+    auto run = jit([&](Tensor xs) {
+      const Scanned out = scan(
+          [&](const Tensors& c, const Tensors& x) {
+            const Tensor h = tanh(matmul(c[0], w) + x[0]);
+            return Scanned{{h}, {h}};
+          },
+          {zeros({2, 8})}, {xs});
+      return grad(mean(square(out.ys[0])), xs);
+    });
+    run(ones({length, 2, 8}));
+    const std::string plan = run.print_plan();
+    return std::count(plan.begin(), plan.end(), '\n');
+  };
+  EXPECT_EQ(steps(8), steps(512));
+}
+
+TEST(Scan, EvaluatesItselfInAnyOrderOfLooks) {
+  const Tensor x = normal({6, 4});
+  eval(x);
+  const auto body = [](const Tensors& c, const Tensors& in) { return Scanned{{tanh(c[0] + in[0])}, {c[0] * 2}}; };
+  const Scanned out = scan(body, {zeros({4})}, {x});
+  const auto ys = out.ys[0].to_host();
+  const auto last = out.carry[0].to_host();
+  const Tensor after = grad(sum(out.carry[0]) + sum(out.ys[0]), x);  // behind the looks
+  const Scanned again = scan(body, {zeros({4})}, {x});
+  const Tensor before = grad(sum(again.carry[0]) + sum(again.ys[0]), x);
+  expect_equal(after, before, 1e-6);
+  EXPECT_EQ(again.carry[0].to_host(), last);
+  EXPECT_EQ(again.ys[0].to_host(), ys);
+}
+
+TEST(Scan, ABodyThatIsAnotherTheSecondTimeIsNamed) {
+  bool other = false;
+  auto run = jit([&](Tensor x) {
+    return scan([&](const Tensors& c, const Tensors& in) { return Scanned{{other ? cos(c[0]) + in[0] : sin(c[0]) + in[0]}, {}}; },
+                {Tensor(0.f)}, {x})
+        .carry[0];
+  });
+  run(ones({3}));
+  other = true;
+  try {
+    run(ones({3}));
+    FAIL();
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("in a loop sin at "), std::string::npos) << what;
+    EXPECT_NE(what.find("then cos at "), std::string::npos) << what;
+  }
+}
+
+class Chunks : public testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Scan, Chunks, testing::Values(0, 1, 2, 3, 4, 15, 16, 17, 24));
+
+TEST_P(Chunks, AreTheSameLoop) {
+  const std::int64_t length = GetParam();
+  const Cell cell;
+  const Tensor xs = normal({length, 2, 3}), start = normal({2, 4});
+  eval(cell.w, cell.u, xs, start);
+  for (const bool reverse : {false, true}) {
+    const auto results = [&](bool chunks) {
+      Generator generator(3);
+      Variable count(Tensor(0.f));
+      const auto body = [&](const Tensors& carry, const Tensors& x) {
+        count += 1;
+        const Tensor h = dropout(cell(carry[0], x[0]), 0.2, &generator);
+        return Scanned{{h}, {h * 2, sum(x[0])}};
+      };
+      const ScanOptions options{.reverse = reverse};
+      const Scanned out = chunks ? scan_in_chunks(body, {start}, {xs}, options) : scan(body, {start}, {xs}, options);
+      const Tensor y = sum(out.carry[0] * out.carry[0]) + sum(sin(out.ys[0])) + sum(out.ys[1]);
+      Tensors all{y, out.carry[0], out.ys[0], out.ys[1], grad(y, start)};
+      if (length > 0)
+        for (const Tensor& g : grad(y, {xs, cell.w, cell.u})) all.push_back(g);
+      if (length > 0) all.push_back(count.read());
+      return all;
+    };
+    const Tensors want = results(false), got = results(true);
+    for (std::size_t k = 0; k < want.size(); ++k) expect_equal(got[k], want[k], 1e-4);
+    auto in_jit = jit([&](Tensor x) {
+      const Scanned out = scan_in_chunks(
+          [&](const Tensors& c, const Tensors& in) {
+            const Tensor h = cell(c[0], in[0]);
+            return Scanned{{h}, {h}};
+          },
+          {start}, {x}, {.reverse = reverse});
+      return Tensors{out.ys[0], grad(sum(out.carry[0]) + sum(out.ys[0]), start)};
+    });
+    const Scanned plain = scan(
+        [&](const Tensors& c, const Tensors& in) {
+          const Tensor h = cell(c[0], in[0]);
+          return Scanned{{h}, {h}};
+        },
+        {start}, {xs}, {.reverse = reverse});
+    const Tensors once = in_jit(xs);
+    expect_equal(once[0], plain.ys[0], 1e-5);
+    expect_equal(once[1], grad(sum(plain.carry[0]) + sum(plain.ys[0]), start), 1e-4);
+  }
+}
+
+TEST(Scan, ChunksNeedTheMemoryOfFewSteps) {
+  if (default_device().asynchronous()) GTEST_SKIP() << "this device writes all steps out";
+  const Tensor w = normal({16, 16}) * 0.2, x = normal({256, 8, 16});
+  eval(w, x);
+  const auto mebibytes = [&](bool chunks) {
+    auto gradient = jit([&](Tensor weight) {
+      const auto body = [&](const Tensors& c, const Tensors& in) {
+        Tensor h = c[0];
+        for (int k = 0; k < 4; ++k) h = tanh(matmul(h, weight) + in[0]);
+        return Scanned{{h}, {}};
+      };
+      const Scanned out = chunks ? scan_in_chunks(body, {zeros({8, 16})}, {x}) : scan(body, {zeros({8, 16})}, {x});
+      return grad(sum(out.carry[0]), weight);
+    });
+    gradient(w);
+    const std::string text = gradient.print_memory();  // "531.5 KiB at the peak: …"
+    return std::stod(text) / (text.find("KiB") < text.find("MiB") ? 1024 : 1);
+  };
+  EXPECT_LT(mebibytes(true), 0.4 * mebibytes(false));
 }
 
 }  // namespace

@@ -132,9 +132,9 @@ void Walk::drop(int i) {
 
 // --- checkpoint ---
 
-// Marks values that only one op uses and nobody else names: they can be made inside that op's checkpoint. What is differentiated by stays outside:
-// an op that changes nothing gives its operand itself, under checkpoint a value of its own; and a second derivative by a value in the
-// middle depends on whether first ones were written with it (sqrt: 1 / 2y) or with what it came from, which checkpoint computes again.
+// Marks values that only one op uses and nobody else names: they can be made inside that op's checkpoint. What is differentiated by is a result of
+// it, or outside: a second derivative by a value in the middle depends on whether first ones were written with it (sqrt: 1 / 2y) or with what it
+// came from, which checkpoint computes again.
 void Walk::fold() {
   std::vector<int> uses(program_.size());
   for (const Instruction& one : program_) {
@@ -161,7 +161,7 @@ Tensor Walk::under_checkpoint(int root) {
   }
   std::vector<Tensor> inputs;
   for (int i : outside) inputs.push_back(values_[at(i)]);
-  if (inputs.empty() || named_[at(root)] || draws(program_[at(root)])) return inside(root, outside, inputs);
+  if (inputs.empty() || draws(program_[at(root)])) return inside(root, outside, inputs);
   return checkpoint([&](const std::vector<Tensor>& x) { return inside(root, outside, x); }, inputs);
 }
 Tensor Walk::inside(int i, const std::vector<int>& outside, const std::vector<Tensor>& x) {

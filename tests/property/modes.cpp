@@ -172,7 +172,7 @@ class ModeHost final : public Host {
 };
 
 std::vector<std::pair<int, Outcome>> run_jit(ModeHost& host, const Mode& mode, int calls) {
-  compile::JitState jit(JitOptions(), std::source_location::current());
+  compile::JitState jit(std::source_location::current());
   const auto body = [&](std::span<const Tensor> arguments) {
     host.arguments.assign(arguments.begin(), arguments.end());
     auto results = host.results();
@@ -273,7 +273,7 @@ std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& progr
       }
       return results;
     };
-    compile::JitState jit(JitOptions(), std::source_location::current());
+    compile::JitState jit(std::source_location::current());
     for (int call = 0; call < 2; ++call) {
       const std::vector<Tensor> results = mode.jit ? jit.call(inputs, all) : all({});
       std::vector<Ref<Node>> roots;

@@ -11,13 +11,19 @@ using runtime::PoolingKind;
 
 namespace {
 
-/// Calls visit(output index, input indices inside the window, in row-major order).
+/// An element of the input and its place in the window.
+struct Place {
+  Dims index;
+  std::int64_t tap;
+};
+
+/// Calls visit(output index, the places inside the window, in row-major order).
 template <class F>
 void for_each_window(const Pooling& d, const Tensor& y, F&& visit) {
   const int spatial = d.window.rank();
   const std::int64_t area = numel(d.window);
   y.for_each([&](const Dims& o) {
-    std::vector<Dims> taps;
+    std::vector<Place> taps;
     for (std::int64_t tap = 0; tap < area; ++tap) {
       Dims x = o;
       std::int64_t rest = tap;
@@ -27,7 +33,7 @@ void for_each_window(const Pooling& d, const Tensor& y, F&& visit) {
         rest /= d.window[i];
         inside = inside && x[i + 2] >= 0 && x[i + 2] < d.input.shape[i + 2];
       }
-      if (inside) taps.push_back(x);
+      if (inside) taps.push_back({x, tap});
     }
     visit(o, taps);
   });
@@ -36,7 +42,7 @@ void for_each_window(const Pooling& d, const Tensor& y, F&& visit) {
 }  // namespace
 
 void expect_pooling(runtime::Device& device, const Pooling& d, int threads, double nan_share) {
-  Tensor x(d.dtype, d.input), y(d.dtype, d.output), result(d.dtype, d.backward ? d.input : d.output);
+  Tensor x(d.dtype, d.input), y(d.dtype, d.output), result(d.dtype, d.backward ? d.input : d.output), taps(u8, d.taps_layout());
   x.randomize(), y.randomize();
   if (nan_share > 0) {
     x.for_each([&](const Dims& i) {
@@ -46,33 +52,37 @@ void expect_pooling(runtime::Device& device, const Pooling& d, int threads, doub
   }
   Tensor expected(f64, Layout::dense(result.layout().shape));
   expected.for_each([&](const Dims& i) { expected.set(i, 0); });
-  for_each_window(d, y, [&](const Dims& o, const std::vector<Dims>& taps) {
+  Tensor expected_taps(f64, Layout::dense(d.output.shape));
+  for_each_window(d, y, [&](const Dims& o, const std::vector<Place>& places) {
     if (d.kind == PoolingKind::Max) {
-      Dims best = o;
+      Place best{o, Pooling::kNoTap};
       double value = -std::numeric_limits<double>::infinity();
       bool found = false;
-      for (const Dims& tap : taps) {
-        if (found && !std::isnan(x(tap)) && x(tap) <= value) continue;
+      for (const Place& place : places) {
+        if (found && !std::isnan(x(place.index)) && x(place.index) <= value) continue;
         if (found && std::isnan(value)) continue;
-        found = true, best = tap, value = x(tap);
+        found = true, best = place, value = x(place.index);
       }
       if (!d.backward) expected.set(o, value);
-      else if (found) expected.set(best, expected(best) + y(o));
+      else if (found) expected.set(best.index, expected(best.index) + y(o));
+      expected_taps.set(o, static_cast<double>(best.tap));
+      if (d.backward && d.has_taps()) taps.set(o, static_cast<double>(best.tap));
     } else {
       const double divisor = static_cast<double>(d.kind == PoolingKind::AverageWithPadding ? static_cast<std::size_t>(numel(d.window))
-                                                                                           : std::max<std::size_t>(1, taps.size()));
+                                                                                           : std::max<std::size_t>(1, places.size()));
       double sum = 0;
-      for (const Dims& tap : taps) {
-        sum += x(tap);
-        if (d.backward) expected.set(tap, expected(tap) + y(o) / divisor);
+      for (const Place& place : places) {
+        sum += x(place.index);
+        if (d.backward) expected.set(place.index, expected(place.index) + y(o) / divisor);
       }
       if (!d.backward) expected.set(o, sum / divisor);
     }
   });
   std::vector<Tensor*> tensors;
   if (!d.backward) tensors = {&x, &result};
-  else if (d.kind == PoolingKind::Max) tensors = {&x, &y, &result};
+  else if (d.kind == PoolingKind::Max) tensors = {d.has_taps() ? &taps : &x, &y, &result};
   else tensors = {&y, &result};
+  if (!d.backward && d.has_taps()) tensors.push_back(&taps);
   const auto call = device.pooling(d);
   ASSERT_TRUE(run_guarded(device, *call, tensors, threads));
   EXPECT_TRUE(result.untouched_outside());
@@ -82,6 +92,10 @@ void expect_pooling(runtime::Device& device, const Pooling& d, int threads, doub
     const bool same = std::isnan(want) ? std::isnan(got) : got == want || std::abs(got - want) <= tolerance(d.dtype, 9);
     wrong += !same;
   });
+  if (!d.backward && d.wants_taps) {
+    EXPECT_TRUE(taps.untouched_outside());
+    taps.for_each([&](const Dims& i) { wrong += taps(i) != expected_taps(i); });
+  }
   EXPECT_EQ(wrong, 0) << call->describe() << " window " << to_string(d.window) << " stride " << to_string(d.stride) << " dilation "
                       << to_string(d.dilation) << " pad " << to_string(d.pad_low) << " strides " << to_string(d.input.strides);
 }
@@ -99,6 +113,8 @@ Pooling random_pooling(DType dtype) {
     out.push_back((in[i + 2] + d.pad_low[i] + d.pad_high[i] - reach) / d.stride[i] + 1);
   }
   d.input = activations(in, order), d.output = activations(out, order);
+  d.wants_taps = d.has_taps() && !d.backward && pick(0, 1) == 1;
+  if (pick(0, 3) == 0) d.taps = activations(out, order == Memory::ChannelsLast ? Memory::ChannelsFirst : Memory::ChannelsLast);
   return d;
 }
 

@@ -8,7 +8,9 @@
 #include <unordered_set>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/composed.h"
 #include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula {
@@ -260,6 +262,16 @@ Reference::Values Reference::reduce(const Node& node) const {
 
 std::vector<Reference::Values> Reference::several(const Node& node) const {
   std::vector<Values> out;
+  if (const auto* composed = dynamic_cast<const Composed*>(&node.op())) {
+    Trace trace(node.origin().where);
+    Reference inner(noise_);
+    for (std::size_t i = 0; i < node.inputs().size(); ++i) {
+      const Node& in = node.input(static_cast<int>(i));
+      inner.define(trace.argument(in.shape(), in.dtype()), input(node, i));
+    }
+    for (const Tensor& result : composed->composition(trace.arguments())) out.push_back(inner.of(result));
+    return out;
+  }
   for (const Result& result : node.results()) out.emplace_back(static_cast<std::size_t>(numel(result.shape)));
   std::vector<std::span<const double>> x;
   std::vector<Shape> shapes;
@@ -268,7 +280,8 @@ std::vector<Reference::Values> Reference::several(const Node& node) const {
     shapes.push_back(node.input(static_cast<int>(i)).shape());
   }
   std::vector<std::span<double>> ys(out.begin(), out.end());
-  static_cast<const KernelOp&>(node.op()).references(x, shapes, ys);
+  if (node.op().role() == Role::Library) static_cast<const LibraryOp&>(node.op()).references(x, shapes, ys);
+  else static_cast<const KernelOp&>(node.op()).references(x, shapes, ys);
   return out;
 }
 

@@ -49,7 +49,7 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
       for (int input : item.inputs) shapes.push_back(out[input].shape);
       std::uint32_t mask = item.as<LibraryOp>().channels_last(device, shapes, item.shape, item.dtype);
       if (item.epilogue.addend && mask >> 31) mask |= 1u << (item.inputs.size() - 1);
-      for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+      for (std::size_t k = 0; mask != 0 && k < item.inputs.size(); ++k) {
         int& input = item.inputs[k];
         if (!(mask >> k & 1u) || !order_matters(out[input].shape) || lies_channels_last(out, input)) continue;
         if (const auto found = converted.find(input); found != converted.end()) {
@@ -62,6 +62,9 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
         input = converted[input] = rewriter.add(std::move(copy));
       }
       if ((mask >> 31) && order_matters(item.shape)) item.order = channels_last_order(item.shape.rank());
+    } else if (item.is_part()) {  // what has the shape of the first result lies as that does
+      const Item& whole = out[item.inputs[0]];
+      if (whole.shape == item.shape) item.order = whole.order;
     } else if (item.role() == Role::Elementwise && order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
       for (int input : item.inputs) {
         if (out[input].shape == item.shape && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());

@@ -8,6 +8,7 @@
 #include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/table.h"
+#include "tegula/graph/loop_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/runtime/device.h"
 #include "tegula/tile/ir.h"
@@ -46,14 +47,20 @@ class Chooser {
   DType& chosen(int i) { return chosen_[static_cast<std::size_t>(i)]; }
   DType chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
 
-  // Whether an item's f32 may become its precision's half.
+  // Whether an item's f32 may become its precision's half; of a call with several results, that of the first, where the others are no floats.
   static bool may_be_half(const Item& item) {
-    return item.dtype == f32 && item.results.empty() && !item.is_part() && storage_of(item.precision) != f32;
+    return item.dtype == f32 && !item.is_part() && (item.results.empty() || first_alone_is_float(item)) &&
+           storage_of(item.precision) != f32;
   }
+  static bool first_alone_is_float(const Item& item) {
+    return item.role() == Role::Library && !LoopOp::of(*item.op) &&
+           std::none_of(item.results.begin() + 1, item.results.end(), [](const Result& result) { return is_float(result.dtype); });
+  }
+  static bool is_first_part(const Item& item) { return item.is_part() && item.as<PartOp>().index() == 0; }
 
   void want(int input, DType half, bool through_repeats) {
-    while (is_view(graph_[input])) {
-      if (!through_repeats && repeats(graph_, graph_[input])) return;
+    while (is_view(graph_[input]) || is_first_part(graph_[input])) {
+      if (!through_repeats && is_view(graph_[input]) && repeats(graph_, graph_[input])) return;
       input = graph_[input].inputs[0];
     }
     const Item& item = graph_[input];
@@ -75,7 +82,7 @@ class Chooser {
 
   void choose_from_inputs(int i) {
     const Item& item = graph_[i];
-    if (is_view(item)) {
+    if (is_view(item) || (is_first_part(item) && graph_[item.inputs[0]].role() == Role::Library)) {
       chosen(i) = chosen(item.inputs[0]);
       return;
     }
@@ -122,6 +129,7 @@ class Caster {
   Graph run() {
     rewriter_.each([this](int i, Item& item) {
       item.dtype = chooser_.chosen()[static_cast<std::size_t>(i)];
+      if (!item.results.empty()) item.results[0].dtype = item.dtype;
       if (item.role() == Role::Library) finish_call(item);
       if (item.role() == Role::Elementwise && is_half(item.dtype)) {
         for (std::size_t k = 0; k < item.inputs.size(); ++k) {
@@ -138,8 +146,12 @@ class Caster {
   const Graph& out() const { return rewriter_.out(); }
 
   void finish_call(Item& item) {
-    for (int& input : item.inputs) {
-      if (is_float(out()[input].dtype)) input = as(input, item.dtype);  // an index stays what it is
+    const LoopOp* const loop = LoopOp::of(*item.op);
+    for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+      int& input = item.inputs[k];
+      if (!is_float(out()[input].dtype)) continue;  // an index stays what it is
+      if (loop && loop->input(k) == LoopOp::Input::Number) continue;
+      input = as(input, item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype));
     }
     const bool product = item.op->numerics() == Numerics::TensorCore;
     if (product && item.dtype == f32 && item.precision == Precision::tf32) {

@@ -19,15 +19,15 @@ bool is_steady(const Graph& graph, const Item& item, const std::vector<bool>& st
     case Role::View:
       if (item.as<ViewOp>().waits()) return false;
       break;
-    case Role::Kernel:
-    case Role::Part: return false;  // may check its operands
+    case Role::Kernel: return false;  // may check its operands
     default: break;
   }
   return std::all_of(item.inputs.begin(), item.inputs.end(), [&](int input) { return steady[static_cast<std::size_t>(input)]; });
 }
 
 bool is_computed(const Item& item) {
-  return item.role() == Role::Elementwise || item.role() == Role::Reduce || item.role() == Role::Library;
+  if (!item.results.empty()) return false;  // its parts are
+  return item.role() == Role::Elementwise || item.role() == Role::Reduce || item.role() == Role::Library || item.is_part();
 }
 
 /// Which steady items are worth keeping.

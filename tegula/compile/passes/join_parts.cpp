@@ -144,12 +144,59 @@ class Joiner {
   Rewriter rewriter_;
 };
 
+/// The joins so far, by their first piece, each found again among the pieces of later ones.
+class Nester {
+ public:
+  explicit Nester(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      Item& item = graph_[i];
+      const auto* join = item.role() == Role::Kernel ? dynamic_cast<const Joins*>(item.op.get()) : nullptr;
+      if (!join || !join->joined_at().empty()) continue;
+      const std::vector<int> pieces = item.inputs;
+      std::vector<int> nested;
+      for (std::size_t k = 0; k < pieces.size();) {
+        const int whole = join_of(pieces, k, join->joined_axis());
+        nested.push_back(whole < 0 ? pieces[k] : whole);
+        k += whole < 0 ? 1 : pieces_[whole].size();
+      }
+      if (nested.size() == 1) continue;  // equal ones are one item since simplify
+      joins_[{join->joined_axis(), pieces[0]}].push_back(i);
+      pieces_[i] = pieces;
+      item.inputs = std::move(nested);
+    }
+  }
+
+ private:
+  /// A join of two pieces at least, of those from `k` on; -1: none.
+  int join_of(const std::vector<int>& pieces, std::size_t k, int axis) const {
+    const auto found = joins_.find({axis, pieces[k]});
+    if (found == joins_.end()) return -1;
+    int tries = 0;
+    for (auto whole = found->second.rbegin(); whole != found->second.rend() && tries < kMostTries; ++whole, ++tries) {
+      const std::vector<int>& its = pieces_.at(*whole);
+      if (its.size() > 1 && its.size() <= pieces.size() - k &&
+          std::equal(its.begin(), its.end(), pieces.begin() + static_cast<std::ptrdiff_t>(k)))
+        return *whole;
+    }
+    return -1;
+  }
+
+  static constexpr int kMostTries = 8;
+  Graph& graph_;
+  std::map<std::pair<int, int>, std::vector<int>> joins_;  // (axis, first piece) -> joins
+  std::map<int, std::vector<int>> pieces_;                 // of each of them, before they were nested
+};
+
 }  // namespace
 
 void join_parts(Graph& graph) {
-  if (std::ranges::none_of(graph.items, [](const Item& item) { return item.op->name() == "add_n"; })) return;
-  graph = Joiner(graph).run();
-  remove_dead(graph);
+  if (std::ranges::any_of(graph.items, [](const Item& item) { return item.op->name() == "add_n"; })) {
+    graph = Joiner(graph).run();
+    remove_dead(graph);
+  }
+  Nester(graph).run();
 }
 
 }  // namespace tegula::compile

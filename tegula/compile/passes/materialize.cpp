@@ -51,8 +51,8 @@ std::vector<bool> in_place(const Graph& graph) {
   if (!any) return out;
   const std::vector<int> uses = count_uses(graph);
   for (const auto& one : graph.updates) update[static_cast<std::size_t>(one.item)] = one.leaf;
-  std::vector<bool> leaves(graph.items.size());
-  for (const int output : graph.outputs) leaves[static_cast<std::size_t>(output)] = true;
+  std::vector<bool> given(graph.items.size());
+  for (const int output : graph.outputs) given[static_cast<std::size_t>(output)] = true;
   for (int i = 0; i < graph.size(); ++i) {
     const int base = overwritten(graph, i);
     if (base < 0) continue;
@@ -64,7 +64,7 @@ std::vector<bool> in_place(const Graph& graph) {
       while (update[static_cast<std::size_t>(end)] != graph[base].slot && uses[static_cast<std::size_t>(end)] == 1 &&
              next[static_cast<std::size_t>(end)] >= 0)
         end = next[static_cast<std::size_t>(end)];
-      alone = update[static_cast<std::size_t>(end)] == graph[base].slot && !leaves[static_cast<std::size_t>(end)] && last_check < i;
+      alone = update[static_cast<std::size_t>(end)] == graph[base].slot && !given[static_cast<std::size_t>(end)] && last_check < i;
     }
     out[static_cast<std::size_t>(i)] = alone;
   }
@@ -137,7 +137,11 @@ class Materializer {
                         : is_addend ? lies_as(layout(input), layout_of(item))
                         : is_factor ? lies_as(layout(input), Layout::dense(layout(input).shape))
                                     : item.as<LibraryOp>().accepts(device_, static_cast<int>(k), layout(input));
-      if (!is_memory(input) || !fits) input = copy(input, is_addend ? item.order : Dims{});
+      if (is_memory(input) && fits) continue;
+      Item copied = inserted(copy_op(), {input}, out()[input]);
+      if (is_addend) copied.order = item.order;
+      if (out()[input].role() == Role::Scalar) copied.dtype = item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype);
+      input = rewriter_.add(std::move(copied));
     }
   }
 
@@ -195,6 +199,20 @@ void find_axes(Graph& graph) {
 
 void materialize(Graph& graph, const runtime::Device& device) {
   graph = Materializer(graph, device).run();
+  find_axes(graph);
+}
+
+void find_views(Graph& graph) {
+  graph.seen.clear();
+  for (int i = 0; i < graph.size(); ++i) {
+    Item& item = graph[i];
+    if (item.role() != Role::View) continue;
+    const Access below = access_of(graph, item.inputs[0]);
+    const int under = graph[item.inputs[0]].seen;
+    const bool waits = item.as<ViewOp>().waits() || (under >= 0 && graph.seen[static_cast<std::size_t>(under)].waits);
+    item.seen = static_cast<int>(graph.seen.size());
+    graph.seen.push_back({.base = below.base, .layout = item.as<ViewOp>().apply(below.layout).value(), .waits = waits});
+  }
   find_axes(graph);
 }
 

@@ -14,6 +14,9 @@ std::vector<bool> in_place(const Graph& graph);
 /// output would not be a value of its own, and where what an op writes over is still needed. After this every view resolves to (value, layout).
 void materialize(Graph& graph, const runtime::Device& device);
 
+/// What all views show, once more: some of what they look at has another layout. All of them must be able to.
+void find_views(Graph& graph);
+
 /// Where an item's elements lie: a value that is computed or a leaf, seen through views.
 struct Access {
   int base;  // an item that is not a view. Before materialize: or one that must be copied, because strides do not express what looks at it

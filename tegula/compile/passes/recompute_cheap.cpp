@@ -150,6 +150,7 @@ class Recomputer {
       if (!is_new) continue;
       Item copy = graph_[item];
       copy.node = -1;
+      copy.within = {};
       for (int& input : copy.inputs) {
         if (const auto found = copies_.find({group, input}); found != copies_.end()) input = found->second;
       }

@@ -13,7 +13,10 @@ std::size_t mixed(std::size_t a, std::size_t b) { return (a ^ (b + 0x9e3779b97f4
 
 class States {
  public:
-  explicit States(const Graph& graph) : graph_(graph), found_(graph.items.size()) {}
+  explicit States(const Graph& graph) : graph_(graph), below_views_(graph.items.size()), found_(graph.items.size()) {
+    for (int i = 0; i < graph.size(); ++i)
+      below_views_[static_cast<std::size_t>(i)] = graph[i].role() == Role::View ? below_views(graph[i].inputs[0]) : i;
+  }
 
   std::vector<bool> run() {
     describe();
@@ -27,10 +30,7 @@ class States {
   }
 
  private:
-  int below_views(int i) const {
-    while (graph_[i].role() == Role::View) i = graph_[i].inputs[0];
-    return i;
-  }
+  int below_views(int i) const { return below_views_[static_cast<std::size_t>(i)]; }
 
   /// What an item is without what it is made of; leaves are themselves, numbers are alike.
   std::size_t own(int i) const {
@@ -72,6 +72,7 @@ class States {
   }
 
   const Graph& graph_;
+  std::vector<int> below_views_;  // of each item, the first below it that is no view
   std::vector<std::size_t> described_, shallow_;
   std::vector<bool> found_;
 };

@@ -40,6 +40,13 @@ class Rewriter {
     return out_.size() - 1;
   }
 
+  /// The slot of a further number, which the host makes before a run.
+  int add(DType dtype, Graph::Derived derived) {
+    out_.constants.push_back(dtype);
+    out_.derived.push_back(std::move(derived));
+    return static_cast<int>(out_.constants.size()) - 1;
+  }
+
   /// What a view of the new graph shows; its entry.
   int add(Seen seen) {
     out_.seen.push_back(seen);

@@ -3,52 +3,114 @@
 #include "tegula/compile/passes/spell_out.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
+#include <unordered_map>
 
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/graph/composed.h"
+#include "tegula/graph/loop_op.h"
+#include "tegula/graph/same_op.h"
+#include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
+#include "tegula/tile/builder.h"
 
 namespace tegula::compile {
 namespace {
 
-/// The ops that stand for a call, over leaves in the order of its inputs; nothing when the call stays.
-std::optional<Graph> spelled_out(const Item& call, const Graph& inputs_in, const runtime::Device& device) {
+/// What the device would rather run than this call; nothing when the call stays.
+std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs, const runtime::Device& device) {
+  if (const LoopOp* const loop = LoopOp::of(*call.op)) return runs_loops(device) ? std::vector<Tensor>() : loop->written_out(inputs);
+  if (call.results.empty()) return call.as<LibraryOp>().spelled_out(device, inputs);
+  const auto* const composed = dynamic_cast<const Composed*>(call.op.get());
+  if (!composed || composed->is_call_of(device, inputs)) return {};
+  return composed->composition(inputs);
+}
+
+/// A number that is known before the run, as the parameter block holds it.
+class BitsOp final : public ElementwiseOp {
+ public:
+  explicit BitsOp(std::uint64_t bits) : bits_(bits) {}
+  std::string_view name() const override { return "bits"; }
+  tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override { return x[0]; }
+  double reference(std::span<const double>) const override { return std::bit_cast<double>(bits_); }
+
+ private:
+  std::uint64_t bits_;
+};
+
+struct Ops {
+  Graph graph;
+  std::vector<std::uint64_t> numbers;  // its constants
+};
+
+/// The ops that stand for a call, over leaves whose slots say which of its inputs they are; nothing when the call stays.
+std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runtime::Device& device) {
   Trace trace(call.origin.where);
   for (int input : call.inputs) trace.argument(inputs_in[input].shape, inputs_in[input].dtype);
   const std::vector<Tensor>& inputs = trace.arguments();
-  const std::vector<Tensor> results = call.as<LibraryOp>().spelled_out(device, inputs);
+  const std::vector<Tensor> results = spelled_out(call, inputs, device);
   if (results.empty()) return std::nullopt;
-  const Node* const result = results[0].node().get();
-  const Reading reading = read({&result, 1});
-  Graph ops = flatten(reading, {&result, 1}, {});
+  std::vector<const Node*> nodes;
+  for (const Tensor& result : results) nodes.push_back(result.node().get());
+  const Reading reading = read(nodes);
+  Graph ops = flatten(reading, nodes, {});
   for (Item& item : ops.items) {
     item.node = -1;
-    item.precision = call.precision;
-    item.origin = call.origin;
+    if (!LoopOp::of(*call.op)) item.precision = call.precision, item.origin = call.origin;
     if (item.role() != Role::Leaf) continue;
     const Node* const leaf = reading.leaves[static_cast<std::size_t>(item.slot)];
     item.slot = static_cast<int>(std::ranges::find(inputs, leaf, [](const Tensor& x) { return x.node().get(); }) - inputs.begin());
   }
-  return ops;
+  return Ops{std::move(ops), reading.constants};
 }
 
 }  // namespace
 
 void spell_out(Graph& graph, const runtime::Device& device) {
   Rewriter rewriter(graph);
-  rewriter.each([&](int, Item& item) {
-    if (item.role() != Role::Library || !item.results.empty() || item.precision == Precision::fp8) return;
-    auto ops = spelled_out(item, rewriter.out(), device);
+  std::unordered_map<int, std::vector<int>> several;  // what has several results: the items that are those now
+  std::map<std::pair<std::uint64_t, DType>, int> numbers;  // their slots
+  bool loops = false;
+  rewriter.each([&](int i, Item& item) {
+    if (const auto found = item.is_part() ? several.find(graph[i].inputs[0]) : several.end(); found != several.end()) {
+      const int result = found->second[static_cast<std::size_t>(item.as<PartOp>().index())];
+      item.op = reshape_op(item.shape), item.inputs = {result};  // of its own shape: nothing, as simplify sees
+      return;
+    }
+    if (SameOp::of(*item.op)) {
+      several[i].assign(item.inputs.begin(), item.inputs.begin() + static_cast<std::ptrdiff_t>(item.results.size()));
+      return;
+    }
+    const bool has_several = !item.results.empty();
+    if (item.role() != Role::Library || (!has_several && item.precision == Precision::fp8)) return;
+    auto ops = ops_for(item, rewriter.out(), device);
     if (!ops) return;
     std::vector<int> now;
-    for (Item& part : ops->items) {
+    for (Item& part : ops->graph.items) {
       for (int& input : part.inputs) input = now[static_cast<std::size_t>(input)];
-      const bool is_result = now.size() == static_cast<std::size_t>(ops->outputs[0]);
+      const bool is_result = !has_several && now.size() == static_cast<std::size_t>(ops->graph.outputs[0]);
       if (is_result) part.node = item.node;
+      if (part.role() == Role::Scalar) {
+        const std::uint64_t bits = ops->numbers[static_cast<std::size_t>(part.slot)];
+        const DType dtype = ops->graph.constants[static_cast<std::size_t>(part.slot)];
+        const auto [known, is_new] = numbers.try_emplace({bits, dtype});  // equal ones are one, so that items made of them are
+        if (is_new) known->second = rewriter.add(dtype, {make<const BitsOp>(bits), {}});
+        part.slot = known->second;
+      }
       now.push_back(part.role() == Role::Leaf ? item.inputs[static_cast<std::size_t>(part.slot)] : is_result ? -1 : rewriter.add(part));
     }
-    item = (*ops)[ops->outputs[0]];
+    if (!has_several) {
+      item = ops->graph[ops->graph.outputs[0]];
+      return;
+    }
+    loops = loops || LoopOp::of(*item.op);
+    for (const int output : ops->graph.outputs) several[i].push_back(now[static_cast<std::size_t>(output)]);
   });
   graph = rewriter.finish();
+  if (several.empty()) return;
+  remove_dead(graph);
+  if (loops) spell_out(graph, device);  // what was in them
 }
 
 }  // namespace tegula::compile

@@ -4,6 +4,7 @@
 
 #include "tegula/compile/plan/check_plan.h"
 #include "tegula/core/error.h"
+#include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
 namespace {
@@ -92,6 +93,42 @@ class Places {
 }  // namespace
 
 void check_places(const Graph& graph, const Fusion& fusion) { Places(graph, fusion).run(); }
+
+void check_joins(const Graph& graph) {
+  std::vector<int> found(graph.items.size());
+  for (int i = 0; i < graph.size(); ++i) {
+    if (!graph[i].assembled) continue;
+    const auto* join = dynamic_cast<const Joins*>(graph[i].op.get());
+    if (!join || !join->joined_at().empty()) fail(graph, i, "is said to be put together from its pieces", "a join without gaps");
+    const int axis = join->joined_axis();
+    const Layout whole = layout_of(graph[i]);
+    std::int64_t end = 0;
+    for (const int input : graph[i].inputs) {
+      const Access seen = access_of(graph, input);
+      const Item& piece = graph[seen.base];
+      ++found[static_cast<std::size_t>(seen.base)];
+      if (piece.within.whole != i || numel(piece.shape) != numel(seen.layout.shape))
+        fail(graph, seen.base, "is a piece of %" + std::to_string(i), "to lie within it as a whole");
+      Layout part = whole;
+      part.shape[axis] = seen.layout.shape[axis];
+      part.offset = end * whole.strides[axis];
+      Layout lies = seen.layout;
+      lies.offset += piece.within.layout.offset;
+      bool same = lies.shape == part.shape && lies.offset == part.offset && piece.dtype == graph[i].dtype;
+      for (int a = 0; a < part.shape.rank() && same; ++a) same = part.shape[a] == 1 || part.strides[a] == lies.strides[a];
+      if (!same)
+        fail(graph, seen.base,
+             "lies within %" + std::to_string(i) + " from " + std::to_string(lies.offset) + " on, strides " + to_string(lies.strides),
+             std::to_string(part.offset) + ", strides " + to_string(part.strides));
+      end += part.shape[axis];
+    }
+    if (end != whole.shape[axis]) fail(graph, i, "has pieces of " + std::to_string(end), std::to_string(whole.shape[axis]));
+  }
+  for (int i = 0; i < graph.size(); ++i) {
+    if (graph[i].within.whole >= 0 && found[static_cast<std::size_t>(i)] != 1)
+      fail(graph, i, "lies within %" + std::to_string(graph[i].within.whole), "to be one of its pieces, once");
+  }
+}
 
 void check_kept(const Plan& plan, const Graph& once) {
   const std::size_t kept = once.outputs.size(), all = plan.graph.leaves.size(), given = all - std::min(kept, all);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "tegula/compile/plan/check_contents.h"
 #include "tegula/compile/plan/program_access.h"
 #include "tegula/core/error.h"
 
@@ -13,15 +14,6 @@ namespace {
 
 using Kind = Reference::Kind;
 using Space = Storage::Kind;
-
-/// A stretch of the arena, or a leaf or result as a whole. A Variable's new value lies where the old one does.
-struct Span {
-  Space space = Space::None;
-  int index = 0;
-  std::size_t begin = 0, end = 1;
-  auto key() const { return std::tuple(space, index, begin, end); }
-  bool meets(const Span& o) const { return space == o.space && index == o.index && begin < o.end && o.begin < end; }
-};
 
 /// What one argument of a step touches. `holder` is an item, or a scratch buffer behind all items.
 struct Touch {
@@ -38,16 +30,20 @@ class Checker {
       : plan_(plan),
         graph_(plan.graph),
         asynchronous_(asynchronous),
-        leaves_(graph_.leaves.size(), -1),
-        outputs_(graph_.outputs.size(), -1) {}
+        roots_(storage_roots(graph_)),
+        spots_(spots(graph_)),
+        contents_(plan, spots_) {}
 
   void run() {
+    check_joins(graph_);
     check_storage();
     check_places(graph_, plan_.fusion);
     note_touches();
     writers_.assign(graph_.items.size() + plan_.scratch_bytes.size(), 0);
     for (const auto& touches : touches_) {
-      for (const Touch& t : touches) writers_[at(t.holder)] += t.writes && !t.copies;
+      for (const Touch& t : touches) {
+        if (t.writes && !t.copies) contents_.each_around(t.holder, [&](int holder) { ++writers_[at(holder)]; });
+      }
     }
     for (step_ = 0; step_ < count(); ++step_) walk(touches_[at(step_)]);
     step_ = -1;
@@ -72,7 +68,9 @@ class Checker {
       for (std::size_t a = 0; a < entries.size(); ++a) {
         for (std::size_t b = a + 1; b < entries.size() && entries[b].touch->span.begin < entries[a].touch->span.end; ++b) {
           const auto [early, late] = std::minmax(entries[a].step, entries[b].step);
-          if (early == late || !(entries[a].touch->writes || entries[b].touch->writes) || ordered(early, late)) continue;
+          if (early == late || !(entries[a].touch->writes || entries[b].touch->writes) || ordered(early, late) ||
+              !entries[a].touch->span.meets(entries[b].touch->span))
+            continue;
           step_ = late;
           fail(entries[b].touch->holder, "touches " + text(entries[b].touch->span) + " as step " + std::to_string(early + 1) + " does",
                "to wait for it");
@@ -125,18 +123,17 @@ class Checker {
 
   // ---- Places.
   Span span_of(int i) const {
-    const Storage& storage = plan_.storage[at(i)];
-    switch (storage.kind) {
-      case Space::Update: return {Space::Leaf, graph_.updates[at(storage.index)].leaf};
-      case Space::Arena: return {Space::Arena, 0, storage.offset, storage.offset + bytes_of(item(i))};
-      default: return {storage.kind, storage.index};
-    }
+    const Spot& spot = spots_[at(i)];
+    const Storage& storage = plan_.storage[at(spot.root)];
+    Span span{storage.kind, storage.index, 0, 1, spot.root, spot.first, std::max(spot.last, spot.first + 1)};
+    if (storage.kind == Space::Update) span.space = Space::Leaf, span.index = graph_.updates[at(storage.index)].leaf;
+    if (storage.kind == Space::Arena) span.begin = storage.offset, span.end = storage.offset + bytes_of(item(spot.root));
+    return span;
   }
   Span span_of_scratch(int s) const {
     const std::size_t begin = plan_.scratch_offsets[at(s)];
-    return {Space::Arena, 0, begin, begin + std::max<std::size_t>(plan_.scratch_bytes[at(s)], 1)};
+    return {Space::Arena, 0, begin, begin + std::max<std::size_t>(plan_.scratch_bytes[at(s)], 1), graph_.size() + s};
   }
-
   void check_storage() {
     for (int i = 0; i < graph_.size(); ++i) {
       const Storage& storage = plan_.storage[at(i)];
@@ -144,7 +141,15 @@ class Checker {
         fail(i, "lies in leaf " + std::to_string(storage.index), "its own place");
       if (storage.kind == Space::Arena && (span_of(i).end > plan_.arena_bytes || storage.offset % size_of(item(i).dtype) != 0))
         fail(i, "lies at " + text(span_of(i)), "an aligned place within its " + std::to_string(plan_.arena_bytes) + " bytes");
-      const auto is = [&](int value) { return storage_root(graph_, i) == storage_root(graph_, value); };  // or written over, or over it
+      const Spot& spot = spots_[at(i)];
+      const Storage& root = plan_.storage[at(spot.root)];
+      const std::size_t offset = root.offset + at(spot.offset) * size_of(item(i).dtype);
+      if (spot.root != i && (storage.kind != root.kind || storage.index != root.index || storage.offset != offset))
+        fail(i, "lies at byte " + std::to_string(storage.offset),
+             "its place in " + text(spot.root) + ", from byte " + std::to_string(offset) + " on");
+      if (spot.root == i && storage.offset != 0 && (storage.kind == Space::Output || storage.kind == Space::Update))
+        fail(i, "lies from byte " + std::to_string(storage.offset) + " on", "to begin where a result or Variable does");
+      const auto is = [&](int value) { return roots_[at(spot.root)] == roots_[at(value)]; };  // or written over, or over it
       if (storage.kind == Space::Update && !is(graph_.updates[at(storage.index)].item))
         fail(i, "lies in a Variable", "that Variable's new value");
       if (storage.kind == Space::Output && !is(graph_.outputs[at(storage.index)])) fail(i, "lies in a result", "that result");
@@ -183,8 +188,8 @@ class Checker {
       return t;
     }
     if (reference.kind == Kind::Update) {
-      t.span = {Space::Leaf, graph_.updates[at(reference.index)].leaf};
       t.holder = graph_.updates[at(reference.index)].item;
+      t.span = {Space::Leaf, graph_.updates[at(reference.index)].leaf, 0, 1, t.holder};
       if (!writes) fail(t.holder, "is read through the Variable that it is written to", "to be read where it is");
       return t;
     }
@@ -283,39 +288,15 @@ class Checker {
   }
 
   // ---- The walk: what each place holds.
-  bool holds(const Span& span, int holder) const {
-    switch (span.space) {
-      case Space::Leaf: return leaves_[at(span.index)] == (holder < graph_.size() && item(holder).role() == Role::Leaf ? -1 : holder);
-      case Space::Output: return outputs_[at(span.index)] == holder;
-      case Space::Arena: {
-        const auto found = arena_.find(span.begin);
-        return found != arena_.end() && found->second == std::pair(span.end, holder);
-      }
-      default: return false;
-    }
-  }
   std::string found_at(const Span& span) const {
-    if (span.space == Space::Leaf) return leaves_[at(span.index)] < 0 ? "the old value" : text(leaves_[at(span.index)]);
-    if (span.space == Space::Output) return text(outputs_[at(span.index)]);
-    for (const auto& [begin, held] : arena_) {
-      if (begin < span.end && span.begin < held.first) return text(held.second);
-    }
-    return "nothing";
-  }
-  void write(const Span& span, int holder) {
-    if (span.space == Space::Leaf) leaves_[at(span.index)] = holder;
-    if (span.space == Space::Output) outputs_[at(span.index)] = holder;
-    if (span.space != Space::Arena) return;
-    auto next = arena_.lower_bound(span.begin);
-    if (next != arena_.begin() && std::prev(next)->second.first > span.begin) --next;
-    while (next != arena_.end() && next->first < span.end) next = arena_.erase(next);
-    arena_[span.begin] = {span.end, holder};
+    const int found = contents_.found_at(span);
+    return found == -1 && span.space == Space::Leaf ? "the old value" : text(found);
   }
 
   void walk(const std::vector<Touch>& touches) {
     for (const Touch& t : touches) {
       if (!t.needs || is_empty(t)) continue;
-      if (!holds(t.span, t.holder)) fail(t.holder, "is read from " + text(t.span), "it there, not " + found_at(t.span));
+      if (!contents_.holds(t.span, t.holder)) fail(t.holder, "is read from " + text(t.span), "it there, not " + found_at(t.span));
       // A value that several launches write is whole after the last of them; those of one op may read what is there.
       const bool own = step().check_item >= 0 && (t.holder == step().check_item || t.holder >= graph_.size());
       if (!own && writers_[at(t.holder)] > 0) fail(t.holder, "is read from " + text(t.span), "a value that is whole");
@@ -324,11 +305,11 @@ class Checker {
     for (const Touch& t : touches) {
       if (!t.writes || is_empty(t)) continue;
       const int below = t.holder < graph_.size() ? overwritten(graph_, t.holder) : -1;
-      if (below >= 0 && !t.copies && !holds(t.span, below))
+      if (below >= 0 && !t.copies && (span_of(below).key() != t.span.key() || !contents_.holds(span_of(below), below)))
         fail(t.holder, "is written over " + text(t.span), text(below) + " to be there, not " + found_at(t.span));
       if (t.span.space == Space::Leaf) check_guard(t);
-      write(t.span, t.holder);
-      if (!t.copies) --writers_[at(t.holder)];
+      contents_.write(t.span, t.holder);
+      if (!t.copies) contents_.each_around(t.holder, [&](int holder) { --writers_[at(holder)]; });
     }
   }
   bool is_empty(const Touch& t) const { return t.holder < graph_.size() && bytes_of(item(t.holder)) == 0; }
@@ -348,7 +329,7 @@ class Checker {
       for (std::size_t b = a + 1; b < order.size() && order[a]->span.space == order[b]->span.space &&
                                   order[a]->span.index == order[b]->span.index && order[b]->span.begin < order[a]->span.end;
            ++b) {
-        if (order[a]->writes || order[b]->writes) prove(*order[a], *order[b]);
+        if ((order[a]->writes || order[b]->writes) && order[a]->span.meets(order[b]->span)) prove(*order[a], *order[b]);
       }
     }
   }
@@ -389,18 +370,20 @@ class Checker {
     for (const auto& [update, i] : plan_.late_updates) {
       if (graph_.updates[at(update)].item != i) fail(i, "is copied into a Variable", "that Variable's new value");
       if (bytes_of(item(i)) == 0) continue;
-      if (!holds(span_of(i), i)) fail(i, "is copied from " + text(span_of(i)) + " at the end", "it there, not " + found_at(span_of(i)));
-      write({Space::Leaf, graph_.updates[at(update)].leaf}, i);
+      if (!contents_.holds(span_of(i), i))
+        fail(i, "is copied from " + text(span_of(i)) + " at the end", "it there, not " + found_at(span_of(i)));
+      contents_.write({Space::Leaf, graph_.updates[at(update)].leaf, 0, 1, i}, i);
     }
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
       const int i = graph_.outputs[o];
-      if (bytes_of(item(i)) != 0 && outputs_[o] != i)
-        fail(i, "is result " + std::to_string(o), "it there at the end, not " + text(outputs_[o]));
+      const Span span{Space::Output, static_cast<int>(o), 0, 1, i};
+      if (bytes_of(item(i)) != 0 && !contents_.holds(span, i))
+        fail(i, "is result " + std::to_string(o), "it there at the end, not " + found_at(span));
     }
     for (const auto& update : graph_.updates) {
-      if (bytes_of(item(update.item)) != 0 && leaves_[at(update.leaf)] != update.item)
-        fail(update.item, "is the new value of leaf " + std::to_string(update.leaf),
-             "it there at the end, not " + found_at({Space::Leaf, update.leaf}));
+      const Span span{Space::Leaf, update.leaf, 0, 1, update.item};
+      if (bytes_of(item(update.item)) != 0 && !contents_.holds(span, update.item))
+        fail(update.item, "is the new value of leaf " + std::to_string(update.leaf), "it there at the end, not " + found_at(span));
     }
   }
 
@@ -447,13 +430,14 @@ class Checker {
   const Plan& plan_;
   const Graph& graph_;
   bool asynchronous_;
+  std::vector<int> roots_;  // storage_roots
+  std::vector<Spot> spots_;
+  Contents contents_;
   int step_ = -1;  // -1: outside of the steps
   std::vector<std::vector<Touch>> touches_;  // per step
-  std::vector<int> writers_;                 // per holder: launches that are still to write it
+  std::vector<int> writers_;  // per holder: launches that are still to write it
   std::set<std::pair<int, std::int64_t>> offsets_;  // (item, byte) where a view begins that somebody reads
-  std::map<std::size_t, std::pair<std::size_t, int>> arena_;  // begin -> (end, holder)
-  std::vector<int> leaves_, outputs_;        // holders; of a leaf -1: itself
-  std::vector<ProgramAccess> accesses_;      // of the launch asked about last
+  std::vector<ProgramAccess> accesses_;  // of the launch asked about last
   const Step* accesses_step_ = nullptr;
   std::size_t accesses_set_ = 0;
 };

@@ -8,6 +8,7 @@
 //  - results and Variables' new values are where they are looked for at the end, copies at the end included;
 //  - nothing is written to a Variable before the last check, or, where failures are not waited for, by a step that is not guarded;
 //  - steps that a recording may run side by side do not meet, and a run repeated in one recording begins when the one before is over;
+//  - pieces that are stored within a join lie side by side there, in its order, and are all of it; a join is whole when all of them have been written;
 //  - what a value of a fused group is combined with inside the program lies under it: its views move no element (the places of fuse.h).
 // Not proved: what an op's program computes, that its strides follow the shape, that two instances never store one element, or that the sets of
 // an op's launch write different parts of its value; loads and stores count as touching the whole value. Random graphs, run in every mode, are
@@ -25,6 +26,9 @@ void check_order(const Plan& plan, const std::vector<std::vector<int>>& after);
 
 /// The part about fused groups, which needs no steps: places of items, and what is combined inside their programs.
 void check_places(const Graph& graph, const Fusion& fusion);
+
+/// The part about joins: each piece that is stored within one lies where the join has it, and nothing else is said to lie there.
+void check_joins(const Graph& graph);
 
 /// That what `once` computes is what the last leaves of `plan` are, and that `plan` does not write what `once` reads.
 void check_kept(const Plan& plan, const Graph& once);

@@ -3,17 +3,26 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "tegula/compile/plan/plan.h"
 
 namespace tegula::compile {
 namespace {
 
-/// A stretch of memory in one of several address spaces: the arena, leaves, results.
+/// Numbers from `begin` to `end`: bytes of memory, or elements of a join counted piece by piece.
+struct Interval {
+  std::size_t begin, end;
+};
+
+/// A stretch of memory in one of several address spaces (the arena, leaves, results) that belongs to a value, a join or scratch, its `tenant`, of
+/// which a step touches a part.
 struct Range {
   Storage::Kind space;
   int index;
-  std::size_t begin, end;
+  Interval memory;
+  int tenant;
+  Interval part;
 };
 
 struct Touched {
@@ -22,7 +31,7 @@ struct Touched {
 
 class Ranges {
  public:
-  explicit Ranges(const Plan& plan) : plan_(plan) {}
+  explicit Ranges(const Plan& plan) : plan_(plan), spots_(spots(plan.graph)) {}
 
   Touched of(const Step& step) const {
     Touched out;
@@ -30,64 +39,121 @@ class Ranges {
     for (int item : step.writes) add(item, out.writes);
     for (int scratch : step.scratch) {
       const auto s = static_cast<std::size_t>(scratch);
-      out.writes.push_back(
-          {Storage::Kind::Arena, 0, plan_.scratch_offsets[s], plan_.scratch_offsets[s] + std::max<std::size_t>(plan_.scratch_bytes[s], 1)});
+      const std::size_t begin = plan_.scratch_offsets[s], bytes = std::max<std::size_t>(plan_.scratch_bytes[s], 1);
+      out.writes.push_back({Storage::Kind::Arena, 0, {begin, begin + bytes}, plan_.graph.size() + scratch, {0, 1}});
     }
     return out;
   }
 
  private:
   void add(int item, std::vector<Range>& to) const {
-    Storage storage = plan_.storage[static_cast<std::size_t>(item)];
+    const Spot& spot = spots_[static_cast<std::size_t>(item)];
+    Storage storage = plan_.storage[static_cast<std::size_t>(spot.root)];
     if (storage.kind == Storage::Kind::None) return;
     // A Variable's new value lies where the old one does.
     if (storage.kind == Storage::Kind::Update)
       storage = {Storage::Kind::Leaf, plan_.graph.updates[static_cast<std::size_t>(storage.index)].leaf, 0};
-    const std::size_t bytes = storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(bytes_of(plan_.graph[item]), 1);
-    to.push_back({storage.kind, storage.index, storage.offset, storage.offset + bytes});
+    const std::size_t bytes = storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(bytes_of(plan_.graph[spot.root]), 1);
+    const auto first = static_cast<std::size_t>(spot.first), last = static_cast<std::size_t>(std::max(spot.last, spot.first + 1));
+    to.push_back({storage.kind, storage.index, {storage.offset, storage.offset + bytes}, spot.root, {first, last}});
   }
 
   const Plan& plan_;
+  std::vector<Spot> spots_;
 };
 
-/// Of one address space: for each stretch, who wrote it last and who has read it since.
-class AddressSpace {
+/// What is said of each stretch of a line. Stretches begin at the keys, each ends where the next begins; those that an interval cuts become two.
+template <class T>
+class Stretches {
  public:
-  void read(const Range& range, int step, std::vector<int>& waits) {
-    each_stretch(range, [&](Stretch& stretch) {
-      if (stretch.writer >= 0 && stretch.writer != step) waits.push_back(stretch.writer);
-      if (stretch.readers.empty() || stretch.readers.back() != step) stretch.readers.push_back(step);
-    });
+  template <class Visit>
+  void each(const Interval& interval, Visit visit) {
+    cut(interval.begin), cut(interval.end);
+    for (auto it = of_.find(interval.begin); it->first != interval.end; ++it) visit(it->second);
   }
-  void write(const Range& range, int step, std::vector<int>& waits) {
-    each_stretch(range, [&](Stretch& stretch) {
-      if (stretch.writer >= 0 && stretch.writer != step) waits.push_back(stretch.writer);
-      for (const int reader : stretch.readers) {
-        if (reader != step) waits.push_back(reader);
+  /// The interval becomes one stretch, of what is said of its beginning.
+  void join(const Interval& interval) { of_.erase(std::next(of_.find(interval.begin)), of_.find(interval.end)); }
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const auto& [begin, value] : of_) visit(value);
+  }
+
+ private:
+  void cut(std::size_t at) {
+    auto behind = of_.upper_bound(at);
+    if (behind == of_.begin()) of_.emplace(at, T{});
+    else if (--behind; behind->first != at) of_.emplace(at, T(behind->second));
+  }
+
+  std::map<std::size_t, T> of_;
+};
+
+/// Who wrote last, and who has read since.
+struct Touches {
+  int writer = -1;
+  std::vector<int> readers;
+};
+
+class Memory {
+ public:
+  void touch(const Range& range, int step, bool writes, std::vector<int>& waits) {
+    move_in(range, step, waits);
+    const Arrival& arrival = arrivals_[range.tenant];
+    const std::vector<int>& before = arrival.behind.size() <= kFew ? arrival.behind : arrival.steps;
+    tenants_[range.tenant].each(range.part, [&](Touches& touches) {
+      if (touches.writer < 0 && touches.readers.empty()) waits.insert(waits.end(), before.begin(), before.end());
+      wait_for(touches, step, writes, waits);
+      if (!writes) {
+        if (touches.readers.empty() || touches.readers.back() != step) touches.readers.push_back(step);
+        return;
       }
-      stretch.writer = step;
-      stretch.readers.clear();
+      touches.writer = step;
+      touches.readers.clear();
     });
   }
 
  private:
-  struct Stretch {
-    int writer = -1;
-    std::vector<int> readers;
-  };
-  // Stretches begin at the keys, each ends where the next begins; those that the range cuts become two.
-  void cut(std::size_t at) {
-    auto behind = stretches_.upper_bound(at);
-    if (behind == stretches_.begin()) stretches_.emplace(at, Stretch{});
-    else if (--behind; behind->first != at) stretches_.emplace(at, Stretch(behind->second));
+  static void wait_for(const Touches& touches, int step, bool for_readers, std::vector<int>& waits) {
+    if (touches.writer >= 0 && touches.writer != step) waits.push_back(touches.writer);
+    if (!for_readers) return;
+    for (const int reader : touches.readers) {
+      if (reader != step) waits.push_back(reader);
+    }
   }
-  template <class Visit>
-  void each_stretch(const Range& range, Visit visit) {
-    cut(range.begin), cut(range.end);
-    for (auto it = stretches_.find(range.begin); it->first != range.end; ++it) visit(it->second);
+  // Whoever comes to memory that was another's waits for all that touched that one; so do the others that are first at their part of it.
+  void move_in(const Range& range, int step, std::vector<int>& waits) {
+    auto& space = spaces_[{range.space, range.index}];
+    bool moves = false;
+    int last = -1;
+    std::vector<int> arrived;
+    space.each(range.memory, [&](int& tenant) {
+      if (tenant == range.tenant) return;
+      moves = true;
+      const int before = std::exchange(tenant, range.tenant);
+      if (before < 0 || before == last) return;
+      last = before;
+      tenants_[before].each([&](const Touches& touches) { wait_for(touches, step, true, arrived); });
+    });
+    if (!moves) return;
+    space.join(range.memory);
+    waits.insert(waits.end(), arrived.begin(), arrived.end());
+    Arrival& arrival = arrivals_[range.tenant];
+    arrival.steps.push_back(step);
+    arrival.behind.insert(arrival.behind.end(), arrived.begin(), arrived.end());
   }
 
-  std::map<std::size_t, Stretch> stretches_;
+  struct Tenant {
+    int of = -1;
+    operator int&() { return of; }
+  };
+  std::map<std::pair<Storage::Kind, int>, Stretches<Tenant>> spaces_;
+  std::map<int, Stretches<Touches>> tenants_;
+  /// The steps by which a tenant came to its memory, and those that they waited for: others wait for these, or, where they are many, for the former.
+  struct Arrival {
+    std::vector<int> steps, behind;
+  };
+  static constexpr std::size_t kFew = 16;
+  std::map<int, Arrival> arrivals_;
 };
 
 /// Of each of the last steps, which steps come before it, directly or not. Of older ones nothing is known any more.
@@ -118,7 +184,7 @@ class Before {
 
 std::vector<std::vector<int>> dependencies(const Plan& plan) {
   const Ranges ranges(plan);
-  std::map<std::pair<Storage::Kind, int>, AddressSpace> spaces;
+  Memory memory;
   std::vector<int> checks;
   std::vector<Before> before;
   std::vector<std::vector<int>> out;
@@ -127,8 +193,8 @@ std::vector<std::vector<int>> dependencies(const Plan& plan) {
     std::vector<int> waits;
     if (step.guarded) waits = checks;
     const Touched touched = ranges.of(step);
-    for (const Range& range : touched.reads) spaces[{range.space, range.index}].read(range, s, waits);
-    for (const Range& range : touched.writes) spaces[{range.space, range.index}].write(range, s, waits);
+    for (const Range& range : touched.reads) memory.touch(range, s, false, waits);
+    for (const Range& range : touched.writes) memory.touch(range, s, true, waits);
     if (step.checks) checks.push_back(s);
     std::ranges::sort(waits, std::greater());
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());

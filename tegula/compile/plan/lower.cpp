@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "tegula/compile/plan/plan.h"
+#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/core/error.h"
 #include "tegula/runtime/kernel_cache.h"
 #include "tegula/tile/kernel_context.h"
@@ -43,11 +44,13 @@ class Orderer {
       }
     }
     // What writes over a Variable's old value comes behind all checks.
+    const std::vector<int> roots = storage_roots(plan.graph);
+    std::vector<int> checks;
     for (int i = 0; i < plan.graph.size(); ++i) {
-      const int root = storage_root(plan.graph, i);
-      if (root == i || plan.graph[root].role() != Role::Leaf) continue;
-      for (int check = 0; check < i; ++check)
-        if (has_check(plan.graph[check])) depend(unit_of_[static_cast<std::size_t>(i)], check);
+      const int root = roots[static_cast<std::size_t>(i)];
+      if (root != i && plan.graph[root].role() == Role::Leaf)
+        for (const int check : checks) depend(unit_of_[static_cast<std::size_t>(i)], check);
+      if (has_check(plan.graph[i])) checks.push_back(i);
     }
   }
 
@@ -104,6 +107,7 @@ Reference value_reference(const Plan& plan, int input) {
 void lower_call(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   const auto& op = item.as<LibraryOp>();
+  const LoopOp* const loop = LoopOp::of(op);
   Step step;
   std::vector<Layout> layouts;
   std::vector<Shape> shapes;
@@ -117,15 +121,24 @@ void lower_call(Plan& plan, int i, runtime::Device& device) {
     step.reads.push_back(access.base);
     step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
   }
-  for (const int value : values_of(plan.graph, i)) {
+  LibraryOp::Epilogue epilogue = item.epilogue;
+  const std::vector<int> values = values_of(plan.graph, i);
+  std::vector<bool> wanted;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const int value = values[k];
+    wanted.push_back(value >= 0);
     step.buffers.push_back({value < 0 ? Reference::Kind::Nothing : Reference::Kind::Value, value, 0, 0});
-    if (value < 0) continue;
+    if (value < 0) {
+      epilogue.unwanted |= static_cast<std::uint8_t>(1u << k);
+      continue;
+    }
     step.writes.push_back(value);
     step.bytes += static_cast<double>(bytes_of(plan.graph[value]));
   }
   step.operations = op.operations(shapes, item.shape);
   step.origin = item.origin;
-  step.call = op.prepare(device, layouts, layout_of(item), item.dtype, item.epilogue);
+  step.checks = has_check(item);
+  step.call = loop ? prepare_loop(*loop, wanted, device) : op.prepare(device, layouts, layout_of(item), item.dtype, epilogue);
   plan.steps.push_back(std::move(step));
 }
 
@@ -167,6 +180,13 @@ KernelContext::Element element_of(const Item& item, bool asynchronous) {
   throw Error({.op = std::string(item.op->name()),
                .got = "a kernel that writes result " + std::to_string(result) + ", which nobody reads",
                .expected = "one that asks KernelContext::wanted first",
+               .where = item.origin.where});
+}
+
+[[noreturn]] void throw_unannounced(const Item& item) {
+  throw Error({.op = std::string(item.op->name()),
+               .got = "a kernel that checks its operands",
+               .expected = "has_check() of the op to say so: what writes Variables comes behind all checks",
                .where = item.origin.where});
 }
 
@@ -245,8 +265,17 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     step.operations = launch.operations > 0 ? launch.operations : elements * 4;
     step.check_item = i;
     for (const auto& instruction : step.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
+    if (step.checks && !has_check(item)) throw_unannounced(item);
     plan.steps.push_back(std::move(step));
   }
+}
+
+/// Its pieces are stored within it: no work, but who reads it comes behind who makes them.
+void lower_join(Plan& plan, int i) {
+  Step step;
+  step.writes = {i};
+  for (const int input : plan.graph[i].inputs) step.reads.push_back(below_views(plan.graph, input));
+  plan.steps.push_back(std::move(step));
 }
 
 bool computes_nothing(const Graph& graph, int i) {
@@ -265,6 +294,7 @@ void lower(Plan& plan, runtime::Device& device) {
   for (const Unit& unit : Orderer(plan).run()) {
     if (unit.group >= 0) lower_group(plan, unit.group, device);
     else if (computes_nothing(plan.graph, unit.item)) continue;
+    else if (plan.graph[unit.item].assembled) lower_join(plan, unit.item);
     else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, device);
     else lower_kernel(plan, unit.item, device);
   }

@@ -39,7 +39,9 @@ class Planner {
     find_chains();
     for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
       for (int i : plan.steps[static_cast<std::size_t>(s)].writes) {
-        if (written_[static_cast<std::size_t>(i)] < 0) written_[static_cast<std::size_t>(i)] = s;
+        for (const int value : {i, spots_[static_cast<std::size_t>(i)].root}) {
+          if (written_[static_cast<std::size_t>(value)] < 0) written_[static_cast<std::size_t>(value)] = s;
+        }
         touch(i, s);
       }
       for (int i : plan.steps[static_cast<std::size_t>(s)].reads) touch(i, s);
@@ -71,11 +73,16 @@ class Planner {
       for (const auto& [out, in] : step.in_place) in_place.emplace(out, in);
       for (int item : step.writes) {
         if (storage(item).kind != Storage::Kind::None || written_[static_cast<std::size_t>(item)] != s || block_of.contains(item)) continue;
-        const int last = late[static_cast<std::size_t>(item)] ? end : last_read_[static_cast<std::size_t>(item)];
-        if (const int root = root_[static_cast<std::size_t>(item)]; root != item) {  // where what it writes over is
-          Block& block = blocks[block_of.at(root)];
+        const auto last_of = [&](int value) {
+          return late[static_cast<std::size_t>(value)] ? end : last_read_[static_cast<std::size_t>(value)];
+        };
+        const int last = last_of(item);
+        if (const int root = root_[static_cast<std::size_t>(item)]; root != item) {  // where what it writes over is, or the join of it
+          const auto [found, is_new] = block_of.try_emplace(root, blocks.size());
+          if (is_new) blocks.push_back({aligned(bytes_of(graph_[root])), s, last_of(root), 0});
+          Block& block = blocks[found->second];
           block.last = std::max(block.last, last);
-          block_of[item] = block_of.at(root);
+          block_of[item] = found->second;
           continue;
         }
         const std::size_t bytes = aligned(bytes_of(graph_[item]));
@@ -110,31 +117,39 @@ class Planner {
       }
     }
     assign_offsets(blocks);
-    for (const auto& [item, block] : block_of) storage(item) = {Storage::Kind::Arena, 0, blocks[block].offset};
+    for (const auto& [item, block] : block_of) {
+      if (root_[static_cast<std::size_t>(item)] == item) place_chain(item, {Storage::Kind::Arena, 0, blocks[block].offset});
+    }
     for (std::size_t b : scratch_block) plan_.scratch_offsets.push_back(blocks[b].offset);
   }
 
  private:
-  // Values that are written over one another, bottom first, have one place.
+  // Values that are written over one another, bottom first, have one place, and so have a join and its pieces.
   void find_chains() {
+    spots_ = spots(graph_);
     root_.resize(graph_.items.size());
     for (int i = 0; i < graph_.size(); ++i) {
       const int below = overwritten(graph_, i);
-      root_[static_cast<std::size_t>(i)] = below < 0 ? i : root_[static_cast<std::size_t>(below)];
-      if (below >= 0) chains_[root_[static_cast<std::size_t>(i)]].push_back(i);
+      root_[static_cast<std::size_t>(i)] = below < 0 ? spots_[static_cast<std::size_t>(i)].root : root_[static_cast<std::size_t>(below)];
+      if (const int root = root_[static_cast<std::size_t>(i)]; root != i) chains_[root].push_back(i);
     }
   }
-  // The item, and those that it lies over or under.
+  // The item, and those that it lies over, under, within or around.
   void place_chain(int item, const Storage& where) {
     const int root = root_[static_cast<std::size_t>(item)];
     if (graph_[root].role() != Role::Leaf) storage(root) = where;
-    if (const auto chain = chains_.find(root); chain != chains_.end())
-      for (const int member : chain->second) storage(member) = where;
+    if (const auto chain = chains_.find(root); chain != chains_.end()) {
+      for (const int member : chain->second) {
+        storage(member) = where;
+        storage(member).offset += static_cast<std::size_t>(spots_[static_cast<std::size_t>(member)].offset) * size_of(graph_[member].dtype);
+      }
+    }
   }
 
   Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
   void touch(int item, int step) {
-    last_read_[static_cast<std::size_t>(item)] = std::max(last_read_[static_cast<std::size_t>(item)], step);
+    for (const int value : {item, spots_[static_cast<std::size_t>(item)].root})
+      last_read_[static_cast<std::size_t>(value)] = std::max(last_read_[static_cast<std::size_t>(value)], step);
   }
 
   /// What the step asked about last reads, and what of it may share memory, sorted.
@@ -157,6 +172,8 @@ class Planner {
     const int step = written_[static_cast<std::size_t>(item)];
     if (step < 0 || last_read_[static_cast<std::size_t>(old)] > step) return false;
     const Asked& writer = asked(step);
+    const auto root = [&](int value) { return spots_[static_cast<std::size_t>(value)].root; };
+    if (root(old) != old || std::ranges::any_of(writer.reads, [&](int read) { return read != old && root(read) == old; })) return false;
     const auto reads = std::ranges::equal_range(writer.reads, old).size();
     return reads == 0 || (reads == 1 && std::ranges::binary_search(writer.in_place, std::pair(item, old)));
   }
@@ -170,11 +187,21 @@ class Planner {
       return place_chain(update.item, {Storage::Kind::Update, u, 0});
     const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
     const int step = written_[static_cast<std::size_t>(update.item)];
-    const bool call = step >= 0 && plan_.steps[static_cast<std::size_t>(step)].call;
+    const bool call = is_made_by_a_call(update.item);
     const bool after_checks = step > last_check_ && !(asynchronous_ && last_check_ >= 0 && call);
     if (root == update.item && dense && after_checks && (leaf < 0 || may_replace(update.item, leaf)))
-      storage(update.item) = {Storage::Kind::Update, u, 0};
+      place_chain(update.item, {Storage::Kind::Update, u, 0});
     else plan_.late_updates.emplace_back(u, update.item);
+  }
+
+  /// The value, or a piece of it.
+  bool is_made_by_a_call(int item) const {
+    const auto made = [&](int value) {
+      const int step = written_[static_cast<std::size_t>(value)];
+      return step >= 0 && plan_.steps[static_cast<std::size_t>(step)].call;
+    };
+    const auto chain = chains_.find(item);
+    return made(item) || (chain != chains_.end() && std::ranges::any_of(chain->second, made));
   }
 
   void guard_updates() {
@@ -228,8 +255,9 @@ class Planner {
   Plan& plan_;
   const Graph& graph_;
   bool asynchronous_;
-  std::vector<int> root_;  // storage_root of each item
-  std::map<int, std::vector<int>> chains_;  // root -> who writes over it, in order
+  std::vector<Spot> spots_;
+  std::vector<int> root_;  // of each item: the bottom of what it writes over, or the outermost join that it is stored in
+  std::map<int, std::vector<int>> chains_;  // root -> who else has its place, in order
   std::vector<int> written_;  // step that first writes an item
   std::vector<int> last_read_;  // last step that reads or writes it
   int last_check_ = -1;

@@ -57,7 +57,7 @@ struct Step {
 struct Storage {
   enum class Kind : std::uint8_t { None, Leaf, Arena, Output, Update } kind = Kind::None;
   int index = 0;             // Leaf, Output, Update: which
-  std::size_t offset = 0;    // Arena
+  std::size_t offset = 0;    // Arena: in bytes. Output, Update: of a piece of the join that lies there
 };
 
 struct Plan {
@@ -102,7 +102,7 @@ struct PlannedRun {
 /// So many runs of the plan in one recording, each step in an order and behind those that `after` (see dependencies) names, every run behind
 /// all of the one before.
 std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& after, int times);
-/// Launches of equal programs that do not depend on each other become one.
+/// Launches of equal programs that do not depend on each other become one. Joins, which lower puts behind their pieces, are no steps from here on.
 void merge_launches(Plan& plan);
 /// Threads and streaming stores for each step, from the work it does.
 void assign_threads(Plan& plan, runtime::Device& device);

@@ -17,7 +17,7 @@ class Merger {
   explicit Merger(Plan& plan) : plan_(plan), steps_(plan.steps.size()), touching_(plan.graph.items.size() + plan.scratch_bytes.size()) {
     for (int s = 0; s < count(); ++s) {
       const Step& step = plan_.steps[index(s)];
-      if (!step.call) steps_[index(s)].bucket = bucket_of(step);
+      if (!step.sets.empty()) steps_[index(s)].bucket = bucket_of(step);
       steps_[index(s)].wanted = each_place(step, [&](std::size_t, bool) {});
       each_place(step, [&](std::size_t place, bool) { touching_[place].push_back(s); });
     }
@@ -136,7 +136,10 @@ class Merger {
 
 }  // namespace
 
-void merge_launches(Plan& plan) { Merger(plan).run(); }
+void merge_launches(Plan& plan) {
+  Merger(plan).run();
+  std::erase_if(plan.steps, [](const Step& step) { return !step.call && step.sets.empty(); });
+}
 
 void assign_threads(Plan& plan, runtime::Device& device) {
   const int most = device.max_threads();

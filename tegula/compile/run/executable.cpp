@@ -17,8 +17,7 @@ constexpr int kRecordedSteps = 512;  // that several runs may have in one record
 }
 
 Executable::Executable(Plan plan, runtime::Device& device, Kept kept) : plan_(std::move(plan)), device_(device), kept_(std::move(kept)) {
-  const std::string purpose = device_.asynchronous() ? arena_purpose(plan_) : "";
-  arena_ = allocate(device_, plan_.arena_bytes, {purpose, {}});
+  arena_ = allocate(device_, plan_.arena_bytes, {arena_purpose(plan_), {}});
   if (checking(Check::Memory)) {
     poisons_ = true;
     recordable_ = false;  // memory is filled between steps that are queued one by one
@@ -129,7 +128,7 @@ void* Executable::address(const Reference& reference, const Bindings& bindings) 
     case Storage::Kind::Update: base = bindings.updates[index]; break;
     default: return nullptr;  // an empty value that no step computes
   }
-  return static_cast<std::byte*>(base) + reference.integer;
+  return static_cast<std::byte*>(base) + storage.offset + reference.integer;
 }
 
 void Executable::run(const Bindings& given) {

@@ -34,18 +34,15 @@ class Meaning {
       stack.insert(stack.end(), graph_[i].inputs.begin(), graph_[i].inputs.end());
     }
     std::sort(order.begin(), order.end());
+    int next = 0;
     for (const int i : order) {
       if (!add(i)) return {};
-      number_[i] = next_number(i, order);
+      number_[i] = next++;
     }
     return std::move(words_);
   }
 
  private:
-  static int next_number(int item, const std::vector<int>& order) {
-    return static_cast<int>(std::lower_bound(order.begin(), order.end(), item) - order.begin());
-  }
-
   bool add(int i) {
     const Item& item = graph_[i];
     append(words_, *item.op);
@@ -79,15 +76,15 @@ class Meaning {
 std::vector<std::size_t> renumber_leaves(Graph& graph) {
   std::vector<std::size_t> was;
   std::vector<Leaf> leaves;
+  std::vector<int> now(graph.leaves.size(), -1);
   for (Item& item : graph.items) {
     if (item.role() != Role::Leaf) continue;
     const auto slot = static_cast<std::size_t>(item.slot);
-    auto found = std::ranges::find(was, slot);
-    if (found == was.end()) {
+    if (now[slot] < 0) {
+      now[slot] = static_cast<int>(was.size());
       was.push_back(slot), leaves.push_back(graph.leaves[slot]);
-      found = was.end() - 1;
     }
-    item.slot = static_cast<int>(found - was.begin());
+    item.slot = now[slot];
   }
   graph.leaves = std::move(leaves);
   return was;

@@ -18,14 +18,16 @@ struct Held {
 std::vector<Held> held_by(const Plan& plan) {
   std::vector<Held> values(plan.graph.items.size()), scratch(plan.scratch_bytes.size()), all;
   const int end = static_cast<int>(plan.steps.size());
+  const std::vector<Spot> spots_of = spots(plan.graph);  // a join is there as long as a piece of it
+  const auto value = [&](int item) -> Held& { return values[static_cast<std::size_t>(spots_of[static_cast<std::size_t>(item)].root)]; };
   for (int s = 0; s < end; ++s) {
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
     for (const auto* list : {&step.reads, &step.writes}) {
-      for (const int item : *list) values[static_cast<std::size_t>(item)].touch(s);
+      for (const int item : *list) value(item).touch(s);
     }
     for (const int b : step.scratch) scratch[static_cast<std::size_t>(b)].touch(s);
   }
-  for (const auto& [update, item] : plan.late_updates) values[static_cast<std::size_t>(item)].touch(end);
+  for (const auto& [update, item] : plan.late_updates) value(item).touch(end);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Storage& storage = plan.storage[i];
     if (storage.kind != Storage::Kind::Arena || values[i].first < 0) continue;

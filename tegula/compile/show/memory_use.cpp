@@ -1,8 +1,10 @@
 #include "tegula/compile/show/memory_use.h"
+#include "tegula/compile/plan/prepare_loop.h"
 
 #include <algorithm>
 #include <map>
 
+#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/table.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
@@ -20,9 +22,11 @@ struct Stay {
 std::vector<Stay> stays_of(const Plan& plan) {
   const int end = static_cast<int>(plan.steps.size());
   std::map<int, Stay> values, scratch;
+  const std::vector<Spot> places = spots(plan.graph);  // a join is there as long as a piece of it
   for (int s = 0; s < end; ++s) {
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
-    const auto touch = [&](int item) {
+    const auto touch = [&](int piece) {
+      const int item = places[static_cast<std::size_t>(piece)].root;
       const Storage& storage = plan.storage[static_cast<std::size_t>(item)];
       if (storage.kind != Storage::Kind::Arena) return;
       const auto [found, added] = values.emplace(item, Stay{{item, s, bytes_of(plan.graph[item])}, storage.offset, s, s});
@@ -61,7 +65,7 @@ std::vector<Stay> at_step(const std::vector<Stay>& stays, int s) {
 
 std::string name_of(const Plan& plan, const MemoryUse::Held& held) {
   if (held.item < 0) return "scratch of " + plan.steps[static_cast<std::size_t>(held.step)].name;
-  return std::string(plan.graph[held.item].op->name());
+  return std::string(plan.graph[producer_of(plan.graph, held.item)].op->name());
 }
 
 std::string line_of(const Plan& plan, const MemoryUse::Held& held) {
@@ -96,9 +100,11 @@ MemoryUse memory_use(const Plan& plan) {
 std::string memory_table(const Plan& plan) {
   const MemoryUse use = memory_use(plan);
   const std::size_t most = use.peak < 0 ? 0 : use.between[static_cast<std::size_t>(use.peak)];
-  std::string text = bytes_text(use.leaf_bytes + use.output_bytes + most) + " at the peak: " + bytes_text(use.leaf_bytes) +
+  const std::size_t within = arena_bytes(plan) - plan.arena_bytes;
+  std::string text = bytes_text(use.leaf_bytes + use.output_bytes + most + within) + " at the peak: " + bytes_text(use.leaf_bytes) +
                      " of arguments, Variables and captured tensors, " + bytes_text(use.output_bytes) + " of results, " + bytes_text(most) +
-                     " between steps (" + bytes_text(plan.arena_bytes) + " set aside for them)\n";
+                     " between steps (" + bytes_text(plan.arena_bytes) + " set aside for them" +
+                     (within > 0 ? ", " + bytes_text(within) + " within loops" : "") + ")\n";
   if (most > 0) {
     text += "\nbetween steps, at step " + std::to_string(use.peak) + " (" + plan.steps[static_cast<std::size_t>(use.peak)].name + "):\n";
     constexpr std::size_t kRows = 16;

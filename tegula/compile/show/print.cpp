@@ -1,6 +1,9 @@
 // Text of a plan: one step a line, what it reads and writes, how much it moves.
 
+#include <algorithm>
+
 #include "tegula/compile/plan/plan.h"
+#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 
@@ -9,14 +12,23 @@ namespace {
 
 std::string place(const Plan& plan, int item) {
   const Storage& storage = plan.storage[static_cast<std::size_t>(item)];
-  const std::string name = "%" + std::to_string(item);
+  const std::string name = "%" + std::to_string(item), from = storage.offset > 0 ? "+" + std::to_string(storage.offset) : "";
   switch (storage.kind) {
     case Storage::Kind::Leaf: return name + "=leaf#" + std::to_string(storage.index);
-    case Storage::Kind::Output: return name + "=out#" + std::to_string(storage.index);
-    case Storage::Kind::Update: return name + "=cell#" + std::to_string(storage.index);
+    case Storage::Kind::Output: return name + "=out#" + std::to_string(storage.index) + from;
+    case Storage::Kind::Update: return name + "=cell#" + std::to_string(storage.index) + from;
     case Storage::Kind::Arena: return name + "@" + std::to_string(storage.offset);
     default: return name;
   }
+}
+
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    text += "   | " + lines.substr(begin, end - begin) + "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -36,6 +48,7 @@ std::string to_string(const Plan& plan) {
             (step.checks ? ", checks" : "") + (step.guarded ? ", guarded" : "") + ")";
     if (const std::string where = tegula::to_string(step.origin.where); !where.empty()) text += "  // " + where;
     text += "\n";
+    if (const auto* loop = dynamic_cast<const BodyCall*>(step.call.get()); loop && loop->body()) text += indented(to_string(*loop->body()));
   }
   text += "arena " + bytes_text(plan.arena_bytes);
   if (!plan.late_updates.empty()) text += ", " + std::to_string(plan.late_updates.size()) + " Variables copied at the end";

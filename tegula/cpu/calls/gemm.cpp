@@ -174,10 +174,10 @@ void pack(const T* HWY_RESTRICT source, std::int64_t width_stride, std::int64_t 
   for (std::int64_t k = 0; k < depth; ++k) std::fill(packed + k * padded + width, packed + (k + 1) * padded, T(0));
 }
 
-/// c[n] = sum over k of a[k] * b[n * b_column + k]: both vectors contiguous, four columns at a time.
+/// c[n] = (or +=) sum over k of a[k] * b[n * b_column + k]: both vectors contiguous, four columns at a time.
 template <class T>
 void dot_products(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, std::int64_t b_column, std::int64_t columns, std::int64_t k,
-                  T* HWY_RESTRICT c) {
+                  T* HWY_RESTRICT c, bool accumulate) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -200,7 +200,10 @@ void dot_products(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, std::int64_t
       const V x = hn::MaskedLoad(mask, d, a + i);
       TEGULA_UNROLL for (int j = 0; j < 4; ++j) { sums[0][j] = hn::MulAdd(x, hn::MaskedLoad(mask, d, column[j] + i), sums[0][j]); }
     }
-    for (int j = 0; j < count; ++j) c[n + j] = hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0][j], sums[1][j])));
+    for (int j = 0; j < count; ++j) {
+      const T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0][j], sums[1][j])));
+      c[n + j] = accumulate ? c[n + j] + sum : sum;
+    }
   }
 }
 
@@ -239,7 +242,7 @@ void multiply_block(const Gemm<T>& g, const Block<T>& block, bool pack_a, const 
                 .c = nullptr,
                 .c_row = g.c_row,
                 .columns = std::min(columns - part, taken * lanes),
-                .accumulate = block.k0 > 0};
+                .accumulate = g.accumulate || block.k0 > 0};
       const T* panel = packed_a;
       for (std::int64_t i = 0; i < block.rows;) {
         const int rows = next_rows(block.rows - i);
@@ -265,7 +268,7 @@ void multiply_block(const Gemm<T>& g, const Block<T>& block, bool pack_a, const 
 template <class T>
 void multiply(const Gemm<T>& g, T* scratch) {
   if (g.b_column != 1 && g.b_row == 1 && g.m <= 3 && (g.a_column == 1 || g.k == 1)) {
-    for (std::int64_t i = 0; i < g.m; ++i) dot_products(g.a + i * g.a_row, g.b, g.b_column, g.n, g.k, g.c + i * g.c_row);
+    for (std::int64_t i = 0; i < g.m; ++i) dot_products(g.a + i * g.a_row, g.b, g.b_column, g.n, g.k, g.c + i * g.c_row, g.accumulate);
     return;
   }
   const std::int64_t wide = panel_columns<T>(g.m);
@@ -321,6 +324,7 @@ std::size_t gemm_scratch_bytes(std::int64_t m, std::int64_t n, std::int64_t k, s
 
 void gemm(const Gemm<float>& g, void* scratch) {
   if (g.m == 0 || g.n == 0) return;
+  if (g.k == 0 && g.accumulate) return;
   if (g.k == 0) fill_zero(g);
   else HWY_DYNAMIC_DISPATCH(gemm_f32)(g, scratch);
   if (!g.epilogue.empty()) apply_epilogue(g.epilogue, g.c, g.m, g.n, g.c_row);
@@ -328,6 +332,7 @@ void gemm(const Gemm<float>& g, void* scratch) {
 
 void gemm(const Gemm<double>& g, void* scratch) {
   if (g.m == 0 || g.n == 0) return;
+  if (g.k == 0 && g.accumulate) return;
   if (g.k == 0) fill_zero(g);
   else HWY_DYNAMIC_DISPATCH(gemm_f64)(g, scratch);
   if (!g.epilogue.empty()) apply_epilogue(g.epilogue, g.c, g.m, g.n, g.c_row);

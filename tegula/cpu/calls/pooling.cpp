@@ -54,22 +54,32 @@ class PoolingCall : public runtime::Call {
   explicit PoolingCall(const Pooling& d) : d_(d), n_(d.input.shape[0]), c_(d.input.shape[1]), most_threads_(library_threads()) {
     input_ = {d.input.strides[0], d.input.strides[1]};
     output_ = {d.output.strides[0], d.output.strides[1]};
+    const Layout& taps = d.taps_layout();
+    taps_ = {taps.strides[0], taps.strides[1]};
     const int spatial = d.input.shape.rank() - 2;
     for (int i = 0; i < spatial; ++i) {
       const std::size_t to = 3 - static_cast<std::size_t>(spatial - i);
       axes_[to] = {d.input.shape[i + 2], d.output.shape[i + 2], d.window[i], d.stride[i], d.dilation[i], d.pad_low[i]};
       input_.spatial[to] = d.input.strides[i + 2];
       output_.spatial[to] = d.output.strides[i + 2];
+      taps_.spatial[to] = taps.strides[i + 2];
     }
     over_channels_ = d.input.strides[1] == 1 && d.output.strides[1] == 1 && c_ > 1;
     in_step_ = over_channels_ ? 1 : axes_[2].stride * input_.spatial[2];
     out_step_ = over_channels_ ? 1 : output_.spatial[2];
+    taps_step_ = over_channels_ ? taps_.c : taps_.spatial[2];
     for (std::int64_t o = 0; o < axes_[2].out; ++o) {
       const Range taps = axes_[2].taps(o);
       inside_.push_back(taps.end - taps.begin);
     }
     for (std::int64_t tap = 0; tap < axes_[2].window; ++tap) outputs_of_tap_.push_back(axes_[2].outputs(tap));
     channels_per_item_ = over_channels_ ? kMostLanes : 1;
+    for (std::int64_t tap = 0; d.has_taps() && tap < numel(d.window); ++tap) {
+      std::int64_t rest = tap, offset = 0;
+      for (std::size_t axis = 3; axis-- > 0; rest /= axes_[axis].window)
+        offset += rest % axes_[axis].window * axes_[axis].dilation * input_.spatial[axis];
+      offset_of_tap_.push_back(offset);
+    }
   }
 
   std::string describe() const override {
@@ -78,10 +88,11 @@ class PoolingCall : public runtime::Call {
   }
 
   void run(std::span<void* const> buffers, void*, int threads) const override {
+    const bool max = d_.kind == PoolingKind::Max, by_taps = d_.has_taps();
     const T* first = static_cast<const T*>(buffers[0]);
     const T* second = static_cast<const T*>(buffers[1]);
-    T* result = static_cast<T*>(buffers.back());
-    const bool max = d_.kind == PoolingKind::Max;
+    T* result = static_cast<T*>(d_.backward ? buffers.back() : buffers[1]);
+    auto* const taps = static_cast<std::uint8_t*>(d_.backward ? buffers[0] : by_taps && buffers.size() > 2 ? buffers[2] : nullptr);
     const std::int64_t blocks = (c_ + channels_per_item_ - 1) / channels_per_item_;
     // One item is one image's block of channels: its gradients overlap with no other's.
     parallel(std::clamp(threads, 1, most_threads_), [&](int thread, int count) {
@@ -91,8 +102,9 @@ class PoolingCall : public runtime::Call {
         const std::int64_t channels = std::min(channels_per_item_, c_ - channel);
         if (d_.backward) clear(result, image, channel, channels);
         for_each_group(image, channel, channels, [&](const Group& g) {
-          if (!d_.backward) max ? max_forward(first, result, g) : average_forward(first, result, g);
-          else if (max) max_backward(first, second, result, g);
+          if (!d_.backward)
+            !max ? average_forward(first, result, g) : taps ? max_and_taps(first, result, taps, g) : max_forward(first, result, g);
+          else if (max) by_taps ? max_backward(taps, second, result, g) : search_backward(first, second, result, g);
           else average_backward(first, result, g);
         });
       }
@@ -112,7 +124,7 @@ class PoolingCall : public runtime::Call {
     }
   }
 
-  /// Calls visit(input offset of lane 0, lanes) for every tap that any lane has inside the input, in row-major order.
+  /// Calls visit(input offset of lane 0, lanes, tap) for every tap that any lane has inside the input, in row-major order.
   template <class F>
   void for_each_tap(const Group& g, F&& visit) const {
     const Range d = axes_[0].taps(g.output[0]), h = axes_[1].taps(g.output[1]);
@@ -128,15 +140,15 @@ class PoolingCall : public runtime::Call {
             const Range all = outputs_of_tap_[static_cast<std::size_t>(k)];
             lanes = {std::max<std::int64_t>(0, all.begin - g.output[2]), std::min(g.count, all.end - g.output[2])};
           }
-          visit(at, lanes);
+          visit(at, lanes, (i * axes_[1].window + j) * axes_[2].window + k);
         }
       }
     }
   }
-  std::int64_t output_offset(const Group& g) const {
-    return g.image * output_.n + g.channel * output_.c + g.output[0] * output_.spatial[0] + g.output[1] * output_.spatial[1] +
-           g.output[2] * output_.spatial[2];
+  static std::int64_t offset_of(const Group& g, const Strides5& in) {
+    return g.image * in.n + g.channel * in.c + g.output[0] * in.spatial[0] + g.output[1] * in.spatial[1] + g.output[2] * in.spatial[2];
   }
+  std::int64_t output_offset(const Group& g) const { return offset_of(g, output_); }
 
   /// What the window's sum is divided by, per lane.
   void divisors(const Group& g, T* divisor) const {
@@ -164,7 +176,7 @@ class PoolingCall : public runtime::Call {
     T best[kMostLanes];
     std::fill_n(best, g.count, -std::numeric_limits<T>::infinity());
     with_step([&](auto step) {
-      for_each_tap(g, [&](std::int64_t at, Range lanes) {
+      for_each_tap(g, [&](std::int64_t at, Range lanes, std::int64_t) {
         const T* from = x + at;
         for (std::int64_t i = lanes.begin; i < lanes.end; ++i) {
           const T candidate = from[i * step];
@@ -181,7 +193,7 @@ class PoolingCall : public runtime::Call {
     std::fill_n(sum, g.count, T(0));
     divisors(g, divisor);
     with_step([&](auto step) {
-      for_each_tap(g, [&](std::int64_t at, Range lanes) {
+      for_each_tap(g, [&](std::int64_t at, Range lanes, std::int64_t) {
         const T* from = x + at;
         for (std::int64_t i = lanes.begin; i < lanes.end; ++i) sum[i] += from[i * step];
       });
@@ -190,25 +202,55 @@ class PoolingCall : public runtime::Call {
     for (std::int64_t i = 0; i < g.count; ++i) to[i * out_step_] = sum[i] / divisor[i];
   }
 
-  void max_backward(const T* x, const T* dy, T* dx, const Group& g) const {
-    using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;  // as wide as T, for the sake of vectors
-    const std::int64_t base = g.image * input_.n + g.channel * input_.c;
-    T best[kMostLanes];
-    Index where[kMostLanes];  // from base; -1: the window lies in the padding
-    std::fill_n(best, g.count, T(0));
+  using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;  // as wide as T, for the sake of vectors
+
+  /// The maxima of a group's windows, and for each lane what named(at, i, tap) says of the first one; -1 where the window lies in the padding.
+  template <class Named>
+  void search(const T* x, const Group& g, T* best, Index* where, Named&& named) const {
+    std::fill_n(best, g.count, -std::numeric_limits<T>::infinity());
     std::fill_n(where, g.count, Index(-1));
     with_step([&](auto step) {
-      for_each_tap(g, [&](std::int64_t at, Range lanes) {
+      for_each_tap(g, [&](std::int64_t at, Range lanes, std::int64_t tap) {
         const T* from = x + at;
-        const Index first = static_cast<Index>(at - base), distance = static_cast<Index>(step);
         const Index begin = static_cast<Index>(lanes.begin), end = static_cast<Index>(lanes.end);
+        const auto name = named(at, step, tap);
         for (Index i = begin; i < end; ++i) {
           const T candidate = from[i * step];
           const bool keep = keeps(best[i], candidate) & (where[i] >= 0);
           best[i] = keep ? best[i] : candidate;
-          where[i] = keep ? where[i] : first + i * distance;
+          where[i] = keep ? where[i] : name(i);
         }
       });
+    });
+  }
+
+  void max_and_taps(const T* x, T* y, std::uint8_t* taps, const Group& g) const {
+    T best[kMostLanes];
+    Index where[kMostLanes];
+    search(x, g, best, where, [](std::int64_t, auto, std::int64_t tap) { return [tap = static_cast<Index>(tap)](Index) { return tap; }; });
+    for (std::int64_t i = 0; y && i < g.count; ++i) y[output_offset(g) + i * out_step_] = best[i];
+    std::uint8_t* const to = taps + offset_of(g, taps_);
+    for (std::int64_t i = 0; i < g.count; ++i) to[i * taps_step_] = static_cast<std::uint8_t>(where[i]);  // of -1: kNoTap
+  }
+
+  void max_backward(const std::uint8_t* taps, const T* dy, T* dx, const Group& g) const {
+    const std::uint8_t* const of = taps + offset_of(g, taps_);
+    const T* const from = dy + output_offset(g);
+    T* const first = dx + g.image * input_.n + g.channel * input_.c;
+    std::int64_t start = 0;  // of lane 0's window, which may lie in the padding
+    for (std::size_t axis = 0; axis < 3; ++axis) start += axes_[axis].position(g.output[axis], 0) * input_.spatial[axis];
+    for (std::int64_t i = 0; i < g.count; ++i) {
+      const std::uint8_t tap = of[i * taps_step_];
+      if (tap != Pooling::kNoTap) first[start + i * in_step_ + offset_of_tap_[tap]] += from[i * out_step_];
+    }
+  }
+
+  void search_backward(const T* x, const T* dy, T* dx, const Group& g) const {
+    const std::int64_t base = g.image * input_.n + g.channel * input_.c;
+    T best[kMostLanes];
+    Index where[kMostLanes];  // from base
+    search(x, g, best, where, [base](std::int64_t at, auto step, std::int64_t) {
+      return [first = static_cast<Index>(at - base), distance = static_cast<Index>(step)](Index i) { return first + i * distance; };
     });
     const T* from = dy + output_offset(g);
     T* to = dx + base;
@@ -223,7 +265,7 @@ class PoolingCall : public runtime::Call {
     const T* from = dy + output_offset(g);
     for (std::int64_t i = 0; i < g.count; ++i) part[i] = from[i * out_step_] / divisor[i];
     with_step([&](auto step) {
-      for_each_tap(g, [&](std::int64_t at, Range lanes) {
+      for_each_tap(g, [&](std::int64_t at, Range lanes, std::int64_t) {
         T* to = dx + at;
         for (std::int64_t i = lanes.begin; i < lanes.end; ++i) to[i * step] += part[i];
       });
@@ -249,12 +291,13 @@ class PoolingCall : public runtime::Call {
   Pooling d_;
   std::int64_t n_, c_;
   std::array<Axis, 3> axes_{};  // missing ones stand in front with size 1
-  Strides5 input_, output_;
+  Strides5 input_, output_, taps_;
   int most_threads_;
   bool over_channels_ = false;
-  std::int64_t in_step_ = 1, out_step_ = 1, channels_per_item_ = 1;
-  std::vector<std::int64_t> inside_;   // taps inside the input, per output of the last axis
+  std::int64_t in_step_ = 1, out_step_ = 1, taps_step_ = 1, channels_per_item_ = 1;
+  std::vector<std::int64_t> inside_;  // taps inside the input, per output of the last axis
   std::vector<Range> outputs_of_tap_;  // of the last axis
+  std::vector<std::int64_t> offset_of_tap_;  // in the input, from where the window begins
 };
 
 }  // namespace
@@ -266,9 +309,15 @@ std::unique_ptr<runtime::Call> make_pooling(const Pooling& description) {
   Pooling inner = description;
   inner.dtype = f32;
   const std::int64_t input = numel(description.input.shape), output = numel(description.output.shape);
+  const bool taps = description.has_taps();
   std::vector<std::int64_t> sizes{input, output};
-  if (description.backward) sizes = description.kind == PoolingKind::Max ? std::vector{input, output, input} : std::vector{output, input};
-  const std::size_t read = sizes.size() - 1;
+  if (description.backward) {
+    sizes = {output, input};
+    if (description.kind == PoolingKind::Max) sizes.insert(sizes.begin(), taps ? kNoFloats : input);
+  } else if (taps) {
+    sizes.push_back(kNoFloats);
+  }
+  const std::size_t read = description.backward ? sizes.size() - 1 : 1;
   return make_widened(make_pooling(inner), description.dtype, std::move(sizes), read);
 }
 

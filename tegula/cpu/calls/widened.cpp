@@ -24,7 +24,7 @@ class WidenedCall : public runtime::Call {
 
   std::size_t scratch_bytes() const override {
     std::size_t bytes = inner_->scratch_bytes();
-    for (const std::int64_t size : sizes_) bytes += aligned(size);
+    for (const std::int64_t size : sizes_) bytes += size == kNoFloats ? 0 : aligned(size);
     return bytes;
   }
   std::string describe() const override { return std::string(name(dtype_)) + " widened: " + inner_->describe(); }
@@ -33,18 +33,21 @@ class WidenedCall : public runtime::Call {
     threads = std::clamp(threads, 1, most_threads_);
     std::array<void*, kMostBuffers> wide{};
     char* at = static_cast<char*>(scratch);
-    for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      wide[i] = at;
-      at += aligned(sizes_[i]);
+    const auto converted = [&](std::size_t i) { return sizes_[i] != kNoFloats && buffers[i]; };
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      wide[i] = converted(i) ? at : buffers[i];
+      if (sizes_[i] != kNoFloats) at += aligned(sizes_[i]);
     }
     for (std::size_t i = 0; i < read_; ++i) {
+      if (!converted(i)) continue;
       parallel(threads, [&](int thread, int count) {
         const Range r = share(sizes_[i], thread, count);
         widen(dtype_, static_cast<const std::uint16_t*>(buffers[i]) + r.begin, static_cast<float*>(wide[i]) + r.begin, r.end - r.begin);
       });
     }
-    inner_->run({wide.data(), sizes_.size()}, at, threads);
-    for (std::size_t i = read_; i < sizes_.size(); ++i) {
+    inner_->run({wide.data(), buffers.size()}, at, threads);
+    for (std::size_t i = read_; i < buffers.size(); ++i) {
+      if (!converted(i)) continue;
       parallel(threads, [&](int thread, int count) {
         const Range r = share(sizes_[i], thread, count);
         narrow(dtype_, static_cast<const float*>(wide[i]) + r.begin, static_cast<std::uint16_t*>(buffers[i]) + r.begin, r.end - r.begin);

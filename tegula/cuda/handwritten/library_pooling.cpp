@@ -21,27 +21,17 @@ using runtime::PoolingKind;
 class PoolingCall : public runtime::Call {
  public:
   PoolingCall(Context& context, const Pooling& d) : context_(context), d_(d) {
-    const auto pieces = piece_pooling(d);
-    if (!pieces) {
-      kernel_.emplace(context, pooling_kernel(d));
-      return;
-    }
-    pieces_.emplace(context, pieces->kernel);
-    if (pieces->gather) gather_.emplace(context, *pieces->gather);
-    scratch_bytes_ = pieces->scratch;
+    if (const auto pieces = piece_pooling(d)) pieces_.emplace(context, *pieces);
+    else kernel_.emplace(context, pooling_kernel(d));
   }
 
-  std::size_t scratch_bytes() const override { return scratch_bytes_; }
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
+  void run(std::span<void* const> buffers, void*, int) const override {
     context_.enter();
-    if (pieces_ && in_pieces(buffers)) {
-      pieces_->launch({buffers[0], gather_ ? scratch : buffers[1]});
-      if (gather_) gather_->launch({scratch, buffers[1], buffers[2]});
-    } else {
-      if (!kernel_) kernel_.emplace(context_, pooling_kernel(d_));  // for slices that begin anywhere
-      if (buffers.size() == 3) kernel_->launch({buffers[0], buffers[1], buffers[2]});
-      else kernel_->launch({buffers[0], buffers[1]});
-    }
+    const bool pieces = pieces_ && in_pieces(buffers);
+    if (!pieces && !kernel_) kernel_.emplace(context_, pooling_kernel(d_));  // for slices that begin anywhere
+    const LoadedKernel& kernel = pieces ? *pieces_ : *kernel_;
+    if (buffers.size() == 3) kernel.launch({buffers[0], buffers[1], buffers[2]});
+    else kernel.launch({buffers[0], buffers[1]});
     context_.queued("pooling");
   }
   std::string describe() const override {
@@ -57,8 +47,7 @@ class PoolingCall : public runtime::Call {
   Context& context_;
   Pooling d_;
   mutable std::optional<LoadedKernel> kernel_;
-  std::optional<LoadedKernel> pieces_, gather_;
-  std::size_t scratch_bytes_ = 0;
+  std::optional<LoadedKernel> pieces_;
 };
 
 }  // namespace

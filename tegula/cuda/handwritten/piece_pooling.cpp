@@ -19,11 +19,13 @@ PlainKernel kernel_of(const char* name, const PlainSource& source, std::int64_t 
 
 }  // namespace
 
-std::optional<PiecePooling> piece_pooling(const runtime::Pooling& d) {
+std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d) {
   const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype));
   const Shape &x = d.input.shape, &y = d.output.shape;
   if (d.kind != runtime::PoolingKind::Max || x.rank() != 4 || x[1] % piece != 0 || numel(x) == 0 || numel(y) == 0) return std::nullopt;
-  if (!lies_ordered(d.input, ChannelOrder::Last) || !lies_ordered(d.output, ChannelOrder::Last)) return std::nullopt;
+  if (!lies_ordered(d.input, ChannelOrder::Last) || !lies_ordered(d.output, ChannelOrder::Last) ||
+      !lies_ordered(d.taps_layout(), ChannelOrder::Last))
+    return std::nullopt;
   if (d.window[0] * d.window[1] > 64) return std::nullopt;
   constexpr std::int64_t kMostPixels = 4;  // their sums are in registers
   const bool each_alone = d.stride[0] * d.stride[1] > kMostPixels;
@@ -47,23 +49,22 @@ std::optional<PiecePooling> piece_pooling(const runtime::Pooling& d) {
                                                          {"ROWS", rows},
                                                          {"COLUMNS", columns}};
   for (const auto& [name, value] : values) source.define(name, value);
+  source.define("VALUES", d.wants_values);
   source.add(kPieces);
-  PlainSource windows = source;
   if (d.backward) {
-    windows.add(kFirstTap);
-  } else if (is_half(d.dtype)) {
-    windows.add(kPairs + std::string(kMaximum),
-                {{"PAIR", d.dtype == bf16 ? "bf16x2" : "f16x2"}, {"LEAST", d.dtype == bf16 ? "0xff80ff80" : "0xfc00fc00"}});  // -inf twice
-  } else {
-    windows.add(kElements + std::string(kMaximum));
+    source.add(kGather);
+    return kernel_of("gather", source, x[0] * divide_up(x[2], rows) * divide_up(x[3], columns) * (x[1] / piece));
   }
-  windows.add(kWindows);
-  PiecePooling out{kernel_of("pooling", windows, numel(y) / piece), {}, 0};
-  if (!d.backward) return out;
-  source.add(kGather);
-  out.gather = kernel_of("gather", source, x[0] * divide_up(x[2], rows) * divide_up(x[3], columns) * (x[1] / piece));
-  out.scratch = static_cast<std::size_t>(numel(y));
-  return out;
+  if (d.wants_taps) {
+    source.add(kFirstTap);
+  } else if (is_half(d.dtype)) {
+    source.add(kPairs + std::string(kMaximum),
+               {{"PAIR", d.dtype == bf16 ? "bf16x2" : "f16x2"}, {"LEAST", d.dtype == bf16 ? "0xff80ff80" : "0xfc00fc00"}});  // -inf twice
+  } else {
+    source.add(kElements + std::string(kMaximum));
+  }
+  source.add(kWindows);
+  return kernel_of("pooling", source, numel(y) / piece);
 }
 
 }  // namespace tegula::gpu

@@ -23,9 +23,8 @@ __device__ inline Word larger(Word a, Word b) {
 }
 #pragma endregion
 
-/// What a window is searched for, forward: its maximum.
+/// What a window is searched for where its maximum alone is wanted.
 #pragma region Maximum
-typedef Element Result;
 struct alignas(16) Best {
   Word e[16 / sizeof(Word)];
   __device__ Best() { for (Word& word : e) word = LEAST; }
@@ -34,13 +33,12 @@ struct alignas(16) Best {
 #pragma unroll
     for (int i = 0; i < 16 / sizeof(Word); ++i) e[i] = larger(e[i], piece.e[i]);
   }
-  __device__ void write(Result* y) const { *(Best*)y = *this; }
+  __device__ void write(Element* y, unsigned char*) const { *(Best*)y = *this; }
 };
 #pragma endregion
 
-/// Backward: the first tap that has it.
+/// The first tap that has it, too.
 #pragma region FirstTap
-typedef unsigned char Result;
 struct Best {
   Sum value[PIECE];
   int tap[PIECE];
@@ -53,7 +51,12 @@ struct Best {
       if (tap[e] == NO_TAP || (!(other <= value[e]) && value[e] == value[e])) value[e] = other, tap[e] = number;
     }
   }
-  __device__ void write(Result* taps) const {
+  __device__ void write(Element* y, unsigned char* taps) const {
+#if VALUES
+    Piece piece;
+    for (int e = 0; e < PIECE; ++e) store(&piece.e[e], value[e]);
+    *(Piece*)y = piece;
+#endif
     Taps out;
     for (int e = 0; e < PIECE; ++e) out.e[e] = (unsigned char)tap[e];
     *(Taps*)taps = out;
@@ -63,7 +66,7 @@ struct Best {
 
 /// Each window once.
 #pragma region Windows
-extern "C" __global__ void __launch_bounds__(256) pooling(const Element* x, Result* result) {
+extern "C" __global__ void __launch_bounds__(256) pooling(const Element* x, Element* y, unsigned char* taps) {
   const Index item = Index(blockIdx.x) * 256 + threadIdx.x;
   if (item >= BATCH * OUT_H * OUT_W * (C / PIECE)) return;
   const Index c = item % (C / PIECE) * PIECE, q = item / (C / PIECE) % OUT_W, p = item / (C / PIECE) / OUT_W % OUT_H,
@@ -79,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(256) pooling(const Element* x, Resu
       best.take(x + ((n * IN_H + h) * IN_W + v) * C + c, r * WINDOW_W + s);
     }
   }
-  best.write(result + item * PIECE);
+  best.write(y + item * PIECE, taps + item * PIECE);
 }
 #pragma endregion
 

@@ -1,6 +1,6 @@
 #pragma once
-// Max pooling of channels-last images whose channels come in pieces of 16 bytes: a thread takes a piece. The backward pass first notes which
-// tap of each window holds the maximum, one byte each, and then gathers, so that no window is searched more than once.
+// Max pooling of channels-last images whose channels come in pieces of 16 bytes: a thread takes a piece. The backward pass gathers by the taps,
+// so that no window is searched more than once.
 
 #include <optional>
 
@@ -8,13 +8,8 @@
 
 namespace tegula::gpu {
 
-struct PiecePooling {
-  PlainKernel kernel;  // forward: (input) -> output; backward: (input) -> taps
-  std::optional<PlainKernel> gather;  // (taps, output gradient) -> input gradient
-  std::size_t scratch = 0;  // bytes of the taps
-};
-
-/// Nothing where the description is of another kind.
-std::optional<PiecePooling> piece_pooling(const runtime::Pooling& description);
+/// Forward: (input, output, taps), those that are wanted; backward: (taps, output gradient, input gradient). Nothing where the description is of
+/// another kind.
+std::optional<PlainKernel> piece_pooling(const runtime::Pooling& description);
 
 }  // namespace tegula::gpu

@@ -14,6 +14,7 @@ namespace {
 
 using runtime::Activation;
 using runtime::ConvolutionPass;
+using runtime::Pooling;
 using runtime::PoolingKind;
 using Names = std::vector<std::string>;
 
@@ -73,11 +74,17 @@ PlainKernel pooling_kernel(const runtime::Pooling& d) {
   source.add(kForEachTap);
   const Layout& result = d.backward ? x : y;
   const std::int64_t count = numel(result.shape);
+  source.define("NO_TAP", d.has_taps() ? Pooling::kNoTap : -1);
+  source.define("VALUES", d.wants_values);
+  source.define("TAPS", d.wants_taps);
   source.add(!d.backward                  ? kPoolingForward
-             : d.kind == PoolingKind::Max ? kMaxBackward
+             : d.has_taps()               ? kMaxBackward
+             : d.kind == PoolingKind::Max ? kSearchBackward
                                           : kAverageBackward,
              {{"COORDINATES", thread_coordinates(result, d.backward ? kInput : kOutput)},
+              {"TAPS", d.has_taps() ? ", unsigned char* taps" : ""},
               {"INPUT", offset_text(x, kInput)},
+              {"TAP", offset_text(five(d.taps_layout()), kOutput)},
               {"OUTPUT", offset_text(y, kOutput)}});
   return per_element(source, "pooling", count);
 }

@@ -19,15 +19,22 @@
 #pragma endregion
 
 #pragma region PoolingForward
-extern "C" __global__ void pooling(const Element* x, Element* y) {
+extern "C" __global__ void pooling(const Element* x, Element* y@TAPS@) {
   @COORDINATES@
 #if MAXIMUM
   Sum best = -INFINITE;
+  int tap = NO_TAP;
   FOR_EACH_TAP {
     const Sum value = load(x + @INPUT@);
-    if (!(value <= best) && best == best) best = value;  // a NaN counts as the maximum; of equals the first stays
+    // A NaN counts as the maximum; of equals the first stays.
+    if (tap == NO_TAP || (!(value <= best) && best == best)) best = value, tap = (t0 * WINDOW1 + t1) * WINDOW2 + t2;
   }
+#if VALUES
   store(y + @OUTPUT@, best);
+#endif
+#if TAPS
+  taps[@TAP@] = (unsigned char)tap;
+#endif
 #else
   Sum sum = 0;
   int inside = 0;
@@ -41,6 +48,17 @@ extern "C" __global__ void pooling(const Element* x, Element* y) {
 #pragma endregion
 
 #pragma region MaxBackward
+extern "C" __global__ void pooling(const unsigned char* taps, const Element* dy, Element* dx) {
+  @COORDINATES@
+  Sum sum = 0;
+  FOR_EACH_WINDOW {
+    if (taps[@TAP@] == (t0 * WINDOW1 + t1) * WINDOW2 + t2) sum += load(dy + @OUTPUT@);
+  }
+  store(dx + @INPUT@, sum);
+}
+#pragma endregion
+
+#pragma region SearchBackward
 // Where the maximum of a window is.
 __device__ Index first_maximum(const Element* x, Index n, Index c, Index o0, Index o1, Index o2) {
   Sum best = 0;

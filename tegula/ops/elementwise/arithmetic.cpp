@@ -218,6 +218,17 @@ struct Lerp {
   }
 };
 
+struct MultiplyAdd {
+  static constexpr OpInfo info{"multiply_add", "a * b + c, rounded once"};
+  template <Numeric T>
+  static auto forward(T a, T b, T c) {
+    return multiply_add(a, b, c);
+  }
+  static Tensor vjp(Input<0>, const Tensor&, const Tensor& b, const Tensor&, const Tensor&, const Tensor& dy) { return dy * b; }
+  static Tensor vjp(Input<1>, const Tensor& a, const Tensor&, const Tensor&, const Tensor&, const Tensor& dy) { return dy * a; }
+  static Tensor vjp(Input<2>, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor& dy) { return dy; }
+};
+
 }  // namespace formula
 
 namespace {
@@ -279,6 +290,7 @@ Tensor clamp(Arg x, Arg low, Arg high) { return elementwise<formula::Clamp>(x, l
 Tensor clamp_min(Arg x, Arg low) { return elementwise<formula::ClampMin>(x, low); }
 Tensor clamp_max(Arg x, Arg high) { return elementwise<formula::ClampMax>(x, high); }
 Tensor lerp(Arg a, Arg b, Arg weight) { return elementwise<formula::Lerp>(a, b, weight); }
+Tensor multiply_add(Arg a, Arg b, Arg c) { return elementwise<formula::MultiplyAdd>(a, b, c); }
 
 std::vector<OpCase> arithmetic_cases() {
   const CaseInput any{.low = -5, .high = 5}, positive{.low = 0.5, .high = 3}, whole{.low = 1, .high = 9};
@@ -320,6 +332,9 @@ std::vector<OpCase> arithmetic_cases() {
       {.op = "remainder", .function = [](const auto& x) { return remainder(x[0], x[1]) + 2 * remainder(-x[0], x[1]); }, .inputs = between});
   cases.push_back(
       {.op = "lerp", .function = [](const auto& x) { return lerp(x[0], x[1], x[2]); }, .inputs = {{{7, 5}}, {{7, 5}}, {{5}, 0, 1}}});
+  cases.push_back({.op = "multiply_add",
+                   .function = [](const auto& x) { return multiply_add(x[0], x[1], x[2]); },
+                   .inputs = {{{7, 5}}, {{7, 1}}, {{5}}}});
   cases.push_back({.op = "clamp",
                    .function = [](const auto& x) { return clamp(x[0], x[1], x[2]); },
                    .inputs = {{{7, 5}}, {{7, 1}, -1, 0}, {{}, 0.5, 1}}});

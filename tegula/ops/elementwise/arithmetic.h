@@ -52,5 +52,8 @@ Tensor clamp_min(Arg x, Arg low);
 Tensor clamp_max(Arg x, Arg high);
 /// a + weight * (b - a).
 Tensor lerp(Arg a, Arg b, Arg weight);
+/// a * b + c in floats, rounded once (IEEE 754's fusedMultiplyAdd; a half is computed in f32 and rounded when it is stored). Integers give f32.
+/// Everywhere else a product is rounded before it is added to, so that it is the same whatever is computed beside it.
+Tensor multiply_add(Arg a, Arg b, Arg c);
 
 }  // namespace tegula

@@ -118,6 +118,10 @@ template <class T> Dual<T> operator*(const Dual<T>& a, const Dual<T>& b) {
 template <class T> Dual<T> operator*(const Dual<T>& a, double b) { return {a.value * b, scaled(a.tangent, b)}; }
 template <class T> Dual<T> operator*(double a, const Dual<T>& b) { return {a * b.value, scaled(b.tangent, a)}; }
 
+template <class T> Dual<T> multiply_add(const Dual<T>& a, const Dual<T>& b, const Dual<T>& c) {
+  return {multiply_add(a.value, b.value, c.value), a.tangent * b.value + b.tangent * a.value + c.tangent};
+}
+
 template <class T> Dual<T> operator/(const Dual<T>& a, const Dual<T>& b) {
   const T y = a.value / b.value;
   if (b.tangent.is_zero()) return {y, a.tangent / b.value};

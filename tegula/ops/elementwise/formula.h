@@ -28,6 +28,7 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What std lacks, or does otherwise.
 inline double abs(double x) { return std::fabs(x); }
+inline double multiply_add(double a, double b, double c) { return std::fma(a, b, c); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 inline double round(double x) { return std::nearbyint(x); }
 inline double sign(double x) { return static_cast<double>((x > 0) - (x < 0)); }

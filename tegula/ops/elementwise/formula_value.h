@@ -57,6 +57,7 @@ inline Value bitwise_or(Value a, Value b) { return binary(Word::Or, a, b); }
 inline Value bitwise_xor(Value a, Value b) { return binary(Word::Xor, a, b); }
 inline Value left_shift(Value a, Value b) { return binary(Word::Shl, a, b); }
 inline Value right_shift(Value a, Value b) { return binary(Word::Shr, a, b); }
+inline Value multiply_add(Value a, Value b, Value c) { return tile::fma(a, b, c); }
 
 template <class A, class B>
 requires tile::Operands<A, B>

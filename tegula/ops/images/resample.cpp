@@ -67,9 +67,7 @@ class ResampleOp final : public KernelOp {
 }  // namespace
 
 Tensor ops::resample(const Tensor& x, int axis, const Band& matrix, const Band& transposed, const std::source_location& where) {
-  Shape shape = x.shape(), lines{1, x.shape()[axis], 1};
-  for (int i = 0; i < axis; ++i) lines[0] *= shape[i];
-  for (int i = axis + 1; i < shape.rank(); ++i) lines[2] *= shape[i];
+  Shape shape = x.shape(), lines{numel(shape, 0, axis), shape[axis], numel(shape, axis + 1, shape.rank())};
   const Tensor from = graph::reshape(x, lines, where);
   lines[1] = shape[axis] = matrix.first.numel();
   const Tensor y = make_node(make<const ResampleOp>(), {from, matrix.first, matrix.weight, transposed.first, transposed.weight}, lines,

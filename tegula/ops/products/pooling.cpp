@@ -19,9 +19,10 @@
 namespace tegula {
 namespace {
 
+using runtime::Pooling;
 using runtime::PoolingKind;
 
-/// Forward: x -> y. Backward: (x, dy) -> dx for the maximum, dy -> dx for averages.
+/// As runtime::Pooling says; of the maximum, forward, the taps are the second result.
 class PoolingOp final : public LibraryOp {
  public:
   PoolingOp(PoolingKind kind, bool backward, const Window& window) : kind_(kind), backward_(backward), window_(window) {}
@@ -38,10 +39,11 @@ class PoolingOp final : public LibraryOp {
   }
   Numerics numerics() const override { return Numerics::Either; }
   std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override;
+  std::vector<Tensor> gradients(const Node& result, std::span<const Tensor> gs, const std::vector<bool>& wanted) const override;
 
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
-                                         Epilogue) const override {
-    if (kind_ == PoolingKind::Max && backward_ && settle(inputs[0]) != settle(output)) {
+                                         Epilogue epilogue) const override {
+    if (kind_ == PoolingKind::Max && backward_ && !has_taps() && settle(inputs[0]) != settle(output)) {
       throw Error({.op = "max_pool_backward",
                    .got = "an input with strides " + to_string(inputs[0].strides),
                    .expected = "those of its gradient, " + to_string(output.strides)});
@@ -57,8 +59,12 @@ class PoolingOp final : public LibraryOp {
                            .stride = window_.stride,
                            .dilation = window_.dilation,
                            .pad_low = window_.low,
-                           .pad_high = window_.high});
+                           .pad_high = window_.high,
+                           .wants_values = (epilogue.unwanted & 1) == 0,
+                           .wants_taps = has_taps() && !backward_ && (epilogue.unwanted & 2) == 0,
+                           .taps = settle(has_taps() && backward_ ? inputs[0] : small)});
   }
+  DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
   // As the convolutions around it want their activations.
   std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
@@ -93,11 +99,11 @@ class PoolingOp final : public LibraryOp {
       const std::int64_t plane = i / outputs * inputs;
       const auto at = [&](std::int64_t element) { return static_cast<std::size_t>(plane + element); };
       const auto out = static_cast<std::size_t>(i);
-      if (kind_ == PoolingKind::Max) {
-        std::int64_t best = inside.empty() ? -1 : inside[0];
-        for (auto e : inside) {
-          if (in[0][at(e)] > in[0][at(best)] || (std::isnan(in[0][at(e)]) && !std::isnan(in[0][at(best)]))) best = e;
-        }
+      if (kind_ == PoolingKind::Max && backward_ && has_taps()) {
+        if (in[0][out] != Pooling::kNoTap)
+          result[at(element(spatial(x), spatial(y), i % outputs, static_cast<std::int64_t>(in[0][out])))] += in[1][out];
+      } else if (kind_ == PoolingKind::Max) {
+        const std::int64_t best = first_maximum(in[0].subspan(static_cast<std::size_t>(plane)), inside);
         if (!backward_) result[out] = best < 0 ? -std::numeric_limits<double>::infinity() : in[0][at(best)];
         else if (best >= 0) result[at(best)] += in[1][out];
       } else {
@@ -111,26 +117,59 @@ class PoolingOp final : public LibraryOp {
     }
   }
 
- private:
-  Tensor gather_maxima(const Tensor& x, const Tensor& values, const Shape& shape) const;
+  void references(std::span<const std::span<const double>> in, std::span<const Shape> shapes,
+                  std::span<const std::span<double>> results) const override {
+    const Shape& x = shapes[0];
+    Shape y{x[0], x[1]};
+    for (int i = 0; i < window_.axes(); ++i) y.push_back(window_.output(i, x[i + 2]));
+    reference(in, shapes, results[0], y);
+    const Dims outputs = spatial(y);
+    const std::int64_t inputs = numel(spatial(x));
+    for (std::int64_t i = 0; i < std::ssize(results[1]); ++i) {
+      const std::int64_t p = i % numel(outputs);
+      const std::span<const double> plane = in[0].subspan(static_cast<std::size_t>(i / numel(outputs) * inputs));
+      const std::int64_t best = first_maximum(plane, elements(spatial(x), outputs, p));
+      std::int64_t tap = Pooling::kNoTap;
+      for (std::int64_t q = numel(window_.size); best >= 0 && q-- > 0;)
+        if (element(spatial(x), outputs, p, q) == best) tap = q;
+      results[1][static_cast<std::size_t>(i)] = static_cast<double>(tap);
+    }
+  }
 
-  // Offsets of the elements of window `p` that lie inside the input, in memory order.
+ private:
+  bool has_taps() const { return Pooling{.kind = kind_, .window = window_.size}.has_taps(); }
+  /// The elements of `values` (x's shape) at the maxima, of which there are `shape`: the adjoint of the backward pass. `by` is what that looks
+  /// at: the taps, or x.
+  Tensor gather_maxima(const Tensor& by, const Tensor& values, const Shape& shape) const;
+
+  /// The offset of element q of window p in a plane of the input; -1 where it lies outside.
+  std::int64_t element(const Dims& input, const Dims& output, std::int64_t p, std::int64_t q) const {
+    std::int64_t offset = 0, stride = 1;
+    bool inside = true;
+    for (int i = window_.axes() - 1; i >= 0; --i) {
+      const std::int64_t place = p % output[i] * window_.stride[i] + q % window_.size[i] * window_.dilation[i] - window_.low[i];
+      inside = inside && place >= 0 && place < input[i];
+      offset += place * stride;
+      stride *= input[i];
+      p /= output[i];
+      q /= window_.size[i];
+    }
+    return inside ? offset : -1;
+  }
+  /// Of all elements of window p that lie inside the input, in memory order.
   std::vector<std::int64_t> elements(const Dims& input, const Dims& output, std::int64_t p) const {
     std::vector<std::int64_t> out;
     for (std::int64_t q = 0; q < numel(window_.size); ++q) {
-      std::int64_t offset = 0, rest_p = p, rest_q = q, stride = 1;
-      bool inside = true;
-      for (int i = window_.axes() - 1; i >= 0; --i) {
-        const std::int64_t place = rest_p % output[i] * window_.stride[i] + rest_q % window_.size[i] * window_.dilation[i] - window_.low[i];
-        inside = inside && place >= 0 && place < input[i];
-        offset += place * stride;
-        stride *= input[i];
-        rest_p /= output[i];
-        rest_q /= window_.size[i];
-      }
-      if (inside) out.push_back(offset);
+      if (const std::int64_t offset = element(input, output, p, q); offset >= 0) out.push_back(offset);
     }
     return out;
+  }
+  static std::int64_t first_maximum(std::span<const double> plane, const std::vector<std::int64_t>& inside) {
+    const auto at = [&](std::int64_t offset) { return plane[static_cast<std::size_t>(offset)]; };
+    std::int64_t best = inside.empty() ? -1 : inside[0];
+    for (const std::int64_t e : inside)
+      if (at(e) > at(best) || (std::isnan(at(e)) && !std::isnan(at(best)))) best = e;
+    return best;
   }
 
   PoolingKind kind_;
@@ -140,7 +179,11 @@ class PoolingOp final : public LibraryOp {
 
 Tensor pooling_node(PoolingKind kind, bool backward, const Window& window, std::initializer_list<Tensor> inputs, const Shape& shape,
                     const std::source_location& where) {
-  return make_node(Ref<const Op>(new PoolingOp(kind, backward, window)), inputs, shape, inputs.begin()->dtype(), where);
+  const Ref<const Op> op(new PoolingOp(kind, backward, window));
+  const Tensor& last = *(inputs.end() - 1);
+  if (backward || !Pooling{.kind = kind, .window = window.size}.has_taps()) return make_node(op, inputs, shape, last.dtype(), where);
+  const Result results[] = {{shape, last.dtype()}, {shape, u8}};
+  return make_nodes(op, inputs, results, where)[0];
 }
 
 std::vector<Tensor> PoolingOp::gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const {
@@ -153,13 +196,17 @@ std::vector<Tensor> PoolingOp::gradient(const Node& result, const Tensor& g, con
   return out;
 }
 
-// The elements of `values` (x's shape) at the places of the windows' maxima: the adjoint of the backward pass.
-Tensor PoolingOp::gather_maxima(const Tensor& x, const Tensor& values, const Shape& shape) const {
+std::vector<Tensor> PoolingOp::gradients(const Node& result, std::span<const Tensor> gs, const std::vector<bool>& wanted) const {
+  if (backward_ || !has_taps()) return gradient(result, gs[0], wanted);
+  return {pooling_node(kind_, true, window_, {graph::part(result, 1), gs[0]}, result.input(0).shape(), result.origin().where)};
+}
+
+Tensor PoolingOp::gather_maxima(const Tensor& by, const Tensor& values, const Shape& shape) const {
   std::vector<PadWidth> widths(2);
   Dims axes, flat = shape;
   for (int i = 0; i < window_.axes(); ++i) {
     const std::int64_t reached = (shape[i + 2] - 1) * window_.stride[i] + window_.dilation[i] * (window_.size[i] - 1) + 1;
-    widths.push_back({window_.low[i], std::max<std::int64_t>(0, reached - x.shape()[i + 2] - window_.low[i])});
+    widths.push_back({window_.low[i], std::max<std::int64_t>(0, reached - values.shape()[i + 2] - window_.low[i])});
     axes.push_back(i + 2);
   }
   flat.push_back(numel(window_.size));
@@ -167,7 +214,10 @@ Tensor PoolingOp::gather_maxima(const Tensor& x, const Tensor& values, const Sha
     const Tensor padded = pad(t, widths, {.value = outside});
     return reshape(windows(padded, axes, window_.size, {.stride = window_.stride, .dilation = window_.dilation}), flat);
   };
-  const Tensor place = argmax(spread(x, -std::numeric_limits<double>::infinity()), -1, Keep::Yes);
+  Shape single = shape;
+  single.push_back(1);
+  const Tensor place = has_taps() ? reshape(graph::cast(minimum(by, numel(window_.size) - 1), i64), single)  // any will do in the padding
+                                  : argmax(spread(by, -std::numeric_limits<double>::infinity()), -1, Keep::Yes);
   return reshape(gather(spread(values, 0), -1, place), shape);
 }
 
@@ -342,6 +392,9 @@ std::vector<OpCase> pooling_cases() {
       {.op = "max_pool2d",
        .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .padding = Same}); },
        .inputs = {{{1, 2, 6, 7}}}},
+      {.op = "max_pool2d",  // of so large windows no tap is noted
+       .function = [](const auto& x) { return max_pool2d(x[0], 17, {.stride = 2, .padding = 1}); },
+       .inputs = {{{1, 2, 17, 19}}}},
       {.op = "max_pool3d",
        .function = [](const auto& x) { return max_pool3d(x[0], {2, 3, 2}, {.stride = 1}); },
        .inputs = {{{1, 2, 3, 5, 4}}}},

@@ -73,7 +73,7 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::sou
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = moments(in[0], c);
     const Tensor r = rsqrt(m.variance + c.eps);
-    return std::vector<Tensor>{r * (dy - c.mean(dy) - m.centered * (r * (r * c.mean(dy * m.centered))))};
+    return std::vector<Tensor>{r * multiply_add(m.centered, -(r * (r * c.mean(dy * m.centered))), dy - c.mean(dy))};
   };
   return custom_function("standardize", forward, backward, {x}, where);
 }
@@ -85,7 +85,7 @@ Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps,
   const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * root(in[0]); };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Tensor r = root(in[0]);
-    return std::vector<Tensor>{r * (dy - in[0] * (r * (r * c.mean(dy * in[0]))))};
+    return std::vector<Tensor>{r * multiply_add(in[0], -(r * (r * c.mean(dy * in[0]))), dy)};
   };
   return custom_function("root_mean_square", forward, backward, {x}, where);
 }
@@ -96,13 +96,13 @@ Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor&
                             const std::source_location& where) {
   const auto forward = [=](const std::vector<Tensor>& in) {
     const Moments m = channel_moments(in[0], origin, c);
-    return m.centered * rsqrt(m.variance + c.eps) * in[1] + in[2];
+    return multiply_add(m.centered, rsqrt(m.variance + c.eps) * in[1], in[2]);
   };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = channel_moments(in[0], origin, c);
     const Tensor r = rsqrt(m.variance + c.eps), standard = m.centered * r;
     const Tensor dbias = sum(dy, c.axes, Keep::Yes), dweight = sum(dy * standard, c.axes, Keep::Yes);
-    return std::vector<Tensor>{r * in[1] * (dy - dbias * c.share - standard * (dweight * c.share)), dweight, dbias};
+    return std::vector<Tensor>{r * in[1] * multiply_add(standard, -(dweight * c.share), dy - dbias * c.share), dweight, dbias};
   };
   return custom_function("standardize_channels", forward, backward, {x, weight, bias}, where);
 }
@@ -119,12 +119,20 @@ Tensor parameter(std::string_view op, std::string_view what, const Tensor& given
   return graph::cast(given, dtype, where);
 }
 
+/// y * weight + bias, of those that are given; `vector(what, given)` is one that broadcasts to y.
+template <class Vector>
+Tensor affine(const Tensor& y, const NormOptions& options, Vector&& vector) {
+  if (!options.weight.defined()) return options.bias.defined() ? y + vector("bias", options.bias) : y;
+  const Tensor weight = vector("weight", options.weight);
+  return options.bias.defined() ? multiply_add(y, weight, vector("bias", options.bias)) : y * weight;
+}
+
 /// y * weight + bias, both (C) along axis 1.
-Tensor affine_channels(std::string_view op, Tensor y, const NormOptions& options, const std::source_location& where) {
+Tensor affine_channels(std::string_view op, const Tensor& y, const NormOptions& options, const std::source_location& where) {
   const Shape shape{y.shape()[1]};
-  if (options.weight.defined()) y = y * ops::along_channels(parameter(op, "weight", options.weight, shape, y.dtype(), where), y.rank());
-  if (options.bias.defined()) y = y + ops::along_channels(parameter(op, "bias", options.bias, shape, y.dtype(), where), y.rank());
-  return y;
+  return affine(y, options, [&](std::string_view what, const Tensor& given) {
+    return ops::along_channels(parameter(op, what, given, shape, y.dtype(), where), y.rank());
+  });
 }
 
 Tensor input_of(std::string_view op, const Arg& arg, int least_rank, std::string_view expected) {
@@ -196,10 +204,11 @@ Tensor layer_norm(Arg arg, const Shape& normalized_shape, const NormOptions& opt
   const In frame("layer_norm", arg.loc);
   const Tensor given = ops::float_tensor("layer_norm", arg);
   const Dims axes = last_axes("layer_norm", given, normalized_shape, arg.loc);
-  Tensor y = standardize(ops::widen(given), axes, options.eps, arg.loc);
-  if (options.weight.defined()) y = y * parameter("layer_norm", "weight", options.weight, normalized_shape, y.dtype(), arg.loc);
-  if (options.bias.defined()) y = y + parameter("layer_norm", "bias", options.bias, normalized_shape, y.dtype(), arg.loc);
-  return ops::narrow(y, given.dtype());
+  const Tensor y = standardize(ops::widen(given), axes, options.eps, arg.loc);
+  const auto vector = [&](std::string_view what, const Tensor& t) {
+    return parameter("layer_norm", what, t, normalized_shape, y.dtype(), arg.loc);
+  };
+  return ops::narrow(affine(y, options, vector), given.dtype());
 }
 
 Tensor rms_norm(Arg arg, const Shape& normalized_shape, const NormOptions& options) {

@@ -14,22 +14,14 @@
 namespace tegula {
 namespace {
 
+using ops::Extents;
 using ops::RowKernel;
 using tile::Value;
-
-/// A slice of `count` among `length` elements of an axis: (outer, count * inner) in (outer, length * inner).
-struct Lines {
-  std::int64_t outer = 1, length, count, inner = 1;
-  Lines(const Shape& whole, const Shape& slice, int axis) : length(whole[axis]), count(slice[axis]) {
-    for (int i = 0; i < axis; ++i) outer *= whole[i];
-    for (int i = axis + 1; i < whole.rank(); ++i) inner *= whole[i];
-  }
-};
 
 /// For one tile: where its elements lie in both. A place that failed its check names nothing; not every device waits for checks.
 struct Places {
   Value slice, whole, mask;
-  Places(RowKernel& kernel, const Lines& lines, int at) {
+  Places(RowKernel& kernel, const Extents& lines, int at) {
     tile::Builder& b = kernel.builder();
     const Value first = kernel.load(at, kernel.input_by_place(at), b.constant(std::int64_t{0}, i64), {}),
                 inner = kernel.number(lines.inner);
@@ -41,9 +33,9 @@ struct Places {
 
 /// f(place in the slice, place in the whole) for all elements of the slice; for none where it does not lie within.
 template <class F>
-void for_each_element(const Lines& lines, double at, F&& f) {
-  const std::int64_t width = lines.count * lines.inner, first = at >= 0 ? static_cast<std::int64_t>(at) * lines.inner : 0;
+void for_each_element(const Extents& lines, double at, F&& f) {
   if (!(at >= 0 && at <= static_cast<double>(lines.length - lines.count))) return;
+  const std::int64_t width = lines.count * lines.inner, first = static_cast<std::int64_t>(at) * lines.inner;
   for (std::int64_t o = 0; o < lines.outer; ++o) {
     for (std::int64_t i = 0; i < width; ++i)
       f(static_cast<std::size_t>(o * width + i), static_cast<std::size_t>(o * lines.length * lines.inner + first + i));
@@ -60,14 +52,13 @@ class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
   std::string_view name() const override { return "dynamic_slice"; }
   void attributes(Attributes& a) const override { a("axis", axis_); }
   Numerics numerics() const override { return Numerics::Either; }
-  bool has_check() const override { return false; }
   int input_read_by_place() const override { return 1; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const Tensor zeros = graph::full(y.input(0).shape(), 0, dy.dtype(), y.origin().where);
     return {updated(zeros, dy, Tensor(y.inputs()[1]), axis_, y.origin().where), Tensor()};
   }
   void lower(KernelContext& context) const override {
-    const Lines lines(context.input(0).shape, context.output().shape, axis_);
+    const Extents lines(context.input(0).shape, context.output().shape, axis_);
     RowKernel kernel(context, "dynamic_slice", lines.outer, lines.count * lines.inner);
     const Value x = kernel.input(0), y = kernel.output();
     const Places places(kernel, lines, 1);
@@ -76,7 +67,7 @@ class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
   }
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override {
-    for_each_element(Lines(shapes[0], shape, axis_), x[1][0], [&](std::size_t slice, std::size_t whole) { y[slice] = x[0][whole]; });
+    for_each_element(Extents(shapes[0], shape, axis_), x[1][0], [&](std::size_t slice, std::size_t whole) { y[slice] = x[0][whole]; });
   }
 
  private:
@@ -89,7 +80,6 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace {
   explicit UpdateSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "update_slice"; }
   void attributes(Attributes& a) const override { a("axis", axis_); }
-  bool has_check() const override { return false; }
   int overwrites() const override { return 0; }
   int input_read_by_place() const override { return 2; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
@@ -102,7 +92,7 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace {
     return out;
   }
   void lower(KernelContext& context) const override {
-    const Lines lines(context.output().shape, context.input(1).shape, axis_);
+    const Extents lines(context.output().shape, context.input(1).shape, axis_);
     RowKernel kernel(context, "update_slice", lines.outer, lines.count * lines.inner);
     const Value source = kernel.input(1), y = kernel.output();
     const Places places(kernel, lines, 2);
@@ -112,7 +102,7 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace {
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override {
     std::copy(x[0].begin(), x[0].end(), y.begin());
-    for_each_element(Lines(shape, shapes[1], axis_), x[2][0], [&](std::size_t slice, std::size_t whole) { y[whole] = x[1][slice]; });
+    for_each_element(Extents(shape, shapes[1], axis_), x[2][0], [&](std::size_t slice, std::size_t whole) { y[whole] = x[1][slice]; });
   }
 
  private:

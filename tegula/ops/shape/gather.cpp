@@ -14,23 +14,10 @@
 namespace tegula {
 namespace {
 
+using ops::Extents;
 using ops::IndexForm;
 using ops::RowKernel;
 using tile::Value;
-
-std::int64_t product(const Shape& shape, int begin, int end) {
-  std::int64_t n = 1;
-  for (int i = begin; i < end; ++i) n *= shape[i];
-  return n;
-}
-
-/// A tensor of `length` elements along an axis, of which `count` are named: by an index of the shape (outer, count, inner), or (count).
-struct Extents {
-  std::int64_t outer, length, count, inner;
-  static Extents of(const Shape& full, const Shape& named, int axis) {
-    return {product(full, 0, axis), full[axis], named[axis], product(full, axis + 1, full.rank())};
-  }
-};
 
 /// Where the elements that are named lie, for one tile of a kernel over (outer * count, inner), or (outer, count) when inner is 1:
 /// so lines of inner elements are moved as a whole, and there are no tiles of one element.
@@ -92,6 +79,7 @@ class IndexedOp : public KernelOp {
     a("axis", axis_);
     a("index", form_ == IndexForm::Full ? "full" : "shared");
   }
+  bool has_check() const override { return true; }
   std::string check_message(std::int64_t, std::int64_t value) const override { return out_of_range(value, length_, axis_); }
 
  protected:
@@ -110,7 +98,7 @@ class GatherOp final : public IndexedOp, public ReadsByPlace {
   Numerics numerics() const override { return Numerics::Either; }
   int input_read_by_place() const override { return 1; }
   void lower(KernelContext& context) const override {
-    const Extents e = Extents::of(context.input(0).shape, context.output().shape, axis_);
+    const Extents e(context.input(0).shape, context.output().shape, axis_);
     RowKernel kernel(context, "gather", tile_domain_rows(e), tile_domain_columns(e));
     const Value x = kernel.input(0), index = kernel.input_by_place(1), y = kernel.output();
     const Places places = find(kernel, e, index, form_);
@@ -119,7 +107,7 @@ class GatherOp final : public IndexedOp, public ReadsByPlace {
   }
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override {
-    for_each_named(Extents::of(shapes[0], shape, axis_), form_, x[1], [&](std::size_t named, std::size_t full) { y[named] = x[0][full]; });
+    for_each_named(Extents(shapes[0], shape, axis_), form_, x[1], [&](std::size_t named, std::size_t full) { y[named] = x[0][full]; });
   }
 };
 
@@ -203,7 +191,6 @@ class ScatterOp final : public KernelOp {
   explicit ScatterOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "scatter"; }
   void attributes(Attributes& a) const override { a("axis", axis_); }
-  bool has_check() const override { return false; }
   int overwrites() const override { return 0; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     const auto& where = y.origin().where;
@@ -217,7 +204,7 @@ class ScatterOp final : public KernelOp {
     return out;
   }
   void lower(KernelContext& context) const override {
-    const Extents e = Extents::of(context.output().shape, context.input(1).shape, axis_);
+    const Extents e(context.output().shape, context.input(1).shape, axis_);
     RowKernel kernel(context, "scatter", e.outer, e.count, ops::Columns::Looped);
     const Value index = kernel.input(1), source = kernel.input(2), y = kernel.output();
     const Value count = kernel.number(e.count), length = kernel.number(e.length);
@@ -233,7 +220,7 @@ class ScatterOp final : public KernelOp {
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override {
     std::copy(x[0].begin(), x[0].end(), y.begin());
-    for_each_named(Extents::of(shape, shapes[1], axis_), IndexForm::Full, x[1],
+    for_each_named(Extents(shape, shapes[1], axis_), IndexForm::Full, x[1],
                    [&](std::size_t named, std::size_t full) { y[full] = x[2][named]; });
   }
 
@@ -264,7 +251,7 @@ Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, Ind
                         const std::source_location& where) {
   Shape shape = source.shape();
   shape[axis] = length;
-  const Extents e = Extents::of(shape, source.shape(), axis);
+  const Extents e(shape, source.shape(), axis);
   Tensor rows = checked_place("scatter_add", index, axis, length, 1, where);
   runtime::ScatterSum sums{.outer = e.outer, .count = e.count, .length = length, .width = e.inner};
   if (form == IndexForm::Full) {  // each element is a line of its own

@@ -16,13 +16,7 @@ namespace {
 
 using tile::Value;
 
-std::int64_t product(const Shape& shape, int begin, int end) {
-  std::int64_t n = 1;
-  for (int i = begin; i < end; ++i) n *= shape[i];
-  return n;
-}
-
-class ConcatOp final : public KernelOp {
+class ConcatOp final : public KernelOp, public Joins {
  public:
   /// `begins`: where each input begins along the axis, in order; what lies between them is zero. Empty: one follows the other.
   explicit ConcatOp(int axis, std::vector<std::int64_t> begins = {}) : axis_(axis), begins_(std::move(begins)) {}
@@ -31,6 +25,9 @@ class ConcatOp final : public KernelOp {
     a("axis", axis_);
     a("begins", begins_.empty() ? std::nullopt : std::optional(begins_));
   }
+  int joined_axis() const override { return axis_; }
+  const std::vector<std::int64_t>& joined_at() const override { return begins_; }
+  Ref<const Op> without_gaps() const override { return begins_.empty() ? Ref<const Op>(this) : Ref<const Op>(new ConcatOp(axis_)); }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     std::vector<Tensor> out(wanted.size());
     std::int64_t end = 0;
@@ -46,7 +43,7 @@ class ConcatOp final : public KernelOp {
   Numerics numerics() const override { return Numerics::Either; }
   void lower(KernelContext& context) const override {
     const Shape& shape = context.output().shape;
-    const std::int64_t outer = product(shape, 0, axis_), inner = product(shape, axis_ + 1, shape.rank());
+    const std::int64_t outer = numel(shape, 0, axis_), inner = numel(shape, axis_ + 1, shape.rank());
     std::int64_t last = 0;  // size of the piece before
     // An input, or zeros (-1). Pieces of one size are one launch.
     const auto piece = [&](int input, std::int64_t begin, std::int64_t size) {
@@ -78,10 +75,10 @@ class ConcatOp final : public KernelOp {
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override {
     std::fill(y.begin(), y.end(), 0.0);
-    const std::int64_t line = product(shape, axis_, shape.rank()), inner = product(shape, axis_ + 1, shape.rank());
+    const std::int64_t line = numel(shape, axis_, shape.rank()), inner = numel(shape, axis_ + 1, shape.rank());
     std::int64_t end = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::int64_t width = product(shapes[i], axis_, shape.rank()), begin = begin_of(i, end);
+      const std::int64_t width = numel(shapes[i], axis_, shape.rank()), begin = begin_of(i, end);
       for (std::int64_t k = 0; k < static_cast<std::int64_t>(x[i].size()); ++k) {
         y[static_cast<std::size_t>(k / width * line + begin * inner + k % width)] = x[i][static_cast<std::size_t>(k)];
       }
@@ -248,7 +245,7 @@ Tensor repeat(Arg x, const Dims& counts) {
       continue;
     }
     // Axes before and after may be one each: that leaves room for the new one at any rank.
-    const std::int64_t outer = product(t.shape(), 0, i), line = product(t.shape(), i, t.rank());
+    const std::int64_t outer = numel(t.shape(), 0, i), line = numel(t.shape(), i, t.rank());
     t = graph::reshape(t, {outer, 1, line}, x.loc);
     t = graph::reshape(graph::expand(t, {outer, counts[i], line}, x.loc), all, x.loc);
   }
@@ -264,7 +261,7 @@ Tensor repeat_interleave(Arg x, std::int64_t count, std::optional<int> axis) {
   Shape all = t.shape();
   if (__builtin_mul_overflow(all[a], count, &all[a]))
     ops::refuse("repeat_interleave", "count " + std::to_string(count), "fewer than 2^60 elements", x.loc);
-  const std::int64_t outer = product(t.shape(), 0, a + 1), inner = product(t.shape(), a + 1, t.rank());
+  const std::int64_t outer = numel(t.shape(), 0, a + 1), inner = numel(t.shape(), a + 1, t.rank());
   t = graph::reshape(t, {outer, 1, inner}, x.loc);
   return graph::reshape(graph::expand(t, {outer, count, inner}, x.loc), all, x.loc);
 }

@@ -1,0 +1,291 @@
+#include "tegula/compile/passes/store_within.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/passes/rewriter.h"
+#include "tegula/tile/kernel_context.h"
+
+namespace tegula::compile {
+namespace {
+
+/// Elements that a piece must have side by side where its program stores it: shorter rows cost all that is in the program more than a copy does.
+constexpr std::int64_t kShortestRun = 16;
+/// Bytes to which the first element of what a call or an op's own kernel makes must be aligned.
+constexpr std::int64_t kAlignment = 64;
+
+const Joins* joins(const Item& item) { return item.role() == Role::Kernel ? dynamic_cast<const Joins*>(item.op.get()) : nullptr; }
+bool is_computed_by_a_group(const Item& item) { return item.role() == Role::Elementwise || item.role() == Role::Reduce; }
+
+/// One axis of more than one element: how many, how far apart they lie now, and how far they shall.
+struct Digit {
+  std::int64_t extent, now, then;
+};
+std::vector<Digit> digits(const Layout& layout, const Strides& then) {
+  std::vector<Digit> out;
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    if (layout.shape[i] != 1) out.push_back({layout.shape[i], layout.strides[i], then[i]});
+  }
+  std::ranges::sort(out, {}, &Digit::now);
+  return out;
+}
+
+/// The strides with which a value, dense as `own` says, must be stored so that what a view shows of it, `seen`, has the strides `wanted`. Nothing
+/// where the view shows a part, shows something twice, or cuts the value's axes otherwise than strides can follow.
+std::optional<Strides> strides_below(const Layout& own, const Layout& seen, const Strides& wanted) {
+  if (seen.offset != 0 || numel(seen.shape) != numel(own.shape)) return std::nullopt;
+  std::vector<Digit> view = digits(seen, wanted);
+  std::int64_t next = 1;
+  for (const Digit& digit : view) {
+    if (digit.now != next) return std::nullopt;
+    next *= digit.extent;
+  }
+  Strides out = Dims::filled(own.shape.rank(), 1);
+  std::vector<int> axes;
+  for (int i = 0; i < own.shape.rank(); ++i) {
+    if (own.shape[i] != 1) axes.push_back(i);
+  }
+  std::ranges::sort(axes, {}, [&](int axis) { return own.strides[axis]; });
+  std::size_t at = 0;
+  for (const int axis : axes) {
+    out[axis] = view[at].then;
+    std::int64_t left = own.shape[axis];
+    while (left > 1) {
+      Digit& digit = view[at];
+      if (digit.then != out[axis] * (own.shape[axis] / left)) return std::nullopt;  // this part of the axis lies elsewhere
+      const std::int64_t both = std::min(left, digit.extent);
+      if (left % both != 0 || digit.extent % both != 0) return std::nullopt;
+      left /= both, digit.extent /= both, digit.then *= both;
+      if (digit.extent == 1) ++at;
+    }
+  }
+  return out;
+}
+
+bool same_strides(const Layout& a, const Strides& b) {
+  for (int i = 0; i < a.shape.rank(); ++i) {
+    if (a.shape[i] != 1 && a.strides[i] != b[i]) return false;
+  }
+  return true;
+}
+
+class Storer {
+ public:
+  explicit Storer(const Graph& graph)
+      : graph_(graph),
+        result_(graph.items.size()),
+        written_over_(graph.items.size()),
+        is_join_(graph.items.size()),
+        within_(graph.items.size()),
+        at_(graph.items.size()),
+        assembled_(graph.items.size()),
+        readers_(graph.items.size()) {
+    for (const int output : graph.outputs) result_[index(output)] = true;
+    for (const auto& update : graph.updates) result_[index(update.item)] = true;
+    for (int i = 0; i < graph.size(); ++i) {
+      for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) readers_[index(graph[i].inputs[k])].emplace_back(i, k);
+      if (const int below = overwritten(graph, i); below >= 0) result_[index(below)] = written_over_[index(below)] = true;
+      is_join_[index(i)] = joins(graph[i]) && numel(graph[i].shape) > 0 &&
+                           std::ranges::all_of(graph[i].inputs, [&](int input) { return graph[input].dtype == graph[i].dtype; });
+    }
+  }
+
+  bool decide() {
+    bool any = false;
+    for (int i = graph_.size(); i-- > 0;) {  // the outermost join first: its pieces may be joins
+      if (is_join_[index(i)]) any = place_pieces(i) || any;
+    }
+    return any;
+  }
+
+  Graph run() {
+    Rewriter rewriter(graph_);
+    std::vector<std::pair<int, int>> pieces;  // (new item, the join's old number)
+    rewriter.each([&](int i, Item& item) {
+      item.within = within_[index(i)];
+      if (item.within.whole >= 0) pieces.emplace_back(-1 - i, item.within.whole);
+      if (!assembled_[index(i)]) return;
+      const auto insert = [&](Item piece, const Layout& layout) {
+        piece.within = {i, layout};
+        pieces.emplace_back(rewriter.add(std::move(piece)), i);
+        return pieces.back().first;
+      };
+      std::vector<int> inputs;
+      each_part(i, [&](int k, const Layout& layout) {
+        if (numel(layout.shape) == 0) return;
+        if (k < 0) {
+          Item piece = inserted(zeros_op(), {}, item);
+          piece.shape = layout.shape;
+          inputs.push_back(insert(std::move(piece), layout));
+        } else if (is_placed(i, k)) {
+          inputs.push_back(item.inputs[index(k)]);
+        } else {
+          Item piece = inserted(copy_op(), {item.inputs[index(k)]}, rewriter.out()[item.inputs[index(k)]]);
+          inputs.push_back(insert(std::move(piece), layout));
+        }
+      });
+      item.inputs = std::move(inputs);
+      item.op = joins(item)->without_gaps();
+      item.assembled = true;
+    });
+    Graph out = rewriter.finish();
+    for (const auto& [piece, whole] : pieces) out[piece < 0 ? rewriter.now(-1 - piece) : piece].within.whole = rewriter.now(whole);
+    find_views(out);
+    return out;
+  }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  Layout layout_of_join(int i) const {
+    return within_[index(i)].whole >= 0 ? Layout{graph_[i].shape, within_[index(i)].layout.strides, 0} : Layout::dense(graph_[i].shape);
+  }
+
+  /// What the join consists of, in order: `visit(k, layout)` for input k, and for each gap between them, where k is -1.
+  template <class Visit>
+  void each_part(int i, Visit visit) const {
+    const Joins& join = *joins(graph_[i]);
+    const int axis = join.joined_axis();
+    Layout part = layout_of_join(i);
+    const std::int64_t stride = part.strides[axis], size = part.shape[axis];
+    std::int64_t end = 0;
+    const auto next = [&](int k, std::int64_t begin, std::int64_t length) {
+      part.shape[axis] = length;
+      part.offset = begin * stride;
+      if (length > 0 || k >= 0) visit(k, part);
+      end = begin + length;
+    };
+    for (int k = 0; k < static_cast<int>(graph_[i].inputs.size()); ++k) {
+      const std::int64_t begin = join.joined_at().empty() ? end : join.joined_at()[index(k)];
+      next(-1, end, begin - end);
+      next(k, begin, graph_[graph_[i].inputs[index(k)]].shape[axis]);
+    }
+    next(-1, end, size - end);
+  }
+
+  bool is_placed(int i, int k) const {
+    const int input = graph_[i].inputs[index(k)];
+    const Within& within = within_[index(below_views(graph_, input))];
+    return within.whole == i && placed_input_.at(below_views(graph_, input)) == k;
+  }
+
+  bool place_pieces(int i) {
+    bool any = within_[index(i)].whole >= 0;
+    for (const int input : graph_[i].inputs) any = any || is_flexible(below_views(graph_, input));
+    each_part(i, [&](int k, const Layout& layout) {
+      if (k < 0 || numel(layout.shape) == 0) return;
+      const int input = graph_[i].inputs[index(k)], piece = below_views(graph_, input);
+      const auto strides = strides_for(i, input, layout);
+      if (!strides) return;
+      within_[index(piece)] = {i, {graph_[piece].shape, *strides, layout.offset}};
+      at_[index(piece)] = at_[index(i)] + layout.offset;
+      placed_input_[piece] = k;
+      any = true;
+    });
+    assembled_[index(i)] = any;
+    return any;
+  }
+
+  /// Whether who computes it can store it anywhere.
+  bool is_flexible(int value) const { return is_computed_by_a_group(graph_[value]) || is_join_[index(value)]; }
+
+  /// How what lies below `input` must be stored to lie in its part of join i; nothing where it cannot.
+  std::optional<Strides> strides_for(int i, int input, const Layout& part) const {
+    const int piece = below_views(graph_, input);
+    const Item& item = graph_[piece];
+    const bool flexible = is_flexible(piece);
+    const bool computed = item.role() == Role::Library || item.role() == Role::Part || item.role() == Role::Kernel || flexible;
+    if (!computed || result_[index(piece)] || within_[index(piece)].whole >= 0 || overwritten(graph_, piece) >= 0) return std::nullopt;
+    if (written_over_[index(i)] && !read_once(piece)) return std::nullopt;
+    const Layout own = layout_of(item);
+    const auto strides = strides_below(own, access_of(graph_, input).layout, part.strides);
+    if (!strides) return std::nullopt;
+    if (same_strides(own, *strides)) {
+      const bool aligned = is_aligned(at_[index(i)] + part.offset, item.dtype);
+      return flexible || aligned ? std::optional(own.strides) : std::nullopt;
+    }
+    const bool can = flexible || stores(item, *strides, at_[index(i)] + part.offset);
+    return can && lies_well(own, *strides) && everybody_reads(piece, {item.shape, *strides, 0}) ? strides : std::nullopt;
+  }
+
+  static bool is_aligned(std::int64_t elements, DType dtype) {
+    return elements * static_cast<std::int64_t>(size_of(dtype)) % kAlignment == 0;
+  }
+
+  /// Whether a call writes its result with these strides, as fast as if it were alone: a product, whose rows may lie anywhere, all of them aligned.
+  static bool stores(const Item& call, const Strides& strides, std::int64_t first) {
+    if (call.role() != Role::Library || !call.as<LibraryOp>().multiplies_matrices()) return false;
+    if (call.epilogue.addend || call.epilogue.gradient != 0) return false;  // which lie as the result does
+    const Shape& shape = call.shape;
+    bool aligned = is_aligned(first, call.dtype);
+    for (int i = 0; i + 1 < shape.rank(); ++i) aligned = aligned && (shape[i] == 1 || is_aligned(strides[i], call.dtype));
+    return aligned && strides.back() == 1 && strides[shape.rank() - 2] >= shape.back();
+  }
+
+  /// The same axes stay the inner ones, and the innermost elements side by side.
+  static bool lies_well(const Layout& own, const Strides& strides) {
+    const std::vector<Digit> axes = digits(own, strides);
+    std::int64_t run = 1, last = 0;
+    bool side_by_side = true;
+    for (const Digit& axis : axes) {
+      if (axis.then < last) return false;
+      last = axis.then;
+      side_by_side = side_by_side && axis.then == run;
+      if (side_by_side) run *= axis.extent;
+    }
+    return run >= kShortestRun;
+  }
+
+  /// Whether nothing but the join reads it, through views or not.
+  bool read_once(int value) const {
+    while (readers_[index(value)].size() == 1) {
+      value = readers_[index(value)][0].first;
+      if (graph_[value].role() != Role::View) return true;
+    }
+    return false;
+  }
+
+  /// Whether all who read the value, through views or not, take it where it lies so. Calls could (LibraryOp::accepts), but rows far apart cost them
+  /// more than it costs the value's program to store it twice (64 rows of 256 at a distance of 64 KiB: a product takes 1.3 times as long).
+  bool everybody_reads(int value, const Layout& layout) const {
+    std::vector<std::pair<int, Layout>> stack{{value, layout}};
+    while (!stack.empty()) {
+      const auto [seen, lies] = stack.back();
+      stack.pop_back();
+      for (const auto& [reader, k] : readers_[index(seen)]) {
+        const Item& item = graph_[reader];
+        if (item.role() == Role::View && k == 0) {
+          const auto next = item.as<ViewOp>().apply(lies);
+          if (!next) return false;
+          stack.emplace_back(reader, *next);
+        } else if (item.role() == Role::Library) {
+          return false;
+        } else if (item.role() == Role::Kernel) {
+          if (!is_join_[index(reader)] && !lies.is_dense()) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  std::vector<bool> result_;  // needs a place of its own
+  std::vector<bool> written_over_;  // by an op that takes over its storage
+  std::vector<bool> is_join_;
+  std::vector<Within> within_;
+  std::vector<std::int64_t> at_;  // where it begins in the outermost join, in elements
+  std::vector<bool> assembled_;
+  std::unordered_map<int, int> placed_input_;  // piece -> which input of its join it is
+  std::vector<std::vector<std::pair<int, std::size_t>>> readers_;
+};
+
+}  // namespace
+
+void store_within(Graph& graph) {
+  if (std::ranges::none_of(graph.items, [](const Item& item) { return joins(item) != nullptr; })) return;
+  Storer storer(graph);
+  if (storer.decide()) graph = storer.run();
+}
+
+}  // namespace tegula::compile

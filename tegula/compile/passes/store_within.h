@@ -1,0 +1,16 @@
+#pragma once
+// Pieces of joins are stored where they belong.
+
+#include "tegula/compile/graph.h"
+
+namespace tegula::compile {
+
+/// `concat`, `stack`, and the gradient of slices are storage, not work: whoever computes a piece stores it within the join (Item::within), with
+/// the join's strides. A piece that cannot be stored there is copied into its part by an elementwise item, which joins the program that
+/// computes it: it belongs to another join or is a result, it is no value of its own (a slice, an argument), its rows would be too short, a
+/// call reads it, or somebody who reads or makes it asks for another layout. A join of nothing but such pieces that no program computes stays a kernel.
+///
+/// Behind everything that asks for copies or removes items (materialize, cut_steady), before fuse.
+void store_within(Graph& graph);
+
+}  // namespace tegula::compile

@@ -1,0 +1,56 @@
+#pragma once
+// What each place in memory holds while the checker walks a plan: the contents of the arena, of leaves and of results.
+
+#include <map>
+#include <tuple>
+
+#include "tegula/compile/plan/plan.h"
+
+namespace tegula::compile {
+
+/// A stretch of the arena, or a leaf or result as a whole. A Variable's new value lies where the old one does. Of a piece of a join: that of the
+/// join as a whole, and which of its elements, counted piece by piece, the piece is.
+struct Span {
+  Storage::Kind space = Storage::Kind::None;
+  int index = 0;
+  std::size_t begin = 0, end = 1;
+  int tenant = -1;  // the outermost join, or the value or scratch itself
+  std::int64_t first = 0, last = 1;
+  auto key() const { return std::tuple(space, index, begin, end); }
+  bool meets(const Span& o) const {
+    if (tenant == o.tenant && (first >= o.last || o.first >= last)) return false;
+    return space == o.space && index == o.index && begin < o.end && o.begin < end;
+  }
+};
+
+/// A holder is an item, or a scratch buffer behind all items.
+class Contents {
+ public:
+  Contents(const Plan& plan, const std::vector<Spot>& spots);
+
+  bool holds(const Span& span, int holder) const;
+  /// Some holder that lies there: -1 where the old value of a Variable does, -2 for nothing.
+  int found_at(const Span& span) const;
+  /// Whoever lay there is gone, unless it is another piece of the same join.
+  void write(const Span& span, int holder);
+
+  /// The item, and the joins that it is a piece of.
+  template <class Visit>
+  void each_around(int holder, Visit visit) const {
+    for (; holder >= 0; holder = holder < graph_.size() ? graph_[holder].within.whole : -1) visit(holder);
+  }
+
+ private:
+  int tenant_of(const Span& span) const;
+  void move_in(const Span& span);
+  bool is_whole(int holder) const { return there_[static_cast<std::size_t>(holder)] == elements(holder); }
+  std::int64_t elements(int holder) const { return holder < graph_.size() ? numel(graph_[holder].shape) : 1; }
+
+  const Graph& graph_;
+  std::map<int, std::vector<int>> members_;  // of each item that has a place of its own: it, its pieces and theirs
+  std::vector<std::int64_t> there_;  // of each holder: how many of its elements lie in its place
+  std::map<std::size_t, std::pair<std::size_t, int>> arena_;  // begin -> (end, tenant)
+  std::vector<int> leaves_, outputs_;  // tenants; of a leaf -1: itself
+};
+
+}  // namespace tegula::compile

@@ -1,0 +1,13 @@
+#pragma once
+// Attention in blocks of queries and keys (Dao et al., "FlashAttention", 2022): nobody holds all scores.
+
+#include <memory>
+
+#include "tegula/runtime/attention.h"
+
+namespace tegula::host {
+
+/// Throws Error for a dtype that is no float and for shapes that do not fit.
+std::unique_ptr<runtime::Call> make_attention(const runtime::Attention& description);
+
+}  // namespace tegula::host

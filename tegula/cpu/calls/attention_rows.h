@@ -1,0 +1,24 @@
+#pragma once
+// What attention does to a row of scores. Rows are contiguous.
+
+#include <cstdint>
+
+namespace tegula::host {
+
+/// The greatest of scale * x[i]; -inf of none.
+float greatest(const float* x, std::int64_t count, float scale);
+double greatest(const double* x, std::int64_t count, double scale);
+/// x[i] = exp(scale * x[i] - shift); their sum.
+float exponentials(float* x, std::int64_t count, float scale, float shift);
+double exponentials(double* x, std::int64_t count, double scale, double shift);
+/// x[i] *= factor.
+void multiply(float* x, std::int64_t count, float factor);
+void multiply(double* x, std::int64_t count, double factor);
+/// dp[i] = p[i] * (dp[i] - mean): the gradient of the scores.
+void softmax_gradient(const float* p, float* dp, std::int64_t count, float mean);
+void softmax_gradient(const double* p, double* dp, std::int64_t count, double mean);
+/// Σ x[i] * y[i].
+float inner_product(const float* x, const float* y, std::int64_t count);
+double inner_product(const double* x, const double* y, std::int64_t count);
+
+}  // namespace tegula::host

@@ -1,0 +1,34 @@
+#pragma once
+// Results that are computed elsewhere.
+
+#include "tegula/graph/node.h"
+
+namespace tegula {
+
+/// The first inputs, unchanged: as many as there are results. The others stand for what those were computed from. An op for gradients, of which
+/// the compiler leaves nothing.
+class SameOp : public LibraryOp {
+ public:
+  explicit SameOp(std::vector<DType> dtypes) : dtypes_(std::move(dtypes)) {}
+  /// The op, if it is one.
+  static const SameOp* of(const Op& op) { return op.role() == Role::Library ? dynamic_cast<const SameOp*>(&op) : nullptr; }
+
+  Numerics numerics() const override { return Numerics::Full; }
+  bool accepts(const runtime::Device&, int, const Layout&) const override { return true; }
+  bool accepts_activation(std::uint8_t) const override { return false; }
+  DType input_dtype(int index, DType) const override { return dtypes_[static_cast<std::size_t>(index)]; }
+  double operations(std::span<const Shape>, const Shape&) const override { return 0; }
+  std::unique_ptr<runtime::Call> prepare(runtime::Device&, std::span<const Layout>, const Layout&, DType, Epilogue) const override;
+  void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {}
+
+ private:
+  std::vector<DType> dtypes_;  // of the inputs
+};
+
+/// How many of the first inputs no gradient goes to: what a checkpoint or a custom function computes inside.
+inline std::size_t inside_inputs(const Node& node) {
+  if (SameOp::of(node.op())) return node.results().size();
+  return node.op().role() == Role::View && node.inputs().size() > 1 && !static_cast<const ViewOp&>(node.op()).waits() ? 1 : 0;
+}
+
+}  // namespace tegula

@@ -1,0 +1,162 @@
+#include "tegula/io/gguf.h"
+
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "tegula/core/error.h"
+#include "tegula/core/text.h"
+#include "tegula/io/file.h"
+
+namespace tegula::io {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF"
+constexpr std::uint64_t kMostKeys = 1 << 20;
+constexpr std::size_t kLongestKey = 65535;  // the specification's limit
+
+enum class Type : std::uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64 };
+
+class Reader {
+ public:
+  Reader(std::span<const std::byte> bytes, std::string_view name) : bytes_(bytes), name_(name) {}
+
+  [[noreturn]] void fail(std::string got, std::string expected) const {
+    throw Error({.op = "gguf",
+                 .got = std::string(name_) + ": " + std::move(got),
+                 .expected = std::move(expected),
+                 .advice = "the file is damaged, or is no GGUF file"});
+  }
+
+  template <class T>
+  T number() {
+    T value;
+    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    return value;
+  }
+  std::string string() {
+    const auto bytes = take(number<std::uint64_t>());
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  std::size_t left() const { return bytes_.size() - at_; }
+
+  GgufValue value(Type type) {
+    switch (type) {
+      case Type::String: return string();
+      case Type::Bool: return number<std::uint8_t>() != 0;
+      case Type::F32: return static_cast<double>(number<float>());
+      case Type::F64: return number<double>();
+      case Type::U64: return unsigned_value(number<std::uint64_t>());
+      case Type::Array: return array();
+      default: return integer(type);
+    }
+  }
+
+ private:
+  std::span<const std::byte> take(std::uint64_t count) {
+    if (count > left())
+      fail("the end of the file at byte " + std::to_string(bytes_.size()), std::to_string(count - left()) + " more bytes");
+    const auto out = bytes_.subspan(at_, static_cast<std::size_t>(count));
+    at_ += static_cast<std::size_t>(count);
+    return out;
+  }
+
+  static GgufValue unsigned_value(std::uint64_t value) {
+    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return value;
+    return static_cast<std::int64_t>(value);
+  }
+
+  std::int64_t integer(Type type) {
+    switch (type) {
+      case Type::U8: return number<std::uint8_t>();
+      case Type::I8: return number<std::int8_t>();
+      case Type::U16: return number<std::uint16_t>();
+      case Type::I16: return number<std::int16_t>();
+      case Type::U32: return number<std::uint32_t>();
+      case Type::I32: return number<std::int32_t>();
+      case Type::I64:
+      case Type::U64: return number<std::int64_t>();
+      default: fail("a value of type " + std::to_string(static_cast<std::uint32_t>(type)), "a type from 0 to 12");
+    }
+  }
+
+  /// Elements take at least a byte each, so that memory stays in proportion to the file, whatever it promises.
+  template <class T, class F>
+  std::vector<T> list(std::uint64_t count, std::size_t least_bytes, F element) {
+    if (count > left() / least_bytes) fail("an array of " + std::to_string(count) + " elements", "no more than the rest of the file holds");
+    std::vector<T> out;
+    out.reserve(static_cast<std::size_t>(count));
+    for (std::uint64_t i = 0; i < count; ++i) out.push_back(element());
+    return out;
+  }
+
+  GgufValue array() {
+    const auto type = static_cast<Type>(number<std::uint32_t>());
+    const auto count = number<std::uint64_t>();
+    switch (type) {
+      case Type::String: return list<std::string>(count, 8, [&] { return string(); });
+      case Type::Bool: return list<bool>(count, 1, [&] { return number<std::uint8_t>() != 0; });
+      case Type::F32: return list<double>(count, 4, [&] { return static_cast<double>(number<float>()); });
+      case Type::F64: return list<double>(count, 8, [&] { return number<double>(); });
+      case Type::Array: fail("an array of arrays", "an array of numbers or strings");
+      default: return list<std::int64_t>(count, 1, [&] { return integer(type); });
+    }
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string_view name_;
+  std::size_t at_ = 0;
+};
+
+template <class T>
+const T& value_of(const GgufMetadata& metadata, std::string_view key, const char* kind) {
+  const auto found = metadata.values.find(key);
+  if (found == metadata.values.end()) {
+    throw Error({.op = "gguf", .got = metadata.file + ": no key " + std::string(key), .expected = std::string("one with ") + kind});
+  }
+  const T* value = std::get_if<T>(&found->second);
+  if (!value) {
+    throw Error({.op = "gguf", .got = metadata.file + ": the key " + std::string(key) + " of another type", .expected = kind});
+  }
+  return *value;
+}
+
+}  // namespace
+
+const std::string& GgufMetadata::text(std::string_view key) const { return value_of<std::string>(*this, key, "a text"); }
+std::int64_t GgufMetadata::integer(std::string_view key) const { return value_of<std::int64_t>(*this, key, "a whole number"); }
+bool GgufMetadata::truth(std::string_view key) const { return value_of<bool>(*this, key, "true or false"); }
+const std::vector<std::string>& GgufMetadata::texts(std::string_view key) const {
+  return value_of<std::vector<std::string>>(*this, key, "a list of texts");
+}
+const std::vector<double>& GgufMetadata::numbers(std::string_view key) const {
+  return value_of<std::vector<double>>(*this, key, "a list of numbers");
+}
+const std::vector<std::int64_t>& GgufMetadata::integers(std::string_view key) const {
+  return value_of<std::vector<std::int64_t>>(*this, key, "a list of whole numbers");
+}
+
+GgufMetadata parse_gguf_metadata(std::span<const std::byte> bytes, std::string_view name) {
+  Reader reader(bytes, name);
+  if (reader.number<std::uint32_t>() != kMagic) reader.fail("a file that does not begin with GGUF", "a GGUF file");
+  GgufMetadata out;
+  out.file = name;
+  out.version = reader.number<std::uint32_t>();
+  if (out.version != 2 && out.version != 3) reader.fail("version " + std::to_string(out.version), "2 or 3, little-endian");
+  out.tensors = reader.number<std::uint64_t>();
+  const auto keys = reader.number<std::uint64_t>();
+  if (keys > kMostKeys) reader.fail(std::to_string(keys) + " keys", "at most " + std::to_string(kMostKeys));
+  for (std::uint64_t i = 0; i < keys; ++i) {
+    const std::string key = reader.string();
+    if (key.size() > kLongestKey)
+      reader.fail("a key of " + std::to_string(key.size()) + " bytes", "at most " + std::to_string(kLongestKey));
+    const auto type = static_cast<Type>(reader.number<std::uint32_t>());
+    if (!out.values.emplace(key, reader.value(type)).second)
+      reader.fail("the key " + printable(key.substr(0, 80)) + " twice", "each key once");
+  }
+  return out;
+}
+
+GgufMetadata read_gguf_metadata(const std::string& path) { return parse_gguf_metadata(read_file(path, {.op = "gguf"}), path); }
+
+}  // namespace tegula::io

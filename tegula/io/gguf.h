@@ -1,0 +1,38 @@
+#pragma once
+// The key-value part of GGUF files (llama.cpp): names, sizes, vocabularies.
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace tegula::io {
+
+using GgufValue = std::variant<std::int64_t, std::uint64_t, double, bool, std::string, std::vector<std::string>, std::vector<double>,
+                               std::vector<std::int64_t>, std::vector<bool>>;
+
+struct GgufMetadata {
+  std::uint32_t version = 0;
+  std::uint64_t tensors = 0;  // how many follow in the file
+  std::map<std::string, GgufValue, std::less<>> values;
+  std::string file;           // for messages
+
+  bool contains(std::string_view key) const { return values.contains(key); }
+  /// Throws Error when the key is missing or holds another type. Whole numbers of any width are i64.
+  const std::string& text(std::string_view key) const;
+  std::int64_t integer(std::string_view key) const;
+  bool truth(std::string_view key) const;
+  const std::vector<std::string>& texts(std::string_view key) const;
+  const std::vector<double>& numbers(std::string_view key) const;
+  const std::vector<std::int64_t>& integers(std::string_view key) const;
+};
+
+/// Reads the keys of a little-endian file of version 2 or 3; tensors are not looked at. Throws Error for anything else and for a truncated file.
+GgufMetadata read_gguf_metadata(const std::string& path);
+/// The same from memory. `name` stands for the file in messages.
+GgufMetadata parse_gguf_metadata(std::span<const std::byte> bytes, std::string_view name);
+
+}  // namespace tegula::io

@@ -1,0 +1,43 @@
+#pragma once
+// Beam search over one sequence, on the host: what to keep of the candidates that a model gives for each beam.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tegula/models/generate.h"
+
+namespace tegula::models {
+
+/// The k best continuations at every length; those that end are set aside. Ended ones and, at the end, the others count
+/// log-probability / length^penalty.
+class BeamSearch {
+ public:
+  struct Beam {
+    std::vector<std::int64_t> tokens;
+    double score = 0;       // log-probability
+    std::int64_t from = 0;  // the former beam that it continues
+  };
+  BeamSearch(std::int64_t beams, double length_penalty, std::vector<std::int64_t> stop_tokens);
+
+  /// Candidates of each beam (beams, n), n >= 2 * beams or the whole vocabulary: log-probabilities, and the tokens. At first only those of the
+  /// first beam count: the others are the same.
+  void extend(std::span<const float> values, std::span<const std::int64_t> tokens);
+  /// Always so many.
+  const std::vector<Beam>& beams() const { return beams_; }
+  /// Nothing that goes on can be better than what has ended.
+  bool done() const { return done_; }
+  Generated best() const;
+
+ private:
+  double normalized(double score, std::size_t length) const;
+
+  std::int64_t count_;
+  double penalty_;
+  std::vector<std::int64_t> stops_;
+  std::vector<Beam> beams_;
+  std::vector<Generated> ended_;  // the best first, at most `count_`
+  bool done_ = false;
+};
+
+}  // namespace tegula::models

@@ -1,0 +1,65 @@
+#pragma once
+// What a decoder remembers of the tokens before: keys and values of every layer.
+
+#include <vector>
+
+#include "tegula/nn/module.h"
+#include "tegula/ops/products/attention.h"
+
+namespace tegula::nn {
+
+struct CacheSize {
+  int layers = 1;
+  std::int64_t batch = 1, capacity = 0;  // sequences, and the most tokens of each
+  std::int64_t heads = 1, width = 0;     // of the keys
+  DType dtype = f32;
+};
+
+/// Keys and values (batch, capacity, heads, width) of each layer, of which the first length() are there. In a jit-ed function new ones are written
+/// where the Variables lie, and one executable serves all lengths. A copy goes on by itself.
+///   const auto [keys, values] = cache.extend(layer, k, v);
+///   y = scaled_dot_product_attention(q, keys, values, cache.attention());     // in every layer
+///   cache.advance(T);                                                         // once, behind the last
+/// Sequences of different lengths begin together: their first tokens fill `width` columns, each as far as it goes (begin), what
+/// follows is written behind those columns, and what lies between is hidden.
+class KeyValueCache {
+ public:
+  using Location = std::source_location;
+  explicit KeyValueCache(const CacheSize& size, Location where = Location::current());
+
+  struct Seen {
+    Tensor keys, values;  // (batch, heads, capacity, width): with attention(), what is not written yet is hidden
+  };
+  /// Writes keys and values (batch, T, heads, width) behind the first length(). An Error when it is run and there is no room for them.
+  Seen extend(int layer, Arg keys, Arg values);
+  /// causal, start = length(), and the mask of sequences that began with different lengths.
+  AttentionOptions attention() const;
+  /// The places in their sequences of the next `count` tokens: (count), or (batch, count) where lengths differed.
+  Tensor places(std::int64_t count, Location where = Location::current()) const;
+  /// `count` tokens were written in every layer.
+  void advance(std::int64_t count, Location where = Location::current());
+
+  /// How many columns are written: () i64.
+  Tensor length(Location where = Location::current()) const { return length_.read(where); }
+  /// Forgets everything, or what lies behind the first `length` tokens.
+  void truncate(std::int64_t length = 0, Location where = Location::current());
+  /// The next `width` columns are the beginnings of sequences of these lengths, 1 to `width`; longer columns hold padding.
+  void begin(const std::vector<std::int64_t>& lengths, std::int64_t width, Location where = Location::current());
+  /// Sequence i becomes the former sequence order[i], an integer tensor (batch): what a beam search keeps.
+  void reorder(Arg order);
+  /// Room for so many tokens: what is there stays. Functions that were compiled for less are compiled again.
+  void reserve(std::int64_t capacity, Location where = Location::current());
+
+  const CacheSize& size() const { return size_; }
+  void visit(Visitor& visitor, const Path& path);
+
+ private:
+  CacheSize size_;
+  std::vector<NonPersistentBuffer> keys_, values_;
+  NonPersistentBuffer length_;  // () i64
+  NonPersistentBuffer gap_begin_;  // (batch) i64: where a shorter sequence's padding begins …
+  NonPersistentBuffer gap_end_;  // () i64: … and all of them end
+  Flag ragged_{0};
+};
+
+}  // namespace tegula::nn

@@ -1,0 +1,166 @@
+#include "tegula/ops/products/attention_op.h"
+
+#include "tegula/graph/composed.h"
+#include "tegula/graph/structural.h"
+#include "tegula/graph/vjp_parts.h"
+#include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/attention.h"
+
+namespace tegula::ops {
+namespace {
+
+DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
+
+/// What both passes share. An op computes from its inputs alone: the backward pass takes the forward's results as it takes q.
+class AnyAttention : public LibraryOp, public Composed {
+ public:
+  AnyAttention(const AttentionForm& form, bool backward) : form_(form), backward_(backward) {}
+
+  void attributes(Attributes& a) const override {
+    a("causal", form_.causal);
+    a("window", form_.window);
+    a("scale", Number(form_.scale));
+    a("dropout", Number(form_.dropout));
+    a("mask", form_.mask);
+    a("bias", form_.bias);
+    a("lengths", form_.lengths);
+    a("start", form_.start);
+    a("sum_gradient", form_.sum_gradient);
+  }
+
+  std::vector<Tensor> composition(std::span<const Tensor> inputs) const override {
+    return backward_ ? plain_attention_gradients(form_, inputs) : plain_attention(form_, inputs);
+  }
+  bool is_call_of(const runtime::Device& device, std::span<const Tensor> inputs) const override {
+    const auto* const attends = dynamic_cast<const runtime::Attends*>(&device);
+    if (!attends) return false;
+    std::vector<Layout> layouts;
+    for (const Tensor& x : inputs) layouts.push_back(Layout::dense(x.shape()));
+    return attends->attends(description(layouts, inputs[0].dtype()));
+  }
+
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout&, DType dtype,
+                                         Epilogue) const override {
+    return dynamic_cast<runtime::Attends&>(device).attention(description(inputs, dtype));
+  }
+  bool accepts(const runtime::Device&, int index, const Layout& layout) const override {
+    const Role role = role_of(index);
+    if (role == Role::Scores) return true;
+    return role == Role::Rows ? layout.shape.back() <= 1 || layout.strides[layout.shape.rank() - 1] == 1 : layout.is_dense();
+  }
+  DType input_dtype(int index, DType result) const override {
+    if (role_of(index) == Role::Sums) return sum_dtype(result);
+    return form_.mask && index == 3 ? boolean : result;
+  }
+  bool accepts_activation(std::uint8_t) const override { return false; }
+  double operations(std::span<const Shape> inputs, const Shape&) const override {
+    const double products = backward_ ? 5 : 2, scores = static_cast<double>(numel(inputs[0])) * static_cast<double>(inputs[1][2]);
+    return 2 * products * scores * (form_.causal && inputs[0][2] > 1 ? 0.5 : 1);
+  }
+  /// Of ops with one result; these have their composition.
+  void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {}
+
+ protected:
+  enum class Role : std::uint8_t { Rows, Scores, Sums, Other };
+  Role role_of(int index) const {
+    if (index < 3) return Role::Rows;
+    index -= 3;
+    if (index < form_.mask + form_.bias) return Role::Scores;
+    index -= form_.extras();
+    if (index < 0) return Role::Other;
+    return index % 2 == 0 ? Role::Rows : Role::Sums;  // o, sum, gradient of o, of sum
+  }
+
+  runtime::Attention description(std::span<const Layout> inputs, DType dtype) const {
+    runtime::Attention d{.backward = backward_,
+                         .dtype = dtype,
+                         .q = inputs[0],
+                         .k = inputs[1],
+                         .v = inputs[2],
+                         .scale = form_.scale,
+                         .causal = form_.causal,
+                         .window = form_.window,
+                         .lengths = form_.lengths,
+                         .start = form_.start,
+                         .dropout = form_.dropout,
+                         .sum_gradient = form_.sum_gradient};
+    std::size_t next = 3;
+    if (form_.mask) d.mask = inputs[next++];
+    if (form_.bias) d.bias = inputs[next++];
+    if (backward_) {
+      const auto rest = static_cast<std::size_t>(3 + form_.extras());
+      d.o = inputs[rest], d.o_gradient = inputs[rest + 2];
+    }
+    return d;
+  }
+
+  AttentionForm form_;
+  bool backward_;
+};
+
+class AttentionGradientOp final : public AnyAttention {
+ public:
+  explicit AttentionGradientOp(const AttentionForm& form) : AnyAttention(form, true) {}
+  std::string_view name() const override { return "attention_backward"; }
+  /// Through the composition, which holds all scores.
+  std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const override {
+    std::vector<Tensor> inputs, results;
+    // Tensors of their own: o and its sum are made of q, k and v, but this is about what the op itself does with each.
+    for (const auto& input : y.inputs()) inputs.push_back(graph::identity(Tensor(input), y.origin().where));
+    const std::vector<Tensor> plain = composition(inputs);
+    std::vector<Tensor> given;
+    std::vector<Wrt> xs;
+    for (std::size_t k = 0; k < plain.size(); ++k) {
+      if (dys[k].defined()) results.push_back(plain[k]), given.push_back(dys[k]);
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (wanted[i]) xs.emplace_back(inputs[i]);
+    }
+    const std::vector<Tensor> found = vjp_parts(results, given, xs, y.origin().where);
+    std::vector<Tensor> out(inputs.size());
+    for (std::size_t i = 0, next = 0; i < inputs.size(); ++i) {
+      if (wanted[i]) out[i] = found[next++];
+    }
+    return out;
+  }
+};
+
+class AttentionOp final : public AnyAttention {
+ public:
+  explicit AttentionOp(const AttentionForm& form) : AnyAttention(form, false) {}
+  std::string_view name() const override { return "attention"; }
+  std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const override {
+    const auto& where = y.origin().where;
+    const Tensor o = graph::part(y, 0), sums = graph::part(y, 1);
+    AttentionForm form = form_;
+    form.sum_gradient = dys[1].defined();
+    std::vector<Tensor> inputs;
+    for (const auto& input : y.inputs()) inputs.emplace_back(input);
+    inputs.insert(inputs.end(), {o, sums, dys[0].defined() ? dys[0] : graph::full(o.shape(), 0, o.dtype(), where)});
+    if (dys[1].defined()) inputs.push_back(dys[1]);
+    const Shape &q = y.input(0).shape(), &k = y.input(1).shape(), &v = y.input(2).shape();
+    const Result results[] = {{{q[0], q[2], q[1], q[3]}, o.dtype()},
+                              {{k[0], k[2], k[1], k[3]}, o.dtype()},
+                              {{v[0], v[2], v[1], v[3]}, o.dtype()},
+                              {{q[0], q[1], q[2], k[2]}, o.dtype()}};
+    const std::vector<Tensor> parts = make_nodes(Ref<const Op>(new AttentionGradientOp(form)), inputs, results, where);
+    std::vector<Tensor> out(wanted.size());
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (wanted[i]) out[i] = graph::permute(parts[i], {0, 2, 1, 3}, where);
+    }
+    const std::size_t bias = form_.mask ? 4 : 3;
+    if (form_.bias && wanted[bias]) out[bias] = parts[3];
+    return out;
+  }
+};
+
+}  // namespace
+
+std::vector<Tensor> attention_nodes(const AttentionForm& form, std::span<const Tensor> inputs, const std::source_location& where) {
+  const Shape &q = inputs[0].shape(), &v = inputs[2].shape();
+  const DType dtype = inputs[0].dtype();
+  const Result results[] = {{{q[0], q[2], q[1], v[3]}, dtype}, {{q[0], q[1], q[2]}, sum_dtype(dtype)}};
+  return make_nodes(Ref<const Op>(new AttentionOp(form)), inputs, results, where);
+}
+
+}  // namespace tegula::ops

@@ -1,0 +1,129 @@
+// Attention in plain ops: what the calls compute, word for word.
+
+#include <limits>
+
+#include "tegula/graph/structural.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/nodes.h"
+#include "tegula/ops/products/attention_op.h"
+#include "tegula/ops/products/matmul.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula::ops {
+namespace {
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+/// The inputs by name, halves widened.
+struct Operands {
+  Shape scores;  // (B, H, M, N)
+  DType dtype;
+  Tensor q, k, v, mask, bias, lengths, start, seed, position;
+  std::span<const Tensor> rest;  // of a backward pass
+
+  Operands(const AttentionForm& form, std::span<const Tensor> in) {
+    const Shape &of_q = in[0].shape(), &of_k = in[1].shape();
+    scores = {of_q[0], of_q[1], of_q[2], of_k[2]};
+    dtype = in[0].dtype();
+    q = widen(in[0]), k = widen(in[1]), v = widen(in[2]);
+    std::size_t next = 3;
+    if (form.mask) mask = in[next++];
+    if (form.bias) bias = widen(in[next++]);
+    if (form.lengths) lengths = in[next++];
+    if (form.start) start = in[next++];
+    if (form.dropout > 0) seed = in[next], position = in[next + 1], next += 2;
+    rest = in.subspan(next);
+  }
+  std::int64_t groups() const { return k.shape()[1]; }
+  /// (B, H, M, x) -> (B, G, H / G * M, x): the queries of all heads that share a key side by side. Heads are in the order of their groups.
+  Tensor by_group(const Tensor& x) const {
+    return graph::reshape(x, {scores[0], groups(), scores[1] * scores[2] / groups(), x.shape().back()});
+  }
+  Tensor by_head(const Tensor& x) const { return graph::reshape(x, {scores[0], scores[1], scores[2], x.shape().back()}); }
+};
+
+/// (B, H, M, N), -inf where a query does not see a key.
+Tensor scores_of(const AttentionForm& form, const Operands& x) {
+  Tensor s = x.by_head(matmul(x.by_group(x.q), transpose(x.k))) * form.scale;
+  if (form.bias) s = s + x.bias;
+  const Tensor key = iota(x.scores, 3);
+  Tensor place = iota(x.scores, 2);
+  const auto of_sample = [](const Tensor& t) { return graph::reshape(t, {t.numel(), 1, 1, 1}); };
+  if (form.start) place = place + of_sample(x.start);
+  Tensor seen;
+  const auto and_also = [&](const Tensor& condition) { seen = seen.defined() ? seen && condition : condition; };
+  if (form.mask) and_also(x.mask);
+  if (form.lengths) and_also(key < of_sample(x.lengths));
+  if (form.causal) and_also(key <= place);
+  if (form.window > 0) and_also(key - place < form.window && place - key < form.window);
+  return seen.defined() ? where(seen, s, kNothing) : s;
+}
+
+/// What a probability is multiplied by: 0, or 1 / (1 - p).
+Tensor kept(const AttentionForm& form, const Operands& x, const Tensor& p) {
+  if (form.dropout == 0) return p;
+  const Tensor keep = uniform_at(x.seed, x.position, x.scores, {}) < graph::full(x.scores, 1 - form.dropout, f32);
+  return where(keep, p * (1 / (1 - form.dropout)), 0.0);
+}
+
+/// The softmax of the scores (B, H, M, N), and the logarithm of its sum (B, H, M, 1).
+struct Weights {
+  Tensor p, log_sum;
+};
+Weights weights_of(const AttentionForm& form, const Operands& x) {
+  const Tensor s = scores_of(form, x);
+  const Tensor greatest = graph::stop_gradient(max(s, 3, Keep::Yes)), shift = where(greatest > kNothing, greatest, 0.0);
+  const Tensor e = exp(s - shift), sums = sum(e, 3, Keep::Yes);
+  const Tensor divisor = where(sums > 0.0, sums, 1.0);
+  return {e / divisor, where(sums > 0.0, shift + log(divisor), kNothing)};
+}
+
+/// (B, H, x, y) -> (B, x, H, y), in the dtype of the inputs.
+Tensor result(const Operands& x, const Tensor& y) { return narrow(permute(y, {0, 2, 1, 3}), x.dtype); }
+
+}  // namespace
+
+std::vector<Tensor> plain_attention(const AttentionForm& form, std::span<const Tensor> inputs) {
+  const Operands x(form, inputs);
+  const Shape &n = x.scores, rows{n[0], n[1], n[2]};
+  const std::int64_t features = x.v.shape().back();
+  if (numel(n) == 0 || features == 0)
+    return {graph::full({n[0], n[2], n[1], features}, 0, x.dtype), graph::full(rows, kNothing, x.q.dtype())};
+  const Weights w = weights_of(form, x);
+  const Tensor o = x.by_head(matmul(x.by_group(kept(form, x, w.p)), x.v));
+  return {result(x, o), graph::reshape(w.log_sum, rows)};
+}
+
+Tensor plain_attention_weights(const AttentionForm& form, std::span<const Tensor> inputs) {
+  const Operands x(form, inputs);
+  if (numel(x.scores) == 0) return graph::full(x.scores, 0, x.dtype);
+  return narrow(weights_of(form, x).p, x.dtype);
+}
+
+std::vector<Tensor> plain_attention_gradients(const AttentionForm& form, std::span<const Tensor> inputs) {
+  const Operands x(form, inputs);
+  const Shape& n = x.scores;
+  const std::int64_t groups = x.groups(), width = x.q.shape().back(), features = x.v.shape().back();
+  if (numel(n) == 0 || features == 0) {
+    return {graph::full({n[0], n[2], n[1], width}, 0, x.dtype), graph::full({n[0], n[3], groups, width}, 0, x.dtype),
+            graph::full({n[0], n[3], groups, features}, 0, x.dtype), graph::full(n, 0, x.dtype)};
+  }
+  const auto to_heads = [](const Tensor& t) { return permute(widen(t), {0, 2, 1, 3}); };  // (B, M, H, E) -> (B, H, M, E)
+  const Tensor o = to_heads(x.rest[0]), sums = unsqueeze(x.rest[1], -1), dy = to_heads(x.rest[2]);
+  const Tensor p = exp(scores_of(form, x) - where(sums > kNothing, sums, 0.0));
+  const Tensor dp = kept(form, x, x.by_head(matmul(x.by_group(dy), transpose(x.v))));
+  Tensor mean = sum(dy * o, 3, Keep::Yes);  // Σ p * dp of each row
+  if (form.sum_gradient) mean = mean - unsqueeze(x.rest[3], -1);
+  const Tensor ds = p * (dp - mean), by_group = x.by_group(ds * form.scale);
+  const Tensor dq = x.by_head(matmul(by_group, x.k)), dk = matmul(transpose(by_group), x.by_group(x.q));
+  const Tensor dv = matmul(transpose(x.by_group(kept(form, x, p))), x.by_group(dy));
+  return {result(x, dq), result(x, dk), result(x, dv), narrow(ds, x.dtype)};
+}
+
+}  // namespace tegula::ops

@@ -1,0 +1,46 @@
+#pragma once
+// Attention as a call of a device, which holds no matrix of scores.
+
+#include <memory>
+#include <optional>
+
+#include "tegula/runtime/device.h"
+
+namespace tegula::runtime {
+
+/// O = dropped(softmax(scale * Q Kᵀ + bias)) V over the keys that each query sees, and the logarithm of the softmax's sum (Dao et al.,
+/// "FlashAttention", 2022). Query i of sample b stands at place start[b] + i among the keys and sees key j where
+///   j < lengths[b],  causal: j <= place,  window > 0: |j - place| < window,  mask[b, h, i, j].
+/// A query that sees no key gives zeros and -inf. Query head h reads head h / (H / G) of the keys and values.
+/// Layouts have any strides, but the last axis of q, k, v, o and its gradient is dense. Offsets in them are ignored.
+struct Attention {
+  bool backward = false;
+  DType dtype = DType::f32;
+  Layout q, k, v;  // (B, H, M, D), (B, G, N, D), (B, G, N, E)
+  Layout o, o_gradient;  // backward, as inputs: (B, M, H, E)
+  double scale = 1;
+  bool causal = false;
+  std::int64_t window = 0;
+  std::optional<Layout> mask;  // boolean, (B, H, M, N), strides may be 0
+  std::optional<Layout> bias;  // of the dtype, the same
+  bool lengths = false;  // (B) i64
+  bool start = false;    // (B) i64
+  // Probability of a zero; the words of Philox are those at position + the dense index in (B, H, M, N), as dropout() would take them.
+  double dropout = 0;
+  bool sum_gradient = false;  // backward: of the logarithm, too
+};
+
+/// What a device is as well that has this call. Elsewhere the plain ops are run.
+class Attends {
+ public:
+  virtual ~Attends() = default;
+  /// Whether the device wants this one as a call; strides do not count.
+  virtual bool attends(const Attention& description) const = 0;
+  /// buffers: q, k, v[, mask][, bias][, lengths][, start][, seed, position], then
+  ///   forward: o (B, M, H, E), sum (B, H, M), which is f32 (f64 for f64);
+  ///   backward: o, sum, gradient of o[, of sum], then those of q (B, M, H, D), k (B, N, G, D), v (B, N, G, E) and the scores (B, H, M, N).
+  /// Results are dense; those that nobody wants are null.
+  virtual std::unique_ptr<Call> attention(const Attention& description) = 0;
+};
+
+}  // namespace tegula::runtime

@@ -1,0 +1,32 @@
+#pragma once
+// Regular expressions over UTF-8 (PCRE2), for the patterns that tokenizers cut text by.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula::text {
+
+/// A compiled pattern. Copies share it; it may be used by several threads at once. Classes as \s, \w and \p{L} are Unicode's. Bytes that
+/// are no UTF-8 match nothing.
+class Pattern {
+ public:
+  /// Throws Error in the name of `op`, with the place of the mistake.
+  explicit Pattern(std::string text, std::string_view op = "Pattern");
+
+  struct Match {
+    std::size_t begin, end;  // bytes
+  };
+  /// All matches from the left, which do not meet; empty ones are left out. Throws Error where the search takes too
+  /// long.
+  std::vector<Match> matches(std::string_view text) const;
+  const std::string& text() const;
+
+ private:
+  struct Code;
+  std::shared_ptr<const Code> code_;
+};
+
+}  // namespace tegula::text

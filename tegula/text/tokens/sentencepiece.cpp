@@ -1,0 +1,264 @@
+#include "tegula/text/tokens/sentencepiece.h"
+
+#include <bit>
+#include <cstring>
+
+#include "tegula/core/error.h"
+#include "tegula/core/text.h"
+#include "tegula/io/file.h"
+#include "tegula/text/tokens/bpe.h"
+#include "tegula/text/tokens/tokenizer_files.h"
+#include "tegula/text/tokens/unigram.h"
+#include "tegula/text/tokens/wordpiece.h"
+
+namespace tegula::text {
+namespace {
+
+const std::string kMark = "\u2581";  // ▁, the blank of SentencePiece
+
+/// One field of a protocol buffer message.
+struct Field {
+  std::uint64_t number = 0;
+  std::uint64_t value = 0;               // of a varint, or the bits of a fixed one
+  std::span<const std::byte> bytes = {};  // of a string or message
+  std::uint64_t wire = 0;                // 0 varint, 1 fixed64, 2 bytes, 5 fixed32
+};
+
+/// Fields of a message one after the other (protobuf.dev, "Encoding").
+class Message {
+ public:
+  Message(std::span<const std::byte> bytes, std::string_view name) : bytes_(bytes), name_(name) {}
+
+  bool next(Field& field) {
+    if (at_ == bytes_.size()) return false;
+    const std::uint64_t key = varint();
+    field = {.number = key >> 3, .wire = key & 7};
+    switch (field.wire) {
+      case 0: field.value = varint(); return true;
+      case 1: field.value = fixed(8); return true;
+      case 2: {
+        const std::uint64_t size = varint();
+        if (size > bytes_.size() - at_)
+          fail("a field of " + std::to_string(size) + " bytes where " + std::to_string(bytes_.size() - at_) + " are left");
+        field.bytes = bytes_.subspan(at_, static_cast<std::size_t>(size));
+        at_ += static_cast<std::size_t>(size);
+        return true;
+      }
+      case 5: field.value = fixed(4); return true;
+      default: fail("a field of wire type " + std::to_string(field.wire));
+    }
+  }
+  [[noreturn]] void fail(std::string got) const {
+    throw Error({.op = "sentencepiece",
+                 .got = std::string(name_) + ": " + std::move(got),
+                 .expected = "a SentencePiece model",
+                 .advice = "the file is truncated or no .model file"});
+  }
+
+ private:
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (at_ == bytes_.size()) fail("the end of the data within a number");
+      const auto byte = static_cast<std::uint64_t>(bytes_[at_++]);
+      value |= (byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+    fail("a number of more than 64 bits");
+  }
+  std::uint64_t fixed(std::size_t size) {
+    if (bytes_.size() - at_ < size) fail("the end of the data within a number");
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes_.data() + at_, size);
+    at_ += size;
+    return value;
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string_view name_;
+  std::size_t at_ = 0;
+};
+
+std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+void read_piece(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
+  Message message(bytes, name);
+  std::string piece;
+  float score = 0;
+  std::uint64_t kind = 1;
+  for (Field field; message.next(field);) {
+    if (field.number == 1 && field.wire == 2) piece = text_of(field.bytes);
+    if (field.number == 2 && field.wire == 5) score = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
+    if (field.number == 3 && field.wire == 0) kind = field.value;
+  }
+  if (kind < 1 || kind > 6) message.fail("a piece of kind " + std::to_string(kind));
+  model.pieces.push_back(std::move(piece));
+  model.scores.push_back(score);
+  model.kinds.push_back(static_cast<PieceKind>(kind));
+}
+
+void read_trainer(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
+  Message message(bytes, name);
+  for (Field field; message.next(field);) {
+    if (field.wire != 0) continue;
+    if (field.number == 3) {
+      if (field.value < 1 || field.value > 4) message.fail("a model of type " + std::to_string(field.value));
+      model.type = static_cast<SentencePieceModel::Type>(field.value);
+    }
+    if (field.number == 35) model.byte_fallback = field.value != 0;
+  }
+}
+
+void read_normalizer(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
+  Message message(bytes, name);
+  bool rules = false;
+  for (Field field; message.next(field);) {
+    if (field.number == 1 && field.wire == 2) model.normalization = text_of(field.bytes);
+    if (field.number == 2 && field.wire == 2) rules = !field.bytes.empty();
+    if (field.wire != 0) continue;
+    if (field.number == 3) model.dummy_prefix = field.value != 0;
+    if (field.number == 4) model.remove_extra_blanks = field.value != 0;
+    if (field.number == 5) model.escape_blanks = field.value != 0;
+  }
+  if (!rules) model.normalization = "identity";
+}
+
+/// SentencePiece's named rules: NFKC, where "nmt" takes control characters and turns other white space into blanks, and "cf" folds case.
+Normalizer named_normalizer(const std::string& rule, std::string_view op, std::string_view name) {
+  std::string_view rest = rule;
+  std::vector<Normalizer> steps;
+  if (rest == "identity") return chain(std::move(steps));
+  if (rest.starts_with("nmt_")) {
+    rest.remove_prefix(4);
+    steps.push_back(bert_normalizer({.clean = true, .chinese = false, .strip_accents = false, .lowercase = false}));
+  }
+  if (rest == "nfkc" || rest == "nfkc_cf") {
+    steps.push_back(to_form(Form::NFKC));
+    if (rest == "nfkc_cf") steps.push_back(to_lowercase());
+    return chain(std::move(steps));
+  }
+  throw Error({.op = std::string(op),
+               .got = std::string(name) + ": the normalisation '" + printable(rule.substr(0, 40)) + "'",
+               .expected = "identity, nfkc, nmt_nfkc, nfkc_cf or nmt_nfkc_cf",
+               .advice = "rules of a model's own are not read"});
+}
+
+}  // namespace
+
+Tokenizer make_tokenizer(const SentencePieceModel& model, std::string_view op, std::string_view name) {
+  const auto refuse = [&](std::string got, std::string expected) {
+    throw Error({.op = std::string(op), .got = std::string(name) + ": " + std::move(got), .expected = std::move(expected)});
+  };
+  const std::size_t size = model.pieces.size();
+  if (size == 0) refuse("no pieces", "a vocabulary");
+  if (model.scores.size() != size || model.kinds.size() != size) refuse("pieces without a score or a kind", "one of each for every piece");
+  Vocabulary vocabulary(model.pieces);
+  std::vector<bool> normal(size);
+  std::optional<Id> unknown;
+  TokenizerParts parts;
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto id = static_cast<Id>(i);
+    if (model.pieces[i].empty()) refuse("piece " + std::to_string(i) + ", which is empty", "pieces of text");
+    if (vocabulary.find(model.pieces[i]) != id)
+      refuse("the piece '" + printable(model.pieces[i].substr(0, 80)) + "' twice", "each piece once");
+    normal[i] = model.kinds[i] == PieceKind::Normal || model.kinds[i] == PieceKind::UserDefined;
+    if (model.kinds[i] == PieceKind::Unknown && !unknown) unknown = id;
+    if (model.kinds[i] == PieceKind::UserDefined) parts.added.push_back({.content = model.pieces[i], .id = id, .normalized = true});
+    if (model.kinds[i] == PieceKind::Unknown || model.kinds[i] == PieceKind::Control)
+      parts.added.push_back({.content = model.pieces[i], .id = id, .special = true});
+  }
+  const std::string unknown_token = unknown ? model.pieces[static_cast<std::size_t>(*unknown)] : "";
+  switch (model.type) {
+    case SentencePieceModel::Type::Unigram:
+      parts.model = std::make_shared<Unigram>(std::move(vocabulary), std::vector<double>(model.scores.begin(), model.scores.end()), normal,
+                                              UnigramOptions{.unknown = unknown, .byte_fallback = model.byte_fallback});
+      break;
+    case SentencePieceModel::Type::Bpe:
+    case SentencePieceModel::Type::Char: {
+      const BpeOptions options{
+          .symbols = Symbols::Characters, .unknown = unknown_token, .fuse_unknown = true, .byte_fallback = model.byte_fallback};
+      const std::vector<bool> none(size, false);
+      parts.model = std::make_shared<Bpe>(
+          Bpe::from_scores(std::move(vocabulary), model.scores, model.type == SentencePieceModel::Type::Bpe ? normal : none, options));
+      break;
+    }
+    case SentencePieceModel::Type::Word: parts.model = std::make_shared<WholeWords>(std::move(vocabulary), unknown_token); break;
+  }
+
+  std::vector<Normalizer> steps{named_normalizer(model.normalization, op, name)};
+  if (model.remove_extra_blanks) steps.push_back(squeeze_blanks());
+  if (model.dummy_prefix) steps.push_back(prepend(" "));
+  const std::string blank = model.escape_blanks ? kMark : " ";
+  if (model.escape_blanks) steps.push_back(replace(std::string(" "), kMark));
+  parts.normalizer = chain(std::move(steps));
+  if (model.type == SentencePieceModel::Type::Word) parts.splitter = split_by(blank, Delimiter::MergedWithNext);
+  parts.decoder = chain({replace_in_tokens(kMark, " "), join_bytes(), fuse(), strip_tokens(" ", model.dummy_prefix ? 1 : 0, 0)});
+  if (!model.before.empty() || !model.after.empty()) {
+    for (const bool second : {false, true}) {
+      Template frame;
+      const auto put = [&](Template::value_type::Kind kind, Id type) {
+        for (const Id id : model.before) frame.push_back({TemplateItem::Kind::Token, id, type});
+        frame.push_back({kind, 0, type});
+        for (const Id id : model.after) frame.push_back({TemplateItem::Kind::Token, id, type});
+      };
+      put(TemplateItem::Kind::First, 0);
+      if (second) put(TemplateItem::Kind::Second, 1);
+      (second ? parts.pair : parts.single) = std::move(frame);
+    }
+  }
+  return Tokenizer(std::move(parts));
+}
+
+Tokenizer parse_sentencepiece(std::span<const std::byte> bytes, std::string_view name) {
+  SentencePieceModel model;
+  Message message(bytes, name);
+  for (Field field; message.next(field);) {
+    if (field.wire != 2) continue;
+    if (field.number == 1) read_piece(field.bytes, name, model);
+    if (field.number == 2) read_trainer(field.bytes, name, model);
+    if (field.number == 3) read_normalizer(field.bytes, name, model);
+  }
+  if (model.pieces.empty()) message.fail("no pieces");
+  return make_tokenizer(model, "sentencepiece", name);
+}
+
+Tokenizer read_sentencepiece(const std::string& path) { return parse_sentencepiece(io::read_file(path, {.op = "sentencepiece"}), path); }
+
+Tokenizer parse_llama2c_tokenizer(std::span<const std::byte> bytes, std::string_view name) {
+  std::size_t at = 0;
+  const auto take = [&](std::size_t size) {
+    if (bytes.size() - at < size) {
+      throw Error({.op = "llama2c",
+                   .got = std::string(name) + ": the end of the data at byte " + std::to_string(bytes.size()),
+                   .expected = std::to_string(size) + " bytes from byte " + std::to_string(at),
+                   .advice = "the file is truncated or no tokenizer.bin"});
+    }
+    at += size;
+    return bytes.subspan(at - size, size);
+  };
+  const auto word = [&] {
+    std::uint32_t value = 0;
+    std::memcpy(&value, take(4).data(), 4);
+    return value;
+  };
+  SentencePieceModel model;
+  model.type = SentencePieceModel::Type::Bpe;
+  model.byte_fallback = true;
+  model.remove_extra_blanks = false;
+  word();  // the longest token
+  while (at < bytes.size()) {
+    model.scores.push_back(std::bit_cast<float>(word()));
+    std::string piece = text_of(take(word()));
+    const std::size_t id = model.pieces.size();
+    if (id == 1 && piece == "\n<s>\n") piece = "<s>";  // as llama2.c prints them
+    if (id == 2 && piece == "\n</s>\n") piece = "</s>";
+    const bool byte = id >= 3 && id < 259 && piece.size() == 6 && piece.starts_with("<0x");
+    model.kinds.push_back(id == 0 ? PieceKind::Unknown : id < 3 ? PieceKind::Control : byte ? PieceKind::Byte : PieceKind::Normal);
+    model.pieces.push_back(replace(std::string(" "), kMark)(std::move(piece)));
+  }
+  model.before = {1};
+  if (model.pieces.size() < 3) take(bytes.size() + 1);
+  return make_tokenizer(model, "llama2c", name);
+}
+
+}  // namespace tegula::text

@@ -1,0 +1,45 @@
+#pragma once
+// How a tokenizer cuts text into the pieces that its model gets one by one.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tegula/text/tokens/normalizer.h"
+
+namespace tegula::text {
+
+/// What is to be cut. `first`: it begins the text.
+struct Piece {
+  std::string text;
+  bool first = true;
+};
+using Pieces = std::vector<Piece>;
+using Splitter = std::function<void(Piece, Pieces& out)>;
+
+/// Each cuts what the one before it has cut.
+Splitter chain(std::vector<Splitter> steps);
+
+/// What happens to what separates.
+enum class Delimiter : std::uint8_t { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
+/// At each match of a pattern, or each copy of a text. `inverted`: what lies between the matches separates.
+Splitter split_by(Sought what, Delimiter delimiter, bool inverted = false);
+/// The same for characters.
+Splitter split_by(bool (*is_delimiter)(char32_t), Delimiter delimiter);
+
+/// GPT-2's pieces: words with the blank before them, numbers, signs, white space, English contractions.
+extern const char* const kGpt2Pattern;
+/// `add_blank`: one is put in front of a text that has none there.
+Splitter gpt2_splitter(bool add_blank = false);
+/// What BERT takes for punctuation: P*, and every sign of ASCII.
+bool is_bert_punctuation(char32_t code);
+/// White space is left out, each punctuation mark is a piece.
+Splitter bert_splitter();
+
+enum class PrependMark : std::uint8_t { Always, First, Never };
+/// SentencePiece's: blanks become `mark` ("▁"), one is put in front, and with `split` each piece begins with one.
+Splitter metaspace(std::string mark, PrependMark prepend, bool split);
+
+}  // namespace tegula::text

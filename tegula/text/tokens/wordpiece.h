@@ -1,0 +1,44 @@
+#pragma once
+// WordPiece and whole words (Devlin et al., "BERT", NAACL 2019; Wu et al., arXiv 1609.08144).
+
+#include <string>
+
+#include "tegula/text/tokens/model.h"
+
+namespace tegula::text {
+
+struct WordPieceOptions {
+  std::string unknown = "[UNK]";
+  std::string prefix = "##";        // of tokens within a word
+  std::int64_t longest_word = 100;  // characters; a longer word is unknown
+};
+
+/// A word becomes the longest token that it begins with, and so on with the rest; a word that does not come out even is unknown.
+class WordPiece final : public TokenModel {
+ public:
+  /// Throws Error when the vocabulary lacks the unknown token.
+  explicit WordPiece(Vocabulary vocabulary, WordPieceOptions options = {});
+  void encode(std::string_view piece, Ids& out) const override;
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+
+ private:
+  Vocabulary vocabulary_;
+  WordPieceOptions options_;
+  Id unknown_;
+  std::size_t longest_token_ = 0;  // bytes
+};
+
+/// A piece is a token, or unknown.
+class WholeWords final : public TokenModel {
+ public:
+  /// Throws Error when the vocabulary lacks the unknown token. Without one (empty) unknown words are left out.
+  WholeWords(Vocabulary vocabulary, const std::string& unknown);
+  void encode(std::string_view piece, Ids& out) const override;
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+
+ private:
+  Vocabulary vocabulary_;
+  std::optional<Id> unknown_;
+};
+
+}  // namespace tegula::text

@@ -1,0 +1,155 @@
+// What new sizes cost: how many kernels a GPU has to compile for one function at all batch sizes or lengths. Counted with an H200's tiles and the real
+// code generator; nothing is computed. The bounds are today's counts, with kernels for exact sizes: they may fall, not rise. A ladder of sizes
+// is meant to bring them to 17 (softmax), 12 (MLP forward), 40 (MLP training), 60 (GPT to 1024: 2085 today), and below one in ten after 32 sizes.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tegula/compile/jit.h"
+#include "tegula/simt/codegen.h"
+#include "tegula/simt/layout.h"
+#include "tegula/tegula.h"
+#include "tests/support/queued_device.h"
+
+namespace tegula {
+namespace {
+
+/// Its kernels are texts, and its calls do nothing.
+class PaperDevice final : public test::QueuedDevice {
+ public:
+  static PaperDevice& create() { return *new PaperDevice; }  // never destroyed, as QueuedDevice::create says
+
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
+    return queued(std::make_unique<PaperKernel>(program), program);
+  }
+  void prepare(std::span<const runtime::PlannedLaunch> launches) override {
+    for (const runtime::PlannedLaunch& launch : launches) {
+      const auto& program = static_cast<const PaperKernel&>(underneath(*launch.kernel)).program;
+      gpu::Specialisation variant = gpu::specialise(program, launch.sets);
+      variant.guarded = launch.guarded;
+      constexpr std::size_t kMostParameterBytes = 4000;
+      variant.many_sets = launch.sets.size() > 1 || program.parameters.size() * sizeof(runtime::Argument) > kMostParameterBytes;
+      sources_.insert(gpu::generate(program, variant, gpu::Card().architecture).source);
+    }
+  }
+  runtime::TilePreference tiles() const override { return gpu::tiles_for(gpu::Card()); }
+  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
+  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul&) override { return std::make_unique<PaperCall>(); }
+  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution&) override { return std::make_unique<PaperCall>(); }
+  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling&) override { return std::make_unique<PaperCall>(); }
+  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum&) override { return std::make_unique<PaperCall>(); }
+
+  int sources() const { return static_cast<int>(sources_.size()); }
+
+ private:
+  PaperDevice() = default;
+  struct PaperKernel final : runtime::Kernel {
+    explicit PaperKernel(const tile::Program& program) : program(program) {}
+    void launch(std::span<const runtime::ArgumentSet>, const runtime::LaunchOptions&) const override {}
+    std::string listing() const override { return ""; }
+    tile::Program program;
+  };
+  struct PaperCall final : runtime::Call {
+    void run(std::span<void* const>, void*, int) const override {}
+    std::string describe() const override { return "nothing"; }
+  };
+
+  std::set<std::string> sources_;
+};
+
+class Sizes : public testing::Test {
+ protected:
+  Sizes() : device_(PaperDevice::create()), before_(default_device()) { set_default_device(device_); }
+  ~Sizes() override { set_default_device(before_); }
+
+  /// Sources that the function needs for sizes 1 to `most`; those behind 32 sizes apart. It is called once with each size, larger ones now and then
+  /// before smaller ones.
+  struct Sources {
+    int all = 0, after_32 = 0;
+  };
+  template <class Call>
+  Sources count(int most, Call call) {
+    const int before = device_.sources();
+    Sources out;
+    for (int i = 0, size = 1; i < most; ++i, size = (size + most / 3 * 2 + 1) % most) {
+      call(size + (size == 0 ? most : 0));
+      if (i + 1 == 32) out.after_32 = before - device_.sources();
+    }
+    out.all = device_.sources() - before;
+    out.after_32 += out.all;
+    return out;
+  }
+
+  static void expect_at_most(const Sources& used, const Sources& bound) {
+    EXPECT_LE(used.all, bound.all);
+    EXPECT_LE(used.after_32, bound.after_32);
+    EXPECT_GT(used.all, 0);
+  }
+
+  PaperDevice& device_;
+
+ private:
+  runtime::Device& before_;
+};
+
+struct Mlp {
+  Variable w1 = normal({784, 256}) * 0.1, b1 = zeros({256}), w2 = normal({256, 10}) * 0.1, b2 = zeros({10});
+  Tensor logits(const Tensor& x) const { return matmul(relu(matmul(x, w1.read()) + b1.read()), w2.read()) + b2.read(); }
+};
+
+TEST_F(Sizes, SoftmaxOfRows) {
+  auto f = jit([](Tensor x) { return softmax(x, -1); });
+  const Sources used = count(1024, [&](std::int64_t n) { eval(f(zeros({64, n}))); });
+  expect_at_most(used, {1026, 992});
+}
+
+TEST_F(Sizes, MlpForward) {
+  const Mlp net;
+  auto f = jit([&](Tensor x) { return softmax(net.logits(x), -1); });
+  const Sources used = count(256, [&](std::int64_t n) { eval(f(zeros({n, 784}))); });
+  expect_at_most(used, {64, 30});
+}
+
+TEST_F(Sizes, MlpTraining) {
+  Mlp net;
+  optim::Adam adam(Parameters{{"w1", net.w1.cell()}, {"b1", net.b1.cell()}, {"w2", net.w2.cell()}, {"b2", net.b2.cell()}}, {});
+  auto f = jit([&](Tensor x, Tensor y) {
+    const Tensor loss = cross_entropy(net.logits(x), y);
+    adam.step(grad(loss, std::vector<Wrt>{net.w1, net.b1, net.w2, net.b2}));
+    return loss;
+  });
+  const Sources used = count(256, [&](std::int64_t n) { eval(f(zeros({n, 784}), zeros({n}, i64))); });
+  expect_at_most(used, {737, 581});
+}
+
+TEST_F(Sizes, GptForward) {
+  constexpr std::int64_t kWidth = 64, kHeads = 4, kVocabulary = 512, kLongest = 128;
+  struct Block {
+    Variable qkv = normal({kWidth, 3 * kWidth}) * 0.1, out = normal({kWidth, kWidth}) * 0.1, up = normal({kWidth, 4 * kWidth}) * 0.1,
+             down = normal({4 * kWidth, kWidth}) * 0.1, gain = ones({kWidth}), shift = zeros({kWidth});
+  };
+  const Block blocks[2];
+  const Variable tokens = normal({kVocabulary, kWidth}), places = normal({kLongest, kWidth});
+  auto f = jit([&](Tensor ids) {
+    const std::int64_t n = ids.shape()[0];
+    const auto heads = [&](const Tensor& t) { return transpose(reshape(t, {n, kHeads, kWidth / kHeads}), 0, 1); };
+    Tensor x = take(tokens.read(), ids, 0) + slice(places.read(), 0, {0, n});
+    const Tensor later = expand_dims(arange(n), 0) > expand_dims(arange(n), 1);
+    for (const Block& b : blocks) {
+      const auto normalised = [&](const Tensor& t) { return layer_norm(t, {kWidth}) * b.gain.read() + b.shift.read(); };
+      const auto qkv = chunk(matmul(normalised(x), b.qkv.read()), 3, 1);
+      const Tensor scores = matmul(heads(qkv[0]), transpose(heads(qkv[1]), 1, 2)) * 0.25;
+      const Tensor mixed = matmul(softmax(where(later, -1e9, scores), -1), heads(qkv[2]));
+      x = x + matmul(reshape(transpose(mixed, 0, 1), {n, kWidth}), b.out.read());
+      x = x + matmul(gelu(matmul(normalised(x), b.up.read())), b.down.read());
+    }
+    return matmul(x, transpose(tokens.read(), 0, 1));
+  });
+  const Sources used = count(kLongest, [&](std::int64_t n) { eval(f(zeros({n}, i64))); });
+  expect_at_most(used, {509, 356});
+}
+
+}  // namespace
+}  // namespace tegula

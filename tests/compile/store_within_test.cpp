@@ -1,0 +1,367 @@
+// Joins cost no copies: whoever computes a piece stores it where it belongs, and nobody can tell.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "tegula/compile/pipeline.h"
+#include "tegula/compile/plan/check_plan.h"
+#include "tegula/core/error.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/tegula.h"
+#include "tests/support/queued_device.h"
+
+namespace tegula {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Function = std::function<Tensors(const Tensors&)>;
+
+Tensor known(Tensor x) {
+  eval(x);
+  return x;
+}
+Tensor some(const Shape& shape, DType dtype = f32) {
+  const Tensor x = known(normal(shape) * 3.0);
+  return known(cast(x, dtype));
+}
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+int steps(const std::string& plan) { return count(plan, ". tile ") + count(plan, ". call "); }
+
+/// On the CPU, and on a device that queues its work.
+class StoreWithin : public testing::TestWithParam<bool> {
+ protected:
+  StoreWithin() : before_(default_device()) {
+    static test::QueuedDevice& queued = test::QueuedDevice::create();
+    if (GetParam()) set_default_device(queued);
+  }
+  ~StoreWithin() override { set_default_device(before_); }
+
+  /// One plan gives what op after op gives, each evaluated by itself, to the bit: a join computes nothing. The plan's text.
+  static std::string expect_same(const Function& f, Tensors inputs) {
+    set_eager(true);
+    const Tensors want = f(inputs);
+    set_eager(false);
+    inputs.resize(4, inputs[0]);
+    auto together = jit([&](Tensor a, Tensor b, Tensor c, Tensor d) { return f({a, b, c, d}); });
+    for (int call = 0; call < 2; ++call) {
+      const Tensors got = together(inputs[0], inputs[1], inputs[2], inputs[3]);
+      EXPECT_EQ(got.size(), want.size());
+      for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].to_host<double>(), want[i].to_host<double>()) << "result " << i;
+    }
+    return together.print_plan();
+  }
+
+ private:
+  runtime::Device& before_;
+};
+INSTANTIATE_TEST_SUITE_P(Devices, StoreWithin, testing::Bool(), [](const auto& info) { return info.param ? "Queued" : "Cpu"; });
+
+TEST_P(StoreWithin, ComputedPiecesAreNotCopied) {
+  for (const DType dtype : {f64, f32, bf16, i64, u8, boolean}) {
+    for (int axis = 0; axis < 3; ++axis) {
+      Shape shape{4, 20, 32}, other = shape;
+      other[axis] = 48;
+      const std::string plan = expect_same(
+          [&](const Tensors& x) { return Tensors{concat({maximum(x[0], x[1]), minimum(x[2], x[3]), maximum(x[1], x[0])}, axis)}; },
+          {some(shape, dtype), some(shape, dtype), some(other, dtype), some(other, dtype)});
+      EXPECT_EQ(count(plan, "tile concat") + count(plan, "tile copy"), 0) << plan;
+    }
+  }
+}
+
+TEST_P(StoreWithin, PiecesOfAllKinds) {
+  const Tensors x{some({6, 32}), some({6, 32}), some({6, 64}), some({32, 6})};
+  // An argument, a computed value, one twice, a slice of one, one through views, one that is a result, too, sums along rows.
+  const auto f = [](const Tensors& x) {
+    const Tensor a = exp(x[0]), b = x[0] * x[1], wide = sin(x[2]);
+    return Tensors{concat({x[0], a, b, a, slice(wide, 1, {16, 48}), reshape(wide, {12, 32}), transpose(tanh(x[3]), 0, 1),
+                           expand(sum(a, 1, Keep::Yes), {6, 32}), full({6, 32}, 2)},
+                          0),
+                   b, a - 1};
+  };
+  expect_same(f, x);
+}
+
+TEST_P(StoreWithin, JoinsOfJoins) {
+  const Tensors x{some({5, 16}), some({5, 16})};
+  const auto f = [](const Tensors& x) {
+    const Tensor a = x[0] + x[1], b = x[0] - x[1], inner = concat({a, b}, 1), outer = concat({inner, x[0] * x[1], inner * 2}, 1);
+    return Tensors{stack({outer, outer * outer}, 0), inner + 1};
+  };
+  const std::string plan = expect_same(f, x);
+  EXPECT_EQ(count(plan, "tile concat"), 0) << plan;
+}
+
+// Each layer reads the join of all before: all of them are one stretch of memory.
+TEST_P(StoreWithin, ADenseBlockWritesEachLayerOnce) {
+  const auto f = [](const Tensors& x) {
+    Tensors all{x[0] + 1};
+    for (int layer = 0; layer < 6; ++layer) all.push_back(expand(mean(tanh(concat(all, 1)), 1, Keep::Yes), {8, 32}) * x[1]);
+    return Tensors{sum(concat(all, 1), 1)};
+  };
+  const std::string plan = expect_same(f, {some({8, 32}), some({8, 32})});
+  EXPECT_EQ(count(plan, "concat") + count(plan, "copy"), 0) << plan;
+}
+
+TEST_P(StoreWithin, RowsThatAreShortAreCopied) {
+  const auto f = [](const Tensors& x) { return Tensors{stack({exp(x[0]), sin(x[0]), x[0] * 2}, 1)}; };
+  expect_same(f, {some({1000})});
+}
+
+// The first piece that is written, and each of the others, come behind whatever had that memory before: the plan is proved (TEGULA_CHECK=plan).
+TEST_P(StoreWithin, EachPieceWaitsForWhoHadItsMemory) {
+  const Tensor x = some({512, 32}), w = known(some({20000, 32}) * 0.1), labels = known(randint(0, 20000, {512}));
+  auto chunked = jit([](Tensor x, Tensor w, Tensor labels) {
+    const Tensor loss = linear_cross_entropy(x, w, labels, {.chunk = 2000});
+    const auto d = grad(loss, {x, w});
+    return Tensors{loss, d[0], d[1]};
+  });
+  const Tensors got = chunked(x, w, labels);
+  const auto want = grad(cross_entropy(linear(x, w), labels), {x, w});
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(max(abs(got[i + 1] - want[i])).item(), 1e-5) << i;
+}
+
+TEST_P(StoreWithin, ProductsAreStoredWhereRowsAreAligned) {
+  if (!default_device().name().starts_with("cpu") && !GetParam()) GTEST_SKIP() << "a GPU fuses so small products with what is around them";
+  const auto f = [](const Tensors& x) {
+    return Tensors{concat({matmul(x[0], x[1]), matmul(x[1], x[0])}, 1), stack({matmul(x[0], x[0]), matmul(x[1], x[1])}, 0)};
+  };
+  const std::string aligned = expect_same(f, {some({32, 32}), some({32, 32})});
+  EXPECT_EQ(steps(aligned), 4) << aligned;
+  expect_same(f, {some({31, 31}), some({31, 31})});
+  expect_same(f, {some({3, 16, 16}), some({3, 16, 16})});
+}
+
+TEST_P(StoreWithin, EmptyPiecesAndEmptyJoins) {
+  expect_same([](const Tensors& x) { return Tensors{concat({x[0] * 2, x[1] + 1, x[0] * 3}, 0)}; }, {some({4, 16}), some({0, 16})});
+  expect_same([](const Tensors& x) { return Tensors{concat({x[0] * 2, x[0] + 1}, 0)}; }, {some({0, 16})});
+}
+
+TEST_P(StoreWithin, APieceMayBeReadByAnybody) {
+  // By a product, by a kernel that takes rows side by side alone, by a reshape that no strides express, before and after the join is read.
+  const auto f = [](const Tensors& x) {
+    const Tensor a = exp(x[0]), b = cos(x[0]), all = concat({a, b}, 1), order = cumsum(a, 1);
+    return Tensors{matmul(all, x[1]), matmul(a, transpose(b, 0, 1)), order, reshape(a, {16, 64}) * 2, sum(all) * a};
+  };
+  expect_same(f, {some({32, 32}), some({64, 16})});
+}
+
+TEST_P(StoreWithin, WhatIsWrittenOverIsNotReadLater) {
+  const auto f = [](const Tensors& x) {
+    const Tensor a = exp(x[0]), all = concat({a, sin(x[0])}, 0), changed = update_slice(all, x[1], 0, 0);
+    return Tensors{changed, a * sum(changed)};
+  };
+  expect_same(f, {some({8, 16}), some({3, 16})});
+}
+
+TEST_P(StoreWithin, ResultsAndVariablesArePutTogetherWhereTheyLie) {
+  Variable state(known(zeros({4, 64})));
+  auto step = jit([&](Tensor x) {
+    const Tensor old = state.read();
+    state = concat({slice(old, 1, {32, 64}) + x, x * 2}, 1);
+    return concat({x + 1, x - 1}, 1);
+  });
+  Tensor want = known(zeros({4, 64}));
+  for (int call = 0; call < 3; ++call) {
+    const Tensor x = some({4, 32});
+    EXPECT_EQ(step(x).to_host(), concat({x + 1, x - 1}, 1).to_host());
+    want = known(concat({slice(want, 1, {32, 64}) + x, x * 2}, 1));
+    EXPECT_EQ(state.read().to_host(), want.to_host());
+  }
+  Variable cache(known(zeros({4, 64})));
+  auto set = jit([&](Tensor x) { cache = concat({exp(x), x * 3}, 1); });
+  const Tensor x = some({4, 32});
+  set(x);
+  set(x);
+  EXPECT_EQ(cache.read().to_host(), concat({exp(x), x * 3}, 1).to_host());
+  EXPECT_EQ(count(set.print_plan(), "at the end") + count(set.print_plan(), "copy"), 0) << set.print_plan();
+}
+
+TEST_P(StoreWithin, AFailedCheckLeavesTheVariableAsItWas) {
+  Variable state(known(ones({2, 32})));
+  auto step = jit([&](Tensor x, Tensor i) {
+    state = concat({x * 2, index_select(x, 0, i)}, 0);
+    return sum(state.read());
+  });
+  const Tensor x = some({1, 32});
+  EXPECT_NO_THROW(step(x, tensor({std::int64_t{0}})).item());
+  const auto before = state.read().to_host();
+  EXPECT_THROW(
+      {
+        step(x, tensor({std::int64_t{5}})).item();
+        sync();
+      },
+      Error);
+  EXPECT_EQ(state.read().to_host(), before);
+}
+
+// The gradient of slices that leave something out has zeros between them.
+TEST_P(StoreWithin, GradientsOfSlicesHaveZerosBetweenThem) {
+  const auto f = [](const Tensors& x) {
+    const Tensor y = sum(sin(slice(x[0], 1, {16, 48})) * x[1]) + sum(cos(slice(x[0], 1, {64, 96})) * x[1]);
+    return grad(y, std::vector<Wrt>{x[0]});
+  };
+  const std::string plan = expect_same(f, {some({8, 128}), some({8, 32})});
+  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+}
+
+// Per step of a net written by hand: the gates' gradients, the state's gradient, and one product for each of the two weights.
+TEST_P(StoreWithin, AnLstmsBackwardStepHasFourNodes) {
+  const std::int64_t batch = 8, hidden = 64;
+  Variable in(known(normal({hidden, 4 * hidden}) * 0.1)), recurrent(known(normal({hidden, 4 * hidden}) * 0.1));
+  const auto plan_of = [&](std::int64_t length, bool differentiate) {
+    auto f = jit([&](Tensor x) {
+      Tensor h = zeros({batch, hidden}), c = h, total = 0.f;
+      for (std::int64_t t = 0; t < length; ++t) {
+        const auto z = chunk(matmul(select(x, 1, t), in.read()) + matmul(h, recurrent.read()), 4, 1);
+        c = sigmoid(z[0]) * c + sigmoid(z[1]) * tanh(z[2]);
+        h = sigmoid(z[3]) * tanh(c);
+        total = total + mean(square(h));
+      }
+      return differentiate ? grad(total, std::vector<Wrt>{in, recurrent}) : Tensors{total};
+    });
+    f(known(normal({batch, length, hidden})));
+    return f.print_plan();
+  };
+  const auto per_step = [&](bool differentiate) { return (steps(plan_of(24, differentiate)) - steps(plan_of(8, differentiate))) / 16; };
+  EXPECT_LE(per_step(true) - per_step(false), 4) << plan_of(8, true);
+  EXPECT_EQ(count(plan_of(8, true), "concat"), 0) << plan_of(8, true);
+}
+
+TEST_P(StoreWithin, UnderMixedPrecisionToo) {
+  const PrecisionScope scope(Precision::bf16);
+  const auto f = [](const Tensors& x) {
+    const Tensor a = gelu(matmul(x[0], x[1])), b = relu(matmul(x[1], x[0]));
+    return Tensors{matmul(concat({a, b}, 1), concat({b, a}, 0))};
+  };
+  auto together = jit([&](Tensor a, Tensor b) { return f({a, b}); });
+  const Tensors x{some({64, 64}), some({64, 64})};
+  const Tensor want = known(f(x)[0]);
+  EXPECT_LT(max(abs(together(x[0], x[1])[0] - want)).item(), 0.02 * max(abs(want)).item());
+}
+
+}  // namespace
+
+namespace compile {
+namespace {
+
+Graph graph_of(const Tensors& results) {
+  std::vector<const Node*> nodes;
+  for (const Tensor& t : results) nodes.push_back(t.node().get());
+  return flatten(read(nodes), nodes, {});
+}
+Plan plan_of(const Tensors& results, runtime::Device& device = runtime::cpu()) {
+  Graph graph = graph_of(results);
+  optimize(graph, device);
+  return make_plan(std::move(graph), device);
+}
+runtime::Device& queue() {
+  static test::QueuedDevice& device = test::QueuedDevice::create();
+  return device;
+}
+std::string complaint(const Plan& plan, bool asynchronous = false) {
+  try {
+    check_plan(plan, asynchronous);
+  } catch (const Error& error) { return error.what(); }
+  return "";
+}
+
+/// Two pieces that interleave in memory, each made by a step of its own, and read alone and together.
+Plan interleaved(runtime::Device& device = runtime::cpu()) {
+  const Tensor x = known(normal({16, 32})), w = known(normal({32, 32}));
+  const Tensor a = sin(matmul(x, w)), b = cos(matmul(a, w));
+  return plan_of({matmul(transpose(concat({a, b}, 1), 0, 1), a)}, device);
+}
+int item_named(const Plan& plan, std::string_view name) {
+  for (int i = 0; i < plan.graph.size(); ++i) {
+    if (plan.graph[i].op->name() == name) return i;
+  }
+  ADD_FAILURE() << name;
+  return 0;
+}
+/// The plan is proved as it is, and refused with these words once `fault` has been at it.
+void expect_found(const std::string& words, const std::function<void(Plan&)>& fault) {
+  Plan plan = interleaved();
+  ASSERT_EQ(complaint(plan), "") << to_string(plan);
+  fault(plan);
+  const std::string text = complaint(plan);
+  EXPECT_NE(text.find(words), std::string::npos) << "said: " << text << "\n" << to_string(plan.graph) << to_string(plan);
+}
+
+TEST(CheckStoresWithin, FindsAPieceInAnotherPlace) {
+  for (const std::ptrdiff_t bytes : {-64, 4, 128, 4096}) {
+    expect_found("its place in", [&](Plan& plan) {
+      Storage& storage = plan.storage[static_cast<std::size_t>(item_named(plan, "cos"))];
+      storage.offset = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(storage.offset) + bytes);
+    });
+  }
+}
+TEST(CheckStoresWithin, FindsPiecesThatMeet) {
+  expect_found("lies within", [](Plan& plan) {
+    const int a = plan.graph[item_named(plan, "concat")].inputs[0], b = item_named(plan, "cos");
+    plan.graph[b].within = plan.graph[a].within;
+    plan.storage[static_cast<std::size_t>(b)] = plan.storage[static_cast<std::size_t>(a)];
+  });
+}
+TEST(CheckStoresWithin, FindsOtherStrides) {
+  expect_found("strides", [](Plan& plan) { plan.graph[item_named(plan, "cos")].within.layout.strides[0] = 32; });
+}
+TEST(CheckStoresWithin, FindsAPieceThatNobodyWrites) {
+  expect_found("not", [](Plan& plan) {
+    std::erase_if(plan.steps, [&](const Step& step) { return step.writes == std::vector<int>{item_named(plan, "cos")}; });
+  });
+}
+TEST(CheckStoresWithin, FindsAJoinThatIsReadBeforeItsLastPieceIsThere) {
+  expect_found("is read from", [](Plan& plan) {
+    std::size_t writer = 0;
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+      if (std::ranges::find(plan.steps[s].writes, item_named(plan, "cos")) != plan.steps[s].writes.end()) writer = s;
+    }
+    ASSERT_LT(writer + 1, plan.steps.size());
+    std::rotate(plan.steps.begin() + static_cast<std::ptrdiff_t>(writer), plan.steps.begin() + static_cast<std::ptrdiff_t>(writer) + 1,
+                plan.steps.end());
+  });
+}
+TEST(CheckStoresWithin, FindsAPieceThatIsNoPieceOfItsJoin) {
+  expect_found("to be one of its pieces, once", [](Plan& plan) {
+    const int join = item_named(plan, "concat");
+    plan.graph[item_named(plan, "matmul")].within = {join, {{16, 32}, {64, 1}, 0}};
+  });
+}
+TEST(CheckStoresWithin, FindsAJoinInTheMemoryOfAnother) {
+  expect_found("", [](Plan& plan) {
+    // The second product is read when the first piece is there already.
+    int last = -1;
+    for (int i = 0; i < item_named(plan, "cos"); ++i) last = plan.graph[i].op->name() == "matmul" ? i : last;
+    const std::size_t at = plan.storage[static_cast<std::size_t>(item_named(plan, "concat"))].offset;
+    plan.storage[static_cast<std::size_t>(last)].offset = at;
+    EXPECT_NE(complaint(plan), "") << to_string(plan);
+  });
+}
+
+// On devices that run steps side by side pieces do not wait for each other, and who reads the join waits for all of them.
+TEST(CheckStoresWithin, PiecesDoNotWaitForEachOther) {
+  const Tensor x = known(normal({16, 32})), y = known(normal({16, 16}));
+  const Plan plan = plan_of({matmul(concat({sin(x), cos(y) * 2}, 1), known(normal({48, 8})))}, queue());
+  const auto after = dependencies(plan);
+  ASSERT_GE(plan.steps.size(), 3u) << to_string(plan);
+  for (std::size_t s = 0; s + 1 < after.size(); ++s) EXPECT_TRUE(after[s].empty()) << s << "\n" << to_string(plan);
+  EXPECT_EQ(after.back().size(), plan.steps.size() - 1);
+  // Whatever is left out of them is missed.
+  for (std::size_t missing = 0; missing < after.back().size(); ++missing) {
+    auto fewer = after;
+    fewer.back().erase(fewer.back().begin() + static_cast<std::ptrdiff_t>(missing));
+    EXPECT_THROW(check_order(plan, fewer), Error);
+  }
+  EXPECT_NO_THROW(check_order(plan, after));
+}
+
+}  // namespace
+}  // namespace compile
+}  // namespace tegula
