@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -101,7 +102,7 @@ class Memory {
     const Arrival& arrival = arrivals_[range.tenant];
     const std::vector<int>& before = arrival.behind.size() <= kFew ? arrival.behind : arrival.steps;
     tenants_[range.tenant].each(range.part, [&](Touches& touches) {
-      if (touches.writer < 0 && touches.readers.empty()) waits.insert(waits.end(), before.begin(), before.end());
+      if (touches.writer < 0 && touches.readers.empty()) std::ranges::remove_copy(before, std::back_inserter(waits), step);
       wait_for(touches, step, writes, waits);
       if (!writes) {
         if (touches.readers.empty() || touches.readers.back() != step) touches.readers.push_back(step);
