@@ -13,13 +13,6 @@ mark_as_advanced(CCACHE)
 if(CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
-# A cache finds a source of another folder again only where no precompiled header of that folder is in it.
-if(CMAKE_CXX_COMPILER_LAUNCHER)
-  set(precompile OFF)
-else()
-  set(precompile ON)
-endif()
-option(TEGULA_PRECOMPILE "Precompile what all tests include; off beside a compiler cache" ${precompile})
 
 find_package(nlohmann_json REQUIRED)
 

@@ -29,6 +29,7 @@ set_target_properties(tegula_cuda PROPERTIES
   LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/tegula_cuda.map"
   # where NVRTC and cuBLASLt of this toolkit are looked for when the loader does not know them; never the stub of the driver
   BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+tegula_units(tegula_cuda)
 install(TARGETS tegula_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
 # What compiles beside a process (tegula/cuda/compiler/nvrtc_process.h); it lies beside the library.

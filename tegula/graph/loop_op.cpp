@@ -6,7 +6,7 @@
 namespace tegula {
 namespace {
 
-enum class Word : std::uint64_t {};  // of the body's key: for keys alone
+enum class WordOfBody : std::uint64_t {};  // of the body's key: for keys alone
 
 [[noreturn]] void throw_no_call() {
   throw Error(
@@ -21,7 +21,7 @@ void LoopOp::attributes(Attributes& a) const {
   a("length", form_.length);
   a("reverse", form_.reverse);
   for (const Input input : form_.inputs) a.told_by_name(input);
-  for (const std::uint64_t word : body().key()) a.told_by_name(Word{word});
+  for (const std::uint64_t word : body().key()) a.told_by_name(WordOfBody{word});
 }
 
 DType LoopOp::input_dtype(int index, DType) const {

@@ -42,7 +42,7 @@ TEST(Cifar10, DamageIsAnError) {
 }
 
 TEST(Cifar10, BatchesOfAFolderAreOneSet) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tegula-cifar";
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "tegula-cifar";
   std::filesystem::create_directories(folder);
   const auto write = [&](const char* name, int count) {
     const auto bytes = records(count);

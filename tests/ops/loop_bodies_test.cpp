@@ -128,14 +128,14 @@ List everything(const Scanned& out, const Given& given) {
   return all;
 }
 
-using Values = std::vector<std::vector<double>>;
-Values values(const List& list) {
-  Values out;
+using Lists = std::vector<std::vector<double>>;
+Lists lists_of(const List& list) {
+  Lists out;
   for (const Tensor& t : list) out.push_back(t.to_host<double>());
   return out;
 }
 
-void expect_equal(const Values& got, const Values& want, const std::string& what) {
+void expect_equal(const Lists& got, const Lists& want, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
   for (std::size_t k = 0; k < got.size(); ++k) {
     ASSERT_EQ(got[k].size(), want[k].size()) << what << ", result " << k;
@@ -168,8 +168,8 @@ TEST_P(Bodies, AreTheSameInALoop) {
     const Given given{drawn({2, 3}), drawn({2, 3}), drawn({length, 2, 3}), drawn({3, 3}), drawn({3})};
     for (const bool reverse : {false, true}) {
       const std::string what = "length " + std::to_string(length) + (reverse ? " reversed" : "");
-      const Values want = values(everything(called(body, given, reverse), given));
-      expect_equal(values(everything(scanned(body, given, reverse), given)), want, what);
+      const Lists want = lists_of(everything(called(body, given, reverse), given));
+      expect_equal(lists_of(everything(scanned(body, given, reverse), given)), want, what);
       if (length == 2) continue;
       const auto in_jit = [&] {
         auto run = jit([&](Tensor a, Tensor b, Tensor xs, Tensor u, Tensor v) {
@@ -177,7 +177,7 @@ TEST_P(Bodies, AreTheSameInALoop) {
           return everything(scanned(body, in, reverse), in);
         });
         for (int call = 0; call < 2; ++call)
-          expect_equal(values(run(given.a, given.b, given.xs, given.u, given.v)), want, what + ", jit, call " + std::to_string(call));
+          expect_equal(lists_of(run(given.a, given.b, given.xs, given.u, given.v)), want, what + ", jit, call " + std::to_string(call));
       };
       in_jit();
       const auto under_checkpoint = [&] {
@@ -188,20 +188,20 @@ TEST_P(Bodies, AreTheSameInALoop) {
         };
         const List in{given.a, given.b, given.xs, given.u, given.v};
         const std::vector<Wrt> targets(in.begin(), in.end());
-        expect_equal(values(grad(checkpoint(one, in), targets)), values(grad(one(in), targets)), what + ", under checkpoint");
+        expect_equal(lists_of(grad(checkpoint(one, in), targets)), lists_of(grad(one(in), targets)), what + ", under checkpoint");
       };
       under_checkpoint();
       set_eager(true);
-      const Values eager = values(everything(scanned(body, given, reverse), given));
+      const Lists eager = lists_of(everything(scanned(body, given, reverse), given));
       set_eager(false);
       expect_equal(eager, want, what + ", eager");
       set_pending_bound(3);
-      const Values flushed = values(everything(scanned(body, given, reverse), given));
+      const Lists flushed = lists_of(everything(scanned(body, given, reverse), given));
       set_pending_bound(100'000);
       expect_equal(flushed, want, what + ", flushed every three nodes");
       static test::QueuedDevice& queued = test::QueuedDevice::create();
       const OnDevice device(queued);
-      expect_equal(values(everything(scanned(body, given, reverse), given)), want, what + ", queued");
+      expect_equal(lists_of(everything(scanned(body, given, reverse), given)), want, what + ", queued");
       in_jit();
     }
   }
