@@ -65,6 +65,13 @@ v3 = batch_norm v2 [0 0 0 0]
 v4 = sum v3 [0 0 0 0] *
 v5 = gradients v1 [0 0 0 0]
 )"},
+      {"a sum across rows that is awaited, not read, by what lies in its group", R"(
+v0 = input f64 (1 1) #94
+v1 = input f64 (1 1) #159
+v2 = min v1 [1 51 25 0]
+v3 = maximum v2 v0 [0 0 0 0] *
+v4 = gradients v1 [0 0 0 0]
+)"},
       {"an average over windows that reach outside", R"(
 v0 = input f64 (3) #1
 v1 = case:avg_pool2d/2 v0 [0 0 0 0] *

@@ -201,7 +201,21 @@ class Fuser {
     }
     if (place.space == Space::Full && group.has_reduction && after_reduction(item, place.group) && !may_follow_reduction(group))
       return false;
+    if (place.space != Space::Across && needs_reduced(item, place.group, false)) return false;
     return acyclic(item, unit_of_group_[static_cast<std::size_t>(place.group)]);
+  }
+
+  // Whether the item reads or waits for (a view's barrier) what is reduced in the group: across alone, or also along its rows. Reductions across
+  // may become a group of their own, behind this one.
+  bool needs_reduced(int item, int group, bool also_rows) const {
+    bool found = false;
+    for (int input : graph_[item].inputs) {
+      each_behind_views(graph_, input, [&](int base) {
+        const Place& at = fusion_.places[static_cast<std::size_t>(base)];
+        found = found || (at.group == group && (at.space == Space::Across || (also_rows && at.space != Space::Full)));
+      });
+    }
+    return found;
   }
 
   void place_elementwise(int item) {
@@ -260,6 +274,7 @@ class Fuser {
       for (int i = 0; i < shape.rank() && same; ++i) same = seen.axes[static_cast<std::size_t>(i)] == i || shape[i] == 1;
       const int candidate = unit_of_group_[static_cast<std::size_t>(producer.group)];
       if (same && space == Space::Reduced && late_[static_cast<std::size_t>(seen.base)]) same = may_follow_reduction(group);
+      if (same && space == Space::Reduced) same = !needs_reduced(item, producer.group, false);
       if (same && has_room(item, producer.group) && acyclic(item, candidate)) unit = candidate;
     }
     if (unit < 0) {
@@ -304,9 +319,7 @@ class Fuser {
       }
     }
     for (int item : x.items) {
-      for (int input : graph_[item].inputs) {
-        if (place(input).group == number_of_y && place(input).space != Space::Full) return false;
-      }
+      if (needs_reduced(item, number_of_y, true)) return false;
     }
     return may_carry(x, y.reduced, count);
   }

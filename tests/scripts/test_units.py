@@ -1,0 +1,43 @@
+"""Sources that are compiled together mean what they mean alone."""
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import units
+
+
+def source(own, body="", head=""):
+    return f"{head}\nnamespace tegula {{\nnamespace {{\n\n{own}\n\n}}  // namespace\n\nvoid all() {{\n  {body}\n}}\n}}\n"
+
+
+class Units(unittest.TestCase):
+    def together(self, **texts):
+        return units.units(list(texts), lambda path: texts.get(path, self.headers.get(path, "")))
+
+    def setUp(self):
+        self.headers = {"tegula/find.h": "namespace tegula {\ninline int find(int x) { return x; }\n}\n", "tegula/all.h": '#include "tegula/find.h"\n'}
+
+    def test_what_shares_nothing_is_one_unit(self):
+        self.assertEqual(self.together(a=source("int first(int x) { return x; }"), b=source("int second(int x) { return x; }")), [["a", "b"]])
+
+    def test_two_of_one_name_are_apart(self):
+        for own in ("int find(int x) {", "constexpr int kMost = 3;", "struct Pair {", "enum class Kind : char { A };", "using List = int;",
+                    "[[noreturn]] void refuse() {", "template <class T>\nT half(T x) {", "int table[] = {1};"):
+            self.assertEqual(self.together(a=source(own), b=source(own)), [], own)
+
+    def test_a_name_of_its_own_is_not_used_elsewhere(self):
+        self.assertEqual(self.together(a=source("int find(int x) {"), b=source("int other() {", "find(3L);")), [])
+
+    def test_nor_called_by_headers_of_another(self):
+        head = '#include "tegula/all.h"'
+        self.assertEqual(self.together(a=source("int find(long x) {"), b=source("int other() {", head=head)), [])
+        self.assertEqual(self.together(a=source("int seek(long x) {"), b=source("int other() {", head=head)), [["a", "b"]])
+
+    def test_macros_and_opened_namespaces_stay_alone(self):
+        for head in ("#define MOST 3", "using namespace tegula::tile;"):
+            self.assertEqual(self.together(a=source("int a();", head="\n" + head), b=source("int b();")), [], head)
+
+
+if __name__ == "__main__":
+    unittest.main()
