@@ -55,10 +55,7 @@ void TrainLog::step(const StepReport& r) {
                  {"epoch", r.epoch},
                  {"loss", r.loss},
                  {"learning_rate", r.learning_rate},
-                 {"rows_per_second", r.rows_per_second}};
-  for (const auto& [name, value] : r.train_metrics) line["train_" + name] = value;
-  for (const auto& [name, value] : r.test_metrics) line["test_" + name] = value;
-  files_->write(line);
+                 {"rows_per_second", r.rows_per_second}});
   if (!files_->events) return;
   files_->events->scalar("step/loss", r.step, r.loss);
   files_->events->scalar("step/learning_rate", r.step, r.learning_rate);
