@@ -46,7 +46,7 @@ std::vector<std::string> shown(std::vector<std::string> tokens) {
 }
 
 void draw_attention(const std::string& path, const models::Translator& translator, const models::TextTranslation& translation) {
-  io::Heatmap map{.title = "attention",
+  io::Heatmap map{.title = {},
                   .rows = shown(translator.target_tokens(translation.target)),
                   .columns = shown(translator.source_tokens(translation.source)),
                   .values = translator.attention(translation).to_host<double>(),

@@ -330,7 +330,7 @@ void plot(const std::string& path, const Heatmap& map) {
           "set x2tics rotate by 55 left " +
           ticks(map.columns) + "\nset ytics " + ticks(map.rows) + "\nset x2range [-0.5:" + end(columns) +
           "]\nset xrange [-0.5:" + end(columns) + "]\nset yrange [" + end(rows) + ":-0.5]\n";
-  if (!map.title.empty()) text += "set title " + literal(map.title) + " font 'sans,14'\n";
+  if (!map.title.empty()) text += "set title " + literal(map.title) + " font 'sans,14' offset 0,1\n";
   if (!map.row_label.empty()) text += "set ylabel " + literal(map.row_label) + "\n";
   if (!map.column_label.empty()) text += "set x2label " + literal(map.column_label) + "\n";
   draw(path, text + "plot $data matrix with image\n");
