@@ -250,6 +250,7 @@ void add_train(Command& app) {
   command.runs([choice] { run(*choice); });
   add_train_text(command);
   add_train_translate(command);
+  add_train_bert(command);
 }
 
 }  // namespace tegula::app

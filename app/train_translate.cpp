@@ -20,7 +20,7 @@
 #include "tegula/optim/optimizers.h"
 #include "tegula/text/bleu.h"
 #include "tegula/text/lines.h"
-#include "tegula/text/token_pairs.h"
+#include "tegula/text/token_sets.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tegula/train/trainer.h"
 #include "train_log.h"
@@ -114,7 +114,7 @@ models::Translator make_translator(const TranslateTraining& choice, const text::
 }
 
 /// Without empty lines and sentences of more than `longest` tokens.
-text::TokenPairs encoded(const models::Translator& translator, const text::LinePairs& pairs, std::int64_t longest) {
+text::TokenPairs token_pairs(const models::Translator& translator, const text::LinePairs& pairs, std::int64_t longest) {
   std::vector<text::Ids> sources, targets;
   for (const auto& [from, to] : pairs) {
     text::Ids source = translator.encode_source(from), target = translator.encode_target(to);
@@ -200,8 +200,8 @@ void run_translate_training(TranslateTraining choice) {
     pairs.resize(pairs.size() - static_cast<std::size_t>(choice.hold_out));
   }
   models::Translator translator = make_translator(choice, pairs);
-  const text::TokenPairs train = encoded(translator, pairs, choice.longest),
-                         test = encoded(translator, validation, choice.longest).sorted();
+  const text::TokenPairs train = token_pairs(translator, pairs, choice.longest),
+                         test = token_pairs(translator, validation, choice.longest).sorted();
   if (train.size() == 0)
     throw Error(
         {.op = "tegula train translate", .got = "no pairs of 1 to " + std::to_string(choice.longest) + " tokens", .expected = "some"});

@@ -131,7 +131,7 @@
 // Text.
 #include "tegula/text/bleu.h"             // text::bleu
 #include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
-#include "tegula/text/token_pairs.h"      // text::TokenPairs
+#include "tegula/text/token_sets.h"      // text::TokenPairs, text::MaskedTokens
 #include "tegula/text/tokens/tokenizer_files.h"  // text::read_tokenizer, text::train_bpe
 #include "tegula/text/vectors/word2vec.h"         // text::train_word2vec
 #include "tegula/text/vectors/word_evaluation.h"  // text::evaluate_analogies, text::tsne

@@ -7,7 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/shape/shape.h"
-#include "tegula/text/token_pairs.h"
+#include "tegula/text/token_sets.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 
 namespace tegula::models {

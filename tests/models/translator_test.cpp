@@ -86,7 +86,7 @@ TEST(Translator, LearnsAndSurvivesItsFile) {
 
     const auto one = again.translate(std::vector<std::string>{kSources[2]})[0];
     const Tensor map = again.attention(one);  // a row for each token of the target and its end
-    EXPECT_EQ(map.shape(), (Shape{7, 7}));
+    EXPECT_EQ(map.shape(), (Shape{8, 7}));
     for (const double row : sum(map, 1).to_host<double>()) EXPECT_NEAR(row, 1, 1e-5);
     EXPECT_EQ(again.source_tokens(one.source).back(), "</s>");
   }
