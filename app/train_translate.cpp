@@ -252,6 +252,13 @@ void run_translate_training(TranslateTraining choice) {
                      .got = format("a loss that is no number in epoch %lld", static_cast<long long>(r.epoch)),
                      .expected = "a number",
                      .advice = format("choose a learning rate below %g (--lr)", lr)});
+      if (history.empty()) {  // what was there before a checkpoint that this goes on from
+        for (const EpochRecord& earlier : std::span(trainer.history()).first(trainer.history().size() - 1)) {
+          history.push_back(earlier);
+          if (choice.patience > 0) patience(earlier);
+          if (earlier.test_loss < best) best = earlier.test_loss, best_epoch = earlier.epoch;
+        }
+      }
       eval(translator);
       if (choice.bleu > 0 && !validation.empty()) r.test_metrics["bleu"] = greedy_bleu(translator, validation, choice.bleu);
       history.push_back(r);

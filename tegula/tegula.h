@@ -105,6 +105,7 @@
 #include "tegula/models/registry.h"  // models::mnist_cnn, …
 #include "tegula/models/seq2seq.h"   // models::Seq2Seq, models::Seq2SeqGenerator
 #include "tegula/models/transformer.h" // models::Transformer, models::TranslationGenerator
+#include "tegula/models/translator.h" // models::Translator: text to text, in a file
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/loss.h"

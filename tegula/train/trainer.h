@@ -97,6 +97,8 @@ class Trainer {
   /// Inside of a callback: everything fit needs to go on from here.
   void save(const std::string& path);
 
+  /// The epochs so far, with those before a checkpoint that fit went on from; in on_epoch its own is the last.
+  const History& history() const { return history_; }
   /// The model in evaluation mode, with loss and metrics of the options.
   Evaluator& evaluator() { return evaluator_; }
 
