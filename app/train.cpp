@@ -249,6 +249,8 @@ void add_train(Command& app) {
   add_device_option(command);
   command.runs([choice] { run(*choice); });
   add_train_text(command);
+  add_train_translate(command);
+  add_train_bert(command);
 }
 
 }  // namespace tegula::app

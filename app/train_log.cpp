@@ -62,15 +62,18 @@ void TrainLog::step(const StepReport& r) {
 }
 
 void TrainLog::epoch(const EpochRecord& r) {
-  files_->write({{"event", "epoch"},
-                 {"epoch", r.epoch},
-                 {"step", files_->step},
-                 {"train_loss", r.train_loss},
-                 {"train_accuracy", r.train_accuracy},
-                 {"test_loss", r.test_loss},
-                 {"test_accuracy", r.test_accuracy},
-                 {"seconds", r.seconds},
-                 {"rows_per_second", r.rows_per_second}});
+  Json line{{"event", "epoch"},
+            {"epoch", r.epoch},
+            {"step", files_->step},
+            {"train_loss", r.train_loss},
+            {"train_accuracy", r.train_accuracy},
+            {"test_loss", r.test_loss},
+            {"test_accuracy", r.test_accuracy},
+            {"seconds", r.seconds},
+            {"rows_per_second", r.rows_per_second}};
+  for (const auto& [name, value] : r.train_metrics) line["train_" + name] = value;
+  for (const auto& [name, value] : r.test_metrics) line["test_" + name] = value;
+  files_->write(line);
   if (!files_->events) return;
   for (const auto& [tag, value] : {std::pair("loss/train", r.train_loss), std::pair("loss/test", r.test_loss),
                                    std::pair("accuracy/train", r.train_accuracy), std::pair("accuracy/test", r.test_accuracy)}) {

@@ -103,7 +103,9 @@
 #include "tegula/models/gpt2.h"      // models::Gpt2
 #include "tegula/models/llama.h"     // models::Llama
 #include "tegula/models/registry.h"  // models::mnist_cnn, …
+#include "tegula/models/seq2seq.h"   // models::Seq2Seq, models::Seq2SeqGenerator
 #include "tegula/models/transformer.h" // models::Transformer, models::TranslationGenerator
+#include "tegula/models/translator.h" // models::Translator: text to text, in a file
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/loss.h"
@@ -128,7 +130,9 @@
 #include "tegula/io/safetensors.h"
 
 // Text.
+#include "tegula/text/bleu.h"             // text::bleu
 #include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
+#include "tegula/text/token_sets.h"      // text::TokenPairs, text::MaskedTokens
 #include "tegula/text/tokens/tokenizer_files.h"  // text::read_tokenizer, text::train_bpe
 #include "tegula/text/vectors/word2vec.h"         // text::train_word2vec
 #include "tegula/text/vectors/word_evaluation.h"  // text::evaluate_analogies, text::tsne

@@ -14,9 +14,10 @@ SamplerOptions sampler_options(const LoaderOptions& options) {
   return {.batch = options.batch,
           .shuffle = options.shuffle,
           .seed = options.seed,
-          .last = options.last.value_or(random ? Last::Drop : Last::Keep),
+          .last = options.last.value_or(random && options.lengths.empty() ? Last::Drop : Last::Keep),
           .weights = options.weights,
-          .strata = options.strata};
+          .strata = options.strata,
+          .lengths = options.lengths};
 }
 
 /// Of the first sample of a batch; the shuffling of an epoch draws from the streams below 2^32.

@@ -19,11 +19,13 @@ struct LoaderOptions {
   std::int64_t batch = 32;
   bool shuffle = false;
   std::uint64_t seed = 0;           // of the order, and of what samples draw
-  std::optional<Last> last = {};    // not given: Drop when the order is random (one shape, one executable), else Keep (every row counts)
+  // Not given: Drop when the order is random (one shape, one executable), else, and with lengths, Keep (every row counts)
+  std::optional<Last> last = {};
   int workers = 0;                  // threads that make batches ahead; 0: made when they are asked for
   int prefetch = 2;                 // batches that are made ahead, for each worker
   std::vector<double> weights = {};       // see SamplerOptions
   std::vector<std::int64_t> strata = {};  // see SamplerOptions
+  std::vector<std::int64_t> lengths = {};  // see SamplerOptions
 };
 
 /// The tensors of a batch, each (batch, …); the last one of an epoch may be shorter (Last::Keep). auto [x, y] = batch gives the first two.

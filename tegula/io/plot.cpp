@@ -296,6 +296,46 @@ void plot(const std::string& path, const Scatter& scatter) {
   draw(path, text);
 }
 
+void plot(const std::string& path, const Heatmap& map) {
+  constexpr std::size_t kMost = 200;
+  const std::size_t rows = map.rows.size(), columns = map.columns.size();
+  const bool finite = std::ranges::all_of(map.values, [](double v) { return std::isfinite(v); });
+  if (rows == 0 || columns == 0 || rows > kMost || columns > kMost || map.values.size() != rows * columns || !finite) {
+    complain(path,
+             std::to_string(rows) + " rows, " + std::to_string(columns) + " columns and " + std::to_string(map.values.size()) + " values",
+             "1 to 200 of each, and a finite value for each pair", "");
+  }
+  const auto longest_name = [](const std::vector<std::string>& names) {
+    std::size_t most = 0;
+    for (const auto& name : names) most = std::max(most, name.size());
+    return static_cast<int>(std::min<std::size_t>(most, 40));
+  };
+  constexpr int kCell = 30, kLetter = 9;  // pixels
+  const int left = kLetter * longest_name(map.rows) + 60, top = kLetter * longest_name(map.columns) + 90;
+  const int width = left + 120 + kCell * static_cast<int>(columns), height = top + 30 + kCell * static_cast<int>(rows);
+  std::string text = "$data << END\n";
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < columns; ++c) text += (c ? " " : "") + number(map.values[r * columns + c]);
+    text += "\n";
+  }
+  const auto ticks = [](const std::vector<std::string>& names) {
+    std::string list;
+    for (std::size_t i = 0; i < names.size(); ++i) list += (i ? ", " : "") + literal(names[i]) + " " + std::to_string(i);
+    return "(" + list + ")";
+  };
+  const auto end = [](std::size_t count) { return number(static_cast<double>(count) - 0.5); };
+  text += "END\n" + terminal(format_of(path), std::max(width, 320), std::max(height, 240)) +
+          "unset key\nset border linecolor rgb '#555555'\nset tics nomirror scale 0 textcolor rgb '#333333'\n"
+          "set palette defined (0 '#FFFFFF', 0.5 '#6BAED6', 1 '#08306B')\nset cbrange [0:1]\nunset xtics\n"
+          "set x2tics rotate by 55 left " +
+          ticks(map.columns) + "\nset ytics " + ticks(map.rows) + "\nset x2range [-0.5:" + end(columns) +
+          "]\nset xrange [-0.5:" + end(columns) + "]\nset yrange [" + end(rows) + ":-0.5]\n";
+  if (!map.title.empty()) text += "set title " + literal(map.title) + " font 'sans,14' offset 0,1\n";
+  if (!map.row_label.empty()) text += "set ylabel " + literal(map.row_label) + "\n";
+  if (!map.column_label.empty()) text += "set x2label " + literal(map.column_label) + "\n";
+  draw(path, text + "plot $data matrix with image\n");
+}
+
 void plot(const std::string& path, const LearningCurve& curve) {
   Figure figure{.title = curve.title, .x_label = curve.x_label, .panels = {}};
   const auto add = [&](const char* label, const std::vector<double>& train, const std::vector<double>& test, double factor) {

@@ -54,6 +54,17 @@ struct LearningCurve {
 /// Loss at the left, accuracy at the right. Throws as plot does.
 void plot(const std::string& path, const LearningCurve& curve);
 
+/// Numbers from 0 to 1 as shades, row by row: which target (a row) looks at which source (a column).
+struct Heatmap {
+  std::string title;
+  std::vector<std::string> rows, columns;  // their names, at the left and on top
+  std::vector<double> values;  // rows.size() times columns.size()
+  std::string row_label = {}, column_label = {};
+};
+
+/// As large as its names need. Throws as plot does, and for more than 200 rows or columns.
+void plot(const std::string& path, const Heatmap& map);
+
 /// Points with words beside them. All three have the same length.
 struct Scatter {
   std::string title;

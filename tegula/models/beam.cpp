@@ -4,6 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/softmax.h"
+#include "tegula/ops/rows/sort.h"
+#include "tegula/ops/shape/axes.h"
+
 namespace tegula::models {
 
 BeamSearch::BeamSearch(std::int64_t beams, double length_penalty, std::vector<std::int64_t> stop_tokens)
@@ -49,13 +54,47 @@ void BeamSearch::extend(std::span<const float> values, std::span<const std::int6
   beams_ = std::move(next);
   std::ranges::stable_sort(ended_, std::greater(), &Generated::score);
   if (static_cast<std::int64_t>(ended_.size()) > count_) ended_.resize(static_cast<std::size_t>(count_));
-  done_ = static_cast<std::int64_t>(ended_.size()) == count_ && ended_.back().score >= normalized(beams_[0].score, beams_[0].tokens.size());
+  done_ = static_cast<std::int64_t>(ended_.size()) == count_ &&
+          (count_ == 1 || ended_.back().score >= normalized(beams_[0].score, beams_[0].tokens.size()));
 }
 
 Generated BeamSearch::best() const {
   if (done_) return ended_[0];
   const Generated going{beams_[0].tokens, normalized(beams_[0].score, beams_[0].tokens.size()), false};
   return !ended_.empty() && ended_[0].score >= going.score ? ended_[0] : going;
+}
+
+std::vector<Generated> search_beams(
+    std::vector<BeamSearch> searches, std::int64_t most, Candidates best,
+    const std::function<Candidates(const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& order)>& step) {
+  for (std::int64_t length = 1; length <= most; ++length) {
+    const auto values = best.values.to_host<float>();  // (rows, n)
+    const auto tokens = best.tokens.to_host<std::int64_t>();
+    const std::size_t each = values.size() / searches.size();
+    std::vector<std::int64_t> next, order;
+    std::int64_t first_row = 0;
+    bool any = false;
+    for (std::size_t i = 0; i < searches.size(); ++i) {
+      searches[i].extend(std::span(values).subspan(i * each, each), std::span(tokens).subspan(i * each, each));
+      any = any || !searches[i].done();
+      const auto& beams = searches[i].beams();
+      for (const BeamSearch::Beam& beam : beams) {
+        next.push_back(beam.tokens.back());
+        order.push_back(first_row + beam.from);
+      }
+      first_row += static_cast<std::int64_t>(beams.size());
+    }
+    if (!any || length == most) break;
+    best = step(next, order);
+  }
+  std::vector<Generated> out;
+  for (const BeamSearch& search : searches) out.push_back(search.best());
+  return out;
+}
+
+Candidates best_candidates(const Tensor& scores, std::int64_t count) {
+  const auto [values, tokens] = topk(log_softmax(cast(scores, f32), 1), std::min(count, scores.size(1)), 1);
+  return {values, tokens};
 }
 
 }  // namespace tegula::models

@@ -2,6 +2,7 @@
 // Beam search over one sequence, on the host: what to keep of the candidates that a model gives for each beam.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace tegula::models {
 
 /// The k best continuations at every length; those that end are set aside. Ended ones and, at the end, the others count
-/// log-probability / length^penalty.
+/// log-probability / length^penalty. One beam is greedy search: it is done when it ends.
 class BeamSearch {
  public:
   struct Beam {
@@ -39,5 +40,17 @@ class BeamSearch {
   std::vector<Generated> ended_;  // the best first, at most `count_`
   bool done_ = false;
 };
+
+/// What follows each row: log-probabilities (rows, n) and tokens, as BeamSearch::extend takes them.
+struct Candidates {
+  Tensor values, tokens;
+};
+/// Several searches side by side, each with `beams` rows: `first` follows the prompts, and `step` gives what follows after each row has become
+/// the former row order[row], with token tokens[row] behind it. At most `most` tokens.
+std::vector<Generated> search_beams(
+    std::vector<BeamSearch> searches, std::int64_t most, Candidates first,
+    const std::function<Candidates(const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& order)>& step);
+/// The best `count` tokens of scores (rows, vocabulary), or all there are.
+Candidates best_candidates(const Tensor& scores, std::int64_t count);
 
 }  // namespace tegula::models

@@ -9,6 +9,7 @@
 #include "tegula/ops/products/attention.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/shape/axes.h"
+#include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::models {
@@ -119,6 +120,16 @@ Tensor BertForMaskedLM::head(Arg features) const {
   return linear(features, bert.embeddings.word_embeddings.weight, cls.predictions.bias);
 }
 
+Tensor BertForMaskedLM::at(Arg tokens, Arg of_places, const BertInput& input) const {
+  const In frame("BertForMaskedLM", tokens.loc);
+  const Tensor all = bert(tokens, input), places = of_places.tensor("BertForMaskedLM");  // (B, T, width)
+  if (places.rank() != 2 || places.size(0) != all.size(0) || !is_integer(places.dtype()))
+    ops::refuse("BertForMaskedLM", "places of shape " + to_string(places.shape()), "integers (batch, P)", of_places.loc);
+  const Tensor some = gather(all, 1, expand(unsqueeze(places, 2), {places.size(0), places.size(1), all.size(2)}));
+  const bert::Transform& transform = cls.predictions.transform;
+  return head(transform.LayerNorm(gelu(transform.dense(some))));
+}
+
 BertForSequenceClassification::BertForSequenceClassification(const BertOptions& options, std::int64_t classes)
     : bert(options),
       dropout(options.dropout),
@@ -126,6 +137,27 @@ BertForSequenceClassification::BertForSequenceClassification(const BertOptions& 
 Tensor BertForSequenceClassification::operator()(Arg tokens, const BertInput& input) const {
   const In frame("BertForSequenceClassification", tokens.loc);
   return classifier(dropout(bert.pooled(bert(tokens, input))));
+}
+
+ModelDescription describe(const BertOptions& o, std::string kind) {
+  ModelDescription out{.kind = std::move(kind)};
+  const auto put = [&](const char* name, auto value) { out.numbers[name] = static_cast<double>(value); };
+  put("vocabulary", o.vocabulary), put("width", o.width), put("layers", o.layers), put("heads", o.heads), put("hidden", o.hidden);
+  put("context", o.context), put("types", o.types), put("dropout", o.dropout), put("norm_eps", o.norm_eps);
+  return out;
+}
+
+BertOptions bert_options(const ModelDescription& d, const std::string& path) {
+  constexpr std::int64_t kMost = 1 << 24, kWide = 1 << 16;
+  return {.vocabulary = d.whole("vocabulary", 1, kMost, path),
+          .width = d.whole("width", 1, kWide, path),
+          .layers = d.whole("layers", 1, 1000, path),
+          .heads = d.whole("heads", 1, kWide, path),
+          .hidden = d.whole("hidden", 1, kWide, path),
+          .context = d.whole("context", 1, kMost, path),
+          .types = d.whole("types", 1, kWide, path),
+          .dropout = d.number("dropout", 0, 0.99, path),
+          .norm_eps = d.number("norm_eps", 0, 1, path)};
 }
 
 }  // namespace tegula::models

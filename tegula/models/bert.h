@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "tegula/models/model_file.h"
 #include "tegula/nn/dropout.h"
 #include "tegula/nn/linear.h"
 #include "tegula/nn/normalization.h"
@@ -142,6 +143,8 @@ class BertForMaskedLM {
   /// (B, T, width) behind the head's own layer, whose product with the embedding's weight are the scores without their bias.
   Tensor features(Arg tokens, const BertInput& input = {}) const;
   Tensor head(Arg features) const;
+  /// Scores (B, P, vocabulary) of the places (B, P) alone: what pre-training needs.
+  Tensor at(Arg tokens, Arg places, const BertInput& input = {}) const;
 
   Bert bert;
   bert::MlmHead cls;
@@ -160,5 +163,9 @@ class BertForSequenceClassification {
   static constexpr auto fields =
       nn::fields<&BertForSequenceClassification::bert, &BertForSequenceClassification::dropout, &BertForSequenceClassification::classifier>;
 };
+
+/// What a file says of a BERT, and back. Throws Error, naming `path`, for options that make no sense.
+ModelDescription describe(const BertOptions& options, std::string kind);
+BertOptions bert_options(const ModelDescription& description, const std::string& path);
 
 }  // namespace tegula::models

@@ -101,29 +101,14 @@ class TextGenerator::Impl {
     compile(o);
     std::vector<std::vector<std::int64_t>> rows;
     for (const auto& prompt : prompts) rows.insert(rows.end(), static_cast<std::size_t>(o.beams), prompt);
-    std::vector<BeamSearch> searches(prompts.size(), BeamSearch(o.beams, o.length_penalty, o.stop_tokens));
-    std::vector<Tensor> best = prefill(rows, false);
-    const std::int64_t most = std::min(o.max_new_tokens, room_), batch = cache_.size().batch;
-    for (std::int64_t length = 1; length <= most; ++length) {
-      const auto values = best[0].to_host<float>();  // (B, candidates)
-      const auto tokens = best[1].to_host<std::int64_t>();
-      const std::size_t each = values.size() / searches.size();
-      std::vector<std::int64_t> next, order;
-      bool any = false;
-      for (std::size_t i = 0; i < searches.size(); ++i) {
-        searches[i].extend(std::span(values).subspan(i * each, each), std::span(tokens).subspan(i * each, each));
-        any = any || !searches[i].done();
-        for (const BeamSearch::Beam& beam : searches[i].beams()) {
-          next.push_back(beam.tokens.back());
-          order.push_back(static_cast<std::int64_t>(i) * o.beams + beam.from);
-        }
-      }
-      if (!any || length == most) break;
-      best = (*step_)(stack({tensor(next, {batch}), tensor(order, {batch})}));
-    }
-    std::vector<Generated> out;
-    for (const BeamSearch& search : searches) out.push_back(search.best());
-    return out;
+    const std::vector<Tensor> first = prefill(rows, false);
+    const std::int64_t batch = cache_.size().batch;
+    return search_beams(std::vector<BeamSearch>(prompts.size(), BeamSearch(o.beams, o.length_penalty, o.stop_tokens)),
+                        std::min(o.max_new_tokens, room_), {first[0], first[1]},
+                        [&](const std::vector<std::int64_t>& next, const std::vector<std::int64_t>& order) {
+                          const std::vector<Tensor> best = (*step_)(stack({tensor(next, {batch}), tensor(order, {batch})}));
+                          return Candidates{best[0], best[1]};
+                        });
   }
 
   const nn::KeyValueCache& cache() const { return cache_; }
@@ -154,8 +139,8 @@ class TextGenerator::Impl {
   std::vector<Tensor> chosen(const Tensor& features) {
     const Tensor scores = head_(features);
     if (beams_ > 1) {
-      const auto [values, tokens] = topk(log_softmax(cast(scores, f32), 1), std::min(2 * beams_, vocabulary_), 1);
-      return {values, tokens};
+      const Candidates best = best_candidates(scores, 2 * beams_);
+      return {best.values, best.tokens};
     }
     const bool remembers = sampling_.repetition_penalty != 1;
     const Tensor next = sample(scores, sampling_, remembers ? seen_.read() : Tensor(), generator_);

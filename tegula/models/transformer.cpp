@@ -74,6 +74,15 @@ Tensor Transformer::hidden(Arg target, Arg of_memory, const Tensor& lengths, nn:
   return y;
 }
 
+Tensor Transformer::attention(Arg source, Arg target, const Tensor& lengths) const {
+  const In frame("Transformer", source.loc);
+  const Tensor t = checked_tokens("Transformer", target, options_.context), memory = encode(source, lengths);
+  std::vector<Tensor> weights;
+  decoder(embedded(target_embedding, t, arange(t.size(1))), memory,
+          {.memory_key_padding_mask = padding(lengths, memory.size(0), memory.size(1)), .tgt_is_causal = true, .weights = &weights});
+  return weights.back();
+}
+
 Tensor Transformer::head(Arg x) const {
   const In frame("Transformer", x.loc);
   return generator ? (*generator)(x) : linear(x, target_embedding.weight);
@@ -109,23 +118,28 @@ TranslationGenerator::TranslationGenerator(const Transformer& net, std::int64_t 
           [&net](Tensor x) { return net.head(x); },
           net.cache(batch * options.beams, std::min(options.max_new_tokens + 1, net.options().context))) {}
 
-std::vector<Generated> TranslationGenerator::operator()(const std::vector<std::vector<std::int64_t>>& sources) {
+PaddedSources pad_sources(const std::vector<std::vector<std::int64_t>>& sources, std::int64_t batch, std::int64_t width,
+                          std::int64_t copies) {
   const auto count = static_cast<std::int64_t>(sources.size());
-  if (count > batch_) ops::refuse("TranslationGenerator", std::to_string(count) + " sources", "at most " + std::to_string(batch_), {});
+  if (count < 1 || count > batch)
+    ops::refuse("TranslationGenerator", std::to_string(count) + " sources", "1 to " + std::to_string(batch), {});
   std::vector<std::int64_t> tokens, lengths;
-  for (std::int64_t i = 0; i < batch_; ++i) {  // what is missing is the last one again
+  for (std::int64_t i = 0; i < batch; ++i) {
     const auto& source = sources[static_cast<std::size_t>(std::min(i, count - 1))];
     const auto length = static_cast<std::int64_t>(source.size());
-    if (length < 1 || length > width_)
-      ops::refuse("TranslationGenerator", "a source of " + std::to_string(length) + " tokens", "1 to " + std::to_string(width_), {});
-    for (std::int64_t beam = 0; beam < options_.beams; ++beam) lengths.push_back(length);
+    if (length < 1 || length > width)
+      ops::refuse("TranslationGenerator", "a source of " + std::to_string(length) + " tokens", "1 to " + std::to_string(width), {});
+    lengths.insert(lengths.end(), static_cast<std::size_t>(copies), length);
     tokens.insert(tokens.end(), source.begin(), source.end());
-    tokens.resize(static_cast<std::size_t>((i + 1) * width_), 0);
+    tokens.resize(static_cast<std::size_t>((i + 1) * width), 0);
   }
-  const std::int64_t rows = batch_ * options_.beams;
-  const Tensor all_lengths = tensor(lengths, {rows});
-  *lengths_ = all_lengths;
-  const Tensor memory = net_->encode(tensor(tokens, {batch_, width_}), slice(all_lengths, 0, {.step = options_.beams}));
+  return {tensor(tokens, {batch, width}), tensor(lengths, {batch * copies})};
+}
+
+std::vector<Generated> TranslationGenerator::operator()(const std::vector<std::vector<std::int64_t>>& sources) {
+  const PaddedSources padded = pad_sources(sources, batch_, width_, options_.beams);
+  *lengths_ = padded.lengths;
+  const Tensor memory = net_->encode(padded.tokens, slice(padded.lengths, 0, {.step = options_.beams}));
   *memory_ = repeat_interleave(memory, options_.beams, 0);
   const std::vector<std::vector<std::int64_t>> prompts(static_cast<std::size_t>(batch_), {options_.begin});
   std::vector<Generated> out = generator_(prompts, {.max_new_tokens = options_.max_new_tokens,

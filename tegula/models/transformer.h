@@ -33,6 +33,8 @@ class Transformer {
   Tensor encode(Arg source, const Tensor& lengths = {}) const;
   /// What the scores are made of, (N, T, width); with a cache the target continues what it holds.
   Tensor hidden(Arg target, Arg memory, const Tensor& lengths = {}, nn::KeyValueCache* cache = nullptr) const;
+  /// What each token of the target looks at in the source: (N, T, S), the mean over the heads of the last layer.
+  Tensor attention(Arg source, Arg target, const Tensor& lengths = {}) const;
   Tensor head(Arg x) const;
   nn::KeyValueCache cache(std::int64_t batch, std::int64_t capacity = 0) const;
   const TransformerOptions& options() const { return options_; }
@@ -56,7 +58,17 @@ struct TranslateOptions {
   std::int64_t max_new_tokens = 128;
   double length_penalty = 1;
   std::int64_t begin = 1, end = 2;  // tokens that begin and end a target
+  bool operator==(const TranslateOptions&) const = default;
 };
+
+/// Sources as one batch of (rows, width): each one `copies` times, and the last one again for those that are missing.
+struct PaddedSources {
+  Tensor tokens;  // (batch, width)
+  Tensor lengths;  // (batch * copies): each length so many times
+};
+/// Throws Error for more sources than `batch`, an empty one, and one that is longer than `width`.
+PaddedSources pad_sources(const std::vector<std::vector<std::int64_t>>& sources, std::int64_t batch, std::int64_t width,
+                          std::int64_t copies);
 
 /// Translates batches of sources with a net that outlives it, compiled once: `batch` sources of at most `source_width` tokens.
 class TranslationGenerator {

@@ -1,7 +1,6 @@
 #include "tegula/nn/attention.h"
 
 #include <cmath>
-#include <limits>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
@@ -26,15 +25,26 @@ namespace {
 
 constexpr std::string_view kName = "MultiheadAttention";
 
-/// Scores (N, M, S) -> weights and their mean of the values, over the first lengths[n] keys of each sample.
-AttendedSequence weighted(const Tensor& given, const Tensor& values, const Tensor& lengths) {
-  Tensor scores = given;
-  if (lengths.defined()) {
-    const Tensor inside = iota(scores.shape(), 2) < reshape(cast(lengths, i64), {lengths.numel(), 1, 1});
-    scores = where(inside, scores, -std::numeric_limits<double>::infinity());
-  }
-  const Tensor weights = softmax(scores, -1);
+/// Scores (N, M, S) -> weights and their mean of the values.
+AttendedSequence weighted(const Tensor& scores, const Tensor& values, const Attendable& seen) {
+  const Tensor weights = masked_softmax(scores, {.mask = seen.mask, .lengths = seen.lengths});
   return {matmul(weights, values), weights};
+}
+
+/// q (N, M, features), k (N, S, features) and v (N, S, V).
+void require_sequences(std::string_view layer, const Tensor& q, const Tensor& k, const Tensor& v, const std::source_location& where) {
+  const bool fit = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q.size(0) == k.size(0) && q.size(2) == k.size(2) &&
+                   v.size(0) == k.size(0) && v.size(1) == k.size(1);
+  if (!fit)
+    ops::refuse(layer, "queries, keys and values " + to_string(q.shape()) + ", " + to_string(k.shape()) + " and " + to_string(v.shape()),
+                "(N, M, features), (N, S, features) and (N, S, V)", where);
+}
+
+AttendedSequence by_products(std::string_view layer, const Tensor& q, const Tensor& k, const Tensor& v, const Attendable& seen,
+                             double scale, const std::source_location& where) {
+  require_sequences(layer, q, k, v, where);
+  const Tensor scores = matmul(q, transpose(k));
+  return weighted(scale == 1 ? scores : scores * scale, v, seen);
 }
 
 }  // namespace
@@ -205,20 +215,17 @@ AdditiveAttention::AdditiveAttention(std::int64_t query_size, std::int64_t key_s
       key_layer(key_size, hidden_size, {.bias = options.bias, .dtype = options.dtype}, where),
       energy_layer(hidden_size, 1, {.bias = false, .dtype = options.dtype}, where) {}
 
-AttendedSequence AdditiveAttention::operator()(Arg queries, Arg keys, const Tensor& values, const Tensor& lengths) const {
+AttendedSequence AdditiveAttention::operator()(Arg queries, Arg keys, const Tensor& values, const Attendable& seen) const {
   const In frame("AdditiveAttention", queries.loc);
-  return with_projected(queries, project(keys), values.defined() ? values : keys.tensor("AdditiveAttention"), lengths);
+  return with_projected(queries, project(keys), values.defined() ? values : keys.tensor("AdditiveAttention"), seen);
 }
 
-AttendedSequence AdditiveAttention::with_projected(Arg queries, Arg projected, Arg values, const Tensor& lengths) const {
+AttendedSequence AdditiveAttention::with_projected(Arg queries, Arg projected, Arg values, const Attendable& seen) const {
   const In frame("AdditiveAttention", queries.loc);
-  const Tensor q = query_layer(queries), k = projected.tensor("AdditiveAttention");
-  if (q.rank() != 3 || k.rank() != 3 || q.size(0) != k.size(0)) {
-    ops::refuse("AdditiveAttention", "queries and keys " + to_string(q.shape()) + " and " + to_string(k.shape()),
-                "(N, M, features) and (N, S, features)", queries.loc);
-  }
+  const Tensor q = query_layer(queries), k = projected.tensor("AdditiveAttention"), v = values.tensor("AdditiveAttention");
+  require_sequences("AdditiveAttention", q, k, v, queries.loc);
   const Tensor scores = squeeze(energy_layer(tanh(unsqueeze(q, 2) + unsqueeze(k, 1))), -1);  // (N, M, S)
-  return weighted(scores, values.tensor("AdditiveAttention"), lengths);
+  return weighted(scores, v, seen);
 }
 
 void AdditiveAttention::visit(Visitor& visitor, const Path& path) {
@@ -230,16 +237,23 @@ void AdditiveAttention::visit(Visitor& visitor, const Path& path) {
 GeneralAttention::GeneralAttention(std::int64_t query_size, std::int64_t key_size, DType dtype, Location where)
     : key_layer(key_size, query_size, {.bias = false, .dtype = dtype}, where) {}
 
-AttendedSequence GeneralAttention::operator()(Arg queries, Arg keys, const Tensor& values, const Tensor& lengths) const {
+AttendedSequence GeneralAttention::operator()(Arg queries, Arg keys, const Tensor& values, const Attendable& seen) const {
   const In frame("GeneralAttention", queries.loc);
-  const Tensor q = queries.tensor("GeneralAttention"), k = keys.tensor("GeneralAttention");
-  if (q.rank() != 3 || k.rank() != 3 || q.size(0) != k.size(0)) {
-    ops::refuse("GeneralAttention", "queries and keys " + to_string(q.shape()) + " and " + to_string(k.shape()),
-                "(N, M, features) and (N, S, features)", queries.loc);
-  }
-  return weighted(matmul(q, transpose(key_layer(k))), values.defined() ? values : k, lengths);
+  return with_projected(queries, project(keys), values.defined() ? values : keys.tensor("GeneralAttention"), seen);
+}
+
+AttendedSequence GeneralAttention::with_projected(Arg queries, Arg projected, Arg values, const Attendable& seen) const {
+  const In frame("GeneralAttention", queries.loc);
+  return by_products("GeneralAttention", queries.tensor("GeneralAttention"), projected.tensor("GeneralAttention"),
+                     values.tensor("GeneralAttention"), seen, 1, queries.loc);
 }
 
 void GeneralAttention::visit(Visitor& visitor, const Path& path) { key_layer.visit(visitor, Path{&path, "key_layer"}); }
+
+AttendedSequence dot_attention(Arg queries, Arg keys, Arg values, const Attendable& seen, double scale) {
+  const In frame("dot_attention", queries.loc);
+  return by_products("dot_attention", queries.tensor("dot_attention"), keys.tensor("dot_attention"), values.tensor("dot_attention"), seen,
+                     scale, queries.loc);
+}
 
 }  // namespace tegula::nn

@@ -63,36 +63,48 @@ struct AttendedSequence {
   Tensor context, weights;
 };
 
+/// Which annotations a query sees; all, when nothing is given.
+struct Attendable {
+  Tensor lengths = {};  // (N) integers: how many of the S there are. Error when run and outside [0, S]
+  Tensor mask = {};  // boolean, broadcasts to (N, M, S): false hides an annotation from a query
+};
+
 struct AdditiveAttentionOptions {
   bool bias = false;
   DType dtype = f32;
 };
 /// score = v · tanh(query_layer(q) + key_layer(k)) (Bahdanau et al., 2015). Queries (N, M, Q), keys (N, S, K) and values (N, S, V), the keys
-/// themselves when there are none; lengths (N): how many of the S there are.
+/// themselves when there are none. A query that sees nothing gets zeros.
 class AdditiveAttention {
  public:
   using Location = std::source_location;
   AdditiveAttention(std::int64_t query_size, std::int64_t key_size, std::int64_t hidden_size, const AdditiveAttentionOptions& options = {},
                     Location where = Location::current());
-  AttendedSequence operator()(Arg queries, Arg keys, const Tensor& values = {}, const Tensor& lengths = {}) const;
+  AttendedSequence operator()(Arg queries, Arg keys, const Tensor& values = {}, const Attendable& seen = {}) const;
   /// The keys' part alone, (N, S, hidden): a decoder that asks step by step computes it once and hands it to with_projected.
   Tensor project(Arg keys) const { return key_layer(keys); }
-  AttendedSequence with_projected(Arg queries, Arg projected, Arg values, const Tensor& lengths = {}) const;
+  AttendedSequence with_projected(Arg queries, Arg projected, Arg values, const Attendable& seen = {}) const;
   void visit(Visitor& visitor, const Path& path);
 
   Linear query_layer, key_layer;  // to hidden_size features
   Linear energy_layer;  // v: hidden_size -> 1
 };
 
-/// score = q · W k ("general"), or q · k without W ("dot") (Luong et al., 2015). Sizes as above.
+/// score = q · W k, "general" (Luong et al., 2015). Sizes as above.
 class GeneralAttention {
  public:
   using Location = std::source_location;
   GeneralAttention(std::int64_t query_size, std::int64_t key_size, DType dtype = f32, Location where = Location::current());
-  AttendedSequence operator()(Arg queries, Arg keys, const Tensor& values = {}, const Tensor& lengths = {}) const;
+  AttendedSequence operator()(Arg queries, Arg keys, const Tensor& values = {}, const Attendable& seen = {}) const;
+  /// As AdditiveAttention's, (N, S, query_size).
+  Tensor project(Arg keys) const { return key_layer(keys); }
+  AttendedSequence with_projected(Arg queries, Arg projected, Arg values, const Attendable& seen = {}) const;
   void visit(Visitor& visitor, const Path& path);
 
   Linear key_layer;  // W: key_size -> query_size, without a bias
 };
+
+/// score = q · k, "dot" (Luong et al., 2015), times `scale`: 1 / sqrt(features) is the transformer's. Queries and keys of as many features.
+AttendedSequence dot_attention(Arg queries, Arg keys, Arg values, const Attendable& seen = {}, double scale = 1);
 
 }  // namespace tegula::nn

@@ -87,8 +87,11 @@ Tensor TransformerDecoderLayer::operator()(Arg tgt, Arg memory, const DecoderMas
                         .output);
   });
   x = residual(x, norm2, norm_first, [&](const Tensor& t) {
-    return dropout2(
-        multihead_attn(t, from, from, {.key_padding_mask = masks.memory_key_padding_mask, .attn_mask = masks.memory_mask}).output);
+    const auto attended = multihead_attn(
+        t, from, from,
+        {.key_padding_mask = masks.memory_key_padding_mask, .attn_mask = masks.memory_mask, .need_weights = masks.weights != nullptr});
+    if (masks.weights) masks.weights->push_back(attended.weights);
+    return dropout2(attended.output);
   });
   return residual(x, norm3, norm_first,
                   [&](const Tensor& t) { return dropout3(linear2(dropout(activated(linear1(t), options_.activation)))); });

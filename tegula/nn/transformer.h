@@ -36,6 +36,7 @@ struct DecoderMasks {
   Tensor memory_key_padding_mask = {};
   bool tgt_is_causal = false;
   KeyValueCache* cache = nullptr;  // of the self-attentions: tgt continues what it holds; its owner advances it
+  std::vector<Tensor>* weights = nullptr;  // where each layer puts what its targets look at in the memory, (N, L, S), the mean of the heads
 };
 
 /// Self-attention and a feed-forward net, each in a residual sum with a layer norm.

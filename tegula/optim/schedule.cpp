@@ -34,6 +34,11 @@ double CosineLR::operator()(std::int64_t step) const {
   return between(base, minimum, number(step - warmup) / number(total - warmup), Anneal::Cosine);
 }
 
+double InverseSqrtLR::operator()(std::int64_t step) const {
+  const auto now = static_cast<double>(step + 1), until = static_cast<double>(std::max<std::int64_t>(warmup, 1));
+  return base * std::min(now / until, std::sqrt(until / now));
+}
+
 double CosineRestartsLR::operator()(std::int64_t step) const {
   std::int64_t length = std::max<std::int64_t>(period, 1), begin = 0;
   if (multiplier <= 1) begin = step / length * length;

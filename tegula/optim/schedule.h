@@ -54,6 +54,14 @@ struct CosineLR {
   double operator()(std::int64_t step) const;
 };
 
+/// Rises linearly to base over `warmup` steps (step 0 has base / warmup), then falls as 1/sqrt(step): at step warmup - 1 it is base (Vaswani et al., 2017, with the
+/// greatest rate instead of a factor).
+struct InverseSqrtLR {
+  double base;
+  std::int64_t warmup = 4000;
+  double operator()(std::int64_t step) const;
+};
+
 /// Cosines from base down to `minimum`, one after the other: the first takes `period` steps, each next one `multiplier` times as many (Loshchilov and
 /// Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017; PyTorch's CosineAnnealingWarmRestarts).
 struct CosineRestartsLR {

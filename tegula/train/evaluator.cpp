@@ -41,6 +41,7 @@ std::vector<Tensor> Evaluator::measured(const std::vector<Tensor>& outputs, cons
   const In frame("accuracy", where_);
   const bool classes = targets.size() == 1 && !is_float(targets[0].dtype()) && outputs[0].rank() == 2 && targets[0].rank() == 1;
   if (classes) results.push_back(sum(argmax(outputs[0], 1) == targets[0]));
+  if (options_.count) results.push_back(options_.count(outputs, targets, where_));
   return results;
 }
 
@@ -53,7 +54,7 @@ Evaluation Evaluator::evaluate(const data::AnyDataset& data) {
                  .where = where_});
   }
   nn::detail::set_training(module_, false);
-  train_detail::Means means(options_.metrics);
+  train_detail::Means means(options_.metrics, static_cast<bool>(options_.count));
   for (const auto& batch : data::Loader(data, {.batch = options_.batch, .workers = options_.workers}, where_)) {
     const auto measure = [&](std::span<const Tensor> arguments) {
       const std::vector<Tensor> tensors(arguments.begin(), arguments.end());

@@ -18,15 +18,16 @@ struct EvaluatorOptions {
   std::int64_t batch = 500;
   Loss loss = {};                    // what evaluate reports; predict needs none
   std::vector<Metric> metrics = {};  // and these
-  std::size_t inputs = 0;            // tensors of a sample that the model gets; 0: as few as it takes. The others are targets
-  int workers = 0;                   // threads that read data ahead
+  Loss count = {};  // of how much the loss of a batch is the mean, where that is not its rows: of tokens that are no padding
+  std::size_t inputs = 0;  // tensors of a sample that the model gets; 0: as few as it takes. The others are targets
+  int workers = 0;  // threads that read data ahead
 };
 
 struct Evaluation {
   double loss = 0;
   double accuracy = 0;  // the share of rows whose greatest output is the target; NaN when targets are not classes
   std::int64_t rows = 0;
-  std::map<std::string, double> metrics = {};  // means over the rows
+  std::map<std::string, double> metrics = {};  // means over the rows, or what `count` counts
 };
 
 /// Holds a reference to the model, and leaves it in evaluation mode.
@@ -53,7 +54,7 @@ class Evaluator {
   std::vector<Tensor> outputs(const std::vector<Tensor>& batch) const;
   /// The tensors of a batch that are targets.
   std::vector<Tensor> targets(const std::vector<Tensor>& batch) const;
-  /// Loss, metrics and, when the target is a class, the number of hits.
+  /// Loss, metrics, when the target is a class the number of hits, and the count if there is one: what train_detail::Means adds up.
   std::vector<Tensor> measured(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) const;
 
  private:

@@ -11,19 +11,28 @@
 namespace tegula::train_detail {
 
 struct Means {
-  explicit Means(const std::vector<Metric>& metrics) : named(metrics), of_metrics(metrics.size()) {}
+  /// `counted`: what is added ends with the weight of the batch, which is its rows otherwise.
+  explicit Means(const std::vector<Metric>& metrics, bool counted = false)
+      : named(metrics),
+        of_metrics(metrics.size()),
+        has_count(counted) {}
 
   metrics::RunningMean loss, accuracy;
   const std::vector<Metric>& named;
   std::vector<metrics::RunningMean> of_metrics;
+  bool has_count;
+  std::int64_t rows = 0;  // in all
 
   /// Returns the loss of this batch.
-  double add(const std::vector<Tensor>& results, std::int64_t rows) {
-    const auto weight = static_cast<double>(rows);
+  double add(const std::vector<Tensor>& results, std::int64_t rows_of_batch) {
+    rows += rows_of_batch;
+    const double weight = has_count ? results.back().item<double>() : static_cast<double>(rows_of_batch);
+    const std::size_t hits = 1 + of_metrics.size();
     const auto value = results[0].item<double>();
     loss.add(value, weight);
     for (std::size_t i = 0; i < of_metrics.size(); ++i) of_metrics[i].add(results[1 + i].item<double>(), weight);
-    if (results.size() > 1 + of_metrics.size()) accuracy.add(results.back().item<double>() / weight, weight);
+    if (results.size() > hits + (has_count ? 1 : 0))
+      accuracy.add(results[hits].item<double>() / static_cast<double>(rows_of_batch), static_cast<double>(rows_of_batch));
     return value;
   }
   std::map<std::string, double> metrics() const {

@@ -32,8 +32,10 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
       options_(options),
       loss_(std::move(loss)),
       where_(where),
-      evaluator_(module, std::move(forward),
-                 {.batch = options_.test_batch, .loss = loss_, .metrics = options_.metrics, .workers = options_.workers}, where),
+      evaluator_(
+          module, std::move(forward),
+          {.batch = options_.test_batch, .loss = loss_, .metrics = options_.metrics, .count = options_.count, .workers = options_.workers},
+          where),
       step_(where),
       accumulate_(where) {
   if (!options_.precision) options_.precision = current_precision();
@@ -181,7 +183,8 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
                                       .seed = options_.seed,
                                       .workers = options_.workers,
                                       .weights = options_.weights,
-                                      .strata = options_.strata},
+                                      .strata = options_.strata,
+                                      .lengths = options_.lengths},
                   where_);
   history_.clear();
   if (!options_.checkpoint.empty()) io::require_writable(options_.checkpoint, "Trainer");
@@ -237,7 +240,7 @@ std::int64_t Trainer::steps_done(std::int64_t batches_done) const {
 Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDataset& test) {
   nn::detail::set_training(module_, true);
   const std::int64_t batches = loader_->batches();
-  train_detail::Means means(options_.metrics);
+  train_detail::Means means(options_.metrics, static_cast<bool>(options_.count));
   double seconds = 0;
   auto begin = Clock::now();
   Go go = Go::On;
@@ -248,7 +251,7 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
     if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule(before)));
     last_loss = means.add(train_on(*batch, done), batch->x.size(0));
     if (on_step) {
-      const double passed = seconds + since(begin), per_second = means.loss.weight() / passed;
+      const double passed = seconds + since(begin), per_second = static_cast<double>(means.rows) / passed;
       const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);
       go = on_step({.epoch = record.epoch,
                     .epochs = options_.epochs,
@@ -270,7 +273,7 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
     begin = Clock::now();
   }
   record.seconds = seconds + since(begin);
-  record.rows_per_second = means.loss.weight() / record.seconds;
+  record.rows_per_second = static_cast<double>(means.rows) / record.seconds;
   record.train_loss = means.loss.value();
   record.train_accuracy = means.accuracy.value();
   record.train_metrics = means.metrics();

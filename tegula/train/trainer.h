@@ -62,14 +62,16 @@ struct TrainerOptions {
   std::int64_t accumulate = 1;       // batches whose mean gradient is one step; the last step of an epoch may have fewer
   Loss objective = {};               // what is minimised, when it is another one (label smoothing, penalties); empty: the loss
   std::vector<Metric> metrics = {};  // measured beside the loss, in training and tests
-  std::int64_t validate_every = 0;   // steps after which the test data are measured, for on_validation; 0: at the end of epochs only
-  std::size_t inputs = 0;            // tensors of a sample that the model gets; 0: as few as it takes. The loss gets the others
-  int workers = 0;                   // threads that read data ahead (data::LoaderOptions)
-  std::vector<double> weights = {};       // of the training rows (data::SamplerOptions)
+  Loss count = {};  // of how much the loss of a batch is the mean, where that is not its rows: of tokens that are no padding
+  std::int64_t validate_every = 0;  // steps after which the test data are measured, for on_validation; 0: at the end of epochs only
+  std::size_t inputs = 0;  // tensors of a sample that the model gets; 0: as few as it takes. The loss gets the others
+  int workers = 0;  // threads that read data ahead (data::LoaderOptions)
+  std::vector<double> weights = {};  // of the training rows (data::SamplerOptions)
   std::vector<std::int64_t> strata = {};  // of the training rows (data::SamplerOptions)
+  std::vector<std::int64_t> lengths = {};  // of the training rows (data::SamplerOptions)
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
-  std::string checkpoint = {};       // written after each epoch, while the loss is a number; empty: nowhere
-  io::Metadata metadata = {};        // for that file
+  std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
+  io::Metadata metadata = {};  // for that file
 };
 
 /// Holds references to model and optimiser. Steps are jit-ed. Random numbers come from the default generator. fit leaves the model in
@@ -95,6 +97,8 @@ class Trainer {
   /// Inside of a callback: everything fit needs to go on from here.
   void save(const std::string& path);
 
+  /// The epochs so far, with those before a checkpoint that fit went on from; in on_epoch its own is the last.
+  const History& history() const { return history_; }
   /// The model in evaluation mode, with loss and metrics of the options.
   Evaluator& evaluator() { return evaluator_; }
 

@@ -66,6 +66,30 @@ TEST(Plot, DrawsOnePointAndGapsForNan) {
   EXPECT_EQ(folder.files(), 2);
 }
 
+TEST(Plot, ShadesAMapWithBothNames) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  const Heatmap map{.title = {},
+                    .rows = {"the", "'red'", "dog"},
+                    .columns = {"der", "rote", "Hund", "</s>"},
+                    .values = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+                    .row_label = "translation",
+                    .column_label = "source"};
+  plot(folder / "map.png", map);
+  const HostArray image = read_png(folder / "map.png");
+  const int dark = count(image, 0x08, 0x30, 0x6B);
+  EXPECT_GT(dark, 3 * 500);  // three cells of some 30 x 30 pixels, and the legend
+  EXPECT_LT(dark, 12 * 900);
+  Heatmap wrong = map;
+  wrong.values.pop_back();
+  EXPECT_THROW(plot(folder / "wrong.png", wrong), Error);
+  wrong = map, wrong.values[0] = NAN;
+  EXPECT_THROW(plot(folder / "wrong.png", wrong), Error);
+  wrong = map, wrong.columns.clear(), wrong.values.clear();
+  EXPECT_THROW(plot(folder / "wrong.png", wrong), Error);
+  EXPECT_EQ(folder.files(), 1);
+}
+
 TEST(Plot, DrawsLogarithmicAndNamedAxesAsPngAndSvg) {
   if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
   const TemporaryFolder folder;

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "tegula/tegula.h"
 #include "tests/nn/support.h"
 #include "tests/support/fixed_weights.h"
+#include "tests/support/message.h"
 
 namespace tegula {
 namespace {
@@ -93,7 +95,7 @@ TEST(AdditiveAttention, IsBahdanausFormula) {
   nn::AdditiveAttention attention(3, 4, 5, {.dtype = f64});
   const Tensor q = normal({2, 2, 3}, 0, 1, {.dtype = f64}), k = normal({2, 6, 4}, 0, 1, {.dtype = f64});
   eval(q, k);
-  const auto got = attention(q, k, {}, tensor<std::int64_t>({6, 2}));
+  const auto got = attention(q, k, {}, {.lengths = tensor<std::int64_t>({6, 2})});
   const auto wq = matmul(q, transpose(attention.query_layer.weight)).to_host<double>();
   const auto wk = matmul(k, transpose(attention.key_layer.weight)).to_host<double>(), keys = k.to_host<double>();
   const auto v = attention.energy_layer.weight.to_host<double>();
@@ -119,7 +121,7 @@ TEST(AdditiveAttention, IsBahdanausFormula) {
   expect_near(got.weights, weights, 1e-12);
   expect_near(got.context, context, 1e-12);
   // The keys' part may be computed once.
-  expect_near(attention.with_projected(q, attention.project(k), k, tensor<std::int64_t>({6, 2})).context, context, 1e-12);
+  expect_near(attention.with_projected(q, attention.project(k), k, {.lengths = tensor<std::int64_t>({6, 2})}).context, context, 1e-12);
 }
 
 TEST(GeneralAttention, IsLuongsFormula) {
@@ -131,6 +133,62 @@ TEST(GeneralAttention, IsLuongsFormula) {
   const Tensor weights = softmax(matmul(matmul(q, attention.key_layer.weight), transpose(k)));
   expect_near(got.weights, weights.to_host<double>(), 1e-12);
   expect_near(got.context, matmul(weights, v).to_host<double>(), 1e-12);
+}
+
+TEST(DotAttention, IsTheTransformersWithItsScale) {
+  const Tensor q = normal({2, 3, 4}, 0, 1, {.dtype = f64}), k = normal({2, 6, 4}, 0, 1, {.dtype = f64}),
+               v = normal({2, 6, 5}, 0, 1, {.dtype = f64});
+  eval(q, k, v);
+  const Tensor lengths = tensor<std::int64_t>({6, 2}), mask = iota({3, 6}, 1) != iota({3, 6}, 0);
+  const auto got = nn::dot_attention(q, k, v, {.lengths = lengths, .mask = mask}, 0.5);
+  expect_near(
+      got.context,
+      scaled_dot_product_attention(unsqueeze(q, 1), unsqueeze(k, 1), unsqueeze(v, 1), {.mask = mask, .lengths = lengths}).to_host<double>(),
+      1e-12);
+  expect_near(nn::dot_attention(q, k, v).weights, softmax(matmul(q, transpose(k)), -1).to_host<double>(), 1e-12);
+}
+
+TEST(SequenceAttention, SeesWhatMaskAndLengthsShow) {
+  nn::AdditiveAttention additive(3, 3, 4, {.dtype = f64});
+  nn::GeneralAttention general(3, 3, f64);
+  const Tensor q = normal({2, 2, 3}, 0, 1, {.dtype = f64}), k = normal({2, 5, 3}, 0, 1, {.dtype = f64});
+  eval(q, k);
+  const Tensor lengths = tensor<std::int64_t>({4, 0}), mask = iota({2, 1, 5}, 2) != full({2, 1, 5}, 1);  // not the second
+  for (const auto& attend : {std::function([&](const nn::Attendable& seen) { return additive(q, k, {}, seen); }),
+                             std::function([&](const nn::Attendable& seen) { return general(q, k, {}, seen); }),
+                             std::function([&](const nn::Attendable& seen) { return nn::dot_attention(q, k, k, seen); })}) {
+    const auto all = attend({}).weights.to_host<double>(), some = attend({.lengths = lengths, .mask = mask}).weights.to_host<double>();
+    for (std::size_t row = 0; row < 4; ++row) {
+      double seen = 0;
+      for (const std::size_t s : {0, 2, 3}) seen += all[row * 5 + s];
+      for (std::size_t s = 0; s < 5; ++s) {
+        const bool visible = row < 2 && (s == 0 || s == 2 || s == 3);
+        EXPECT_NEAR(some[row * 5 + s], visible ? all[row * 5 + s] / seen : 0, 1e-12) << row << " " << s;
+      }
+    }
+    // Who sees nothing gets zeros, and gradients that are numbers.
+    expect_near(select(attend({.lengths = lengths}).context, 0, 1), std::vector<double>(6, 0.0));
+    for (const double d : grad(sum(square(attend({.lengths = lengths}).context)), k).to_host<double>()) EXPECT_TRUE(std::isfinite(d));
+  }
+  check_gradients([&](const std::vector<Tensor>& x) { return additive(x[0], x[1], {}, {.lengths = lengths, .mask = mask}).context; },
+                  {q, k});
+}
+
+TEST(SequenceAttention, RefusesMasksAndLengthsThatDoNotFit) {
+  nn::AdditiveAttention additive(3, 3, 4);
+  nn::GeneralAttention general(3, 3);
+  const Tensor q = ones({2, 2, 3}), k = ones({2, 5, 3});
+  EXPECT_HAS_MESSAGE(additive(q, k, {}, {.lengths = tensor<std::int64_t>({5, 6})}).context.to_host(),
+                     "a length of 6, expected 0 to the 5 keys");
+  EXPECT_HAS_MESSAGE(general(q, k, {}, {.lengths = tensor<std::int64_t>({-1, 5})}).context.to_host(), "a length of -1");
+  EXPECT_HAS_MESSAGE(general(q, k, {}, {.lengths = ones({3}, i64)}),
+                     "lengths of shape (3,) and dtype i64, expected integers of shape (2,)");
+  EXPECT_HAS_MESSAGE(additive(q, k, {}, {.lengths = ones({2})}), "dtype f32");
+  EXPECT_HAS_MESSAGE(additive(q, k, {}, {.mask = cast(ones({2, 4}), boolean)}), "a mask of shape (2, 4)");
+  EXPECT_HAS_MESSAGE(general(q, k, {}, {.mask = ones({5})}), "booleans that broadcast to (2, 2, 5)");
+  EXPECT_HAS_MESSAGE(additive(q, k, ones({2, 4, 3})), "queries, keys and values");
+  EXPECT_HAS_MESSAGE(nn::dot_attention(q, ones({2, 5, 4}), k), "(2, 5, 4)");
+  EXPECT_HAS_MESSAGE(masked_softmax(ones({5})), "floats (…, M, N)");
 }
 
 TEST(SinusoidalPositions, AreSinesAndCosines) {

@@ -18,6 +18,7 @@ TEST(Schedule, Exponential) { expect_rates(ExponentialLR{.base = 1, .gamma = 0.9
 TEST(Schedule, Constant) { expect_rates(ConstantLR{.base = 0.5}, {0.5, 0.5}); }
 
 TEST(Schedule, Cosine) {
+  expect_rates(InverseSqrtLR{.base = 2, .warmup = 4}, {0.5, 1, 1.5, 2, 2 * std::sqrt(4.0 / 5), 2 * std::sqrt(4.0 / 6)});
   expect_rates(CosineLR{.base = 1, .total = 5, .minimum = 0.1},
                {1, 0.914057647469, 0.689057647469, 0.410942352531, 0.185942352531, 0.1, 0.1});
 }

@@ -1,15 +1,18 @@
 #include "tegula/ops/products/attention.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/elementwise.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/wide.h"
 #include "tegula/ops/products/attention_op.h"
 #include "tegula/ops/promote.h"
 #include "tegula/ops/shape/axes.h"
@@ -141,7 +144,7 @@ Problem problem(const Arg& of_q, const Arg& of_k, const Arg& of_v, const Attenti
   }
   if (form.lengths) {
     const Tensor lengths = of_samples(x, options.lengths, "lengths", false, where);
-    inputs.push_back(make_node(Ref<const Op>(new LengthsOp(keys)), {lengths}, lengths.shape(), i64, where));
+    inputs.push_back(ops::checked_lengths(lengths, keys, where));
   }
   if (form.start) inputs.push_back(of_samples(x, options.start, "a start", true, where));
   if (form.dropout > 0) {
@@ -175,12 +178,46 @@ Tensor scaled_dot_product_attention(Arg q, Arg k, Arg v, const AttentionOptions&
   return attention_with_log_sum_exp(q, k, v, options).output;
 }
 
+Tensor ops::checked_lengths(const Tensor& lengths, std::int64_t most, const std::source_location& where) {
+  return make_node(Ref<const Op>(new LengthsOp(most)), {lengths}, lengths.shape(), i64, where);
+}
+
 Tensor attention_weights(Arg q, Arg k, const AttentionOptions& options) {
   const In frame("attention_weights", q.loc);
   AttentionOptions without = options;
   without.dropout = 0;
   const Problem p = problem(q, k, k, without);
   return graph::reshape(ops::plain_attention_weights(p.form, p.inputs), with(p.rows, p.inputs[1].shape()[2]), q.loc);
+}
+
+Tensor masked_softmax(Arg scores, const MaskedSoftmaxOptions& options) {
+  constexpr std::string_view kOp = "masked_softmax";
+  const In frame(kOp, scores.loc);
+  const Tensor x = scores.tensor(kOp);
+  if (x.rank() < 2 || !is_float(x.dtype()))
+    ops::refuse(kOp, "scores of shape " + to_string(x.shape()) + " and dtype " + std::string(name(x.dtype())), "floats (…, M, N)",
+                scores.loc);
+  Tensor seen;
+  if (const Tensor& mask = options.mask; mask.defined()) {
+    if (mask.dtype() != boolean || broadcast(mask.shape(), x.shape()) != x.shape())
+      ops::refuse(kOp, "a mask of shape " + to_string(mask.shape()) + " and dtype " + std::string(name(mask.dtype())),
+                  "booleans that broadcast to " + to_string(x.shape()), scores.loc);
+    seen = mask;
+  }
+  if (const Tensor& lengths = options.lengths; lengths.defined()) {
+    Shape leading;
+    for (int axis = 0; axis + 2 < x.rank(); ++axis) leading.push_back(x.shape()[axis]);
+    if (lengths.shape() != leading || !is_integer(lengths.dtype()))
+      ops::refuse(kOp, "lengths of shape " + to_string(lengths.shape()) + " and dtype " + std::string(name(lengths.dtype())),
+                  "integers of shape " + to_string(leading), scores.loc);
+    const Tensor checked = ops::checked_lengths(graph::cast(lengths, i64), x.shape().back());
+    leading.push_back(1), leading.push_back(1);
+    const Tensor inside = iota(x.shape(), x.rank() - 1) < graph::reshape(checked, leading);
+    seen = seen.defined() ? seen && inside : inside;
+  }
+  const Tensor wide = ops::widen(x);
+  return ops::narrow(ops::softmax_of_seen(seen.defined() ? where(seen, wide, -std::numeric_limits<double>::infinity()) : wide).p,
+                     x.dtype());
 }
 
 std::vector<OpCase> attention_cases() {

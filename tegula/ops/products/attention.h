@@ -40,6 +40,14 @@ Attended attention_with_log_sum_exp(Arg q, Arg k, Arg v, const AttentionOptions&
 /// The weights themselves, (…, H, M, N), without dropout: for pictures of what looks where. Nothing in blocks here.
 Tensor attention_weights(Arg q, Arg k, const AttentionOptions& options = {});
 
+struct MaskedSoftmaxOptions {
+  Tensor mask = {};  // boolean, broadcasts to the scores: false hides a key from a query
+  Tensor lengths = {};  // (…), the axes before M: integers, how many of the keys there are. Error when run and outside [0, N]
+};
+/// The softmax of scores (…, M, N) over the keys that a query sees: the weights of an attention whose scores are made in another way. A query that
+/// sees no key gets zeros. Throws Error for a mask or lengths that do not fit.
+Tensor masked_softmax(Arg scores, const MaskedSoftmaxOptions& options = {});
+
 struct OpCase;
 /// For the tests (case.h).
 std::vector<OpCase> attention_cases();

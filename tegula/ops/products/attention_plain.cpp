@@ -72,22 +72,17 @@ Tensor kept(const AttentionForm& form, const Operands& x, const Tensor& p) {
   return where(keep, p * (1 / (1 - form.dropout)), 0.0);
 }
 
-/// The softmax of the scores (B, H, M, N), and the logarithm of its sum (B, H, M, 1).
-struct Weights {
-  Tensor p, log_sum;
-};
-Weights weights_of(const AttentionForm& form, const Operands& x) {
-  const Tensor s = scores_of(form, x);
-  const Tensor greatest = graph::stop_gradient(max(s, 3, Keep::Yes)), shift = where(greatest > kNothing, greatest, 0.0);
-  const Tensor e = exp(s - shift), sums = sum(e, 3, Keep::Yes);
-  const Tensor divisor = where(sums > 0.0, sums, 1.0);
-  return {e / divisor, where(sums > 0.0, shift + log(divisor), kNothing)};
-}
-
 /// (B, H, x, y) -> (B, x, H, y), in the dtype of the inputs.
 Tensor result(const Operands& x, const Tensor& y) { return narrow(permute(y, {0, 2, 1, 3}), x.dtype); }
 
 }  // namespace
+
+SeenSoftmax softmax_of_seen(const Tensor& s) {
+  const Tensor greatest = graph::stop_gradient(max(s, -1, Keep::Yes)), shift = where(greatest > kNothing, greatest, 0.0);
+  const Tensor e = exp(s - shift), sums = sum(e, -1, Keep::Yes);
+  const Tensor divisor = where(sums > 0.0, sums, 1.0);
+  return {e / divisor, where(sums > 0.0, shift + log(divisor), kNothing)};
+}
 
 std::vector<Tensor> plain_attention(const AttentionForm& form, std::span<const Tensor> inputs) {
   const Operands x(form, inputs);
@@ -95,7 +90,7 @@ std::vector<Tensor> plain_attention(const AttentionForm& form, std::span<const T
   const std::int64_t features = x.v.shape().back();
   if (numel(n) == 0 || features == 0)
     return {graph::full({n[0], n[2], n[1], features}, 0, x.dtype), graph::full(rows, kNothing, x.q.dtype())};
-  const Weights w = weights_of(form, x);
+  const SeenSoftmax w = softmax_of_seen(scores_of(form, x));
   const Tensor o = x.by_head(matmul(x.by_group(kept(form, x, w.p)), x.v));
   return {result(x, o), graph::reshape(w.log_sum, rows)};
 }
@@ -103,7 +98,7 @@ std::vector<Tensor> plain_attention(const AttentionForm& form, std::span<const T
 Tensor plain_attention_weights(const AttentionForm& form, std::span<const Tensor> inputs) {
   const Operands x(form, inputs);
   if (numel(x.scores) == 0) return graph::full(x.scores, 0, x.dtype);
-  return narrow(weights_of(form, x).p, x.dtype);
+  return narrow(softmax_of_seen(scores_of(form, x)).p, x.dtype);
 }
 
 std::vector<Tensor> plain_attention_gradients(const AttentionForm& form, std::span<const Tensor> inputs) {

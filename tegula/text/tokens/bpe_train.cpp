@@ -1,4 +1,4 @@
-// Training of byte-pair encoding: pairs are counted once, and only the words that a merge touches are counted again.
+// Training of byte-pair encoding and WordPiece: pairs are counted once, and only the words that a merge touches are counted again.
 
 #include <algorithm>
 #include <queue>
@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/text/tokens/bpe.h"
+#include "tegula/text/tokens/wordpiece.h"
 #include "tegula/text/unicode.h"
 
 namespace tegula::text {
@@ -146,6 +147,45 @@ TrainedBpe train_bpe(const TextMap<std::int64_t>& pieces, const BpeTrainerOption
     const Id result = out.vocabulary.add(left + right);  // two ways may lead to one token
     trainer.merge(pair, static_cast<Symbol>(result));
     out.merges.emplace_back(left, right);
+  }
+  return out;
+}
+
+Vocabulary train_wordpiece(const TextMap<std::int64_t>& words, const WordPieceTrainerOptions& options) {
+  constexpr std::string_view kWithin = "##";
+  TextMap<std::int64_t> characters;
+  std::vector<std::pair<std::string_view, std::int64_t>> order(words.begin(), words.end());
+  std::sort(order.begin(), order.end());  // a map has none
+  for (const auto& [word, count] : order)
+    for_each_character(word, [&, times = count](char32_t, std::string_view bytes) { characters[std::string(bytes)] += times; });
+  const Vocabulary alphabet = count_vocabulary(characters, {.most = options.characters});
+  Vocabulary out;
+  for (const std::string& token : options.special) out.add(token);
+  for (const std::string& character : alphabet.tokens()) {
+    out.add(character);
+    out.add(std::string(kWithin) + character);
+  }
+  if (options.vocabulary < out.size() || options.vocabulary > (1 << 30)) {
+    throw Error({.op = "train_wordpiece",
+                 .got = "a vocabulary of " + std::to_string(options.vocabulary),
+                 .expected = std::to_string(out.size()) + " (characters, alone and within words, and special tokens) to 2^30"});
+  }
+  std::vector<Word> counted;
+  for (const auto& [text, count] : order) {
+    Word word{{}, count};
+    bool known = count > 0;
+    for_each_character(text, [&](char32_t, std::string_view bytes) {
+      known = known && alphabet.contains(bytes);
+      if (known)
+        word.symbols.push_back(static_cast<Symbol>(out.id(word.symbols.empty() ? std::string(bytes) : std::string(kWithin).append(bytes))));
+    });
+    if (known && word.symbols.size() > 1) counted.push_back(std::move(word));
+  }
+  Trainer trainer(std::move(counted));
+  Pair pair;
+  while (out.size() < options.vocabulary && trainer.best(pair, options.minimum)) {
+    const Id result = out.add(out.token(pair.first) + out.token(pair.second).substr(kWithin.size()));
+    trainer.merge(pair, static_cast<Symbol>(result));
   }
   return out;
 }

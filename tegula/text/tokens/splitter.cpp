@@ -46,6 +46,11 @@ void cut(const Piece& piece, std::vector<Part> parts, Delimiter delimiter, Piece
 
 }  // namespace
 
+Splitter word_splitter() {
+  const char* word = R"([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}]+|[^\s\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}]+)";
+  return split_by(Pattern(word), Delimiter::Removed, true);
+}
+
 bool is_bert_punctuation(char32_t code) {
   if (code < 0x80)
     return (code >= 33 && code <= 47) || (code >= 58 && code <= 64) || (code >= 91 && code <= 96) || (code >= 123 && code <= 126);

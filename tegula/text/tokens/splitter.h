@@ -33,6 +33,8 @@ Splitter split_by(bool (*is_delimiter)(char32_t), Delimiter delimiter);
 extern const char* const kGpt2Pattern;
 /// `add_blank`: one is put in front of a text that has none there.
 Splitter gpt2_splitter(bool add_blank = false);
+/// Words, and signs between them, without white space (tokenizer.json's "Whitespace").
+Splitter word_splitter();
 /// What BERT takes for punctuation: P*, and every sign of ASCII.
 bool is_bert_punctuation(char32_t code);
 /// White space is left out, each punctuation mark is a piece.

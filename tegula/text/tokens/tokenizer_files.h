@@ -48,6 +48,18 @@ Tokenizer gguf_tokenizer(const io::GgufMetadata& metadata);
 /// The tokenizer.bin of llama2.c: tokens with scores, for BPE as SentencePiece has it.
 Tokenizer parse_llama2c_tokenizer(std::span<const std::byte> bytes, std::string_view name);
 
+// tokenizer.json of tokenizers that were trained here: parse_tokenizer_json and Hugging Face's library read it. `special` tokens are left
+// out by decode, and found in texts.
+/// Byte-level BPE, with a blank in front of a text that has none (decode gives it, too).
+std::string bpe_tokenizer_json(const Vocabulary& vocabulary, const Merges& merges, const std::vector<std::string>& special);
+/// Whole words and signs; what is not in the vocabulary becomes `unknown`, one of the special tokens.
+std::string word_tokenizer_json(const Vocabulary& vocabulary, const std::string& unknown, const std::vector<std::string>& special);
+/// BERT's: [UNK], and frames of [CLS] and [SEP], which the vocabulary must have.
+std::string wordpiece_tokenizer_json(const Vocabulary& vocabulary, Case letters);
+/// How often each word or sign occurs in a text as word_tokenizer_json's tokenizer, or BERT's, cuts it. Adds to `counts`.
+void count_words(std::string_view text, TextMap<std::int64_t>& counts);
+void count_bert_words(std::string_view text, Case letters, TextMap<std::int64_t>& counts);
+
 /// Hugging Face's tokenizer.json: models BPE, WordPiece, Unigram and WordLevel with their normalisers, pre-tokenizers, post-processors and decoders.
 /// Padding and truncation are left to pad(). A part that is not known is an Error with its name.
 Tokenizer parse_tokenizer_json(std::string_view text, std::string_view name);

@@ -258,10 +258,7 @@ class Builder {
     }
     if (type == "BertPreTokenizer") return bert_splitter();
     if (type == "WhitespaceSplit") return split_by(is_space, Delimiter::Removed);
-    if (type == "Whitespace") {  // words, and signs between them
-      const char* word = R"([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}]+|[^\s\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}]+)";
-      return split_by(Pattern(word), Delimiter::Removed, true);
-    }
+    if (type == "Whitespace") return word_splitter();
     if (type == "Punctuation") return split_by(is_bert_punctuation, delimiter(part, "Isolated"));
     if (type == "Digits")
       return split_by(is_number, read_.truth(part, "individual_digits", false) ? Delimiter::Isolated : Delimiter::Contiguous);

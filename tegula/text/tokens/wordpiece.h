@@ -28,6 +28,17 @@ class WordPiece final : public TokenModel {
   std::size_t longest_token_ = 0;  // bytes
 };
 
+struct WordPieceTrainerOptions {
+  std::int64_t vocabulary = 30'000;  // tokens in all, special ones and characters included
+  std::int64_t minimum = 2;          // how often a pair must occur
+  std::int64_t characters = 1000;    // the most frequent ones; words with others do not count
+  std::vector<std::string> special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};  // tokens with the first numbers
+};
+/// The vocabulary of a WordPiece model from how often each word occurs: characters, within a word with "##" in front, of which always the most
+/// frequent pair becomes a token (as Hugging Face's trainer has it; Google's own was never published). Throws Error when `vocabulary` is less than
+/// the special tokens and characters.
+Vocabulary train_wordpiece(const TextMap<std::int64_t>& words, const WordPieceTrainerOptions& options = {});
+
 /// A piece is a token, or unknown.
 class WholeWords final : public TokenModel {
  public:
