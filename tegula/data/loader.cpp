@@ -16,7 +16,8 @@ SamplerOptions sampler_options(const LoaderOptions& options) {
           .seed = options.seed,
           .last = options.last.value_or(random ? Last::Drop : Last::Keep),
           .weights = options.weights,
-          .strata = options.strata};
+          .strata = options.strata,
+          .lengths = options.lengths};
 }
 
 /// Of the first sample of a batch; the shuffling of an epoch draws from the streams below 2^32.

@@ -24,6 +24,7 @@ struct LoaderOptions {
   int prefetch = 2;                 // batches that are made ahead, for each worker
   std::vector<double> weights = {};       // see SamplerOptions
   std::vector<std::int64_t> strata = {};  // see SamplerOptions
+  std::vector<std::int64_t> lengths = {};  // see SamplerOptions
 };
 
 /// The tensors of a batch, each (batch, …); the last one of an epoch may be shorter (Last::Keep). auto [x, y] = batch gives the first two.
