@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
     app::add_info(root);
     app::add_bench(root);
     app::add_kernel(root);
+    app::add_generate(root);
     app::add_tokenize(root);
     app::add_words(root);
     root.for_each([](app::Command command) {

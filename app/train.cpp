@@ -249,6 +249,7 @@ void add_train(Command& app) {
   add_device_option(command);
   command.runs([choice] { run(*choice); });
   add_train_text(command);
+  add_train_language(command);
 }
 
 }  // namespace tegula::app
