@@ -24,7 +24,9 @@ void add_tokenize(Command& app);
 void add_words(Command& app);
 void add_train_text(Command& train);  // what `tegula train` trains on texts: word vectors, tokenizers …
 void add_train_language(Command& train);  // … and language models
+void add_train_classifier(Command& train);  // … and classifiers of texts
 void add_generate(Command& app);
+void add_classify(Command& app);
 
 /// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.
 void add_device_option(Command& command);

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
     app::add_bench(root);
     app::add_kernel(root);
     app::add_generate(root);
+    app::add_classify(root);
     app::add_tokenize(root);
     app::add_words(root);
     root.for_each([](app::Command command) {

@@ -250,6 +250,7 @@ void add_train(Command& app) {
   command.runs([choice] { run(*choice); });
   add_train_text(command);
   add_train_language(command);
+  add_train_classifier(command);
 }
 
 }  // namespace tegula::app

@@ -104,7 +104,7 @@ class LanguageReport {
         log_(choice.log),
         tokens_per_row_(tokens_per_row) {
     trainer.on_step = [this](const StepReport& r) { return step(r); };
-    trainer.on_validation = [this](const ValidationReport& r) { validated(r); };
+    trainer.on_validation = [this](const ValidationReport& r) { return validated(r); };
   }
 
   void begin(const Texts& texts, std::int64_t parameters) {
@@ -142,6 +142,12 @@ class LanguageReport {
                    .expected = "a number",
                    .advice = format("choose a learning rate below %g (--lr); no model is saved, an earlier checkpoint stays", choice_.lr)});
     }
+    if (r.step > choice_.steps) {
+      throw Error({.op = choice_.op,
+                   .got = "a checkpoint with " + std::to_string(r.step - 1) + " steps done",
+                   .expected = "fewer than the " + std::to_string(choice_.steps) + " of this training",
+                   .advice = "ask for more --steps"});
+    }
     log_.step(r);
     recent_ = recent_ == 0 ? r.loss : 0.95 * recent_ + 0.05 * r.loss;
     if (line_.due()) {
@@ -154,16 +160,18 @@ class LanguageReport {
                   {format(" %s tok/s", quantity(tokens_per_second()).c_str()), 6},
                   {format(" ETA %s", clock(static_cast<double>(choice_.steps - r.step) * per_step).c_str()), 7}});
     }
-    return r.step >= choice_.steps ? Go::Stop : Go::On;
+    const bool is_validated = r.step % choice_.eval_every == 0;
+    return r.step >= choice_.steps && !is_validated ? Go::Stop : Go::On;
   }
 
-  void validated(const ValidationReport& r) {
+  Go validated(const ValidationReport& r) {
     line_.finish(format("%7lld  %10.4f  %15.4f  %8s  %11s", static_cast<long long>(r.step), r.train_loss, r.test.loss,
                         duration(std::chrono::duration<double>(Clock::now() - begin_).count()).c_str(),
                         quantity(tokens_per_second()).c_str()));
     log_.validation(r);
     if (!choice_.checkpoint.empty()) trainer_.save(choice_.checkpoint);
     last_ = Clock::now();
+    return r.step >= choice_.steps ? Go::Stop : Go::On;
   }
 
   const LanguageChoice& choice_;

@@ -25,12 +25,6 @@ struct Overloaded : F... {
   using F::operator()...;
 };
 
-void save(const std::string& path, const StateDict& state, const io::Metadata& metadata) {
-  io::NamedArrays arrays;
-  for (const auto& [name, value] : state) arrays.emplace_back(name, value.to_array());
-  io::write_safetensors(path, arrays, metadata);
-}
-
 std::string key(const char* name) { return std::string("tegula.") + name; }
 
 std::unique_ptr<Gpt2> gpt2_of(const Description& d, double most_layers) {
@@ -121,10 +115,10 @@ io::Metadata describe(const LstmLanguageModel& net, const std::string& tokenizer
 }
 
 void save_language_model(const std::string& path, const Gpt2& net, const std::string& tokenizer_json) {
-  save(path, state_dict(net), describe(net, tokenizer_json));
+  save_described(path, state_dict(net), describe(net, tokenizer_json));
 }
 void save_language_model(const std::string& path, const LstmLanguageModel& net, const std::string& tokenizer_json) {
-  save(path, state_dict(net), describe(net, tokenizer_json));
+  save_described(path, state_dict(net), describe(net, tokenizer_json));
 }
 
 LanguageModel load_language_model(const std::string& path, const std::string& tokenizer) {
@@ -196,6 +190,12 @@ Written TextWriter::operator()(const std::string& prompt, const WriteOptions& o)
   const text::Tokenizer& tokenizer = impl_->model.tokenizer;
   const std::int64_t context = impl_->model.context();
   text::Ids seen = prompt_tokens(tokenizer, prompt);
+  if (context > 0 && static_cast<std::int64_t>(seen.size()) >= context) {
+    throw Error({.op = "TextWriter",
+                 .got = "a prompt of " + std::to_string(seen.size()) + " tokens",
+                 .expected = "at most " + std::to_string(context - 1) + ": the model's context is " + std::to_string(context),
+                 .advice = "cut the prompt, or train a model with a longer context"});
+  }
   Written written{.prompt_tokens = static_cast<std::int64_t>(seen.size())};
   text::TokenStream stream(tokenizer, o.stops, prompt.empty() ? text::Ids() : seen);
   const auto show = [&](const std::string& piece) {

@@ -52,11 +52,7 @@ io::Metadata describe(const Model& model) {
           {"tegula.batch_norm", model.options.batch_norm ? "1" : "0"}};
 }
 
-void save(const std::string& path, const Model& model) {
-  io::NamedArrays arrays;
-  for (const auto& [name, value] : state_dict(model.net)) arrays.emplace_back(name, value.to_array());
-  io::write_safetensors(path, arrays, describe(model));
-}
+void save(const std::string& path, const Model& model) { save_described(path, state_dict(model.net), describe(model)); }
 
 Model load(const std::string& path) {
   const io::Safetensors file = io::read_safetensors(path);
