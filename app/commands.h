@@ -22,10 +22,14 @@ void add_bench(Command& app);
 void add_kernel(Command& app);
 void add_tokenize(Command& app);
 void add_words(Command& app);
-void add_train_text(Command& train);  // what `tegula train` trains on texts
+void add_train_text(Command& train);  // what `tegula train` trains on texts: word vectors, tokenizers …
+void add_train_language(Command& train);  // … language models
+void add_train_classifier(Command& train);  // … classifiers of texts
 void add_train_translate(Command& train);
 void add_train_bert(Command& train);
 void add_translate(Command& app);
+void add_generate(Command& app);
+void add_classify(Command& app);
 
 /// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.
 void add_device_option(Command& command);

@@ -17,6 +17,8 @@ int main(int argc, char** argv) {
     app::add_info(root);
     app::add_bench(root);
     app::add_kernel(root);
+    app::add_generate(root);
+    app::add_classify(root);
     app::add_tokenize(root);
     app::add_words(root);
     app::add_translate(root);

@@ -251,6 +251,8 @@ void add_train(Command& app) {
   add_train_text(command);
   add_train_translate(command);
   add_train_bert(command);
+  add_train_language(command);
+  add_train_classifier(command);
 }
 
 }  // namespace tegula::app

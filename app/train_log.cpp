@@ -81,4 +81,11 @@ void TrainLog::epoch(const EpochRecord& r) {
   }
 }
 
+void TrainLog::validation(const ValidationReport& r) {
+  files_->write({{"event", "validation"}, {"step", r.step}, {"train_loss", r.train_loss}, {"test_loss", r.test.loss}});
+  if (!files_->events) return;
+  files_->events->scalar("loss/train", r.step, r.train_loss);
+  files_->events->scalar("loss/test", r.step, r.test.loss);
+}
+
 }  // namespace tegula::app

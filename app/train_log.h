@@ -29,6 +29,7 @@ class TrainLog {
   void begin(const std::vector<std::pair<std::string, std::string>>& texts, const std::vector<std::pair<std::string, double>>& numbers);
   void step(const StepReport& report);
   void epoch(const EpochRecord& record);
+  void validation(const ValidationReport& report);  // {"event": "validation", …}
 
  private:
   struct Files;

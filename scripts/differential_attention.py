@@ -183,3 +183,23 @@ def transformers(draw, name):
             return inner(x[0], mask=hidden, src_key_padding_mask=pad)
         return with_parameter_gradients(module, a["names"], [w.to(x[0].dtype) for w in all_inputs[data + padding:]], run)
     return Case(name, inputs, reference, a, wanted=list(range(data)), order=draw.choice([0, 1]), factor=1024, lazy=True)
+
+
+@case_of("nn.AdaptiveLogSoftmaxWithLoss")
+def adaptive_softmax(draw, name):
+    dtype = draw.choice(["f64", "f32"])
+    features, rows = draw.choice([8, 12, 17]), draw.size(1)
+    cutoffs = draw.choice([[3], [2, 5], [1, 4, 9]])
+    classes = cutoffs[-1] + draw.choice([1, 2, 7])
+    a = {"cutoffs": cutoffs, "classes": classes, "div_value": draw.choice([1.5, 2.0]), "head_bias": draw.chance(0.5)}
+    module = nn.AdaptiveLogSoftmaxWithLoss(features, classes, cutoffs, div_value=a["div_value"], head_bias=a["head_bias"])
+    labels = torch.randint(0, classes, [rows], generator=draw.generator)
+    a["names"], given = parameters_of(draw, module, dtype)
+    inputs = [draw.tensor([rows, features], dtype), labels] + given
+    def reference(x, label, *weights):
+        def run(inner):
+            inner.to(x.dtype)
+            output, loss = inner(x, label)
+            return [output, loss, inner.log_prob(x)]
+        return with_parameter_gradients(module, a["names"], [w.to(x.dtype) for w in weights], run)
+    return Case(name, inputs, reference, a, wanted=[0], order=draw.choice([0, 1]), factor=256, lazy=True)

@@ -70,6 +70,7 @@
 
 // Networks: plain structs of layers.
 #include "tegula/nn/activation.h"    // nn::ReLU, …
+#include "tegula/nn/adaptive_softmax.h" // nn::AdaptiveLogSoftmaxWithLoss
 #include "tegula/nn/attention.h"     // nn::MultiheadAttention, nn::AdditiveAttention
 #include "tegula/nn/cache.h"         // nn::KeyValueCache
 #include "tegula/nn/convolution.h"   // nn::Conv2d, nn::ConvTranspose2d
@@ -101,9 +102,12 @@
 #include "tegula/models/bert.h"      // models::Bert
 #include "tegula/models/generate.h"  // models::TextGenerator
 #include "tegula/models/gpt2.h"      // models::Gpt2
+#include "tegula/models/language_model.h" // models::load_language_model, models::TextWriter
 #include "tegula/models/llama.h"     // models::Llama
+#include "tegula/models/lstm_language_model.h" // models::LstmLanguageModel
 #include "tegula/models/registry.h"  // models::mnist_cnn, …
 #include "tegula/models/seq2seq.h"   // models::Seq2Seq, models::Seq2SeqGenerator
+#include "tegula/models/text_classifier.h" // models::LstmClassifier, models::TransformerClassifier
 #include "tegula/models/transformer.h" // models::Transformer, models::TranslationGenerator
 #include "tegula/models/translator.h" // models::Translator: text to text, in a file
 #include "tegula/train/checkpoint.h"
@@ -133,7 +137,12 @@
 #include "tegula/text/bleu.h"             // text::bleu
 #include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
 #include "tegula/text/token_sets.h"      // text::TokenPairs, text::MaskedTokens
+#include "tegula/text/labelled_texts.h"   // text::read_labelled_texts, text::LabelledSequences
+#include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
+#include "tegula/text/token_windows.h"    // text::RandomWindows, text::Streams
+#include "tegula/text/tokens/token_stream.h"     // text::TokenStream
 #include "tegula/text/tokens/tokenizer_files.h"  // text::read_tokenizer, text::train_bpe
+#include "tegula/text/tokens/tokenizer_texts.h"  // text::characters_json
 #include "tegula/text/vectors/word2vec.h"         // text::train_word2vec
 #include "tegula/text/vectors/word_evaluation.h"  // text::evaluate_analogies, text::tsne
 #include "tegula/text/words.h"            // text::WordTokenizer, text::pad_sequences, text::TfIdf

@@ -51,6 +51,11 @@ std::int64_t Sampler::batches() const {
   return full + (options_.last == Last::Keep && count_ % options_.batch != 0);
 }
 
+/// Then nothing is listed, and a set may be as good as endless (text/token_windows.h).
+bool Sampler::as_they_are() const {
+  return !options_.shuffle && options_.weights.empty() && options_.strata.empty() && options_.lengths.empty();
+}
+
 void Sampler::order_epoch() {
   const bool random_order = options_.shuffle || !sums_.empty();
   if (ordered_epoch_ == position_.epoch || (!random_order && !rows_.empty())) return;
@@ -106,9 +111,14 @@ std::span<const std::int64_t> Sampler::next() {
     position_ = {position_.epoch + 1, 0};
     return {};
   }
-  order_epoch();
   const std::int64_t begin = position_.batch++ * options_.batch;
   const std::int64_t size = std::min(options_.batch, count_ - begin);
+  if (as_they_are()) {
+    rows_.resize(static_cast<std::size_t>(size));
+    std::iota(rows_.begin(), rows_.end(), begin);
+    return rows_;
+  }
+  order_epoch();
   return std::span<const std::int64_t>(rows_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size));
 }
 

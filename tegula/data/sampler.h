@@ -54,6 +54,7 @@ class Sampler {
   void seek(Position position);
 
  private:
+  bool as_they_are() const;
   void order_epoch();
   void draw(class RandomStream& random);
   void interleave();
@@ -62,7 +63,7 @@ class Sampler {
   std::int64_t count_;
   SamplerOptions options_;
   Position position_;
-  std::vector<std::int64_t> rows_;  // of the current epoch
+  std::vector<std::int64_t> rows_;  // of the current epoch, or of a batch where rows come as they are
   std::int64_t ordered_epoch_ = -1;  // whose order is in rows_
   std::vector<double> sums_;  // of the weights up to and with each row
 };

@@ -10,6 +10,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/models/beam.h"
+#include "tegula/models/token_loop.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
@@ -77,31 +78,21 @@ class TextGenerator::Impl {
         cache_(std::move(cache)),
         // Shapes alone: nothing is computed.
         vocabulary_(head_(select(hidden_(zeros({1, 1}, i64), nullptr), 1, 0)).size(-1)),
-        seen_(zeros({cache_.size().batch, vocabulary_}, boolean)) {}
+        choose_(cache_.size().batch, vocabulary_) {}
 
   std::vector<Generated> sampled(const std::vector<std::vector<std::int64_t>>& prompts, const GenerateOptions& o) {
     compile(o);
-    std::vector<Generated> out(prompts.size());
-    std::vector<std::int64_t> next = prefill(prompts, o.sampling.repetition_penalty != 1)[0].to_host<std::int64_t>();
-    std::int64_t room = std::min(o.max_new_tokens, room_);
-    std::vector<bool> done(prompts.size());
-    for (; room > 0; --room) {
-      bool any = false;
-      for (std::size_t i = 0; i < prompts.size(); ++i) {
-        if (!done[i]) done[i] = !take_token(out[i], i, next[i], o);
-        any = any || !done[i];
-      }
-      if (!any || room == 1) break;
-      next = (*step_)(tensor(next, {static_cast<std::int64_t>(next.size())}))[0].to_host<std::int64_t>();
-    }
-    return out;
+    std::vector<std::int64_t> next = prefill(prompts)[0].to_host<std::int64_t>();
+    return detail::generate_tokens(std::move(next), room_, o, [this](const std::vector<std::int64_t>& tokens) {
+      return (*step_)(tensor(tokens, {static_cast<std::int64_t>(tokens.size())}))[0].to_host<std::int64_t>();
+    });
   }
 
   std::vector<Generated> searched(const std::vector<std::vector<std::int64_t>>& prompts, const GenerateOptions& o) {
     compile(o);
     std::vector<std::vector<std::int64_t>> rows;
     for (const auto& prompt : prompts) rows.insert(rows.end(), static_cast<std::size_t>(o.beams), prompt);
-    const std::vector<Tensor> first = prefill(rows, false);
+    const std::vector<Tensor> first = prefill(rows);
     const std::int64_t batch = cache_.size().batch;
     return search_beams(std::vector<BeamSearch>(prompts.size(), BeamSearch(o.beams, o.length_penalty, o.stop_tokens)),
                         std::min(o.max_new_tokens, room_), {first[0], first[1]},
@@ -119,8 +110,9 @@ class TextGenerator::Impl {
 
   /// What was compiled for other options is made again: they are numbers in the programs.
   void compile(const GenerateOptions& o) {
-    if (step_ && sampling_ == o.sampling && beams_ == o.beams && generator_ == o.generator) return;
-    sampling_ = o.sampling, beams_ = o.beams, generator_ = o.generator;
+    const bool chooses_anew = choose_.use(o.sampling, o.generator);
+    if (step_ && !chooses_anew && beams_ == o.beams) return;
+    beams_ = o.beams;
     prefill_.emplace(jit(Function([this](const Tensor& in) {  // (B, 1 + W): how long each is, then its tokens
                            const Tensor last = slice(in, 1, {0, 1}) - 1, tokens = slice(in, 1, {1, {}});
                            const Tensor h = hidden_(tokens, &cache_);
@@ -142,69 +134,41 @@ class TextGenerator::Impl {
       const Candidates best = best_candidates(scores, 2 * beams_);
       return {best.values, best.tokens};
     }
-    const bool remembers = sampling_.repetition_penalty != 1;
-    const Tensor next = sample(scores, sampling_, remembers ? seen_.read() : Tensor(), generator_);
-    if (remembers) seen_ = seen_ || iota(seen_.shape(), 1) == unsqueeze(next, 1);
-    return {next};
+    return {choose_(scores)};
   }
 
   /// Fills the cache with the prompts and chooses what follows.
-  std::vector<Tensor> prefill(const std::vector<std::vector<std::int64_t>>& prompts, bool remember) {
+  std::vector<Tensor> prefill(const detail::Prompts& prompts) {
     std::size_t longest = 0, shortest = prompts[0].size();
     for (const auto& prompt : prompts) longest = std::max(longest, prompt.size()), shortest = std::min(shortest, prompt.size());
     const bool ragged = longest != shortest;
-    const auto most = static_cast<std::int64_t>(longest), capacity = cache_.size().capacity, batch = cache_.size().batch;
+    const auto most = static_cast<std::int64_t>(longest), capacity = cache_.size().capacity;
     if (most >= capacity || shortest == 0) {
       ops::refuse("TextGenerator", "a prompt of " + std::to_string(shortest == 0 ? 0 : most) + " tokens",
                   "1 to " + std::to_string(capacity - 1) + ", so that the cache has room for another", {},
                   "cut the prompt, or make a larger cache");
     }
-    // Few widths, so that few programs are compiled. Columns behind a prompt are written over where all are as long.
-    const auto wide = static_cast<std::int64_t>(std::bit_ceil(std::max<std::size_t>(longest, 8)));
+    // Columns behind a prompt are written over where all are as long.
+    const std::int64_t wide = detail::prompt_width(longest);
     const std::int64_t width = ragged ? (2 * wide <= capacity ? wide : most) : std::min(wide, capacity);
-    std::vector<std::int64_t> rows, lengths;
-    std::vector<unsigned char> seen(remember ? static_cast<std::size_t>(batch * vocabulary_) : 0);
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
-      lengths.push_back(static_cast<std::int64_t>(prompts[i].size()));
-      rows.push_back(lengths.back());
-      rows.insert(rows.end(), prompts[i].begin(), prompts[i].end());
-      rows.resize((i + 1) * static_cast<std::size_t>(width + 1), 0);
-      for (const std::int64_t token : prompts[i]) {
-        if (token < 0 || token >= vocabulary_) {
-          ops::refuse("TextGenerator", "token " + std::to_string(token), "one of the vocabulary's " + std::to_string(vocabulary_), {},
-                      "is this the model's tokenizer?");
-        }
-        if (remember) seen[i * static_cast<std::size_t>(vocabulary_) + static_cast<std::size_t>(token)] = 1;
-      }
-    }
-    if (remember) seen_ = cast(tensor(seen, {batch, vocabulary_}), boolean);
+    const Tensor rows = detail::packed(prompts, width, vocabulary_);
+    choose_.begin(prompts);
+    std::vector<std::int64_t> lengths;
+    for (const auto& prompt : prompts) lengths.push_back(static_cast<std::int64_t>(prompt.size()));
     if (ragged) cache_.begin(lengths, width);
     else cache_.truncate();
-    std::vector<Tensor> next = (*prefill_)(tensor(rows, {batch, width + 1}));
+    std::vector<Tensor> next = (*prefill_)(rows);
     if (!ragged) cache_.truncate(most);
     room_ = capacity - (ragged ? width : most);
     return next;
-  }
-
-  /// Whether the sequence goes on behind the token.
-  static bool take_token(Generated& to, std::size_t sequence, std::int64_t token, const GenerateOptions& o) {
-    if (std::ranges::find(o.stop_tokens, token) != o.stop_tokens.end()) return !(to.finished = true);
-    to.tokens.push_back(token);
-    if (o.on_token && !o.on_token(sequence, token)) return !(to.finished = true);
-    if (o.stop_strings.empty()) return true;
-    const std::string text = o.text(to.tokens);
-    to.finished = std::ranges::any_of(o.stop_strings, [&](const std::string& stop) { return text.find(stop) != std::string::npos; });
-    return !to.finished;
   }
 
   Hidden hidden_;
   Head head_;
   nn::KeyValueCache cache_;
   std::int64_t vocabulary_;
-  Variable seen_;  // (B, V): tokens that were there, where somebody asks
-  Sampling sampling_;
+  detail::TokenChooser choose_;
   std::int64_t beams_ = 1, room_ = 0;
-  Generator* generator_ = nullptr;
   std::optional<Jit<Function>> prefill_, step_;
 };
 
@@ -215,17 +179,7 @@ TextGenerator::TextGenerator(TextGenerator&&) noexcept = default;
 TextGenerator& TextGenerator::operator=(TextGenerator&&) noexcept = default;
 
 std::vector<Generated> TextGenerator::operator()(const std::vector<std::vector<std::int64_t>>& prompts, const GenerateOptions& options) {
-  const auto batch = static_cast<std::size_t>(impl_->cache().size().batch);
-  if (options.beams < 1 || prompts.size() * static_cast<std::size_t>(options.beams) != batch) {
-    ops::refuse("TextGenerator", std::to_string(prompts.size()) + " prompts with " + std::to_string(options.beams) + " beams",
-                "as many together as the cache's " + std::to_string(batch) + " sequences", {});
-  }
-  if (options.max_new_tokens < 0)
-    ops::refuse("TextGenerator", "max_new_tokens = " + std::to_string(options.max_new_tokens), "0 or more", {});
-  if (!options.stop_strings.empty() && !options.text)
-    ops::refuse("TextGenerator", "stop_strings without `text`", "what makes text of tokens", {});
-  if (options.beams > 1 && (!options.stop_strings.empty() || options.on_token))
-    ops::refuse("TextGenerator", "on_token or stop_strings with beams", "one beam: several are known at the end", {});
+  detail::check_options("TextGenerator", prompts.size(), static_cast<std::size_t>(impl_->cache().size().batch), options);
   return options.beams > 1 ? impl_->searched(prompts, options) : impl_->sampled(prompts, options);
 }
 

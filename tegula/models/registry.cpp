@@ -1,9 +1,7 @@
 #include "tegula/models/registry.h"
 
-#include <charconv>
-#include <cmath>
-
 #include "tegula/core/error.h"
+#include "tegula/models/description.h"
 #include "tegula/models/mnist.h"
 #include "tegula/nn/state.h"
 
@@ -21,37 +19,6 @@ const Entry kEntries[] = {
     {"mnist-cnn", "convolutions 3x3x12, 6x6x24 /2, 6x6x32 /2, dense 200", {1, 28, 28}, build<MnistCnn>, {.dropout = 0.4}, 4e-3},
     {"lenet5", "LeNet-5 with ReLU and max pooling", {1, 28, 28}, build<LeNet5>, {}, 6e-3},
 };
-
-constexpr const char* kName = "tegula.model";
-
-std::string text_of(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
-}
-
-/// Reads one number of the description.
-double number(const io::Metadata& metadata, const std::string& key, const std::string& path) {
-  const auto found = metadata.find(key);
-  double value = 0;
-  if (found != metadata.end()) {
-    const std::string& text = found->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size()) return value;
-  }
-  throw Error({.op = "models::load",
-               .got = path + ": " + (found == metadata.end() ? "no entry " + key : key + " \"" + found->second + "\""),
-               .expected = "a number",
-               .advice = "was the file written by tegula train or models::save?"});
-}
-
-std::int64_t whole_number(const io::Metadata& metadata, const std::string& key, const std::string& path, double most) {
-  const double value = number(metadata, key, path);
-  if (value >= 0 && value <= most && value == std::floor(value)) return static_cast<std::int64_t>(value);
-  throw Error({.op = "models::load",
-               .got = path + ": " + key + " " + text_of(value),
-               .expected = "a whole number from 0 to " + text_of(most),
-               .advice = "was the file written by tegula train or models::save?"});
-}
 
 }  // namespace
 
@@ -79,37 +46,30 @@ Model make(std::string_view name, const Options& options) {
 Model make(std::string_view name) { return make(name, find(name).defaults); }
 
 io::Metadata describe(const Model& model) {
-  return {{kName, model.name},
+  return {{kModelKey, model.name},
           {"tegula.classes", std::to_string(model.options.classes)},
           {"tegula.dropout", text_of(model.options.dropout)},
           {"tegula.batch_norm", model.options.batch_norm ? "1" : "0"}};
 }
 
-void save(const std::string& path, const Model& model) {
-  io::NamedArrays arrays;
-  for (const auto& [name, value] : state_dict(model.net)) arrays.emplace_back(name, value.to_array());
-  io::write_safetensors(path, arrays, describe(model));
-}
+void save(const std::string& path, const Model& model) { save_described(path, state_dict(model.net), describe(model)); }
 
 Model load(const std::string& path) {
   const io::Safetensors file = io::read_safetensors(path);
-  const auto name = file.metadata.find(kName);
+  const auto name = file.metadata.find(kModelKey);
   if (name == file.metadata.end()) {
     throw Error({.op = "models::load",
-                 .got = path + ": no entry " + kName + " in its metadata",
+                 .got = path + ": no entry " + std::string(kModelKey) + " in its metadata",
                  .expected = "a file written by tegula train or models::save",
                  .advice = "build the network yourself and call load(net, path)"});
   }
+  const Description description(file.metadata, path);
   Options options;
-  options.classes = whole_number(file.metadata, "tegula.classes", path, 1e6);
-  options.dropout = number(file.metadata, "tegula.dropout", path);
-  options.batch_norm = whole_number(file.metadata, "tegula.batch_norm", path, 1) != 0;
+  options.classes = description.whole_number("tegula.classes", 1e6);
+  options.dropout = description.number("tegula.dropout");
+  options.batch_norm = description.whole_number("tegula.batch_norm", 1) != 0;
   Model model = make(name->second, options);
-  StateDict state;
-  for (const auto& [tensor, array] : file.tensors) {
-    if (tensor.find('/') == std::string::npos) state.push_back({tensor, from_array(array)});  // a checkpoint has more: optimizer/…
-  }
-  tegula::load(model.net, state);
+  tegula::load(model.net, model_state(file));
   return model;
 }
 

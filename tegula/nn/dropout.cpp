@@ -30,6 +30,14 @@ Tensor DropoutChannels::operator()(Arg x) const {
   return training ? dropout_channels(x, p, generator_) : graph::identity(x.tensor("Dropout2d"), x.loc);
 }
 
+StochasticDepth::StochasticDepth(double p, int axis, Generator* generator, std::source_location where)
+    : AnyDropout(p, generator, "StochasticDepth", where),
+      axis_(axis) {}
+Tensor StochasticDepth::operator()(Arg x) const {
+  In frame("StochasticDepth", x.loc);
+  return training ? stochastic_depth(x, p, axis_, generator_) : graph::identity(x.tensor("StochasticDepth"), x.loc);
+}
+
 AlphaDropout::AlphaDropout(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "AlphaDropout", where) {}
 Tensor AlphaDropout::operator()(Arg x) const {
   In frame("AlphaDropout", x.loc);

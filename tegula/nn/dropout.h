@@ -38,6 +38,18 @@ using Dropout1d = DropoutChannels;
 using Dropout2d = DropoutChannels;
 using Dropout3d = DropoutChannels;
 
+/// Whole samples, which lie along `axis`: behind a part of a net whose result is added to its input (Huang et al., "Deep networks with stochastic depth",
+/// 2016; torchvision's StochasticDepth with mode "row").
+class StochasticDepth : public detail::AnyDropout {
+ public:
+  explicit StochasticDepth(double p, int axis = 0, Generator* generator = nullptr,
+                           std::source_location where = std::source_location::current());
+  Tensor operator()(Arg x) const;
+
+ private:
+  int axis_;
+};
+
 /// For selu networks (Klambauer et al., 2017).
 class AlphaDropout : public detail::AnyDropout {
  public:

@@ -32,8 +32,15 @@ Tensor activated(const Tensor& x, FeedForwardActivation activation) {
 
 /// x + f(norm(x)), or norm(x + f(x)).
 template <class F>
-Tensor residual(const Tensor& x, const LayerNorm& norm, bool norm_first, F&& f) {
-  return norm_first ? x + f(norm(x)) : norm(x + f(x));
+Tensor residual(const Tensor& x, const LayerNorm& norm, bool norm_first, const StochasticDepth& drop_path, F&& f) {
+  const Tensor y = f(norm_first ? norm(x) : x);
+  const Tensor sum = x + (drop_path.p > 0 ? drop_path(y) : y);
+  return norm_first ? sum : norm(sum);
+}
+
+TransformerOptions of_layer(TransformerOptions o, std::int64_t layer, std::int64_t layers) {
+  o.stochastic_depth *= static_cast<double>(layer + 1) / static_cast<double>(layers);
+  return o;
 }
 
 }  // namespace
@@ -47,15 +54,16 @@ TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int6
       norm2(norm_of(d_model, o, where)),
       dropout1(o.dropout, nullptr, where),
       dropout2(o.dropout, nullptr, where),
+      drop_path(o.stochastic_depth, o.batch_first ? 0 : -2, nullptr, where),
       options_(o) {}
 
 Tensor TransformerEncoderLayer::operator()(Arg src, const EncoderMasks& masks) const {
   const In frame("TransformerEncoderLayer", src.loc);
-  Tensor x = residual(src.tensor("TransformerEncoderLayer"), norm1, options_.norm_first, [&](const Tensor& t) {
+  Tensor x = residual(src.tensor("TransformerEncoderLayer"), norm1, options_.norm_first, drop_path, [&](const Tensor& t) {
     return dropout1(
         self_attn(t, t, t, {.key_padding_mask = masks.src_key_padding_mask, .attn_mask = masks.mask, .is_causal = masks.is_causal}).output);
   });
-  return residual(x, norm2, options_.norm_first,
+  return residual(x, norm2, options_.norm_first, drop_path,
                   [&](const Tensor& t) { return dropout2(linear2(dropout(activated(linear1(t), options_.activation)))); });
 }
 
@@ -71,13 +79,14 @@ TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int6
       dropout1(o.dropout, nullptr, where),
       dropout2(o.dropout, nullptr, where),
       dropout3(o.dropout, nullptr, where),
+      drop_path(o.stochastic_depth, o.batch_first ? 0 : -2, nullptr, where),
       options_(o) {}
 
 Tensor TransformerDecoderLayer::operator()(Arg tgt, Arg memory, const DecoderMasks& masks, int layer) const {
   const In frame("TransformerDecoderLayer", tgt.loc);
   const Tensor from = memory.tensor("TransformerDecoderLayer");
   const bool norm_first = options_.norm_first;
-  Tensor x = residual(tgt.tensor("TransformerDecoderLayer"), norm1, norm_first, [&](const Tensor& t) {
+  Tensor x = residual(tgt.tensor("TransformerDecoderLayer"), norm1, norm_first, drop_path, [&](const Tensor& t) {
     return dropout1(self_attn(t, t, t,
                               {.key_padding_mask = masks.tgt_key_padding_mask,
                                .attn_mask = masks.tgt_mask,
@@ -86,20 +95,21 @@ Tensor TransformerDecoderLayer::operator()(Arg tgt, Arg memory, const DecoderMas
                                .layer = layer})
                         .output);
   });
-  x = residual(x, norm2, norm_first, [&](const Tensor& t) {
+  x = residual(x, norm2, norm_first, drop_path, [&](const Tensor& t) {
     const auto attended = multihead_attn(
         t, from, from,
         {.key_padding_mask = masks.memory_key_padding_mask, .attn_mask = masks.memory_mask, .need_weights = masks.weights != nullptr});
     if (masks.weights) masks.weights->push_back(attended.weights);
     return dropout2(attended.output);
   });
-  return residual(x, norm3, norm_first,
+  return residual(x, norm3, norm_first, drop_path,
                   [&](const Tensor& t) { return dropout3(linear2(dropout(activated(linear1(t), options_.activation)))); });
 }
 
 TransformerEncoder::TransformerEncoder(std::int64_t num_layers, std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o,
                                        FinalNorm final_norm, Location where)
-    : layers(repeat(num_layers, [&] { return TransformerEncoderLayer(d_model, nhead, o, where); })) {
+    : layers(
+          repeat(num_layers, [&](std::int64_t i) { return TransformerEncoderLayer(d_model, nhead, of_layer(o, i, num_layers), where); })) {
   require_positive("TransformerEncoder", {{"num_layers", num_layers}}, where);
   if (final_norm == FinalNorm::Yes) norm.emplace(norm_of(d_model, o, where));
 }
@@ -113,7 +123,8 @@ Tensor TransformerEncoder::operator()(Arg src, const EncoderMasks& masks) const 
 
 TransformerDecoder::TransformerDecoder(std::int64_t num_layers, std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o,
                                        FinalNorm final_norm, Location where)
-    : layers(repeat(num_layers, [&] { return TransformerDecoderLayer(d_model, nhead, o, where); })) {
+    : layers(
+          repeat(num_layers, [&](std::int64_t i) { return TransformerDecoderLayer(d_model, nhead, of_layer(o, i, num_layers), where); })) {
   require_positive("TransformerDecoder", {{"num_layers", num_layers}}, where);
   if (final_norm == FinalNorm::Yes) norm.emplace(norm_of(d_model, o, where));
 }

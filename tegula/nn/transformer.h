@@ -16,6 +16,8 @@ enum class FeedForwardActivation : std::uint8_t { Relu, Gelu, SwiGLU };
 struct TransformerOptions {
   std::int64_t dim_feedforward = 2048;
   double dropout = 0.1;
+  /// Probability with which a sample skips what attention or feed-forward add to it; in layer i of L it is i / L times that (nn::StochasticDepth).
+  double stochastic_depth = 0;
   FeedForwardActivation activation = FeedForwardActivation::Relu;
   double layer_norm_eps = 1e-5;
   bool batch_first = false;  // (N, T, E) instead of (T, N, E)
@@ -53,10 +55,11 @@ class TransformerEncoderLayer {
   Linear linear2;
   LayerNorm norm1, norm2;
   Dropout dropout1, dropout2;
+  StochasticDepth drop_path;
   static constexpr auto fields =
       nn::fields<&TransformerEncoderLayer::self_attn, &TransformerEncoderLayer::linear1, &TransformerEncoderLayer::dropout,
                  &TransformerEncoderLayer::linear2, &TransformerEncoderLayer::norm1, &TransformerEncoderLayer::norm2,
-                 &TransformerEncoderLayer::dropout1, &TransformerEncoderLayer::dropout2>;
+                 &TransformerEncoderLayer::dropout1, &TransformerEncoderLayer::dropout2, &TransformerEncoderLayer::drop_path>;
 
  private:
   TransformerOptions options_;
@@ -77,11 +80,12 @@ class TransformerDecoderLayer {
   Linear linear2;
   LayerNorm norm1, norm2, norm3;
   Dropout dropout1, dropout2, dropout3;
+  StochasticDepth drop_path;
   static constexpr auto fields =
       nn::fields<&TransformerDecoderLayer::self_attn, &TransformerDecoderLayer::multihead_attn, &TransformerDecoderLayer::linear1,
                  &TransformerDecoderLayer::dropout, &TransformerDecoderLayer::linear2, &TransformerDecoderLayer::norm1,
                  &TransformerDecoderLayer::norm2, &TransformerDecoderLayer::norm3, &TransformerDecoderLayer::dropout1,
-                 &TransformerDecoderLayer::dropout2, &TransformerDecoderLayer::dropout3>;
+                 &TransformerDecoderLayer::dropout2, &TransformerDecoderLayer::dropout3, &TransformerDecoderLayer::drop_path>;
 
  private:
   TransformerOptions options_;

@@ -36,6 +36,17 @@ Tensor dropout_channels(Arg x, double p, Generator* generator) {
   return kept("dropout_channels", x, decisions, p, generator);
 }
 
+Tensor stochastic_depth(Arg x, double p, int axis, Generator* generator) {
+  Shape decisions = x.tensor("stochastic_depth").shape();
+  const int kept_axis = axis < 0 ? axis + decisions.rank() : axis;
+  if (kept_axis < 0 || kept_axis >= decisions.rank())
+    ops::refuse("stochastic_depth", "axis " + std::to_string(axis) + " of shape " + to_string(decisions), "one of its axes", x.loc);
+  for (int i = 0; i < decisions.rank(); ++i) {
+    if (i != kept_axis) decisions[i] = 1;
+  }
+  return kept("stochastic_depth", x, decisions, p, generator);
+}
+
 Tensor alpha_dropout(Arg arg, double p, Generator* generator) {
   const In frame("alpha_dropout", arg.loc);
   Tensor x = input_of("alpha_dropout", arg, p);
@@ -65,6 +76,13 @@ std::vector<OpCase> dropout_cases() {
              return dropout_channels(x[0], 0.3, &g);
            },
        .inputs = {{{4, 5, 3}}}},
+      {.op = "stochastic_depth",
+       .function =
+           [](const auto& x) {
+             Generator g(3);
+             return stochastic_depth(x[0], 0.4, 1, &g);
+           },
+       .inputs = {{{4, 9, 3}}}},
       {.op = "alpha_dropout",
        .function =
            [](const auto& x) {

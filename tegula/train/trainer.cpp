@@ -19,6 +19,16 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kColumns = 7;  // of a record in a checkpoint, in front of the metrics
+constexpr std::int64_t kValidationColumns = 4;
+
+std::vector<ValidationReport> loaded_validations(const HostArray& array) {
+  std::vector<ValidationReport> out;
+  if (array.dtype != f64 || array.shape.rank() != 2 || array.shape[1] != kValidationColumns) return out;
+  const auto v = array.values<double>();
+  for (std::size_t i = 0; i + kValidationColumns <= v.size(); i += kValidationColumns)
+    out.push_back({static_cast<std::int64_t>(v[i]), static_cast<std::int64_t>(v[i + 1]), {.loss = v[i + 3], .accuracy = kNone}, v[i + 2]});
+  return out;
+}
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -123,7 +133,7 @@ CheckpointParts Trainer::parts() {
           .generator = &default_generator(),
           .loader = &*loader_,
           .epochs = options_.epochs,
-          .extra = {{"history", saved_history()}},
+          .extra = {{"history", saved_history()}, {"validations", saved_validations()}},
           .metadata = options_.metadata};
 }
 
@@ -161,6 +171,13 @@ History Trainer::loaded_history(const HostArray& array) const {
   return history;
 }
 
+HostArray Trainer::saved_validations() const {
+  std::vector<double> values;
+  for (const ValidationReport& r : validations_)
+    values.insert(values.end(), {static_cast<double>(r.epoch), static_cast<double>(r.step), r.train_loss, r.test.loss});
+  return HostArray::from(std::span<const double>(values), {static_cast<std::int64_t>(validations_.size()), kValidationColumns});
+}
+
 void Trainer::save(const std::string& path) {
   if (!loader_) throw Error({.op = "Trainer::save", .got = "no training", .expected = "a call from a callback of fit, or after it"});
   save_checkpoint(path, parts());
@@ -179,7 +196,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
     throw Error({.op = "Trainer::fit", .got = "no rows to train on", .expected = "at least one batch", .where = where_});
   loader_.emplace(train,
                   data::LoaderOptions{.batch = options_.batch,
-                                      .shuffle = true,
+                                      .shuffle = options_.shuffle,
                                       .seed = options_.seed,
                                       .workers = options_.workers,
                                       .weights = options_.weights,
@@ -187,10 +204,12 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
                                       .lengths = options_.lengths},
                   where_);
   history_.clear();
+  validations_.clear();
   if (!options_.checkpoint.empty()) io::require_writable(options_.checkpoint, "Trainer");
   if (!resume_.empty()) {
     for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
       if (name == "history") history_ = loaded_history(array);
+      if (name == "validations") validations_ = loaded_validations(array);
     }
     resume_.clear();
   }
@@ -241,6 +260,7 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
   nn::detail::set_training(module_, true);
   const std::int64_t batches = loader_->batches();
   train_detail::Means means(options_.metrics, static_cast<bool>(options_.count));
+  metrics::RunningMean recent;  // since the last validation
   double seconds = 0;
   auto begin = Clock::now();
   Go go = Go::On;
@@ -250,6 +270,7 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
     const std::int64_t done = loader_->position().batch, before = steps_done(done - 1), step = steps_done(done);
     if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule(before)));
     last_loss = means.add(train_on(*batch, done), batch->x.size(0));
+    recent.add(last_loss, static_cast<double>(batch->x.size(0)));
     if (on_step) {
       const double passed = seconds + since(begin), per_second = static_cast<double>(means.rows) / passed;
       const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);
@@ -268,7 +289,9 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
     const bool due = options_.validate_every > 0 && step != before && step % options_.validate_every == 0;
     if (go == Go::Stop || !due || test.size() == 0) continue;
     seconds += since(begin);
-    go = on_validation({.epoch = record.epoch, .step = step, .test = measure(test)});
+    validations_.push_back({.epoch = record.epoch, .step = step, .test = measure(test), .train_loss = recent.value()});
+    recent.reset();
+    go = on_validation(validations_.back());
     nn::detail::set_training(module_, true);
     begin = Clock::now();
   }

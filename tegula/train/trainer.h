@@ -50,6 +50,7 @@ struct StepReport {
 struct ValidationReport {
   std::int64_t epoch, step;
   Evaluation test;
+  double train_loss = 0;  // mean since the last one, or since the epoch began
 };
 
 struct TrainerOptions {
@@ -69,6 +70,7 @@ struct TrainerOptions {
   std::vector<double> weights = {};  // of the training rows (data::SamplerOptions)
   std::vector<std::int64_t> strata = {};  // of the training rows (data::SamplerOptions)
   std::vector<std::int64_t> lengths = {};  // of the training rows (data::SamplerOptions)
+  bool shuffle = true;  // training rows, each epoch; no: for batches that continue each other, and sets that draw their samples themselves
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};  // for that file
@@ -99,6 +101,9 @@ class Trainer {
 
   /// The epochs so far, with those before a checkpoint that fit went on from; in on_epoch its own is the last.
   const History& history() const { return history_; }
+  /// What was reported in the middle of epochs so far, of the run that was resumed too (of tests only the loss).
+  const std::vector<ValidationReport>& validations() const { return validations_; }
+
   /// The model in evaluation mode, with loss and metrics of the options.
   Evaluator& evaluator() { return evaluator_; }
 
@@ -131,6 +136,7 @@ class Trainer {
   Evaluation measure(const data::AnyDataset& test);
   HostArray saved_history() const;
   History loaded_history(const HostArray& array) const;
+  HostArray saved_validations() const;
   void save_epoch(const EpochRecord& record);
   CheckpointParts parts();
 
@@ -146,6 +152,7 @@ class Trainer {
   std::optional<data::Loader> loader_;
   std::string resume_;
   History history_;
+  std::vector<ValidationReport> validations_;
   double test_seconds_ = 0;
 };
 

@@ -63,6 +63,14 @@ void add_attention(Registry& r) {
     const auto y = layer(x[0], same ? x[0] : x[1], same ? x[0] : x[2], input);
     return with_parameter_gradients(layer, {y.output, y.weights});
   };
+  r["nn.AdaptiveLogSoftmaxWithLoss"] = [](const Tensors& x, const Attributes& a) {
+    const Dims cutoffs = dims(a, "cutoffs");
+    nn::AdaptiveLogSoftmaxWithLoss layer(x[0].size(-1), whole(a, "classes", 1), {cutoffs.begin(), cutoffs.end()},
+                                         {.div_value = real(a, "div_value", 4), .head_bias = flag(a, "head_bias"), .dtype = x[0].dtype()});
+    fill_by_name(layer, x, a, 2);
+    const auto y = layer(x[0], x[1]);
+    return with_parameter_gradients(layer, {y.output, y.loss, layer.log_prob(x[0])});
+  };
   r["nn.TransformerEncoder"] = [](const Tensors& x, const Attributes& a) {
     nn::TransformerEncoder layer(whole(a, "layers", 1), x[0].size(-1), whole(a, "heads", 1), transformer_options(x, a),
                                  flag(a, "norm") ? nn::FinalNorm::Yes : nn::FinalNorm::No);

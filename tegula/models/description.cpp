@@ -1,0 +1,61 @@
+#include "tegula/models/description.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "tegula/core/error.h"
+
+namespace tegula::models {
+namespace {
+constexpr const char* kAdvice = "was the file written by tegula train or models::save?";
+}
+
+std::string text_of(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+const std::string& Description::text(const std::string& key) const {
+  const auto found = metadata_.find(key);
+  if (found != metadata_.end()) return found->second;
+  throw Error({.op = "models::load", .got = path_ + ": no entry " + key, .expected = "one", .advice = kAdvice});
+}
+
+double Description::number(const std::string& key) const {
+  const auto found = metadata_.find(key);
+  double value = 0;
+  if (found != metadata_.end()) {
+    const std::string& text = found->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return value;
+  }
+  throw Error({.op = "models::load",
+               .got = path_ + ": " + (found == metadata_.end() ? "no entry " + key : key + " \"" + found->second + "\""),
+               .expected = "a number",
+               .advice = kAdvice});
+}
+
+std::int64_t Description::whole_number(const std::string& key, double most, double least) const {
+  const double value = number(key);
+  if (value >= least && value <= most && value == std::floor(value)) return static_cast<std::int64_t>(value);
+  throw Error({.op = "models::load",
+               .got = path_ + ": " + key + " " + text_of(value),
+               .expected = "a whole number from " + text_of(least) + " to " + text_of(most),
+               .advice = kAdvice});
+}
+
+void save_described(const std::string& path, const StateDict& state, const io::Metadata& metadata) {
+  io::NamedArrays arrays;
+  for (const auto& [name, value] : state) arrays.emplace_back(name, value.to_array());
+  io::write_safetensors(path, arrays, metadata);
+}
+
+StateDict model_state(const io::Safetensors& file) {
+  StateDict state;
+  for (const auto& [tensor, array] : file.tensors) {
+    if (tensor.find('/') == std::string::npos) state.push_back({tensor, from_array(array)});
+  }
+  return state;
+}
+
+}  // namespace tegula::models

@@ -1,0 +1,36 @@
+#pragma once
+// What a model's file says of itself, in its metadata.
+
+#include <cstdint>
+#include <string>
+
+#include "tegula/io/safetensors.h"
+#include "tegula/nn/state.h"
+
+namespace tegula::models {
+
+/// "tegula.model": the name under which a file's model is known.
+inline constexpr const char* kModelKey = "tegula.model";
+
+/// The shortest text that reads back as the number.
+std::string text_of(double value);
+
+/// Reads the numbers of a description; each throws Error with the file's name for an entry that is missing or makes no sense.
+class Description {
+ public:
+  Description(const io::Metadata& metadata, std::string path) : metadata_(metadata), path_(std::move(path)) {}
+  double number(const std::string& key) const;
+  std::int64_t whole_number(const std::string& key, double most, double least = 0) const;
+  const std::string& text(const std::string& key) const;
+
+ private:
+  const io::Metadata& metadata_;
+  std::string path_;
+};
+
+/// Writes a state and its description as safetensors, atomically.
+void save_described(const std::string& path, const StateDict& state, const io::Metadata& metadata);
+/// The tensors of a model's file or of a checkpoint that holds one; what a checkpoint has beside them ("optimizer/…") is left out.
+StateDict model_state(const io::Safetensors& file);
+
+}  // namespace tegula::models
