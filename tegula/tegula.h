@@ -138,7 +138,6 @@
 #include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
 #include "tegula/text/token_sets.h"      // text::TokenPairs, text::MaskedTokens
 #include "tegula/text/labelled_texts.h"   // text::read_labelled_texts, text::LabelledSequences
-#include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
 #include "tegula/text/token_windows.h"    // text::RandomWindows, text::Streams
 #include "tegula/text/tokens/token_stream.h"     // text::TokenStream
 #include "tegula/text/tokens/tokenizer_files.h"  // text::read_tokenizer, text::train_bpe

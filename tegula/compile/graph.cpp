@@ -185,7 +185,7 @@ std::vector<int> storage_roots(const Graph& graph) {
 }
 
 Layout layout_of(const Item& item) {
-  if (item.within.whole >= 0) return {item.shape, item.within.layout.strides, 0};
+  if (item.within->whole >= 0) return {item.shape, item.within->layout.strides, 0};
   Layout layout = Layout::dense(item.shape);
   if (item.order.empty()) return layout;
   std::int64_t stride = 1;
@@ -207,8 +207,8 @@ std::vector<Spot> spots(const Graph& graph) {
     for (const int input : graph[i].inputs) {
       const int piece = below_views(graph, input);
       const std::int64_t end = first + numel(graph[input].shape);
-      if (graph[piece].within.whole == i)
-        out[static_cast<std::size_t>(piece)] = {spot.root, spot.offset + graph[piece].within.layout.offset, first, end};
+      if (graph[piece].within->whole == i)
+        out[static_cast<std::size_t>(piece)] = {spot.root, spot.offset + graph[piece].within->layout.offset, first, end};
       first = end;
     }
   }
@@ -229,14 +229,14 @@ std::string to_string(const Graph& graph) {
     if (item.epilogue.activation) text += " +activation";
     if (item.epilogue.gradient) text += " *gradient";
     if (item.epilogue.arithmetic) text += " tf32";
-    if (item.computed.input >= 0) text += " computes input " + std::to_string(item.computed.input);
+    if (item.computed->input >= 0) text += " computes input " + std::to_string(item.computed->input);
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);
     for (std::size_t k = 1; k < item.results.size(); ++k)
       text += ", " + std::string(name(item.results[k].dtype)) + tegula::to_string(item.results[k].shape);
     if (!item.order.empty()) text += " order " + tegula::to_string(item.order);
-    if (item.within.whole >= 0)
-      text += " within %" + std::to_string(item.within.whole) + " from " + std::to_string(item.within.layout.offset) + " on, strides " +
-              tegula::to_string(item.within.layout.strides);
+    if (item.within->whole >= 0)
+      text += " within %" + std::to_string(item.within->whole) + " from " + std::to_string(item.within->layout.offset) + " on, strides " +
+              tegula::to_string(item.within->layout.strides);
     if (const std::string place = tegula::to_string(item.origin.where); !place.empty()) text += "  // " + place;
     if (item.origin.path) text += " " + *item.origin.path;
     text += "\n";
@@ -272,7 +272,7 @@ void verify(const Graph& graph, std::string_view after_pass) {
     }
     if (item.role() == Role::View && item.inputs.empty()) fail(i, "a view of something");
     if (item.role() == Role::View && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
-    if (item.within.whole >= 0 && (item.within.whole <= i || item.within.whole >= graph.size() || !graph[item.within.whole].assembled))
+    if (item.within->whole >= 0 && (item.within->whole <= i || item.within->whole >= graph.size() || !graph[item.within->whole].assembled))
       fail(i, "a join behind it to lie in");
     if (item.is_part()) {
       const auto& results = graph[item.inputs[0]].results;

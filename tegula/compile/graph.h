@@ -1,6 +1,7 @@
 #pragma once
 // The flat graph the passes work on: nodes as items in program order, addressed by number.
 
+#include "tegula/core/rare.h"
 #include "tegula/graph/node.h"
 
 namespace tegula::compile {
@@ -41,8 +42,8 @@ struct Item {
   LibraryOp::Epilogue epilogue;  // Library: what was folded in
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
   int seen = -1;                 // View, after materialize: its entry in Graph::seen
-  Computed computed;             // Kernel
-  Within within;                 // after store_within
+  Rare<Computed> computed;       // Kernel
+  Rare<Within> within;           // after store_within
   bool assembled = false;        // Kernel, a join: all its pieces are stored within it, and nothing is left to do
 
   Role role() const { return op->role(); }

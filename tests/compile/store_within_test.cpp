@@ -310,7 +310,7 @@ TEST(CheckStoresWithin, FindsPiecesThatMeet) {
   });
 }
 TEST(CheckStoresWithin, FindsOtherStrides) {
-  expect_found("strides", [](Plan& plan) { plan.graph[item_named(plan, "cos")].within.layout.strides[0] = 32; });
+  expect_found("strides", [](Plan& plan) { plan.graph[item_named(plan, "cos")].within.edit().layout.strides[0] = 32; });
 }
 TEST(CheckStoresWithin, FindsAPieceThatNobodyWrites) {
   expect_found("not", [](Plan& plan) {
@@ -331,7 +331,7 @@ TEST(CheckStoresWithin, FindsAJoinThatIsReadBeforeItsLastPieceIsThere) {
 TEST(CheckStoresWithin, FindsAPieceThatIsNoPieceOfItsJoin) {
   expect_found("to be one of its pieces, once", [](Plan& plan) {
     const int join = item_named(plan, "concat");
-    plan.graph[item_named(plan, "matmul")].within = {join, {{16, 32}, {64, 1}, 0}};
+    plan.graph[item_named(plan, "matmul")].within = compile::Within{join, {{16, 32}, {64, 1}, 0}};
   });
 }
 TEST(CheckStoresWithin, FindsAJoinInTheMemoryOfAnother) {

@@ -103,11 +103,13 @@ class Storer {
     Rewriter rewriter(graph_);
     std::vector<std::pair<int, int>> pieces;  // (new item, the join's old number)
     rewriter.each([&](int i, Item& item) {
-      item.within = within_[index(i)];
-      if (item.within.whole >= 0) pieces.emplace_back(-1 - i, item.within.whole);
+      if (const Within& within = within_[index(i)]; within.whole >= 0) {
+        item.within = within;
+        pieces.emplace_back(-1 - i, within.whole);
+      }
       if (!assembled_[index(i)]) return;
       const auto insert = [&](Item piece, const Layout& layout) {
-        piece.within = {i, layout};
+        piece.within = Within{i, layout};
         pieces.emplace_back(rewriter.add(std::move(piece)), i);
         return pieces.back().first;
       };
@@ -130,7 +132,7 @@ class Storer {
       item.assembled = true;
     });
     Graph out = rewriter.finish();
-    for (const auto& [piece, whole] : pieces) out[piece < 0 ? rewriter.now(-1 - piece) : piece].within.whole = rewriter.now(whole);
+    for (const auto& [piece, whole] : pieces) out[piece < 0 ? rewriter.now(-1 - piece) : piece].within.edit().whole = rewriter.now(whole);
     find_views(out);
     return out;
   }

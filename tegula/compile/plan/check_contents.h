@@ -37,7 +37,7 @@ class Contents {
   /// The item, and the joins that it is a piece of.
   template <class Visit>
   void each_around(int holder, Visit visit) const {
-    for (; holder >= 0; holder = holder < graph_.size() ? graph_[holder].within.whole : -1) visit(holder);
+    for (; holder >= 0; holder = holder < graph_.size() ? graph_[holder].within->whole : -1) visit(holder);
   }
 
  private:

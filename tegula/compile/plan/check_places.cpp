@@ -107,13 +107,13 @@ void check_joins(const Graph& graph) {
       const Access seen = access_of(graph, input);
       const Item& piece = graph[seen.base];
       ++found[static_cast<std::size_t>(seen.base)];
-      if (piece.within.whole != i || numel(piece.shape) != numel(seen.layout.shape))
+      if (piece.within->whole != i || numel(piece.shape) != numel(seen.layout.shape))
         fail(graph, seen.base, "is a piece of %" + std::to_string(i), "to lie within it as a whole");
       Layout part = whole;
       part.shape[axis] = seen.layout.shape[axis];
       part.offset = end * whole.strides[axis];
       Layout lies = seen.layout;
-      lies.offset += piece.within.layout.offset;
+      lies.offset += piece.within->layout.offset;
       bool same = lies.shape == part.shape && lies.offset == part.offset && piece.dtype == graph[i].dtype;
       for (int a = 0; a < part.shape.rank() && same; ++a) same = part.shape[a] == 1 || part.strides[a] == lies.strides[a];
       if (!same)
@@ -125,8 +125,8 @@ void check_joins(const Graph& graph) {
     if (end != whole.shape[axis]) fail(graph, i, "has pieces of " + std::to_string(end), std::to_string(whole.shape[axis]));
   }
   for (int i = 0; i < graph.size(); ++i) {
-    if (graph[i].within.whole >= 0 && found[static_cast<std::size_t>(i)] != 1)
-      fail(graph, i, "lies within %" + std::to_string(graph[i].within.whole), "to be one of its pieces, once");
+    if (graph[i].within->whole >= 0 && found[static_cast<std::size_t>(i)] != 1)
+      fail(graph, i, "lies within %" + std::to_string(graph[i].within->whole), "to be one of its pieces, once");
   }
 }
 

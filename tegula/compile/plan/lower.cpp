@@ -147,8 +147,8 @@ KernelContext::Element element_of(const Item& item, bool asynchronous) {
   return [&item, asynchronous](tile::Builder& builder, std::vector<KernelArgument>& arguments, tile::Value places) {
     using Kind = Computed::Word::Kind;
     std::vector<tile::Value> values;
-    for (const Computed::Word& word : item.computed.words) {
-      const int input = item.computed.first_extra + (word.operands.empty() ? 0 : word.operands[0]);
+    for (const Computed::Word& word : item.computed->words) {
+      const int input = item.computed->first_extra + (word.operands.empty() ? 0 : word.operands[0]);
       const std::string label = "e" + std::to_string(input);
       std::vector<tile::Value> operands;
       switch (word.kind) {
@@ -194,7 +194,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
   for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
-  if (item.computed.input >= 0) inputs[static_cast<std::size_t>(item.computed.input)] = {item.computed.shape, item.computed.dtype};
+  if (item.computed->input >= 0) inputs[static_cast<std::size_t>(item.computed->input)] = {item.computed->shape, item.computed->dtype};
   const std::vector<int> values = values_of(plan.graph, i);
   std::vector<KernelContext::Operand> outputs;
   std::vector<bool> wanted;
@@ -204,7 +204,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     wanted.push_back(values[k] >= 0);
   }
   KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), device.tiles());
-  if (item.computed.input >= 0) context.set_computed(item.computed.input, element_of(item, device.asynchronous()));
+  if (item.computed->input >= 0) context.set_computed(item.computed->input, element_of(item, device.asynchronous()));
   item.as<KernelOp>().lower(context);
   std::vector<int> scratch;
   for (auto bytes : context.scratch_bytes()) {
