@@ -235,7 +235,7 @@ def main():
             count += tokens
         seconds = time.time() - begin
         print(f"{epoch + 1:5d}  train {total / count:.4f}  validation {validation():.4f}  {seconds:.1f} s, {time.process_time() - cpu:.1f} CPU s in all", flush=True)
-    write_model(args.out, net.state_dict(), meta)
+        write_model(args.out, net.state_dict(), meta)
 
 
 main()

@@ -311,7 +311,7 @@ void plot(const std::string& path, const Heatmap& map) {
     return static_cast<int>(std::min<std::size_t>(most, 40));
   };
   constexpr int kCell = 30, kLetter = 9;  // pixels
-  const int left = kLetter * longest_name(map.rows) + 60, top = kLetter * longest_name(map.columns) + 90;
+  const int left = kLetter * longest_name(map.rows) + 60, top = kLetter * longest_name(map.columns) * 4 / 5 + (map.title.empty() ? 50 : 75);
   const int width = left + 120 + kCell * static_cast<int>(columns), height = top + 30 + kCell * static_cast<int>(rows);
   std::string text = "$data << END\n";
   for (std::size_t r = 0; r < rows; ++r) {
@@ -330,9 +330,16 @@ void plot(const std::string& path, const Heatmap& map) {
           "set x2tics rotate by 55 left " +
           ticks(map.columns) + "\nset ytics " + ticks(map.rows) + "\nset x2range [-0.5:" + end(columns) +
           "]\nset xrange [-0.5:" + end(columns) + "]\nset yrange [" + end(rows) + ":-0.5]\n";
-  if (!map.title.empty()) text += "set title " + literal(map.title) + " font 'sans,14' offset 0,1\n";
+  if (!map.title.empty())
+    text += "set label " + literal(map.title) + " at graph 0.5, screen " + number(1 - 14.0 / std::max(height, 240)) +
+            " center font 'sans,14'\n";
   if (!map.row_label.empty()) text += "set ylabel " + literal(map.row_label) + "\n";
-  if (!map.column_label.empty()) text += "set x2label " + literal(map.column_label) + "\n";
+  // gnuplot leaves no room for what stands above turned names.
+  const int title = map.title.empty() ? 0 : 24;
+  text += "set tmargin at screen " + number(1 - static_cast<double>(top) / std::max(height, 240)) + "\n";
+  if (!map.column_label.empty())
+    text += "set label " + literal(map.column_label) + " at graph 0.5, screen " + number(1 - (title + 14.0) / std::max(height, 240)) +
+            " center\n";
   draw(path, text + "plot $data matrix with image\n");
 }
 

@@ -4,10 +4,18 @@
 #include <cmath>
 #include <limits>
 
+#include "tegula/graph/structural.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/rows/sort.h"
 #include "tegula/ops/shape/axes.h"
+#include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::models {
 
@@ -92,9 +100,23 @@ std::vector<Generated> search_beams(
   return out;
 }
 
-Candidates best_candidates(const Tensor& scores, std::int64_t count) {
-  const auto [values, tokens] = topk(log_softmax(cast(scores, f32), 1), std::min(count, scores.size(1)), 1);
-  return {values, tokens};
+Candidates best_candidates(const Tensor& scores, std::int64_t wanted) {
+  const Tensor x = log_softmax(cast(scores, f32), 1);
+  const std::int64_t rows = x.size(0), vocabulary = x.size(1), count = std::min(wanted, vocabulary);
+  constexpr std::int64_t kGroup = 64;
+  const std::int64_t groups = (vocabulary + kGroup - 1) / kGroup;
+  if (4 * count > groups) {
+    const auto [values, tokens] = topk(x, count, 1);
+    return {values, tokens};
+  }
+  // topk sorts what it gets, and a vocabulary is long. The best tokens are in the groups with the best maxima.
+  const std::vector<PadWidth> widths{{}, {.high = groups * kGroup - vocabulary}};
+  const Tensor grouped = reshape(pad(x, widths, {.value = -std::numeric_limits<double>::infinity()}), {rows, groups, kGroup});
+  const Tensor best = unsqueeze(topk(max(grouped, 2), count, 1).indices, 2);  // (rows, count, 1)
+  const Shape some{rows, count, kGroup}, flat{rows, count * kGroup};
+  const auto [values, places] = topk(reshape(gather(grouped, 1, expand(best, some)), flat), count, 1);
+  const Tensor tokens = gather(reshape(best * kGroup + iota(some, 2), flat), 1, places);
+  return {values, where(tokens < vocabulary, tokens, vocabulary - 1)};  // what was padded has no chance, but a number
 }
 
 }  // namespace tegula::models

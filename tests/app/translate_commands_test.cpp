@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tegula/data/random_stream.h"
 #include "tegula/io/file.h"
 #include "tegula/models/model_file.h"
 #include "tests/app/cli.h"
@@ -23,10 +24,12 @@ std::pair<std::string, std::string> sentences(int count) {
   const char *german[] = {"hund", "mann", "ball", "fisch"}, *english[] = {"dog", "man", "ball", "fish"};
   const char *colour[] = {"rote", "blaue", "alte"}, *color[] = {"red", "blue", "old"};
   std::string from, to;
+  data::RandomStream random(1, 0);
   for (int i = 0; i < count; ++i) {
-    const int noun = i * 7 % 4, adjective = i * 5 % 3;
-    from += std::string("Der ") + colour[adjective] + " " + german[noun] + (i % 2 ? " und der " + std::string(german[i % 4]) : "") + ".\n";
-    to += std::string("The ") + color[adjective] + " " + english[noun] + (i % 2 ? " and the " + std::string(english[i % 4]) : "") + ".\n";
+    const auto noun = random.below(4), other = random.below(4), adjective = random.below(3);
+    const bool two = random.below(2) == 1;
+    from += std::string("Der ") + colour[adjective] + " " + german[noun] + (two ? std::string(" und der ") + german[other] : "") + ".\n";
+    to += std::string("The ") + color[adjective] + " " + english[noun] + (two ? std::string(" and the ") + english[other] : "") + ".\n";
   }
   return {from, to};
 }

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 
+#include "tegula/models/beam.h"
 #include "tegula/tegula.h"
 #include "tests/support/message.h"
 
@@ -237,6 +239,26 @@ TEST(Seq2Seq, LearnsToTurnSequencesAround) {
       EXPECT_EQ(translate({sources[3]})[0].tokens, got[3].tokens);
     }
   }
+}
+
+TEST(BestCandidates, AreThoseOfTheWholeVocabulary) {
+  manual_seed(5);
+  for (const std::int64_t vocabulary : {7, 100, 2048, 2500, 4001}) {
+    const Tensor scores = normal({3, vocabulary}, 0, 3);
+    eval(scores);
+    for (const std::int64_t count : {2, 10}) {
+      const models::Candidates best = models::best_candidates(scores, count);
+      const auto [values, tokens] = topk(log_softmax(scores, 1), std::min(count, vocabulary), 1);
+      EXPECT_EQ(best.tokens.to_host<std::int64_t>(), tokens.to_host<std::int64_t>()) << vocabulary << " " << count;
+      const auto got = best.values.to_host(), want = values.to_host();
+      for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6);
+    }
+  }
+  // Scores of -inf are candidates like others where nothing else is left.
+  const Tensor one = where(iota({1, 3009}, 1) == full({1, 3009}, 3008), 0.0, -std::numeric_limits<double>::infinity());
+  const auto tokens = models::best_candidates(one, 2).tokens.to_host<std::int64_t>();
+  EXPECT_EQ(tokens[0], 3008);
+  EXPECT_LT(tokens[1], 3009);
 }
 
 TEST(Seq2Seq, OnePlanHoldsOneStep) {
