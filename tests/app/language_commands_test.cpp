@@ -38,7 +38,7 @@ TEST_P(LanguageCommands, TrainSaveAndWriteOn) {
   const TemporaryFolder folder;
   const std::string text = write_verse(folder);
   const Ran trained =
-      train(folder, GetParam(), text, {"--steps", "80", "--out", folder / "m.st", "--sample", "20", "--log", folder / "log"});
+      train(folder, GetParam(), text, {"--steps", "250", "--out", folder / "m.st", "--sample", "20", "--log", folder / "log"});
   ASSERT_EQ(trained.status, 0) << trained.err;
   EXPECT_HAS(trained.out, "tokens/s");
   EXPECT_HAS(trained.out, "validation loss");

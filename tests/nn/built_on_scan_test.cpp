@@ -156,7 +156,7 @@ TEST(StochasticDepth, SkipsPartsOfTransformersForWholeSamples) {
 
 TEST(AdaptiveSoftmax, ItsProbabilitiesAreThoseOfAllClasses) {
   manual_seed(6);
-  nn::AdaptiveLogSoftmaxWithLoss layer(16, 50, {6, 20, 35}, {.head_bias = true, .dtype = f64});
+  nn::AdaptiveLogSoftmaxWithLoss layer(16, 50, {6, 20, 35}, {.div_value = 2, .head_bias = true, .dtype = f64});
   const Tensor x = normal({7, 16}, 0, 2, {.dtype = f64}), labels = tensor(std::vector<std::int64_t>{0, 5, 6, 19, 20, 34, 49}, {7});
   eval(x);
   const Tensor all = layer.log_prob(x);  // (7, 50)

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""The nets of `tegula train gpt | char-lstm | classify` in PyTorch: the same data, sizes, initial distributions, optimiser and numbers of steps.
+
+  scripts/peers_text.py gpt input.txt --steps 2000          validation loss in nats per character, tokens per second
+  scripts/peers_text.py lstm input.txt --steps 1000
+  scripts/peers_text.py classify TRAIN --validation DEV --test TEST --net lstm
+  scripts/peers_text.py speed lstm|gpt|decode               seconds of a step, tokens per second of decoding
+
+Other random numbers, so that results agree within what seeds do. docs/text.md has them beside each other.
+"""
+import argparse
+import math
+import random
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x, past=None):
+        b, t, w = x.shape
+        q, k, v = (part.view(b, t, self.heads, w // self.heads).transpose(1, 2) for part in self.qkv(x).split(w, 2))
+        if past is not None:
+            k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
+        return self.out(y.transpose(1, 2).reshape(b, t, w)), (k, v)
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.norm2, self.attention = nn.LayerNorm(width), nn.LayerNorm(width), Attention(width, heads)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x, past=None):
+        y, past = self.attention(self.norm1(x), past)
+        x = x + y
+        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh")), past
+
+
+class Gpt(nn.Module):
+    def __init__(self, vocabulary, width, layers, heads, context):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+        self.blocks, self.norm = nn.ModuleList(Block(width, heads) for _ in range(layers)), nn.LayerNorm(width)
+        for name, p in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(p)
+            elif p.dim() > 1:
+                nn.init.normal_(p, 0, 0.02 / (math.sqrt(2 * layers) if "out." in name or "down." in name else 1))
+
+    def forward(self, ids, past=None):
+        begin = past[0][0].shape[2] if past else 0
+        x, kept = self.tokens(ids) + self.places.weight[begin:begin + ids.shape[1]], []
+        for i, block in enumerate(self.blocks):
+            x, one = block(x, past[i] if past else None)
+            kept.append(one)
+        return self.norm(x) @ self.tokens.weight.T, kept
+
+
+class Lstm(nn.Module):
+    def __init__(self, vocabulary, embedding, hidden, layers):
+        super().__init__()
+        self.embedding, self.lstm, self.out = nn.Embedding(vocabulary, embedding), nn.LSTM(embedding, hidden, layers, batch_first=True), nn.Linear(hidden, vocabulary)
+
+    def forward(self, ids, state=None):
+        y, state = self.lstm(self.embedding(ids), state)
+        return self.out(y), state
+
+
+def loss_of(scores, y):
+    return F.cross_entropy(scores.flatten(0, 1), y.flatten())
+
+
+def rate(step, a):
+    low = a.lr / 10
+    if step < a.warmup:
+        return a.lr * (step + 1) / a.warmup
+    return low + (a.lr - low) * 0.5 * (1 + math.cos(math.pi * min(1, (step - a.warmup) / max(1, a.steps - a.warmup))))
+
+
+def adamw(net, a):
+    groups = [{"params": [p for p in net.parameters() if p.dim() > 1], "weight_decay": a.decay}, {"params": [p for p in net.parameters() if p.dim() <= 1], "weight_decay": 0}]
+    return torch.optim.AdamW(groups, lr=a.lr, betas=(0.9, 0.99))
+
+
+def language(a):
+    text = open(a.file, encoding="utf-8").read()
+    letters = {c: i for i, c in enumerate(sorted(set(text)))}
+    ids = torch.tensor([letters[c] for c in text])
+    cut = len(ids) - len(ids) // 10
+    train, test, t = ids[:cut], ids[cut:], a.context
+    net = Gpt(len(letters), a.width, a.layers, a.heads, t) if a.what == "gpt" else Lstm(len(letters), a.embedding, a.width, a.layers)
+    optimizer = adamw(net, a)
+
+    def streams(of, batch):
+        each = (len(of) - 1) // batch
+        return [torch.stack([of[b * each:b * each + each // t * t + 1] for b in range(batch)]), each // t]
+
+    (rows, windows), state = streams(train, a.batch), None
+    spent = 0
+    for step in range(a.steps):
+        begin = time.perf_counter()
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step, a)
+        if a.what == "gpt":
+            at = torch.randint(len(train) - t, (a.batch,))
+            x, y = torch.stack([train[i:i + t] for i in at]), torch.stack([train[i + 1:i + t + 1] for i in at])
+            loss = loss_of(net(x)[0], y)
+        else:
+            k = step % windows * t
+            state = None if k == 0 else [s.detach() for s in state]
+            scores, state = net(rows[:, k:k + t], state)
+            loss = loss_of(scores, rows[:, k + 1:k + t + 1])
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        spent += time.perf_counter() - begin
+    net.eval()
+    with torch.no_grad():
+        if a.what == "gpt":
+            losses = [loss_of(net(test[k:k + t][None])[0], test[k + 1:k + t + 1][None]).item() for k in range(0, (len(test) - 1) // t * t, t)]
+        else:
+            (rows, windows), state, losses = streams(test, a.batch), None, []
+            for k in range(0, windows * t, t):
+                scores, state = net(rows[:, k:k + t], state)
+                losses.append(loss_of(scores, rows[:, k + 1:k + t + 1]).item())
+    print(f"{a.what} (PyTorch {torch.__version__}): {sum(p.numel() for p in net.parameters())} parameters, {a.steps} steps: validation loss "
+          f"{sum(losses) / len(losses):.4f}, {a.steps * a.batch * t / spent:.0f} tokens/s")
+
+
+class LstmClassifier(nn.Module):
+    def __init__(self, words, classes, a):
+        super().__init__()
+        self.embedding, self.dropout = nn.Embedding(words, a.width), nn.Dropout(a.dropout)
+        self.lstm, self.out = nn.LSTM(a.width, a.hidden, batch_first=True, bidirectional=True), nn.Linear(2 * a.hidden, classes)
+
+    def forward(self, x, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(self.dropout(self.embedding(x)), lengths, batch_first=True, enforce_sorted=False)
+        h = self.lstm(packed)[1][0]
+        return self.out(self.dropout(torch.cat([h[-2], h[-1]], 1)))
+
+
+class TransformerClassifier(nn.Module):
+    def __init__(self, words, classes, a):
+        super().__init__()
+        self.embedding, self.places, self.dropout, self.out = nn.Embedding(words, a.width), nn.Embedding(256, a.width), nn.Dropout(a.dropout), nn.Linear(a.width, classes)
+        layer = nn.TransformerEncoderLayer(a.width, a.heads, a.hidden, a.dropout, "gelu", batch_first=True, norm_first=True)
+        self.encoder = nn.TransformerEncoder(layer, a.layers, nn.LayerNorm(a.width), enable_nested_tensor=False)
+        for p in self.encoder.parameters():  # layers of their own, not copies of one
+            if p.dim() > 1:
+                nn.init.xavier_uniform_(p) if p.shape[0] == 3 * a.width else nn.init.kaiming_uniform_(p, math.sqrt(5))
+
+    def forward(self, x, lengths):
+        pad = torch.arange(x.shape[1]) >= lengths[:, None]
+        y = self.encoder(self.dropout(self.embedding(x) + self.places.weight[:x.shape[1]]), src_key_padding_mask=pad)
+        return self.out(self.dropout(y.masked_fill(pad[:, :, None], 0).sum(1) / lengths[:, None]))
+
+
+def classify(a):
+    def read(path):
+        pairs = [line.rstrip("\n").lower().split(" ", 1) for line in open(path, encoding="utf-8", errors="replace") if line.strip()]
+        return [(label, text.split()) for label, text in pairs]
+    train, dev, test = read(a.file), read(a.validation), read(a.test)
+    counts = {}
+    for _, words in train:
+        for w in words:
+            counts[w] = counts.get(w, 0) + 1
+    numbers = {w: i + 2 for i, w in enumerate(sorted((w for w in counts if counts[w] >= 2), key=lambda w: (-counts[w], w)))}
+    classes = sorted({label for label, _ in train})
+    encode = lambda set_: [(classes.index(label), [numbers.get(w, 1) for w in words][:256]) for label, words in set_]
+    train, dev, test = encode(train), encode(dev), encode(test)
+    net = (LstmClassifier if a.net == "lstm" else TransformerClassifier)(len(numbers) + 2, len(classes), a)
+    optimizer = torch.optim.Adam(net.parameters(), lr=a.lr)
+
+    def batch(rows):
+        longest = max(len(words) for _, words in rows)
+        x = torch.tensor([words + [0] * (longest - len(words)) for _, words in rows])
+        return x, torch.tensor([len(words) for _, words in rows]), torch.tensor([label for label, _ in rows])
+
+    def accuracy(of):
+        net.eval()
+        of = sorted(of, key=lambda row: len(row[1]))
+        with torch.no_grad():
+            right = sum((net(x, n).argmax(1) == y).sum().item() for x, n, y in (batch(of[i:i + 100]) for i in range(0, len(of), 100)))
+        net.train()
+        return right / len(of)
+
+    best, since, kept, begin = 0, 0, None, time.perf_counter()
+    for epoch in range(a.epochs):
+        random.shuffle(train)
+        runs = [sorted(train[i:i + 100 * a.batch], key=lambda row: len(row[1])) for i in range(0, len(train), 100 * a.batch)]
+        batches = [run[i:i + a.batch] for run in runs for i in range(0, len(run) - a.batch + 1, a.batch)]
+        random.shuffle(batches)
+        for rows in batches:
+            x, n, y = batch(rows)
+            loss = F.cross_entropy(net(x, n), y)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+        got = accuracy(dev)
+        since = 0 if got > best else since + 1
+        if got > best:
+            best, kept = got, {k: v.clone() for k, v in net.state_dict().items()}
+        if since >= 3:
+            break
+    seconds = time.perf_counter() - begin
+    net.load_state_dict(kept)
+    print(f"{a.net} classifier (PyTorch {torch.__version__}): {epoch + 1} epochs, {seconds:.0f} s, validation {100 * best:.2f} %, test {100 * accuracy(test):.2f} %")
+
+
+def speed(a):
+    def median(f, n):
+        f(), f()
+        times = []
+        for _ in range(n):
+            begin = time.perf_counter()
+            f()
+            times.append(time.perf_counter() - begin)
+        return sorted(times)[n // 2]
+    if a.file == "lstm":
+        layer, x = nn.LSTM(256, 256, 2), torch.randn(64, 32, 256, requires_grad=True)
+        def step():
+            layer.zero_grad(set_to_none=True)
+            layer(x)[0].sum().backward()
+        print(f"LSTM 2x256 T64 B32 forward+backward: {1e3 * median(step, 15):.1f} ms")
+    elif a.file == "gpt":
+        net = Gpt(65, 128, 4, 4, 64)
+        optimizer, x = adamw(net, a), torch.randint(65, (12, 64))
+        def step():
+            loss = loss_of(net(x)[0], x)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+            return loss.item()
+        print(f"GPT 4x128 T64 B12 step: {1e3 * median(step, 25):.1f} ms")
+    else:
+        net = Gpt(65, 384, 6, 6, 256).eval()
+        with torch.no_grad():
+            scores, past = net(torch.zeros(1, 1, dtype=torch.long))
+            begin = time.perf_counter()
+            for _ in range(200):
+                scores, past = net(scores[:, -1:].argmax(2), past)
+            print(f"GPT 6x384 decoding, 200 tokens: {200 / (time.perf_counter() - begin):.0f} tokens/s")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["gpt", "lstm", "classify", "speed"])
+    parser.add_argument("file")
+    for name, default in (("layers", 0), ("width", 0), ("heads", 4), ("embedding", 64), ("context", 64), ("batch", 0), ("steps", 2000), ("warmup", 100), ("hidden", 128),
+                          ("epochs", 20), ("seed", 0), ("threads", 2)):
+        parser.add_argument("--" + name, type=int, default=default)
+    parser.add_argument("--lr", type=float, default=0)
+    parser.add_argument("--dropout", type=float, default=0.5)
+    parser.add_argument("--validation")
+    parser.add_argument("--test")
+    parser.add_argument("--net", default="lstm")
+    a = parser.parse_args()
+    defaults = {"gpt": (4, 128, 12, 1e-3), "lstm": (2, 256, 32, 2e-3), "classify": (2, 128, 32, 1e-3), "speed": (0, 0, 0, 1e-3)}[a.what]
+    a.layers, a.width, a.batch, a.lr = a.layers or defaults[0], a.width or defaults[1], a.batch or defaults[2], a.lr or defaults[3]
+    a.decay = 0.1 if a.what == "gpt" else 0
+    torch.manual_seed(a.seed)
+    random.seed(a.seed)
+    torch.set_num_threads(a.threads)
+    {"gpt": language, "lstm": language, "classify": classify, "speed": speed}[a.what](a)
+
+
+if __name__ == "__main__":
+    main()
