@@ -289,7 +289,7 @@ TEST(App, ShellsCompleteCommandsOptionsAndValues) {
     words.insert(words.begin(), "--complete");
     return tegula_cli(words).out;
   };
-  EXPECT_EQ(complete({"tr"}), "train\n");
+  EXPECT_EQ(complete({"tr"}), "train\ntranslate\n");
   EXPECT_HAS(complete({""}), "bench\n");
   EXPECT_EQ(complete({"bench", "s"}), "saxpy\n");
   EXPECT_EQ(complete({"train", "--opt"}), "--optimizer\n");
