@@ -12,6 +12,7 @@
 #include <map>
 
 #include "tegula/core/error.h"
+#include "tegula/dist/endpoint.h"
 #include "tegula/dist/environment.h"
 #include "tegula/dist/exchange.h"
 #include "tegula/dist/rendezvous.h"
@@ -26,7 +27,7 @@ using dist::Kind;
 
 void do_it(const Collective& what, std::source_location where = std::source_location::current()) {
   const auto bytes = static_cast<std::size_t>(numel(what.shape)) * size_of(what.dtype) * 16 + 64;
-  std::vector<std::byte> in(bytes), out(bytes), scratch(dist::scratch_bytes(what, 16) + 64);
+  std::vector<std::byte> in(bytes), out(bytes), scratch(dist::scratch_bytes(what, dist::world().size()) + 64);
   dist::carry_out(dist::world(), what, in.data(), out.data(), scratch.data(), where);
 }
 
@@ -152,8 +153,11 @@ std::vector<Ended> processes(int count, const Folder& folder, const std::functio
 
 class Meetings : public testing::TestWithParam<bool> {
  protected:
-  std::string address() const { return GetParam() ? "127.0.0.1:" + std::to_string(30000 + ::getpid() % 20000) : "unix:" + folder_.path + "/meeting"; }
+  // A port that was free a moment ago.
+  Meetings() : address_(GetParam() ? dist::listen_at("127.0.0.1:0").address : "unix:" + folder_.path + "/meeting") {}
+  const std::string& address() const { return address_; }
   Folder folder_;
+  std::string address_;
 };
 
 TEST_P(Meetings, RanksFindEachOtherInAnyOrder) {
