@@ -22,6 +22,7 @@ void add_bench(Command& app);
 void add_kernel(Command& app);
 void add_tokenize(Command& app);
 void add_words(Command& app);
+void add_launch(Command& app);
 void add_train_text(Command& train);  // what `tegula train` trains on texts
 
 /// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
     app::add_kernel(root);
     app::add_tokenize(root);
     app::add_words(root);
+    app::add_launch(root);
     root.for_each([](app::Command command) {
       command
           .option(

@@ -206,7 +206,6 @@ class SocketTransport final : public Transport {
   // Nothing has moved for too long: who is not in a collective as well is the one that is missing.
   [[noreturn]] void missing(int rank, const Doing& doing) {
     asked_ = true;
-    for (Peer& other : peers_) other.waits_for.clear();
     tell_all(Word::Waiting, doing_text(doing));
     const auto silent = [&] {
       std::vector<int> ranks;

@@ -79,13 +79,14 @@ std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured
 Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch, const Tensor& share) {
   const std::vector<Tensor> outputs = evaluator_.outputs(batch), targets = evaluator_.targets(batch);
   std::vector<Tensor> measured = evaluator_.measured(outputs, targets);
-  const Tensor objective = options_.objective ? options_.objective(outputs, targets, where_) : measured[0];
+  Tensor objective = options_.objective ? options_.objective(outputs, targets, where_) : measured[0];
+  if (share.defined()) {  // in front of the gradient: collectives within the model mix those of all ranks
+    const In frame("Trainer", where_);
+    objective = objective * cast(share, objective.dtype());
+    measured = measured_by_all(measured, share);
+  }
   // Outside of any frame, so that gradients have the lines of their ops.
-  std::vector<Tensor> gradients = grad(scaler_ ? scaler_->scaled(objective, where_) : objective, optimizer_.parameters(), where_);
-  if (!share.defined()) return {std::move(measured), std::move(gradients)};
-  const In frame("Trainer", where_);
-  for (Tensor& gradient : gradients) gradient = gradient * cast(share, gradient.dtype());
-  return {measured_by_all(measured, share), std::move(gradients)};
+  return {std::move(measured), grad(scaler_ ? scaler_->scaled(objective, where_) : objective, optimizer_.parameters(), where_)};
 }
 
 void Trainer::take_step(std::vector<Tensor> gradients) {
