@@ -54,7 +54,8 @@ std::string new_secret() {
 struct Folder {
   Folder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "tegula-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) fail("no folder for the ranks' sockets: " + std::string(std::strerror(errno)), "make room in the temporary folder");
+    if (!::mkdtemp(pattern.data()))
+      fail("no folder for the ranks' sockets: " + std::string(std::strerror(errno)), "make room in the temporary folder");
     path = pattern;
   }
   ~Folder() {
@@ -143,7 +144,8 @@ class Ranks {
       since = Clock::now();
       if (WIFSIGNALED(status)) {
         first = 128 + WTERMSIG(status);
-        std::fprintf(stderr, "tegula launch: rank %ld was ended by signal %d (%s)\n", rank, WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+        std::fprintf(stderr, "tegula launch: rank %ld was ended by signal %d (%s)\n", rank, WTERMSIG(status),
+                     ::strsignal(WTERMSIG(status)));
       } else {
         first = WEXITSTATUS(status);
         std::fprintf(stderr, "tegula launch: rank %ld ended with status %d\n", rank, first);
@@ -174,7 +176,8 @@ class Ranks {
     processes_[rank] = child;
     if (!failed) return;
     end_all();
-    fail("the program " + program_[0] + ": " + std::strerror(reason), "write it as in a shell, behind the options: tegula launch -n 2 ./train");
+    fail("the program " + program_[0] + ": " + std::strerror(reason),
+         "write it as in a shell, behind the options: tegula launch -n 2 ./train");
   }
 
   // Politely, and after two seconds not.

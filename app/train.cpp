@@ -163,8 +163,8 @@ void run(TrainChoice choice) {
   const dist::Group ranks = dist::world();
   if (!is_first(ranks) && !std::freopen("/dev/null", "w", stdout)) throw Error({.op = "tegula train", .got = "no /dev/null"});
   // A run that was started again goes on where it wrote its checkpoint last.
-  if (const auto place = dist::find_place(); place && place->restarts > 0 && choice.resume.empty() && !choice.checkpoint.empty() &&
-                                             std::filesystem::exists(choice.checkpoint))
+  if (const auto place = dist::find_place();
+      place && place->restarts > 0 && choice.resume.empty() && !choice.checkpoint.empty() && std::filesystem::exists(choice.checkpoint))
     choice.resume = choice.checkpoint;
   const models::Entry& listed = models::find(choice.model.name_or_file);
   if (choice.out.empty()) choice.out = choice.model.name_or_file + ".safetensors";

@@ -152,7 +152,8 @@ int main() {
   const auto ring = [](double n, double bytes) { return 2 * (n - 1) * 5e-6 + 2 * (n - 1) / n * bytes / 10e9; };
   const auto star = [](double n, double bytes) { return 2 * (n - 1) * 5e-6 + 2 * (n - 1) * bytes / 10e9; };
   std::printf("100 MB at 5 us and 10 GB/s (a formula, nothing measured):\n");
-  for (const double n : {2.0, 8.0, 64.0, 1024.0}) std::printf("  %5g ranks: ring %7.1f ms, all to one %9.1f ms\n", n, 1e3 * ring(n, 1e8), 1e3 * star(n, 1e8));
+  for (const double n : {2.0, 8.0, 64.0, 1024.0})
+    std::printf("  %5g ranks: ring %7.1f ms, all to one %9.1f ms\n", n, 1e3 * ring(n, 1e8), 1e3 * star(n, 1e8));
   assert(std::abs(ring(64, 1e8) / ring(8, 1e8) - 1) < 0.2);
   assert(star(64, 1e8) > 8 * star(8, 1e8));
 

@@ -62,9 +62,7 @@ struct Loader::Impl {
     const SamplerOptions& options = sampler.options();
     const auto rows = all.subspan(portion.begin, portion.size);
     return [this, rows = std::vector<std::int64_t>(rows.begin(), rows.end()), seed = options.seed,
-            stream = stream_of(at, options.batch) + portion.begin] {
-      return dataset.gather(rows, seed, stream);
-    };
+            stream = stream_of(at, options.batch) + portion.begin] { return dataset.gather(rows, seed, stream); };
   }
   void ask_ahead() {
     while (!epoch_ends && prefetch->waiting() < most_ahead) {

@@ -24,21 +24,21 @@ struct Shard {
 struct LoaderOptions {
   std::int64_t batch = 32;
   bool shuffle = false;
-  std::uint64_t seed = 0;           // of the order, and of what samples draw
-  std::optional<Last> last = {};    // not given: Drop when the order is random (one shape, one executable), else Keep (every row counts)
-  int workers = 0;                  // threads that make batches ahead; 0: made when they are asked for
-  int prefetch = 2;                 // batches that are made ahead, for each worker
-  std::vector<double> weights = {};       // see SamplerOptions
+  std::uint64_t seed = 0;  // of the order, and of what samples draw
+  std::optional<Last> last = {};  // not given: Drop when the order is random (one shape, one executable), else Keep (every row counts)
+  int workers = 0;  // threads that make batches ahead; 0: made when they are asked for
+  int prefetch = 2;  // batches that are made ahead, for each worker
+  std::vector<double> weights = {};  // see SamplerOptions
   std::vector<std::int64_t> strata = {};  // see SamplerOptions
-  Shard shard = {};                 // `batch` is the number of rows of all shards together
+  Shard shard = {};  // `batch` is the number of rows of all shards together
 };
 
 /// The tensors of a batch, each (batch, …); the last one of an epoch may be shorter (Last::Keep). auto [x, y] = batch gives the first two.
 struct Batch {
-  Tensor x, y;                  // the first, and the second if there is one
+  Tensor x, y;  // the first, and the second if there is one
   std::vector<Tensor> tensors;  // all of them
-  std::int64_t rows = 0;        // of this shard. A batch of fewer rows than shards has none for some: they get one row that does not count
-  std::int64_t all_rows = 0;    // of all shards
+  std::int64_t rows = 0;  // of this shard. A batch of fewer rows than shards has none for some: they get one row that does not count
+  std::int64_t all_rows = 0;  // of all shards
 };
 template <std::size_t I>
 const Tensor& get(const Batch& batch) {

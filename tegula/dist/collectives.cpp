@@ -167,7 +167,8 @@ void require_reducible(std::string_view op, DType dtype, Reduction reduction, co
 /// The axis from the front, along which x has n equal parts (`parts`) or may be joined.
 int require_axis(std::string_view op, const Tensor& x, int axis, const Group& group, bool parts, const std::source_location& where) {
   const int rank = x.rank();
-  if (axis < -rank || axis >= rank) refuse(op, "axis " + std::to_string(axis) + " of shape " + to_string(x.shape()), "an axis of it", where);
+  if (axis < -rank || axis >= rank)
+    refuse(op, "axis " + std::to_string(axis) + " of shape " + to_string(x.shape()), "an axis of it", where);
   const int found = axis < 0 ? axis + rank : axis;
   if (parts && x.shape()[found] % group.size() != 0) {
     refuse(op, "shape " + to_string(x.shape()) + " for a group of " + std::to_string(group.size()),
@@ -250,8 +251,8 @@ Tensor receive(const Shape& shape, DType dtype, int from, const Group& group, co
   require_rank("receive", group, from, where);
   if (from == group.rank()) refuse("receive", "this rank itself, " + std::to_string(from), "another one", where);
   if (after.defined() && (after.dtype() != dtype || after.shape() != Shape{0})) {
-    refuse("receive", std::string(name(after.dtype())) + " " + to_string(after.shape()) + " to come after", std::string(name(dtype)) + " (0)",
-           where);
+    refuse("receive", std::string(name(after.dtype())) + " " + to_string(after.shape()) + " to come after",
+           std::string(name(dtype)) + " (0)", where);
   }
   return received(group, shape, dtype, from, after.defined() ? after : nothing(dtype, where), where);
 }

@@ -17,7 +17,8 @@ std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Tensor>& grad
   std::vector<std::vector<std::size_t>> buckets;
   std::int64_t bytes = 0;
   for (std::size_t i = gradients.size(); i-- > 0;) {
-    const bool fits = !buckets.empty() && bytes + bytes_of(gradients[i]) <= most && gradients[buckets.back()[0]].dtype() == gradients[i].dtype();
+    const bool fits =
+        !buckets.empty() && bytes + bytes_of(gradients[i]) <= most && gradients[buckets.back()[0]].dtype() == gradients[i].dtype();
     if (!fits) buckets.emplace_back(), bytes = 0;
     buckets.back().push_back(i);
     bytes += bytes_of(gradients[i]);

@@ -34,6 +34,7 @@ class DataParallel {
 };
 
 /// Gives all ranks the root's values, at once.
-void broadcast_values(const Parameters& state, const Group& group, int root = 0, std::source_location where = std::source_location::current());
+void broadcast_values(const Parameters& state, const Group& group, int root = 0,
+                      std::source_location where = std::source_location::current());
 
 }  // namespace tegula::dist

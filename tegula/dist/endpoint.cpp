@@ -24,10 +24,8 @@ constexpr std::string_view kUnix = "unix:";
 constexpr std::uint32_t kMostMessage = 1 << 20;
 
 [[noreturn]] void refuse(const std::string& got, const std::string& advice) {
-  throw Error({.op = "dist",
-               .got = got,
-               .expected = "an address such as 10.0.0.1:29400, host:29400 or unix:/tmp/run/meeting",
-               .advice = advice});
+  throw Error(
+      {.op = "dist", .got = got, .expected = "an address such as 10.0.0.1:29400, host:29400 or unix:/tmp/run/meeting", .advice = advice});
 }
 
 bool is_unix(const std::string& address) { return address.starts_with(kUnix); }

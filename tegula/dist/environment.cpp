@@ -105,7 +105,8 @@ std::optional<Place> find_place(const Environment& environment) {
     }
     if (place.engine == "sockets" && place.rendezvous.empty()) place.rendezvous = usual_rendezvous(environment, place.started_by);
     if (place.engine == "sockets" && place.rendezvous.empty()) {
-      refuse("rank " + std::to_string(rank) + " of " + std::to_string(size) + " (" + starter.name + "), and no word about where rank 0 listens",
+      refuse("rank " + std::to_string(rank) + " of " + std::to_string(size) + " (" + starter.name +
+                 "), and no word about where rank 0 listens",
              "TEGULA_RENDEZVOUS=host:port, the same for all ranks", "tegula launch -n 2 … sets it");
     }
     return place;
@@ -113,6 +114,8 @@ std::optional<Place> find_place(const Environment& environment) {
   return std::nullopt;
 }
 
-std::optional<Place> find_place() { return find_place([](const char* name) -> const char* { return std::getenv(name); }); }
+std::optional<Place> find_place() {
+  return find_place([](const char* name) -> const char* { return std::getenv(name); });
+}
 
 }  // namespace tegula::dist

@@ -187,12 +187,9 @@ void broadcast(Ring& ring, const T* in, T* out, std::int64_t count, int root) {
   if (place == 0) std::copy_n(in, count, out);
   const std::int64_t pieces = (count + piece - 1) / piece;
   const auto size = [&](std::int64_t p) { return p < 0 || p >= pieces ? 0 : std::min(piece, count - p * piece); };
-  if (place == 0) {
-    ring.exchange(ring.next(), bytes_of(out, count), ring.previous(), {});
-    return;
-  }
   for (std::int64_t p = 0; p <= pieces; ++p) {  // piece p comes, piece p - 1 goes
-    ring.exchange(ring.next(), bytes_of(out + (p - 1) * piece, last ? 0 : size(p - 1)), ring.previous(), room_for(out + p * piece, size(p)));
+    ring.exchange(ring.next(), bytes_of(out + std::max<std::int64_t>(p - 1, 0) * piece, last ? 0 : size(p - 1)), ring.previous(),
+                  room_for(out + p * piece, place == 0 ? 0 : size(p)));
   }
 }
 
@@ -246,9 +243,7 @@ void carry_out_in(Ring& ring, const Collective& what, const T* in, T* out, void*
       const Parts parts{count, n};
       return store(reduce_parts(ring, in, parts, first, first + count / n, what.reduction), out, count / n, what.reduction, n);
     }
-    case Kind::AllGather:
-      std::copy_n(in, count, out + ring.me() * count);
-      return gather_parts(ring, out, Parts{count * n, n});
+    case Kind::AllGather: std::copy_n(in, count, out + ring.me() * count); return gather_parts(ring, out, Parts{count * n, n});
     case Kind::Broadcast: return broadcast(ring, in, out, count, what.root);
     case Kind::Reduce: return reduce(ring, in, out, count, first, what);
     case Kind::AllToAll: return all_to_all(ring, in, out, count / n);
@@ -275,9 +270,7 @@ std::string_view name(Kind kind) {
   return "a collective of another version";
 }
 
-std::string_view name(Reduction reduction) {
-  return reduction == Reduction::Sum ? "sum" : reduction == Reduction::Mean ? "mean" : "max";
-}
+std::string_view name(Reduction reduction) { return reduction == Reduction::Sum ? "sum" : reduction == Reduction::Mean ? "mean" : "max"; }
 
 std::string text_of(const Collective& collective) {
   return std::string(tegula::name(collective.dtype)) + " " + to_string(collective.shape);

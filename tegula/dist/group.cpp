@@ -40,9 +40,7 @@ std::terminate_handler terminate_before = nullptr;
   std::string why = "its program was terminated";
   try {
     if (const auto exception = std::current_exception()) std::rethrow_exception(exception);
-  } catch (const std::exception& error) {
-    why = error.what();
-  } catch (...) {
+  } catch (const std::exception& error) { why = error.what(); } catch (...) {
     why = "an exception that nobody caught";
   }
   stop_others(why);

@@ -83,7 +83,8 @@ class Meet {
     // Where to listen is known once rank 0 is reached; it is told at the second connection.
     Hello hello{.rank = meeting_.rank, .size = meeting_.size};
     links_[0].data = reach(meeting_.address, 0, hello);
-    const Listener listener = listen_beside(links_[0].data, meeting_.address.substr(meeting_.address.find(':') + 1) + "." + std::to_string(meeting_.rank));
+    const Listener listener =
+        listen_beside(links_[0].data, meeting_.address.substr(meeting_.address.find(':') + 1) + "." + std::to_string(meeting_.rank));
     hello.channel = 1;
     hello.address = listener.address;
     links_[0].control = reach(meeting_.address, 0, hello);
@@ -174,7 +175,8 @@ class Meet {
   std::string let_in(Descriptor socket, std::vector<std::string>& addresses, int self) {
     const std::string ours = drawn();
     std::string text;
-    if (!send_message(socket, json{{"tegula", kVersion}, {"number", ours}}.dump()) || !receive_message(socket, text)) return "it said nothing";
+    if (!send_message(socket, json{{"tegula", kVersion}, {"number", ours}}.dump()) || !receive_message(socket, text))
+      return "it said nothing";
     const json said = json::parse(text, nullptr, false);
     const auto refuse = [&](const std::string& why) {
       send_message(socket, json{{"refused", why}}.dump());
@@ -186,14 +188,12 @@ class Meet {
     try {
       hello = {.rank = said.at("rank"), .size = said.at("size"), .channel = said.at("channel"), .address = said.at("address")};
       theirs = said.at("number"), sealed = said.at("seal");
-    } catch (const json::exception&) {
-      return refuse("no rank of Tegula");
-    }
+    } catch (const json::exception&) { return refuse("no rank of Tegula"); }
     if (!same(sealed, seal(meeting_.secret, sealed_part(hello, ours, theirs)))) return refuse("its secret is another one than this run's");
     // From here on it belongs to the run, and what is wrong ends both.
     if (hello.size != meeting_.size) {
-      const std::string why = "rank " + std::to_string(hello.rank) + " was started as one of " + std::to_string(hello.size) + " ranks, rank " +
-                              std::to_string(self) + " as one of " + std::to_string(meeting_.size);
+      const std::string why = "rank " + std::to_string(hello.rank) + " was started as one of " + std::to_string(hello.size) +
+                              " ranks, rank " + std::to_string(self) + " as one of " + std::to_string(meeting_.size);
       refuse(why);
       fail(meeting_, why, "the same number of ranks everywhere", "start all ranks with the same TEGULA_SIZE");
     }
@@ -204,7 +204,8 @@ class Meet {
     if (!possible || place) {
       const std::string why = "rank " + std::to_string(hello.rank) + (possible ? " is there already" : " does not exist here");
       refuse(why);
-      fail(meeting_, "two programs that say they are rank " + std::to_string(hello.rank), "each rank once", "give each its own TEGULA_RANK");
+      fail(meeting_, "two programs that say they are rank " + std::to_string(hello.rank), "each rank once",
+           "give each its own TEGULA_RANK");
     }
     if (!send_message(socket, json{{"seal", seal(meeting_.secret, "server " + theirs)}}.dump())) return "it went away";
     if (hello.channel == 1) addresses[static_cast<std::size_t>(hello.rank)] = hello.address;

@@ -196,9 +196,10 @@ class SocketTransport final : public Transport {
     }
     listen(doing);
     const std::string who = "rank " + std::to_string(rank);
-    const std::string what = peer(rank).finished ? who + " has finished, while rank " + std::to_string(rank_) + " waits in " + doing_text(doing)
-                                                 : who + " has ended without a word (killed?), while rank " + std::to_string(rank_) +
-                                                       " waits in " + doing_text(doing);
+    const std::string what =
+        peer(rank).finished
+            ? who + " has finished, while rank " + std::to_string(rank_) + " waits in " + doing_text(doing)
+            : who + " has ended without a word (killed?), while rank " + std::to_string(rank_) + " waits in " + doing_text(doing);
     stop(what);
     fail(doing, what, "all ranks of the group to do the same collectives");
   }

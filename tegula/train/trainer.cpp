@@ -36,9 +36,10 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
       options_(options),
       loss_(std::move(loss)),
       where_(where),
-      evaluator_(module, std::move(forward),
-                 {.batch = options_.test_batch, .loss = loss_, .metrics = options_.metrics, .workers = options_.workers, .group = options_.group},
-                 where),
+      evaluator_(
+          module, std::move(forward),
+          {.batch = options_.test_batch, .loss = loss_, .metrics = options_.metrics, .workers = options_.workers, .group = options_.group},
+          where),
       step_(where),
       accumulate_(where) {
   if (!options_.precision) options_.precision = current_precision();

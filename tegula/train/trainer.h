@@ -68,10 +68,10 @@ struct TrainerOptions {
   int workers = 0;                   // threads that read data ahead (data::LoaderOptions)
   std::vector<double> weights = {};       // of the training rows (data::SamplerOptions)
   std::vector<std::int64_t> strata = {};  // of the training rows (data::SamplerOptions)
-  dist::Group group = {};            // ranks that train together (dist::world()): `batch` is that of all of them, rank 0 writes the checkpoint
+  dist::Group group = {};  // ranks that train together (dist::world()): `batch` is that of all of them, rank 0 writes the checkpoint
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
-  std::string checkpoint = {};       // written after each epoch, while the loss is a number; empty: nowhere
-  io::Metadata metadata = {};        // for that file
+  std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
+  io::Metadata metadata = {};  // for that file
 };
 
 /// Holds references to model and optimiser. Steps are jit-ed. Random numbers come from the default generator. fit leaves the model in
@@ -145,7 +145,7 @@ class Trainer {
   compile::JitState step_, accumulate_;
   Parameters sums_;  // of the gradients of the batches since the last step
   std::optional<dist::DataParallel> parallel_;  // with several ranks
-  bool own_numbers_ = false;                    // the generator's stream is this rank's
+  bool own_numbers_ = false;  // the generator's stream is this rank's
   std::optional<data::Loader> loader_;
   std::string resume_;
   History history_;

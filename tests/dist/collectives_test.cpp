@@ -104,7 +104,8 @@ TEST(Collectives, BroadcastReduceAndAllToAllHaveGradients) {
 TEST(Collectives, EqualMaximaShareTheGradient) {
   test::on_ranks<int>(2, [](int) {
     const Tensor x = ones({3});
-    EXPECT_EQ(host(grad(sum(dist::all_reduce(x, dist::world(), Reduction::Max)), x)), (std::vector<float>{1, 1, 1}));  // two losses, halves of each
+    EXPECT_EQ(host(grad(sum(dist::all_reduce(x, dist::world(), Reduction::Max)), x)),
+              (std::vector<float>{1, 1, 1}));  // two losses, halves of each
     return 0;
   });
 }
@@ -234,12 +235,11 @@ TEST(Collectives, WhatNobodyReadsIsSentAllTheSame) {
   test::on_ranks<int>(2, [](int rank) {
     auto step = jit([&](const Tensor& x) {
       if (rank == 0) dist::send(x * 2.0f, 1);
+      else dist::receive({2}, f32, 0);
       dist::barrier();
       return x + 1.0f;
     });
-    for (int i = 0; i < 3; ++i) {
-      EXPECT_EQ(host(step(full({2}, i))), std::vector<float>(2, static_cast<float>(i + 1)));
-    }
+    for (int i = 0; i < 3; ++i) { EXPECT_EQ(host(step(full({2}, i))), std::vector<float>(2, static_cast<float>(i + 1))); }
     return 0;
   });
 }
@@ -247,8 +247,8 @@ TEST(Collectives, WhatNobodyReadsIsSentAllTheSame) {
 TEST(Collectives, AGroupOfOneGivesBackWhatItGot) {
   const Tensor x = data_of(0);
   const dist::Group alone;
-  for (const Tensor& y : {dist::all_reduce(x, alone), dist::reduce_scatter(x, alone), dist::all_gather(x, alone), dist::broadcast(x, 0, alone),
-                          dist::reduce(x, 0, alone), dist::all_to_all(x, alone)})
+  for (const Tensor& y : {dist::all_reduce(x, alone), dist::reduce_scatter(x, alone), dist::all_gather(x, alone),
+                          dist::broadcast(x, 0, alone), dist::reduce(x, 0, alone), dist::all_to_all(x, alone)})
     EXPECT_EQ(host(y), host(x));
   dist::barrier(alone);
 }

@@ -18,7 +18,8 @@ using dist::Reduction;
 
 // Small whole numbers, some negative, so that sums are exact in every dtype.
 double element(int rank, std::int64_t i, DType dtype) {
-  const auto word = static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * 2654435761u + static_cast<std::uint64_t>(rank) * 40503u) >> 7);
+  const auto word =
+      static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * 2654435761u + static_cast<std::uint64_t>(rank) * 40503u) >> 7);
   if (dtype == boolean) return static_cast<double>(word % 2);
   return static_cast<double>(word % 7) - (dtype == u8 ? 0 : 3);
 }
@@ -51,7 +52,8 @@ std::vector<double> run(const dist::Group& group, const Collective& what, const 
 
 double reduced(int ranks, std::int64_t i, DType dtype, Reduction reduction) {
   double value = element(0, i, dtype);
-  for (int r = 1; r < ranks; ++r) value = reduction == Reduction::Max ? std::max(value, element(r, i, dtype)) : value + element(r, i, dtype);
+  for (int r = 1; r < ranks; ++r)
+    value = reduction == Reduction::Max ? std::max(value, element(r, i, dtype)) : value + element(r, i, dtype);
   if (reduction == Reduction::Mean) value /= ranks;
   return visit(dtype, [&](auto zero) { return as_double(from_double<decltype(zero)>(value)); });
 }
@@ -150,7 +152,8 @@ TEST(Exchange, SumsAreTheSameBitsOnAllRanksAndAtEveryRun) {
         HostArray array = HostArray::empty(dtype, {count});
         visit(dtype, [&](auto zero) {
           using T = decltype(zero);
-          for (std::int64_t i = 0; i < count; ++i) array.values<T>()[static_cast<std::size_t>(i)] = from_double<T>(std::sin(1.0 + i * 7 + rank));
+          for (std::int64_t i = 0; i < count; ++i)
+            array.values<T>()[static_cast<std::size_t>(i)] = from_double<T>(std::sin(1.0 + i * 7 + rank));
         });
         const Collective what{Kind::AllReduce, dtype, {count}};
         std::vector<std::byte> scratch(dist::scratch_bytes(what, 4) + 64);
@@ -161,7 +164,8 @@ TEST(Exchange, SumsAreTheSameBitsOnAllRanksAndAtEveryRun) {
         const auto own = doubles(array);
         for (std::int64_t i = 0; i < count; ++i) {
           double exact = 0;
-          for (int r = 0; r < 4; ++r) exact += visit(dtype, [&](auto zero) { return as_double(from_double<decltype(zero)>(std::sin(1.0 + i * 7 + r))); });
+          for (int r = 0; r < 4; ++r)
+            exact += visit(dtype, [&](auto zero) { return as_double(from_double<decltype(zero)>(std::sin(1.0 + i * 7 + r))); });
           // f32: three roundings of sums below 4; bf16: one, to 8 bits.
           EXPECT_NEAR(values[static_cast<std::size_t>(i)], exact, dtype == f32 ? 1e-6 : std::abs(exact) / 256 + 1e-6);
         }

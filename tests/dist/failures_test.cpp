@@ -56,10 +56,13 @@ TEST(Failures, OtherCollectivesDtypesAndRootsAreErrors) {
   EXPECT_PRED2(has, differ({Kind::AllReduce, f32, {4}}, {Kind::AllReduce, i32, {4}}), "of i32 (4,) on rank 1");
   EXPECT_PRED2(has, differ({Kind::AllReduce, f32, {4}}, {Kind::AllReduce, f32, {4}, dist::Reduction::Max}), "(max) of f32");
   EXPECT_PRED2(has, differ({Kind::Broadcast, f32, {4}}, {Kind::Broadcast, f32, {4}, {}, 1}), "with root 1 of f32 (4,) on rank 1");
-  EXPECT_PRED2(has, test::failures_of(2, [](int rank) {
-    if (rank == 0) do_it({Kind::Send, f32, {4}, {}, 1});
-    else do_it({Kind::Receive, f32, {5}, {}, 0});
-  })[1], "send of f32 (4,) on rank 0");
+  EXPECT_PRED2(has,
+               test::failures_of(2,
+                                 [](int rank) {
+                                   if (rank == 0) do_it({Kind::Send, f32, {4}, {}, 1});
+                                   else do_it({Kind::Receive, f32, {5}, {}, 0});
+                                 })[1],
+               "send of f32 (4,) on rank 0");
 }
 
 TEST(Failures, ARankThatThrowsTellsTheOthers) {
@@ -68,7 +71,8 @@ TEST(Failures, ARankThatThrowsTellsTheOthers) {
     if (rank == 2) throw Error({.op = "loader", .got = "a broken file"});
     do_it({Kind::AllReduce, f32, {7}});
   });
-  for (const int rank : {0, 1}) EXPECT_PRED2(has, failures[static_cast<std::size_t>(rank)], "a run that has stopped: rank 2: loader: got a broken file");
+  for (const int rank : {0, 1})
+    EXPECT_PRED2(has, failures[static_cast<std::size_t>(rank)], "a run that has stopped: rank 2: loader: got a broken file");
 }
 
 TEST(Failures, ARankThatFinishedIsNamed) {
@@ -132,9 +136,7 @@ std::vector<Ended> processes(int count, const Folder& folder, const std::functio
       std::string said;
       try {
         said = f(r);
-      } catch (const std::exception& error) {
-        said = error.what();
-      }
+      } catch (const std::exception& error) { said = error.what(); }
       std::ofstream(folder.path + "/said" + std::to_string(r)) << said;
       ::_exit(0);
     }
@@ -244,7 +246,8 @@ TEST(Sha256, KnownAnswers) {
   EXPECT_EQ(text(dist::sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   EXPECT_EQ(text(dist::sha256(std::string(1'000'000, 'a'))), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-  EXPECT_EQ(text(dist::hmac_sha256("Jefe", "what do ya want for nothing?")), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(text(dist::hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   EXPECT_EQ(text(dist::hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
@@ -259,14 +262,22 @@ std::optional<dist::Place> place_in(std::map<std::string, std::string> variables
 TEST(Environment, WhoStartedTheRanksIsRecognised) {
   EXPECT_FALSE(place_in({}));
   EXPECT_FALSE(place_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}));
-  const auto ours = place_in({{"TEGULA_RANK", "1"}, {"TEGULA_SIZE", "4"}, {"TEGULA_RENDEZVOUS", "unix:/tmp/a"}, {"TEGULA_TIMEOUT", "7.5"},
-                              {"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "9"}});
+  const auto ours = place_in({{"TEGULA_RANK", "1"},
+                              {"TEGULA_SIZE", "4"},
+                              {"TEGULA_RENDEZVOUS", "unix:/tmp/a"},
+                              {"TEGULA_TIMEOUT", "7.5"},
+                              {"SLURM_PROCID", "3"},
+                              {"SLURM_NTASKS", "9"}});
   ASSERT_TRUE(ours);
   EXPECT_EQ(ours->rank, 1);
   EXPECT_EQ(ours->size, 4);
   EXPECT_EQ(ours->engine, "sockets");
   EXPECT_EQ(ours->timeout, 7.5);
-  const auto slurm = place_in({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "1"}, {"SLURM_STEP_NODELIST", "gpu[07-09,12],x"}, {"SLURM_JOB_ID", "41234"}});
+  const auto slurm = place_in({{"SLURM_PROCID", "3"},
+                               {"SLURM_NTASKS", "8"},
+                               {"SLURM_LOCALID", "1"},
+                               {"SLURM_STEP_NODELIST", "gpu[07-09,12],x"},
+                               {"SLURM_JOB_ID", "41234"}});
   EXPECT_EQ(slurm->rendezvous, "gpu07:21234");
   EXPECT_EQ(slurm->local_rank, 1);
   EXPECT_EQ(slurm->started_by, "srun");

@@ -27,9 +27,7 @@ inline std::vector<std::string> failures_of(int size, const std::function<void(i
           failures[static_cast<std::size_t>(r)] = error.what();
           dist::stop_others(error.what());
         }
-      } catch (const std::exception& error) {
-        failures[static_cast<std::size_t>(r)] = error.what();
-      }
+      } catch (const std::exception& error) { failures[static_cast<std::size_t>(r)] = error.what(); }
     });
   }
   for (auto& thread : threads) thread.join();
