@@ -89,6 +89,7 @@ class Counting final : public dist::Transport {
     below_->exchange(to, out, from, in, doing);
   }
   void stop(const std::string& sentence) noexcept override { below_->stop(sentence); }
+  void finish() noexcept override { below_->finish(); }
 
   Traffic traffic;
 

@@ -65,7 +65,9 @@ struct Process {
     terminate_before = std::set_terminate(terminate_and_tell);
     group = group_over(std::move(transport));
   }
-  ~Process() { of_process = nullptr; }
+  ~Process() {
+    if (Transport* const transport = of_process.exchange(nullptr)) transport->finish();
+  }
 };
 
 }  // namespace

@@ -60,9 +60,7 @@ class MpiTransport final : public Transport {
                    .advice = "libtegula_mpi.so was built for another MPI than this mpirun's"});
     }
   }
-  ~MpiTransport() override {
-    if (!stopped_) mpi_.finish();  // a run that failed has messages in flight, and others that will not come
-  }
+  ~MpiTransport() override { finish(); }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -84,6 +82,10 @@ class MpiTransport final : public Transport {
       }
       out = out.subspan(going), in = in.subspan(coming);
     }
+  }
+
+  void finish() noexcept override {
+    if (!stopped_.exchange(true)) mpi_.finish();  // a run that failed has messages in flight, and others that will not come
   }
 
   void stop(const std::string& sentence) noexcept override {

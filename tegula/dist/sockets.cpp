@@ -52,9 +52,7 @@ class SocketTransport final : public Transport {
       make_nonblocking(peers_[r].link.control);
     }
   }
-  ~SocketTransport() override {
-    if (!told_) tell_all(Word::Goodbye, "");
-  }
+  ~SocketTransport() override { finish(); }
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(peers_.size()); }
@@ -87,6 +85,10 @@ class SocketTransport final : public Transport {
 
   void stop(const std::string& sentence) noexcept override {
     if (!told_.exchange(true)) tell_all(Word::Stopped, sentence);
+  }
+
+  void finish() noexcept override {
+    if (!told_.exchange(true)) tell_all(Word::Goodbye, "");
   }
 
  private:
@@ -246,7 +248,7 @@ class SocketTransport final : public Transport {
   std::string broken_;  // why nothing can be exchanged any more
   bool asked_ = false;  // the others know what this rank waits for
   std::mutex control_;
-  std::atomic<bool> told_{false};  // that this rank has stopped
+  std::atomic<bool> told_{false};  // that this rank has stopped, or finished
 };
 
 }  // namespace

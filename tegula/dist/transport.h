@@ -42,6 +42,9 @@ class Transport {
   /// Tells all others that this rank gives up, and why: whatever they wait for, they throw a PeerError with the sentence. Never throws; only the
   /// first call counts. May be called by another thread.
   virtual void stop(const std::string& sentence) noexcept = 0;
+
+  /// Says goodbye: this rank has done its part. Never throws; destructors call it, and so does the end of a program, where plans still hold the transport.
+  virtual void finish() noexcept = 0;
 };
 
 }  // namespace tegula::dist
