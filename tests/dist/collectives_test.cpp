@@ -41,7 +41,8 @@ Outcome run(const Function& f, int rank, const std::string& mode) {
 
 std::vector<Outcome> in_all_modes(int ranks, const Function& f) {
   std::vector<Outcome> outcomes;
-  for (const std::string mode : {"plain", "jit"}) {
+  for (const std::string mode : {"plain", "eager", "jit"}) {
+    set_eager(mode == "eager");
     const auto now = test::on_ranks<Outcome>(ranks, [&](int rank) { return run(f, rank, mode); });
     if (!outcomes.empty()) {
       for (std::size_t r = 0; r < now.size(); ++r) {
@@ -50,6 +51,7 @@ std::vector<Outcome> in_all_modes(int ranks, const Function& f) {
       }
     }
     outcomes = now;
+    set_eager(false);
   }
   return outcomes;
 }
@@ -275,6 +277,41 @@ TEST(Collectives, ShapesThatDifferNameBothLines) {
       EXPECT_NE(failure.find("f32 (6,) on rank 1 at "), std::string::npos) << failure;
     }
   }
+}
+
+std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) { return error.what(); }
+  return "nothing was thrown";
+}
+
+TEST(Collectives, GroupsAndMeshesThatCannotBeAreErrors) {
+  const auto failures = test::failures_of(4, [](int) {
+    const dist::Group world = dist::world();
+    const auto expect = [](const std::string& part, const std::function<void()>& f) {
+      EXPECT_NE(message_of(f).find(part), std::string::npos) << message_of(f);
+      EXPECT_NE(message_of(f).find("collectives_test.cpp:"), std::string::npos) << message_of(f);
+    };
+    expect("the ranks {0, 4}, expected some of 0 … 3", [&] { world.sub({0, 4}); });
+    expect("the ranks {1, 1}", [&] { world.sub({1, 1}); });
+    expect("axes {data: 3} for 4 ranks", [&] { dist::Mesh({{"data", 3}}, world); });
+    expect("the axis 'time', expected one of data, tensor", [&] { dist::Mesh({{"data", 2}, {"tensor", 2}}, world).along("time"); });
+    expect("rank 4 of a group of 4", [&] { dist::broadcast(ones({2}), 4, world); });
+    expect("this rank itself", [&] { dist::send(ones({2}), world.rank(), world); });
+    expect("this rank itself", [&] { dist::receive({2}, f32, world.rank(), world); });
+    expect("f64 (0,) to come after", [&] { dist::receive({2}, f32, (world.rank() + 1) % 4, world, zeros({0}, f64)); });
+    expect("a rank that is not in the group", [&] { dist::all_reduce(ones({2}), world.sub({(world.rank() + 1) % 4})); });
+    expect("axis 2 of shape", [&] { dist::all_gather(ones({2}), world, 2); });
+    expect("the sum of booleans", [&] { dist::all_reduce(arange(2) == 0, world); });
+    expect("buckets of 0 bytes", [&] { dist::DataParallel({}, {.group = world, .bucket_bytes = 0}); });
+    expect("got a call in the body of the scan", [&] {
+      scan([&](const std::vector<Tensor>& carry,
+               const std::vector<Tensor>&) { return Scanned{{carry[0] + sum(dist::send(carry[0], (world.rank() + 1) % 4, world))}, {}}; },
+           {ones({2})}, {}, {.length = 3});
+    });
+  });
+  for (const auto& failure : failures) EXPECT_EQ(failure, "");
 }
 
 }  // namespace
