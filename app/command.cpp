@@ -10,6 +10,7 @@
 
 #include "completion.h"
 #include "suggest.h"
+#include "tegula/dist/group.h"
 
 namespace tegula::app {
 namespace {
@@ -98,6 +99,7 @@ std::string unplaced(const CLI::App& app, const std::vector<std::string>& argume
 
 /// --config may stand behind the command, where people write it; CLI11 wants it in front.
 std::vector<std::string> with_config_first(std::vector<std::string> arguments) {
+  if (!arguments.empty() && arguments[0] == "launch") return arguments;  // it belongs to the program that is launched
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const bool apart = arguments[i] == "--config";
     if (!apart && !arguments[i].starts_with("--config=")) continue;
@@ -254,6 +256,16 @@ void Command::for_each(const std::function<void(Command)>& f) const {
   }
 }
 
+void Command::runs_program(std::function<void(std::vector<std::string>)> work) {
+  app_->prefix_command();
+  runs([app = app_, work = std::move(work)] {
+    std::vector<std::string> words = app->remaining();
+    if (!words.empty() && words.front() == "--") words.erase(words.begin());
+    if (words.empty()) throw CLI::RequiredError("a program");
+    work(std::move(words));
+  });
+}
+
 void Command::runs(std::function<void()> work) {
   std::string section = app_->get_name();
   for (const CLI::App* above = app_->get_parent(); above && above->get_parent(); above = above->get_parent())
@@ -310,6 +322,7 @@ int run_program(int argc, char** argv, const std::string& version, const std::fu
   } catch (const std::exception& error) {
     std::fflush(stdout);
     const std::string text = error.what();
+    dist::stop_others(text);
     std::fprintf(stderr, "%s%s\n", text.starts_with("tegula") ? "" : "tegula: ", text.c_str());
     return 1;
   }

@@ -74,6 +74,8 @@ class Command {
 
   /// Calls f with each command below this one that does something.
   void for_each(const std::function<void(Command)>& f) const;
+  /// What the command does with the words behind its options, which are another program and its arguments.
+  void runs_program(std::function<void(std::vector<std::string>)> work);
   /// What the command does. Of a command with others below it: when none of those is named.
   void runs(std::function<void()> work);
 

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     app::add_tokenize(root);
     app::add_words(root);
     app::add_translate(root);
+    app::add_launch(root);
     root.for_each([](app::Command command) {
       command
           .option(

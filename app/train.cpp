@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "classify.h"
@@ -10,6 +11,8 @@
 #include "progress.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/dist/environment.h"
+#include "tegula/dist/group.h"
 #include "tegula/io/file.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
@@ -153,13 +156,22 @@ void draw_curve(const std::string& path, const History& history, const std::stri
   }
 }
 
+/// What the ranks of a run do once: rank 0 says it, and writes the files.
+bool is_first(const dist::Group& ranks) { return ranks.rank() == 0; }
+
 void run(TrainChoice choice) {
+  const dist::Group ranks = dist::world();
+  if (!is_first(ranks) && !std::freopen("/dev/null", "w", stdout)) throw Error({.op = "tegula train", .got = "no /dev/null"});
+  // A run that was started again goes on where it wrote its checkpoint last.
+  if (const auto place = dist::find_place();
+      place && place->restarts > 0 && choice.resume.empty() && !choice.checkpoint.empty() && std::filesystem::exists(choice.checkpoint))
+    choice.resume = choice.checkpoint;
   const models::Entry& listed = models::find(choice.model.name_or_file);
   if (choice.out.empty()) choice.out = choice.model.name_or_file + ".safetensors";
   if (choice.plot.empty()) choice.plot = choice.model.name_or_file + ".png";
   // An hour of training must not end in a file that cannot be written.
   for (const std::string& file : {choice.out, choice.checkpoint}) {
-    if (!file.empty()) io::require_writable(file, "tegula train");
+    if (!file.empty() && is_first(ranks)) io::require_writable(file, "tegula train");
   }
   io::require_picture(choice.plot);
   manual_seed(choice.seed);
@@ -178,10 +190,13 @@ void run(TrainChoice choice) {
                    .seed = choice.seed,
                    .schedule = make_schedule(choice, lr, choice.epochs * (sets.train.size() / batch)),
                    .objective = make_objective(choice.smoothing),
+                   .group = ranks,
                    .checkpoint = choice.checkpoint,
                    .metadata = models::describe(model)});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
 
+  if (ranks.size() > 1) std::printf("%d ranks, each with a part of every batch of %lld.\n", ranks.size(), static_cast<long long>(batch));
+  if (!is_first(ranks)) choice.log = {};
   TrainLog log(choice.log);
   log.begin({{"model", model.name}, {"optimizer", choice.optimizer}, {"schedule", choice.schedule}, {"data", sets.description}},
             {{"parameters", static_cast<double>(num_parameters(model.net))},
@@ -200,6 +215,7 @@ void run(TrainChoice choice) {
     std::printf("\nloss scale %g, %lld steps skipped\n", scaler->scale().read().item<double>(),
                 static_cast<long long>(scaler->skipped().read().item<std::int64_t>()));
   }
+  if (!is_first(ranks)) return;
   models::save(choice.out, model);
   show_some(model, sets.test, choice.show);
   std::printf("\nmodel: %s\n", choice.out.c_str());

@@ -116,6 +116,10 @@
 #include "tegula/train/metrics.h"    // metrics::accuracy, …
 #include "tegula/train/trainer.h"    // Trainer, EarlyStopping
 
+// Several ranks.
+#include "tegula/dist/collectives.h"   // dist::all_reduce, dist::all_gather, …
+#include "tegula/train/data_parallel.h" // dist::data_parallel
+
 // Data and files.
 #include "tegula/data/augment.h"     // data::augmented, data::RandomFlip, …
 #include "tegula/data/cifar.h"       // data::cifar10

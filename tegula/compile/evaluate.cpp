@@ -11,6 +11,7 @@
 #include "tegula/compile/run/placement.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
+#include "tegula/graph/effect.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
@@ -277,7 +278,14 @@ void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& wher
 }
 
 void note_new_nodes(std::span<const Ref<Node>> nodes) {
-  if (Trace::current()) return;
+  const Node& first = nodes[0]->is_part() ? nodes[0]->input(0) : *nodes[0];
+  const Effect effect = effect_of(first.op());
+  if (Trace* const trace = Trace::current()) {
+    if (effect == Effect::Always) trace->keep(nodes[0]);
+    return;
+  }
+  // What other processes take part in happens where the program says it.
+  if (effect != Effect::None) return evaluate(nodes, first.origin().where);
   if ((pending_nodes += nodes.size()) <= pending_bound.load(std::memory_order_relaxed) && !eager_state().load(std::memory_order_relaxed))
     return;
   evaluate(nodes, nodes[0]->origin().where);

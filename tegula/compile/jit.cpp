@@ -200,6 +200,8 @@ Recorded JitState::Impl::record(std::span<const Tensor> args, const Body& body) 
       out.cells.push_back(use.cell);
       cell_nodes.push_back(use.placeholder.node());
     }
+    out.asked = out.outputs.size();
+    for (const Ref<Node>& node : trace.kept()) out.outputs.push_back(node);
     out.conditions = trace.conditions();
   }
   roots = out.outputs;
@@ -335,8 +337,8 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
     entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}, true, entry.versions, times});
   }
   std::vector<Tensor> results;
-  results.reserve(r.outputs.size());
-  for (std::size_t o = 0; o < r.outputs.size(); ++o) {
+  results.reserve(r.asked);
+  for (std::size_t o = 0; o < r.asked; ++o) {
     const Node& like = *r.outputs[o];
     Ref<Node> node = make<Node>(leaf_op(), std::span<const Ref<Node>>(), like.shape(), like.dtype(), like.origin());
     node->set_value(std::move(entry.fresh[o]), Layout::dense(like.shape()));

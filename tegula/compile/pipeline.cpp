@@ -12,6 +12,7 @@
 #include "tegula/compile/passes/join_parts.h"
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/multiply_codes.h"
+#include "tegula/compile/passes/order_effects.h"
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/compile/passes/sink_casts.h"
 #include "tegula/compile/passes/spell_out.h"
@@ -75,6 +76,7 @@ Plan make_plan(Graph graph, runtime::Device& device) {
 
 void optimize(Graph& graph, runtime::Device& device) {
   done(graph, "graph");
+  order_effects(graph);
   spell_out(graph, device);
   simplify(graph);
   done(graph, "simplify");

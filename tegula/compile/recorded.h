@@ -22,10 +22,11 @@ struct Recorded {
   std::vector<Ref<Cell>> cells;
   std::vector<Trace::Condition> conditions;
   std::vector<Ref<Node>> outputs;
-  std::vector<Ref<Node>> updates;      // new values, in the order of updated_cells
-  std::vector<int> updated_cells;      // indices into cells
-  std::vector<Ref<Node>> placeholders; // of the updated cells
-  std::vector<Ref<Node>> keep;         // what reading points into
+  std::size_t asked = 0;  // so many of them are the function's results; the others run though nobody reads them (Trace::kept)
+  std::vector<Ref<Node>> updates;  // new values, in the order of updated_cells
+  std::vector<int> updated_cells;  // indices into cells
+  std::vector<Ref<Node>> placeholders;  // of the updated cells
+  std::vector<Ref<Node>> keep;  // what reading points into
 };
 
 /// Whether the traced function only reads it, call after call: a captured tensor, or a Variable that it does not write.

@@ -1,5 +1,6 @@
 #include "tegula/data/loader.h"
 
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -25,8 +26,21 @@ std::uint64_t stream_of(const Sampler::Position& position, std::int64_t batch) {
   return (static_cast<std::uint64_t>(position.epoch) + 1) << 32 | static_cast<std::uint64_t>(position.batch * batch);
 }
 
-Batch as_batch(const std::vector<HostArray>& arrays) {
-  Batch batch;
+/// Which rows of a batch a shard gets, and which of them count.
+struct Portion {
+  std::size_t begin = 0, size = 0;
+  std::int64_t rows = 0, all_rows = 0;
+};
+
+Portion portion_of(std::size_t rows, const Shard& shard) {
+  const auto index = static_cast<std::size_t>(shard.index), count = static_cast<std::size_t>(shard.count);
+  const std::size_t begin = rows * index / count, end = rows * (index + 1) / count;
+  if (begin == end) return {.begin = 0, .size = 1, .rows = 0, .all_rows = static_cast<std::int64_t>(rows)};
+  return {begin, end - begin, static_cast<std::int64_t>(end - begin), static_cast<std::int64_t>(rows)};
+}
+
+Batch as_batch(const std::vector<HostArray>& arrays, const Portion& portion) {
+  Batch batch{.rows = portion.rows, .all_rows = portion.all_rows};
   for (const HostArray& array : arrays) batch.tensors.push_back(from_array(array));
   if (!batch.tensors.empty()) batch.x = batch.tensors[0];
   if (batch.tensors.size() > 1) batch.y = batch.tensors[1];
@@ -39,22 +53,24 @@ struct Loader::Impl {
   AnyDataset dataset;
   Sampler sampler;  // as far as batches were asked for
   std::size_t most_ahead;
+  Shard shard;
   Sampler::Position position{};  // as far as they were handed out
+  std::deque<Portion> asked{};   // of the batches that were asked for and not handed out
   bool epoch_ends = false;       // behind those that were asked for
   std::unique_ptr<Prefetch> prefetch = {};  // last: its threads use what stands above
 
-  Prefetch::Make make(std::span<const std::int64_t> rows, const Sampler::Position& at) const {
+  Prefetch::Make make(std::span<const std::int64_t> all, const Portion& portion, const Sampler::Position& at) const {
     const SamplerOptions& options = sampler.options();
-    return [this, rows = std::vector<std::int64_t>(rows.begin(), rows.end()), seed = options.seed, stream = stream_of(at, options.batch)] {
-      return dataset.gather(rows, seed, stream);
-    };
+    const auto rows = all.subspan(portion.begin, portion.size);
+    return [this, rows = std::vector<std::int64_t>(rows.begin(), rows.end()), seed = options.seed,
+            stream = stream_of(at, options.batch) + portion.begin] { return dataset.gather(rows, seed, stream); };
   }
   void ask_ahead() {
     while (!epoch_ends && prefetch->waiting() < most_ahead) {
       const Sampler::Position at = sampler.position();
       const auto rows = sampler.next();
       if (rows.empty()) epoch_ends = true;
-      else prefetch->ask(make(rows, at));
+      else asked.push_back(portion_of(rows.size(), shard)), prefetch->ask(make(rows, asked.back(), at));
     }
   }
 };
@@ -66,6 +82,12 @@ Loader::Loader(AnyDataset dataset, const LoaderOptions& options, std::source_loc
                  .expected = "no negative number of workers, and at least one batch",
                  .where = where});
   }
+  if (options.shard.count < 1 || options.shard.index < 0 || options.shard.index >= options.shard.count) {
+    throw Error({.op = "Loader",
+                 .got = "shard " + std::to_string(options.shard.index) + " of " + std::to_string(options.shard.count),
+                 .expected = "shards from 0 on, below their number",
+                 .where = where});
+  }
   Sampler sampler(dataset.size(), sampler_options(options), where);
   if (dataset.size() > 0 && sampler.batches() == 0) {
     throw Error({.op = "Loader",
@@ -75,7 +97,7 @@ Loader::Loader(AnyDataset dataset, const LoaderOptions& options, std::source_loc
                  .where = where});
   }
   const auto most_ahead = static_cast<std::size_t>(options.workers) * static_cast<std::size_t>(options.prefetch);
-  impl_ = std::make_unique<Impl>(Impl{std::move(dataset), std::move(sampler), most_ahead});
+  impl_ = std::make_unique<Impl>(Impl{std::move(dataset), std::move(sampler), most_ahead, options.shard});
   if (options.workers > 0) impl_->prefetch = std::make_unique<Prefetch>(options.workers);
 }
 Loader::~Loader() = default;
@@ -89,7 +111,8 @@ std::optional<Batch> Loader::next() {
     const auto rows = impl.sampler.next();
     impl.position = impl.sampler.position();
     if (rows.empty()) return std::nullopt;
-    return as_batch(impl.make(rows, at)());
+    const Portion portion = portion_of(rows.size(), impl.shard);
+    return as_batch(impl.make(rows, portion, at)(), portion);
   }
   impl.ask_ahead();
   if (impl.prefetch->waiting() == 0) {
@@ -98,9 +121,11 @@ std::optional<Batch> Loader::next() {
     return std::nullopt;
   }
   impl.position.batch++;
+  const Portion portion = impl.asked.front();
+  impl.asked.pop_front();
   const std::vector<HostArray> arrays = impl.prefetch->take();
   impl.ask_ahead();
-  return as_batch(arrays);
+  return as_batch(arrays, portion);
 }
 
 std::int64_t Loader::rows() const { return impl_->sampler.count(); }
@@ -113,6 +138,7 @@ void Loader::seek(Sampler::Position position) {
   impl_->position = position;
   impl_->epoch_ends = false;
   if (impl_->prefetch) impl_->prefetch->forget();
+  impl_->asked.clear();
 }
 
 void Loader::Iterator::advance() {

@@ -15,6 +15,12 @@
 
 namespace tegula::data {
 
+/// What of each batch one of several ranks gets: part `index` of `count`, which differ by a row at most. All parts together are the batches that a
+/// loader without a shard gives, each row once.
+struct Shard {
+  int index = 0, count = 1;
+};
+
 struct LoaderOptions {
   std::int64_t batch = 32;
   bool shuffle = false;
@@ -26,12 +32,15 @@ struct LoaderOptions {
   std::vector<double> weights = {};       // see SamplerOptions
   std::vector<std::int64_t> strata = {};  // see SamplerOptions
   std::vector<std::int64_t> lengths = {};  // see SamplerOptions
+  Shard shard = {};  // `batch` is the number of rows of all shards together
 };
 
 /// The tensors of a batch, each (batch, …); the last one of an epoch may be shorter (Last::Keep). auto [x, y] = batch gives the first two.
 struct Batch {
-  Tensor x, y;                  // the first, and the second if there is one
+  Tensor x, y;  // the first, and the second if there is one
   std::vector<Tensor> tensors;  // all of them
+  std::int64_t rows = 0;  // of this shard. A batch of fewer rows than shards has none for some: they get one row that does not count
+  std::int64_t all_rows = 0;  // of all shards
 };
 template <std::size_t I>
 const Tensor& get(const Batch& batch) {
@@ -42,7 +51,7 @@ const Tensor& get(const Batch& batch) {
 /// position that was sought, continues where it stands. Order and contents depend on options (but not workers) and position alone.
 class Loader {
  public:
-  /// Throws Error when options.batch is not positive, or Drop would leave no batch at all.
+  /// Throws Error when options.batch is not positive, Drop would leave no batch at all, or the shard is none.
   explicit Loader(AnyDataset dataset, const LoaderOptions& options = {}, std::source_location where = std::source_location::current());
   ~Loader();
   Loader(Loader&&) noexcept;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/effect.h"
 #include "tegula/graph/grad.h"
 #include "tegula/graph/new_nodes.h"
 #include "tegula/graph/region.h"
@@ -14,19 +15,6 @@
 
 namespace tegula {
 namespace {
-
-/// Input 0, available only once the others are: keeps what is computed again in the backward pass from being computed early.
-class BarrierOp final : public ViewOp {
- public:
-  std::string_view name() const override { return "barrier"; }
-  std::optional<Layout> apply(const Layout& input) const override { return input; }
-  bool waits() const override { return true; }
-  std::vector<Tensor> gradient(const Node&, const Tensor& dy, const std::vector<bool>& wanted) const override {
-    std::vector<Tensor> out(wanted.size());
-    out[0] = dy;
-    return out;
-  }
-};
 
 std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> results, std::span<const Tensor> dys,
                                     const std::vector<bool>& wanted);
@@ -96,7 +84,6 @@ std::vector<Tensor> with_results(const std::vector<Tensor>& gradients, const std
 
 std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> results, std::span<const Tensor> dys,
                                     const std::vector<bool>& wanted) {
-  static const Ref<const Op> barrier(new BarrierOp);
   const auto& where = y.origin().where;
   const auto firsts = y.inputs().first(results.size());
   std::vector<Tensor> seeds;
@@ -111,7 +98,7 @@ std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> resul
     const Tensor source(y.inputs()[i]);
     std::vector<Tensor> awaited{source};
     awaited.insert(awaited.end(), seeds.begin(), seeds.end());
-    Tensor late = make_node(barrier, awaited, source.shape(), source.dtype(), where);
+    Tensor late = make_node(barrier_op(), awaited, source.shape(), source.dtype(), where);
     copy[source.node().get()] = late;
     if (wanted[i]) {
       targets.emplace_back(late);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tegula/graph/effect.h"
 #include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/loop_op.h"
 #include "tegula/graph/same_op.h"
@@ -167,8 +168,9 @@ void Region::describe() {
     key_.push_back(static_cast<std::uint64_t>(node->precision()) << 32 | node->results().size());
     kind({node->shape(), node->dtype()});
     for (const Result& result : node->results()) kind(result);
-    if (!may_fail(node->op())) continue;
-    has_check_ = true;  // the error names a line, so two loops with checks are the same at one line only
+    has_check_ |= may_fail(node->op());
+    if (!may_fail(node->op()) && effect_of(node->op()) == Effect::None) continue;
+    // The error names a line, so two loops with checks are the same at one line only.
     key_.push_back(reinterpret_cast<std::uint64_t>(node->origin().where.file_name()));
     key_.push_back(std::uint64_t{node->origin().where.line()} << 32 | node->origin().where.column());
   }

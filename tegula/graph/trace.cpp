@@ -56,6 +56,16 @@ void Trace::depend_on(const std::shared_ptr<int>& flag) {
   conditions_.push_back({flag, *flag});
 }
 
+void Trace::keep(const Ref<Node>& node) {
+  if (of_body_) {
+    throw Error({.op = std::string(node->op().name()),
+                 .got = "a call in " + name(),
+                 .expected = "one outside of loops: a body runs what its results need",
+                 .where = node->origin().where});
+  }
+  kept_.push_back(node);
+}
+
 void Trace::refuse(std::string_view what, const std::source_location& where) {
   if (!active) return;
   throw Error({.op = std::string(what),

@@ -46,6 +46,10 @@ class Trace {
     int value;
   };
   void depend_on(const std::shared_ptr<int>& flag);
+
+  /// A node that runs also where nobody reads it (Effect::Always). Throws Error in the body of a loop, which runs what its results need.
+  void keep(const Ref<Node>& node);
+  const std::vector<Ref<Node>>& kept() const { return kept_; }
   const std::vector<Condition>& conditions() const { return conditions_; }
 
   static void refuse(std::string_view what, const std::source_location& where);  // refuse_in_trace
@@ -59,6 +63,7 @@ class Trace {
   std::vector<CellUse> cells_;
   std::unordered_map<const Cell*, std::size_t> place_of_;  // in cells_
   std::vector<Condition> conditions_;
+  std::vector<Ref<Node>> kept_;
 };
 
 /// Throws Error when a trace is active: `what` ("item()", "print") needs a value that does not exist yet.

@@ -55,13 +55,16 @@ Evaluation Evaluator::evaluate(const data::AnyDataset& data) {
   }
   nn::detail::set_training(module_, false);
   train_detail::Means means(options_.metrics, static_cast<bool>(options_.count));
-  for (const auto& batch : data::Loader(data, {.batch = options_.batch, .workers = options_.workers}, where_)) {
+  const data::Shard shard{options_.group.rank(), options_.group.size()};
+  for (const auto& batch : data::Loader(data, {.batch = options_.batch, .workers = options_.workers, .shard = shard}, where_)) {
+    if (batch.rows == 0) continue;
     const auto measure = [&](std::span<const Tensor> arguments) {
       const std::vector<Tensor> tensors(arguments.begin(), arguments.end());
       return measured(outputs(tensors), targets(tensors));
     };
-    means.add(measure_.call(batch.tensors, measure), batch.x.size(0));
+    means.add(measure_.call(batch.tensors, measure), batch.rows);
   }
+  means.add_up(options_.group, where_);
   return {means.loss.value(), means.accuracy.value(), data.size(), means.metrics()};
 }
 

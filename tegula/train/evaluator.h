@@ -9,6 +9,7 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/data/loader.h"
+#include "tegula/dist/group.h"
 #include "tegula/nn/module.h"
 #include "tegula/train/loss.h"
 
@@ -21,6 +22,7 @@ struct EvaluatorOptions {
   Loss count = {};  // of how much the loss of a batch is the mean, where that is not its rows: of tokens that are no padding
   std::size_t inputs = 0;  // tensors of a sample that the model gets; 0: as few as it takes. The others are targets
   int workers = 0;  // threads that read data ahead
+  dist::Group group = {};            // ranks that share the work of evaluate, and all get the result
 };
 
 struct Evaluation {

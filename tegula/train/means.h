@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/dist/collectives.h"
 #include "tegula/train/loss.h"
 #include "tegula/train/metrics.h"
 
@@ -35,6 +36,21 @@ struct Means {
       accuracy.add(results[hits].item<double>() / static_cast<double>(rows_of_batch), static_cast<double>(rows_of_batch));
     return value;
   }
+  /// Those of all ranks.
+  void add_up(const dist::Group& group, const std::source_location& where) {
+    if (group.size() == 1) return;
+    std::vector<metrics::RunningMean*> all{&loss, &accuracy};
+    for (auto& mean : of_metrics) all.push_back(&mean);
+    std::vector<double> parts;
+    for (const auto* mean : all) parts.insert(parts.end(), {mean->weight() > 0 ? mean->sum() : 0, mean->weight()});
+    const Tensor mine = tensor(parts, {static_cast<std::int64_t>(parts.size())}, where);
+    const std::vector<double> sums = dist::all_reduce(Arg(mine, where), group).to_host<double>(where);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i]->reset();
+      if (sums[2 * i + 1] > 0) all[i]->add(sums[2 * i] / sums[2 * i + 1], sums[2 * i + 1]);
+    }
+  }
+
   std::map<std::string, double> metrics() const {
     std::map<std::string, double> out;
     for (std::size_t i = 0; i < of_metrics.size(); ++i) out[named[i].name] = of_metrics[i].value();

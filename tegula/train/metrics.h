@@ -27,6 +27,7 @@ class RunningMean {
     weight_ += weight;
   }
   double value() const { return sum_ / weight_; }  // NaN without values
+  double sum() const { return sum_; }
   double weight() const { return weight_; }
   void reset() { *this = {}; }
 

@@ -6,11 +6,15 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
+#include "tegula/dist/collectives.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/grad.h"
 #include "tegula/io/file.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/shape/join.h"
 #include "tegula/optim/clip.h"
 #include "tegula/train/means.h"
 
@@ -44,7 +48,12 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
       where_(where),
       evaluator_(
           module, std::move(forward),
-          {.batch = options_.test_batch, .loss = loss_, .metrics = options_.metrics, .count = options_.count, .workers = options_.workers},
+          {.batch = options_.test_batch,
+           .loss = loss_,
+           .metrics = options_.metrics,
+           .count = options_.count,
+           .workers = options_.workers,
+           .group = options_.group},
           where),
       step_(where),
       accumulate_(where) {
@@ -70,16 +79,40 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
   }
 }
 
-Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch) {
+/// Means over what all ranks have: what this one measured counts by its share. Behind the loss and the metrics come numbers: of hits, and of what
+/// the loss is the mean of (.count).
+std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const {
+  const In frame("Trainer", where_);
+  std::vector<Tensor> parts;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const bool is_mean = i <= options_.metrics.size();
+    parts.push_back(cast(measured[i], f32) * (is_mean ? share : cast(share > 0, f32)));
+  }
+  return unbind(dist::all_reduce(Arg(stack(parts, 0, where_), where_), options_.group));
+}
+
+/// `share`: this rank's rows / all rows, by which its gradients count; undefined without ranks.
+Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch, const Tensor& share) {
   const std::vector<Tensor> outputs = evaluator_.outputs(batch), targets = evaluator_.targets(batch);
   std::vector<Tensor> measured = evaluator_.measured(outputs, targets);
-  const Tensor objective = options_.objective ? options_.objective(outputs, targets, where_) : measured[0];
+  Tensor objective = options_.objective ? options_.objective(outputs, targets, where_) : measured[0];
+  if (share.defined()) {  // in front of the gradient: collectives within the model mix those of all ranks
+    const In frame("Trainer", where_);
+    Tensor part = share;
+    if (options_.count) {
+      const Tensor own = cast(measured.back(), f32) * cast(share > 0, f32);
+      part = own / dist::all_reduce(own, options_.group);
+    }
+    objective = objective * cast(part, objective.dtype());
+    measured = measured_by_all(measured, part);
+  }
   // Outside of any frame, so that gradients have the lines of their ops.
   return {std::move(measured), grad(scaler_ ? scaler_->scaled(objective, where_) : objective, optimizer_.parameters(), where_)};
 }
 
 void Trainer::take_step(std::vector<Tensor> gradients) {
   const In frame("Trainer", where_);
+  if (parallel_) gradients = parallel_->sum(gradients, where_);
   const auto clipped = [&](std::vector<Tensor> all) {
     return options_.clip_norm > 0 ? optim::clip_grad_norm(all, options_.clip_norm).gradients : all;
   };
@@ -90,26 +123,31 @@ void Trainer::take_step(std::vector<Tensor> gradients) {
 
 /// `done` batches of this epoch are done with this one. Returns what was measured.
 std::vector<Tensor> Trainer::train_on(const data::Batch& batch, std::int64_t done) {
-  const auto tensors = [](std::span<const Tensor> arguments) { return std::vector<Tensor>(arguments.begin(), arguments.end()); };
+  // The arguments are the tensors of the batch, and behind them, with several ranks, this one's share.
+  const std::size_t count = batch.tensors.size();
+  std::vector<Tensor> arguments = batch.tensors;
+  if (has_ranks()) arguments.emplace_back(static_cast<double>(batch.rows) / static_cast<double>(batch.all_rows));
+  const auto of_batch = [&](std::span<const Tensor> traced) {
+    return this->gradients({traced.begin(), traced.begin() + static_cast<std::ptrdiff_t>(count)}, has_ranks() ? traced[count] : Tensor());
+  };
   if (options_.accumulate == 1) {
-    return step_.call(batch.tensors, [&](std::span<const Tensor> arguments) {
-      auto [measured, gradients] = this->gradients(tensors(arguments));
+    return step_.call(arguments, [&](std::span<const Tensor> traced) {
+      auto [measured, gradients] = of_batch(traced);
       take_step(std::move(gradients));
       return measured;
     });
   }
   if (done % options_.accumulate != 0 && done != loader_->batches()) {
-    return accumulate_.call(batch.tensors, [&](std::span<const Tensor> arguments) {
-      const auto [measured, gradients] = this->gradients(tensors(arguments));
+    return accumulate_.call(arguments, [&](std::span<const Tensor> traced) {
+      const auto [measured, gradients] = of_batch(traced);
       const In frame("Trainer", where_);
       for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].assign(sums_[i].read() + gradients[i]);
       return measured;
     });
   }
-  std::vector<Tensor> arguments = batch.tensors;
   arguments.emplace_back(1.0 / static_cast<double>((done - 1) % options_.accumulate + 1));
   return step_.call(arguments, [&](std::span<const Tensor> traced) {
-    auto [measured, gradients] = this->gradients(tensors(traced.first(traced.size() - 1)));
+    auto [measured, gradients] = of_batch(traced);
     {
       const In frame("Trainer", where_);
       for (std::size_t i = 0; i < sums_.size(); ++i) {
@@ -180,7 +218,18 @@ HostArray Trainer::saved_validations() const {
 
 void Trainer::save(const std::string& path) {
   if (!loader_) throw Error({.op = "Trainer::save", .got = "no training", .expected = "a call from a callback of fit, or after it"});
-  save_checkpoint(path, parts());
+  if (options_.group.rank() == 0) save_checkpoint(path, parts());
+}
+
+/// All ranks take rank 0's weights and state; each draws its own random numbers from here on (masks of dropout differ).
+void Trainer::begin_alike() {
+  if (!has_ranks()) return;
+  parallel_.emplace(nn::state(module_), dist::DataParallelOptions{.group = options_.group}, where_);
+  const CheckpointParts all = parts();
+  dist::broadcast_values(all.optimizer, options_.group, 0, where_);
+  if (std::exchange(own_numbers_, true)) return;
+  Variable& seed = default_generator().seed_variable();
+  seed.assign(seed.read(where_) + static_cast<std::int64_t>(options_.group.rank()) * 0x9e3779b9, where_);
 }
 
 Evaluation Trainer::measure(const data::AnyDataset& test) {
@@ -201,18 +250,21 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
                                       .workers = options_.workers,
                                       .weights = options_.weights,
                                       .strata = options_.strata,
-                                      .lengths = options_.lengths},
+                                      .lengths = options_.lengths,
+                                      .shard = {options_.group.rank(), options_.group.size()}},
                   where_);
   history_.clear();
   validations_.clear();
-  if (!options_.checkpoint.empty()) io::require_writable(options_.checkpoint, "Trainer");
+  if (!options_.checkpoint.empty() && options_.group.rank() == 0) io::require_writable(options_.checkpoint, "Trainer");
   if (!resume_.empty()) {
     for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
       if (name == "history") history_ = loaded_history(array);
       if (name == "validations") validations_ = loaded_validations(array);
     }
     resume_.clear();
+    own_numbers_ = false;
   }
+  begin_alike();
   Go go = Go::On;
   while (go == Go::On && loader_->position().epoch < options_.epochs) {
     EpochRecord record{.epoch = loader_->position().epoch + 1, .test_loss = kNone, .test_accuracy = kNone};
@@ -269,8 +321,8 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
     if (!batch) break;
     const std::int64_t done = loader_->position().batch, before = steps_done(done - 1), step = steps_done(done);
     if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule(before)));
-    last_loss = means.add(train_on(*batch, done), batch->x.size(0));
-    recent.add(last_loss, static_cast<double>(batch->x.size(0)));
+    last_loss = means.add(train_on(*batch, done), batch->all_rows);
+    recent.add(last_loss, static_cast<double>(batch->all_rows));
     if (on_step) {
       const double passed = seconds + since(begin), per_second = static_cast<double>(means.rows) / passed;
       const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);

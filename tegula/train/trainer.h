@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/dist/data_parallel.h"
 #include "tegula/graph/precision.h"
 #include "tegula/io/plot.h"
 #include "tegula/optim/loss_scaler.h"
@@ -71,6 +72,7 @@ struct TrainerOptions {
   std::vector<std::int64_t> strata = {};  // of the training rows (data::SamplerOptions)
   std::vector<std::int64_t> lengths = {};  // of the training rows (data::SamplerOptions)
   bool shuffle = true;  // training rows, each epoch; no: for batches that continue each other, and sets that draw their samples themselves
+  dist::Group group = {};  // ranks that train together (dist::world()): `batch` is that of all of them, rank 0 writes the checkpoint
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};  // for that file
@@ -128,7 +130,10 @@ class Trainer {
   struct Gradients {
     std::vector<Tensor> measured, gradients;  // those of the scaled objective, in fp16
   };
-  Gradients gradients(const std::vector<Tensor>& batch);
+  bool has_ranks() const { return options_.group.size() > 1; }
+  Gradients gradients(const std::vector<Tensor>& batch, const Tensor& share);
+  std::vector<Tensor> measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const;
+  void begin_alike();
   void take_step(std::vector<Tensor> gradients);
   std::vector<Tensor> train_on(const data::Batch& batch, std::int64_t done);
   std::int64_t steps_done(std::int64_t batches_done) const;
@@ -149,6 +154,8 @@ class Trainer {
   Evaluator evaluator_;
   compile::JitState step_, accumulate_;
   Parameters sums_;  // of the gradients of the batches since the last step
+  std::optional<dist::DataParallel> parallel_;  // with several ranks
+  bool own_numbers_ = false;  // the generator's stream is this rank's
   std::optional<data::Loader> loader_;
   std::string resume_;
   History history_;

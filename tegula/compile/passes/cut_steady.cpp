@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "tegula/compile/passes/materialize.h"
+#include "tegula/graph/effect.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
 namespace {
 
 bool is_steady(const Graph& graph, const Item& item, const std::vector<bool>& steady) {
+  if (effect_of(*item.op) != Effect::None) return false;  // belongs to the run
   switch (item.role()) {
     case Role::Leaf: return graph.leaves[static_cast<std::size_t>(item.slot)].steady;
     case Role::Elementwise:

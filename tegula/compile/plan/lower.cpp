@@ -7,6 +7,7 @@
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/core/error.h"
+#include "tegula/graph/effect.h"
 #include "tegula/runtime/kernel_cache.h"
 #include "tegula/tile/kernel_context.h"
 
@@ -279,6 +280,7 @@ void lower_join(Plan& plan, int i) {
 }
 
 bool computes_nothing(const Graph& graph, int i) {
+  if (effect_of(*graph[i].op) != Effect::None) return false;
   const std::vector<int> values = values_of(graph, i);
   return std::all_of(values.begin(), values.end(), [&](int value) { return value < 0 || numel(graph[value].shape) == 0; });
 }

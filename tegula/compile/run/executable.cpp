@@ -9,6 +9,7 @@
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
 #include "tegula/core/error.h"
+#include "tegula/runtime/call_site.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula::compile {
@@ -170,6 +171,9 @@ void Executable::walk(const Bindings& bindings) {
     const Step& step = plan_.steps[s];
     const Prepared& prepared = prepared_[s];
     if (step.call) {
+      const int node = step.writes.empty() ? -1 : plan_.graph[step.writes[0]].node;
+      const bool known = node >= 0 && !bindings.nodes.empty();
+      const runtime::CallSite site(known ? bindings.nodes[static_cast<std::size_t>(node)]->origin().where : step.origin.where);
       step.call->run(prepared.buffers, prepared.scratch, step.threads);
     } else {
       runtime::Failure failure;

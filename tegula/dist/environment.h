@@ -1,0 +1,30 @@
+#pragma once
+// Which rank this process is, as whoever started it says.
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace tegula::dist {
+
+/// What the environment says of this process.
+struct Place {
+  int rank = 0, size = 1;
+  int local_rank = 0;         // among the ranks of this machine: which GPU
+  int restarts = 0;           // how often the run was started again
+  std::string started_by;     // "tegula launch", "mpirun", "srun", "the environment"
+  std::string engine;         // "sockets" or "mpi"
+  std::string rendezvous;     // where rank 0 listens
+  std::string secret;
+  double timeout = 300, patience = 60;  // seconds
+};
+
+using Environment = std::function<const char*(const char* name)>;  // getenv, or a test's
+/// Nothing for a program that was started alone, or as the only rank. Throws Error where variables contradict each other, or something is missing.
+///   TEGULA_RANK, TEGULA_SIZE (`tegula launch` sets them), or RANK, WORLD_SIZE with MASTER_ADDR, MASTER_PORT (torchrun),
+///   OMPI_COMM_WORLD_RANK, PMI_RANK (mpirun), SLURM_PROCID (srun);
+///   TEGULA_ENGINE=sockets|mpi, TEGULA_RENDEZVOUS=host:port or unix:/path, TEGULA_SECRET, TEGULA_TIMEOUT, TEGULA_PATIENCE.
+std::optional<Place> find_place(const Environment& environment);
+std::optional<Place> find_place();
+
+}  // namespace tegula::dist

@@ -1,0 +1,137 @@
+#include "tegula/dist/mpi.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "tegula/core/code_file.h"
+#include "tegula/core/error.h"
+#include "tegula/dist/mpi/functions.h"
+
+namespace tegula::dist {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a message: MPI counts in int
+
+/// From TEGULA_MPI_LIBRARY, beside the library or the program, or where the loader looks.
+const MpiFunctions& load() {
+  const std::string own = code_file(reinterpret_cast<const void*>(&load));
+  const std::string folder = own.substr(0, own.rfind('/') + 1);
+  std::vector<std::string> names;
+  if (const char* named = std::getenv("TEGULA_MPI_LIBRARY"); named && *named) names.emplace_back(named);
+  else names = {folder + "libtegula_mpi.so", folder + "../libtegula_mpi.so", folder + "../lib/libtegula_mpi.so", "libtegula_mpi.so"};
+  std::string why;
+  for (const std::string& name : names) {
+    void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);  // MPI loads parts of its own, which look for its symbols
+    if (!handle) {
+      why = ::dlerror();
+      continue;
+    }
+    const auto functions = reinterpret_cast<const MpiFunctions* (*)()>(::dlsym(handle, "tegula_mpi_functions"));
+    if (functions && functions()->version == kMpiInterface) return *functions();
+    why = name + " is of another version of Tegula";
+  }
+  throw Error({.op = "dist",
+               .got = "ranks of mpirun, and no libtegula_mpi.so (" + why + ")",
+               .expected = "it beside the library, or in TEGULA_MPI_LIBRARY: it is built where CMake finds MPI",
+               .advice = "install libopenmpi-dev and build again, or let the ranks meet over sockets: TEGULA_RENDEZVOUS=host:port"});
+}
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport(const MpiFunctions& mpi, const Place& place) : mpi_(mpi), timeout_(place.timeout) {
+    if (const char* const failure = mpi_.start(&rank_, &size_))
+      throw Error({.op = "dist", .got = failure, .expected = "mpirun to have started this rank"});
+    if (rank_ != place.rank || size_ != place.size) {
+      throw Error({.op = "dist",
+                   .got = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " by MPI, rank " + std::to_string(place.rank) +
+                          " of " + std::to_string(place.size) + " by the environment",
+                   .expected = "the same",
+                   .advice = "libtegula_mpi.so was built for another MPI than this mpirun's"});
+    }
+  }
+  ~MpiTransport() override { finish(); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string name() const override { return "MPI"; }
+
+  void exchange(int to, std::span<const std::byte> out, int from, std::span<std::byte> in, const Doing& doing) override {
+    while (!out.empty() || !in.empty()) {
+      const std::size_t going = std::min(out.size(), kMostBytes), coming = std::min(in.size(), kMostBytes);
+      void* arrives = coming > 0 ? mpi_.receive(from, in.data(), coming, 0) : nullptr;
+      void* leaves = going > 0 ? mpi_.send(to, out.data(), going, 0) : nullptr;
+      const auto begin = Clock::now();
+      for (int turn = 0; arrives || leaves; ++turn) {
+        if (arrives && mpi_.is_done(arrives)) arrives = nullptr;
+        if (leaves && mpi_.is_done(leaves)) leaves = nullptr;
+        if (turn % 64 != 63) continue;
+        listen(doing);
+        if (since(begin) > timeout_) missing(arrives ? from : to, doing);
+        if (since(begin) > 2e-4) std::this_thread::sleep_for(std::chrono::microseconds(50));  // the processor may be another rank's
+      }
+      out = out.subspan(going), in = in.subspan(coming);
+    }
+  }
+
+  void finish() noexcept override {
+    if (!stopped_.exchange(true)) mpi_.finish();  // a run that failed has messages in flight, and others that will not come
+  }
+
+  void stop(const std::string& sentence) noexcept override {
+    if (stopped_.exchange(true)) return;
+    sentence_ = sentence;
+    std::vector<void*> words;
+    for (int r = 0; r < size_; ++r) {
+      if (r != rank_) words.push_back(mpi_.send(r, sentence_.data(), sentence_.size(), 1));
+    }
+    for (const auto begin = Clock::now(); since(begin) < 1;) {
+      std::erase_if(words, [&](void* word) { return mpi_.is_done(word); });
+      if (words.empty()) return;
+    }
+  }
+
+ private:
+  void listen(const Doing& doing) {
+    int from = 0;
+    std::size_t count = 0;
+    if (!mpi_.waits(1, &from, &count)) return;
+    std::string sentence(count, ' ');
+    for (void* word = mpi_.receive(from, sentence.data(), count, 1); !mpi_.is_done(word);) {}
+    stopped_ = true;
+    throw PeerError({.op = doing.text(), .got = "a run that has stopped: " + sentence, .where = doing.where});
+  }
+
+  [[noreturn]] void missing(int rank, const Doing& doing) {
+    char seconds[64];
+    std::snprintf(seconds, sizeof seconds, " within %g s (TEGULA_TIMEOUT)", timeout_);
+    const std::string place = to_string(doing.where);
+    const std::string what = "rank " + std::to_string(rank) + " did not come to " + doing.text() + (place.empty() ? "" : " at " + place) +
+                             seconds + ", or waits for another one that did not";
+    stop(what);
+    throw PeerError(
+        {.op = doing.text(), .got = what, .expected = "all ranks of the group to do the same collectives", .where = doing.where});
+  }
+
+  const MpiFunctions& mpi_;
+  int rank_ = 0, size_ = 1;
+  double timeout_;
+  std::string sentence_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace
+
+std::shared_ptr<Transport> mpi_transport(const Place& place) { return std::make_shared<MpiTransport>(load(), place); }
+
+}  // namespace tegula::dist

@@ -1,0 +1,214 @@
+// A training of several ranks is the training of one process.
+
+#include "tegula/train/data_parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "tegula/tegula.h"
+#include "tests/dist/ranks.h"
+
+namespace tegula {
+namespace {
+
+struct Mlp {
+  nn::Linear in{6, 16}, out{16, 3};
+  Tensor operator()(const Tensor& x) { return out(relu(in(x))); }
+};
+struct Cnn {
+  nn::Conv2d conv{1, 4, 3};
+  nn::Linear out{4 * 2 * 2, 3};
+  Tensor operator()(const Tensor& x) { return out(flatten(max_pool2d(relu(conv(x)), {2}), 1)); }
+};
+struct Recurrent {
+  nn::LSTM lstm{3, 8, {.batch_first = true}};
+  nn::Linear out{8, 3};
+  Tensor operator()(const Tensor& x) { return out(select(lstm(x).output, 1, -1)); }
+};
+
+/// Rows that a line divides, so that there is something to learn.
+data::ArrayDataset rows(std::int64_t count, const Shape& sample) {
+  Shape shape{count};
+  for (const auto size : sample) shape.push_back(size);
+  HostArray inputs = HostArray::empty(f32, shape), targets = HostArray::empty(i64, {count});
+  const auto values = inputs.values<float>();
+  const auto each = static_cast<std::size_t>(numel(sample));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(std::sin(0.37 * static_cast<double>(i * i % 1013)));
+  for (std::size_t r = 0; r < static_cast<std::size_t>(count); ++r) {
+    const float total = values[r * each] + values[r * each + 1];
+    targets.values<std::int64_t>()[r] = total > 0.5f ? 2 : total > -0.5f ? 1 : 0;
+  }
+  return {inputs, targets};
+}
+
+struct Outcome {
+  History history;
+  std::vector<std::vector<float>> weights;
+};
+
+template <class Net>
+Outcome train(const Shape& sample, const dist::Group& group, TrainerOptions options, int seed = 7) {
+  manual_seed(static_cast<std::uint64_t>(seed));
+  Net net;
+  optim::Adam adam(parameters(net), {.lr = 0.01});
+  options.group = group;
+  options.test_batch = 7;
+  options.metrics = {{"l1", [](const Tensor& scores, const Tensor&) { return mean(abs(scores)); }}};
+  Trainer trainer(net, adam, cross_entropy, options);
+  Outcome outcome;
+  outcome.history = trainer.fit(rows(64, sample), rows(30, sample));
+  for (const Parameter& parameter : Parameters(parameters(net))) outcome.weights.push_back(parameter.read().to_host());
+  return outcome;
+}
+
+void expect_close(const Outcome& a, const Outcome& b, double tolerance) {
+  ASSERT_EQ(a.history.size(), b.history.size());
+  for (std::size_t e = 0; e < a.history.size(); ++e) {
+    EXPECT_NEAR(a.history[e].train_loss, b.history[e].train_loss, tolerance);
+    EXPECT_NEAR(a.history[e].test_loss, b.history[e].test_loss, tolerance);
+    EXPECT_NEAR(a.history[e].train_accuracy, b.history[e].train_accuracy, 1e-6);
+    EXPECT_NEAR(a.history[e].test_accuracy, b.history[e].test_accuracy, 1e-6);
+    EXPECT_NEAR(a.history[e].test_metrics.at("l1"), b.history[e].test_metrics.at("l1"), tolerance);
+    EXPECT_NEAR(a.history[e].train_metrics.at("l1"), b.history[e].train_metrics.at("l1"), tolerance);
+  }
+  for (std::size_t p = 0; p < a.weights.size(); ++p) {
+    for (std::size_t i = 0; i < a.weights[p].size(); ++i) EXPECT_NEAR(a.weights[p][i], b.weights[p][i], tolerance) << p << " " << i;
+  }
+}
+
+template <class Net>
+void expect_like_one_process(const Shape& sample, const TrainerOptions& options, const std::vector<int>& sizes) {
+  const Outcome alone = train<Net>(sample, {}, options);
+  EXPECT_LT(alone.history.back().train_loss, 0.97 * alone.history.front().train_loss);  // it learns
+  for (const int size : sizes) {
+    // Ranks begin with other weights: rank 0's count.
+    const auto run = [&] {
+      return test::on_ranks<Outcome>(size,
+                                     [&](int rank) { return train<Net>(sample, dist::world(), options, rank == 0 ? 7 : 100 + rank); });
+    };
+    const auto first = run(), second = run();
+    for (int r = 0; r < size; ++r) {
+      const Outcome& outcome = first[static_cast<std::size_t>(r)];
+      expect_close(outcome, alone, 2e-4);
+      EXPECT_EQ(outcome.weights, first[0].weights) << "the same bits on all ranks";
+      EXPECT_EQ(outcome.weights, second[static_cast<std::size_t>(r)].weights) << "and at every run";
+      EXPECT_EQ(outcome.history.back().test_loss, first[0].history.back().test_loss);
+    }
+  }
+}
+
+TEST(DataParallel, AnMlpTrainsAsInOneProcess) { expect_like_one_process<Mlp>({6}, {.epochs = 4, .batch = 16}, {2, 3, 4}); }
+TEST(DataParallel, ACnnTrainsAsInOneProcess) { expect_like_one_process<Cnn>({1, 6, 6}, {.epochs = 3, .batch = 16}, {2}); }
+TEST(DataParallel, AnLstmTrainsAsInOneProcess) { expect_like_one_process<Recurrent>({5, 3}, {.epochs = 12, .batch = 16}, {3}); }
+TEST(DataParallel, GradientsAreLimitedAndAccumulatedOverAllRanks) {
+  expect_like_one_process<Mlp>({6}, {.epochs = 4, .batch = 8, .clip_norm = 0.2, .accumulate = 2}, {2, 3});
+}
+TEST(DataParallel, BatchesMayHaveFewerRowsThanThereAreRanks) { expect_like_one_process<Mlp>({6}, {.epochs = 2, .batch = 2}, {3}); }
+
+TEST(DataParallel, AHandWrittenLoopTakesOneLine) {
+  const auto run = [](const dist::Group& group) {
+    manual_seed(3);
+    Mlp net;
+    optim::SGD sgd(parameters(net), {.lr = 0.1});
+    const dist::DataParallel parallel = dist::data_parallel(net, {.group = group, .bucket_bytes = 200});
+    const data::ArrayDataset all = rows(24, {6});
+    auto step = jit([&](const Tensor& x, const Tensor& y) {
+      const Tensor loss = cross_entropy(net(x), y);
+      sgd.step(parallel.mean(grad(loss, parameters(net))));
+      return loss;
+    });
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (const auto& [x, y] : data::Loader(all, {.batch = 12, .shard = {group.rank(), group.size()}})) step(x, y);
+    }
+    return net.in.weight.to_host();
+  };
+  const auto alone = run({});
+  for (const auto& weights : test::on_ranks<std::vector<float>>(2, [&](int) { return run(dist::world()); })) {
+    for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(weights[i], alone[i], 1e-5);
+  }
+}
+
+TEST(DataParallel, OneCheckpointIsResumedByAnyNumberOfRanks) {
+  const std::string path = "dist.checkpoint";
+  const auto train_on = [&](int ranks, std::int64_t epochs, bool resume) {
+    return test::on_ranks<Outcome>(ranks, [&](int) {
+      manual_seed(7);
+      Mlp net;
+      optim::Adam adam(parameters(net), {.lr = 0.01});
+      Trainer trainer(net, adam, cross_entropy, {.epochs = epochs, .batch = 16, .group = dist::world(), .checkpoint = path});
+      if (resume) trainer.resume(path);
+      Outcome outcome{trainer.fit(rows(64, {6})), {}};
+      for (const Parameter& parameter : Parameters(parameters(net))) outcome.weights.push_back(parameter.read().to_host());
+      return outcome;
+    })[0];
+  };
+  const Outcome whole = train_on(2, 4, false);
+  train_on(2, 2, false);
+  std::filesystem::copy_file(path, "kept.checkpoint", std::filesystem::copy_options::overwrite_existing);
+  for (const int ranks : {1, 2, 3}) {
+    std::filesystem::copy_file("kept.checkpoint", path, std::filesystem::copy_options::overwrite_existing);
+    const Outcome resumed = train_on(ranks, 4, true);
+    ASSERT_EQ(resumed.history.size(), 4u);
+    if (ranks == 2) { EXPECT_EQ(resumed.weights, whole.weights); }
+    for (std::size_t p = 0; p < whole.weights.size(); ++p) {
+      for (std::size_t i = 0; i < whole.weights[p].size(); ++i) EXPECT_NEAR(resumed.weights[p][i], whole.weights[p][i], 1e-4) << ranks;
+    }
+  }
+}
+
+TEST(DataParallel, MasksOfDropoutDifferBetweenRanks) {
+  struct Net {
+    nn::Linear in{6, 3};
+    Tensor mask;
+    Tensor operator()(const Tensor& x) { return in(dropout(x, 0.5)); }
+  };
+  const auto seeds = test::on_ranks<std::int64_t>(3, [](int) {
+    manual_seed(7);
+    Net net;
+    optim::SGD sgd(parameters(net), {.lr = 0.1});
+    Trainer(net, sgd, cross_entropy, {.epochs = 1, .batch = 16, .group = dist::world()}).fit(rows(32, {6}));
+    return default_generator().seed().item<std::int64_t>();
+  });
+  EXPECT_EQ(std::set<std::int64_t>(seeds.begin(), seeds.end()).size(), 3u);
+}
+
+TEST(Shards, EveryRowIsVisitedOnce) {
+  for (const int workers : {0, 2}) {
+    for (const std::int64_t batch : {1, 4, 7}) {
+      std::multiset<std::int64_t> seen;
+      std::vector<std::vector<std::int64_t>> sizes(3);
+      HostArray numbers = HostArray::empty(i64, {23});
+      for (int i = 0; i < 23; ++i) numbers.values<std::int64_t>()[static_cast<std::size_t>(i)] = i;
+      const data::ArrayDataset set(numbers, numbers);
+      for (int shard = 0; shard < 3; ++shard) {
+        data::Loader loader(
+            set, {.batch = batch, .shuffle = true, .seed = 5, .last = data::Last::Keep, .workers = workers, .shard = {shard, 3}});
+        for (const auto& part : loader) {
+          EXPECT_EQ(part.x.size(0), std::max<std::int64_t>(1, part.rows));
+          sizes[static_cast<std::size_t>(shard)].push_back(part.all_rows);
+          const auto values = part.x.to_host<std::int64_t>();
+          for (std::int64_t i = 0; i < part.rows; ++i) seen.insert(values[static_cast<std::size_t>(i)]);
+        }
+      }
+      EXPECT_EQ(seen.size(), 23u);
+      EXPECT_EQ(std::set<std::int64_t>(seen.begin(), seen.end()).size(), 23u);
+      EXPECT_EQ(sizes[0], sizes[1]);
+      EXPECT_EQ(sizes[0], sizes[2]);
+    }
+  }
+  EXPECT_THROW(data::Loader(rows(4, {6}), {.shard = {2, 2}}), Error);
+}
+
+TEST(DataParallel, NetworksThatDifferAreAnError) {
+  const auto failures = test::failures_of(2, [](int rank) {
+    nn::Linear layer(4, rank == 0 ? 3 : 2);
+    dist::data_parallel(layer);
+  });
+  EXPECT_NE(failures[0].find("broadcast with root 0 of f32 (3, 4) on rank 0"), std::string::npos) << failures[0];
+}
+
+}  // namespace
+}  // namespace tegula

@@ -1,0 +1,308 @@
+// What happens when ranks differ, end, or do not come: sentences, and never a hang.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tegula/core/error.h"
+#include "tegula/dist/endpoint.h"
+#include "tegula/dist/environment.h"
+#include "tegula/dist/exchange.h"
+#include "tegula/dist/rendezvous.h"
+#include "tegula/dist/sha256.h"
+#include "tests/dist/ranks.h"
+
+namespace tegula {
+namespace {
+
+using dist::Collective;
+using dist::Kind;
+
+void do_it(const Collective& what, std::source_location where = std::source_location::current()) {
+  const auto bytes = static_cast<std::size_t>(numel(what.shape)) * size_of(what.dtype) * 16 + 64;
+  std::vector<std::byte> in(bytes), out(bytes), scratch(dist::scratch_bytes(what, dist::world().size()) + 64);
+  dist::carry_out(dist::world(), what, in.data(), out.data(), scratch.data(), where);
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Failures, ShapesThatDifferAreNamedWithBothLines) {
+  const auto failures = test::failures_of(3, [](int rank) {
+    do_it({Kind::AllReduce, f32, {7}});
+    if (rank == 1) do_it({Kind::AllReduce, f32, {3, 5}});
+    else do_it({Kind::AllReduce, f32, {3, 4}});
+  });
+  const std::string both = "all_reduce (sum) of f32 (3, 4) on rank 0 at ";
+  EXPECT_PRED2(has, failures[1], both);
+  EXPECT_PRED2(has, failures[1], "failures_test.cpp:");
+  for (const auto& failure : failures) {
+    EXPECT_PRED2(has, failure, "of f32 (3, 4) on rank ");
+    EXPECT_PRED2(has, failure, "of f32 (3, 5) on rank 1 at ");
+  }
+}
+
+TEST(Failures, OtherCollectivesDtypesAndRootsAreErrors) {
+  const auto differ = [](const Collective& a, const Collective& b) {
+    return test::failures_of(2, [&](int rank) { do_it(rank == 0 ? a : b); })[0];
+  };
+  EXPECT_PRED2(has, differ({Kind::AllReduce, f32, {4}}, {Kind::AllGather, f32, {4}}), "all_gather of f32 (4,) on rank 1");
+  EXPECT_PRED2(has, differ({Kind::AllReduce, f32, {4}}, {Kind::AllReduce, i32, {4}}), "of i32 (4,) on rank 1");
+  EXPECT_PRED2(has, differ({Kind::AllReduce, f32, {4}}, {Kind::AllReduce, f32, {4}, dist::Reduction::Max}), "(max) of f32");
+  EXPECT_PRED2(has, differ({Kind::Broadcast, f32, {4}}, {Kind::Broadcast, f32, {4}, {}, 1}), "with root 1 of f32 (4,) on rank 1");
+  EXPECT_PRED2(has,
+               test::failures_of(2,
+                                 [](int rank) {
+                                   if (rank == 0) do_it({Kind::Send, f32, {4}, {}, 1});
+                                   else do_it({Kind::Receive, f32, {5}, {}, 0});
+                                 })[1],
+               "send of f32 (4,) on rank 0");
+}
+
+TEST(Failures, ARankThatThrowsTellsTheOthers) {
+  const auto failures = test::failures_of(3, [](int rank) {
+    do_it({Kind::AllReduce, f32, {7}});
+    if (rank == 2) throw Error({.op = "loader", .got = "a broken file"});
+    do_it({Kind::AllReduce, f32, {7}});
+  });
+  for (const int rank : {0, 1})
+    EXPECT_PRED2(has, failures[static_cast<std::size_t>(rank)], "a run that has stopped: rank 2: loader: got a broken file");
+}
+
+TEST(Failures, ARankThatFinishedIsNamed) {
+  const auto failures = test::failures_of(2, [](int rank) {
+    if (rank == 0) do_it({Kind::Barrier, u8, {0}});
+  });
+  EXPECT_PRED2(has, failures[0], "rank 1 has finished, while rank 0 waits in barrier");
+}
+
+TEST(Failures, AfterAFailureNothingIsExchanged) {
+  const auto failures = test::failures_of(2, [](int rank) {
+    EXPECT_THROW(do_it({Kind::AllReduce, f32, {rank + 1}}), Error);
+    do_it({Kind::AllReduce, f32, {4}});
+  });
+  for (const auto& failure : failures) EXPECT_PRED2(has, failure, "f32 (1,)");
+}
+
+// The rank that is missing is named by all others, though only one of them waits for it directly.
+TEST(Failures, TheWatchdogNamesWhoDidNotCome) {
+  std::atomic<int> ended{0};
+  const auto failures = test::failures_of(
+      4,
+      [&](int rank) {
+        do_it({Kind::AllReduce, f32, {5}});
+        while (rank == 2 && ended < 3) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        if (rank == 2) return;
+        try {
+          do_it({Kind::AllReduce, f32, {5}});
+        } catch (...) {
+          ++ended;
+          throw;
+        }
+      },
+      4);
+  for (const int rank : {0, 1, 3}) {
+    const std::string& failure = failures[static_cast<std::size_t>(rank)];
+    EXPECT_PRED2(has, failure, "rank 2 did not come to all_reduce of f32 (5,), number 2 of the group of 4 at ");
+    EXPECT_PRED2(has, failure, "within 4 s");
+  }
+}
+
+TEST(Failures, RanksThatWaitForEachOtherAreTold) {
+  const auto failures = test::failures_of(2, [](int rank) { do_it({Kind::Receive, f32, {4}, {}, 1 - rank}); }, 4);
+  EXPECT_PRED2(has, failures[0], "all ranks wait for each other");
+}
+
+// --- Over sockets between processes.
+
+struct Folder {
+  Folder() {
+    char pattern[] = "/tmp/tegula-test-XXXXXX";
+    path = ::mkdtemp(pattern);
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path;
+};
+
+/// Runs f(rank) in processes; what each said to its file, and how it ended.
+struct Ended {
+  std::string said;
+  int status = 0;
+};
+std::vector<Ended> processes(int count, const Folder& folder, const std::function<std::string(int)>& f) {
+  std::vector<pid_t> children;
+  for (int r = 0; r < count; ++r) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::string said;
+      try {
+        said = f(r);
+      } catch (const std::exception& error) { said = error.what(); }
+      std::ofstream(folder.path + "/said" + std::to_string(r)) << said;
+      ::_exit(0);
+    }
+    children.push_back(child);
+  }
+  std::vector<Ended> ends;
+  for (int r = 0; r < count; ++r) {
+    Ended end;
+    ::waitpid(children[static_cast<std::size_t>(r)], &end.status, 0);
+    std::ifstream file(folder.path + "/said" + std::to_string(r));
+    end.said.assign(std::istreambuf_iterator<char>(file), {});
+    ends.push_back(end);
+  }
+  return ends;
+}
+
+class Meetings : public testing::TestWithParam<bool> {
+ protected:
+  // A port that was free a moment ago.
+  Meetings() : address_(GetParam() ? dist::listen_at("127.0.0.1:0").address : "unix:" + folder_.path + "/meeting") {}
+  const std::string& address() const { return address_; }
+  Folder folder_;
+  std::string address_;
+};
+
+TEST_P(Meetings, RanksFindEachOtherInAnyOrder) {
+  const auto ends = processes(4, folder_, [&](int rank) {
+    if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    const dist::WorldScope scope(dist::group_over(dist::meet({.address = address(), .rank = rank, .size = 4, .secret = "s"})));
+    std::int64_t mine = rank + 1, sum = 0, scratch[8];
+    dist::carry_out(dist::world(), {Kind::AllReduce, i64, {}}, &mine, &sum, scratch, {});
+    return "sum " + std::to_string(sum);
+  });
+  for (const auto& end : ends) EXPECT_EQ(end.said, "sum 10");
+}
+
+TEST_P(Meetings, AWrongSecretIsSentAway) {
+  const auto ends = processes(2, folder_, [&](int rank) -> std::string {
+    dist::meet({.address = address(), .rank = rank, .size = 2, .secret = rank == 0 ? "this" : "that", .patience = 4});
+    return "met";
+  });
+  EXPECT_PRED2(has, ends[0].said, "rank 1 did not come to");
+  EXPECT_PRED2(has, ends[0].said, "one was sent away: its secret is another one");
+  EXPECT_PRED2(has, ends[1].said, "says: its secret is another one than this run's");
+  EXPECT_PRED2(has, ends[1].said, "TEGULA_SECRET");
+}
+
+TEST_P(Meetings, AWrongNumberOfRanksIsNamedOnBothSides) {
+  const auto ends = processes(2, folder_, [&](int rank) -> std::string {
+    dist::meet({.address = address(), .rank = rank, .size = rank == 0 ? 2 : 3, .secret = "s", .patience = 20});
+    return "met";
+  });
+  for (const auto& end : ends) EXPECT_PRED2(has, end.said, "rank 1 was started as one of 3 ranks, rank 0 as one of 2");
+}
+
+TEST_P(Meetings, ARankThatIsThereTwiceIsAnError) {
+  const auto ends = processes(3, folder_, [&](int process) -> std::string {
+    dist::meet({.address = address(), .rank = process == 0 ? 0 : 1, .size = 3, .secret = "s", .patience = 3});
+    return "met";
+  });
+  EXPECT_PRED2(has, ends[0].said, "rank 1");
+  EXPECT_FALSE(has(ends[0].said, "met"));
+}
+
+TEST_P(Meetings, ALateRankFindsNobody) {
+  const auto ends = processes(2, folder_, [&](int rank) -> std::string {
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::seconds(2));
+    dist::meet({.address = address(), .rank = rank, .size = 2, .secret = "s", .patience = 1});
+    return "met";
+  });
+  EXPECT_PRED2(has, ends[0].said, "rank 1 did not come to");
+  EXPECT_PRED2(has, ends[1].said, "nobody at");
+  EXPECT_PRED2(has, ends[1].said, "this rank is too late");
+}
+
+TEST_P(Meetings, ARankThatIsKilledEndsTheOthers) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto ends = processes(3, folder_, [&](int rank) -> std::string {
+    const dist::WorldScope scope(dist::group_over(dist::meet({.address = address(), .rank = rank, .size = 3, .secret = "s"})));
+    do_it({Kind::AllReduce, f32, {100}});
+    if (rank == 1) ::kill(::getpid(), SIGKILL);
+    do_it({Kind::AllReduce, f32, {100}});
+    return "done";
+  });
+  EXPECT_TRUE(WIFSIGNALED(ends[1].status));
+  for (const int rank : {0, 2}) {
+    EXPECT_PRED2(has, ends[static_cast<std::size_t>(rank)].said, "rank 1 has ended without a word");
+    EXPECT_PRED2(has, ends[static_cast<std::size_t>(rank)].said, "all_reduce of f32 (100,), number 2 of the group of 3 at ");
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));  // and not after the timeout of 300
+}
+
+INSTANTIATE_TEST_SUITE_P(Sockets, Meetings, testing::Bool(), [](const auto& info) { return info.param ? "TCP" : "Unix"; });
+
+TEST(Meetings, AnAddressThatIsNoneIsAnError) {
+  for (const char* address : {"nowhere", "host:", "unix:", "127.0.0.1:99999"}) {
+    EXPECT_THROW(dist::meet({.address = address, .rank = 0, .size = 2, .secret = "s", .patience = 1}), Error) << address;
+  }
+  EXPECT_THROW(dist::meet({.address = "unix:/tmp/x", .rank = 2, .size = 2}), Error);
+}
+
+// FIPS 180-4 and RFC 4231.
+TEST(Sha256, KnownAnswers) {
+  const auto text = [](const dist::Digest& digest) { return dist::hex({reinterpret_cast<const char*>(digest.data()), digest.size()}); };
+  EXPECT_EQ(text(dist::sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(text(dist::sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(text(dist::sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(text(dist::sha256(std::string(1'000'000, 'a'))), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(text(dist::hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(text(dist::hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+std::optional<dist::Place> place_in(std::map<std::string, std::string> variables) {
+  return dist::find_place([variables](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Environment, WhoStartedTheRanksIsRecognised) {
+  EXPECT_FALSE(place_in({}));
+  EXPECT_FALSE(place_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}));
+  const auto ours = place_in({{"TEGULA_RANK", "1"},
+                              {"TEGULA_SIZE", "4"},
+                              {"TEGULA_RENDEZVOUS", "unix:/tmp/a"},
+                              {"TEGULA_TIMEOUT", "7.5"},
+                              {"SLURM_PROCID", "3"},
+                              {"SLURM_NTASKS", "9"}});
+  ASSERT_TRUE(ours);
+  EXPECT_EQ(ours->rank, 1);
+  EXPECT_EQ(ours->size, 4);
+  EXPECT_EQ(ours->engine, "sockets");
+  EXPECT_EQ(ours->timeout, 7.5);
+  const auto slurm = place_in({{"SLURM_PROCID", "3"},
+                               {"SLURM_NTASKS", "8"},
+                               {"SLURM_LOCALID", "1"},
+                               {"SLURM_STEP_NODELIST", "gpu[07-09,12],x"},
+                               {"SLURM_JOB_ID", "41234"}});
+  EXPECT_EQ(slurm->rendezvous, "gpu07:21234");
+  EXPECT_EQ(slurm->local_rank, 1);
+  EXPECT_EQ(slurm->started_by, "srun");
+  const auto mpi = place_in({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  EXPECT_EQ(mpi->engine, "mpi");
+  EXPECT_EQ(place_in({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"TEGULA_RENDEZVOUS", "a:1"}})->engine, "sockets");
+  EXPECT_EQ(place_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "29500"}})->rendezvous, "h:29501");
+}
+
+TEST(Environment, ContradictionsAreErrors) {
+  EXPECT_THROW(place_in({{"TEGULA_RANK", "1"}}), Error);
+  EXPECT_THROW(place_in({{"TEGULA_RANK", "2"}, {"TEGULA_SIZE", "2"}, {"TEGULA_RENDEZVOUS", "a:1"}}), Error);
+  EXPECT_THROW(place_in({{"TEGULA_RANK", "one"}, {"TEGULA_SIZE", "2"}}), Error);
+  EXPECT_THROW(place_in({{"TEGULA_RANK", "1"}, {"TEGULA_SIZE", "2"}}), Error);  // no rendezvous
+  EXPECT_THROW(place_in({{"TEGULA_RANK", "1"}, {"TEGULA_SIZE", "2"}, {"TEGULA_RENDEZVOUS", "a:1"}, {"TEGULA_ENGINE", "pigeons"}}), Error);
+  EXPECT_THROW(place_in({{"TEGULA_RANK", "1"}, {"TEGULA_SIZE", "2"}, {"TEGULA_RENDEZVOUS", "a:1"}, {"TEGULA_TIMEOUT", "-1"}}), Error);
+}
+
+}  // namespace
+}  // namespace tegula
