@@ -17,6 +17,7 @@
 #include "tegula/compile/running.h"
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
+#include "tegula/compile/sizes.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
@@ -141,6 +142,7 @@ struct JitState::Impl {
   std::source_location where;
   mutable std::mutex mutex;  // of all that follows
   KeptValues kept;  // of all entries
+  SizeHistory sizes;
   std::vector<std::unique_ptr<Entry>> entries;
   bool told_of_many = false;  // that there are more signatures than are kept
   Entry* last = nullptr;
@@ -253,7 +255,9 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   for (std::size_t i = 0; i < r.sources.size(); ++i) graph.leaves[i].steady = is_steady(r, r.sources[i]);
   Identities identities{{}, r.reading.constants};
   for (const Source& source : r.sources) identities.leaves.push_back(identity_of(r, source));
-  entry->executable = compile(std::move(graph), device, identities, kept);
+  SizeHistory::Seen& seen = sizes.of(args, signature[0]);
+  entry->executable = compile(std::move(graph), device, identities, kept, seen.ladder(signature, device));
+  seen.made(signature, entry->executable->plan().extents);
   if (device.asynchronous() && entry->executable->checks()) watch_checks(entry->executable);
   entry->leaves.resize(r.sources.size());
   entry->versions.resize(r.sources.size());

@@ -19,6 +19,18 @@ using tile::Word;
 
 constexpr int kLargestFact = 4;
 
+/// On the ladder an argument is a multiple of 16 bytes or not (numbers: of so many elements of the narrowest type that lies in memory).
+int coarse_fact(const Program& program, const tile::Parameter& parameter, int fact) {
+  int whole = kLargestFact;
+  if (!parameter.pointer) {
+    std::size_t narrowest = 16;
+    for (const tile::Parameter& other : program.parameters)
+      if (other.pointer) narrowest = std::min(narrowest, size_of(other.dtype));
+    whole -= std::countr_zero(narrowest);
+  }
+  return fact >= whole ? whole : 0;
+}
+
 /// What stands for the end of a kernel's name until its text is known.
 constexpr const char* kNameless = "_@";
 
@@ -147,6 +159,7 @@ Specialisation specialise(const Program& program, std::span<const runtime::Argum
         is_short = is_short && bits >> 31 == 0;
       }
     }
+    if (program.many_sizes) fact = coarse_fact(program, parameter, fact);
     result.facts.push_back(static_cast<std::uint8_t>(fact | (is_short ? kShort : 0)));
   }
   return result;

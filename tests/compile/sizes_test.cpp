@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -31,7 +32,12 @@ class PaperDevice final : public test::QueuedDevice {
       variant.guarded = launch.guarded;
       constexpr std::size_t kMostParameterBytes = 4000;
       variant.many_sets = launch.sets.size() > 1 || program.parameters.size() * sizeof(runtime::Argument) > kMostParameterBytes;
-      sources_.insert(gpu::generate(program, variant, gpu::Card().architecture).source);
+      const auto source = gpu::generate(program, variant, gpu::Card().architecture).source;
+      if (sources_.insert(source).second && std::getenv("DUMP")) {
+        std::ofstream(std::string(std::getenv("DUMP")) + "/" + std::to_string(sources_.size()) + ".cu") << source;
+        std::string t = tile::to_string(program);
+        std::ofstream(std::string(std::getenv("DUMP")) + "/" + std::to_string(sources_.size()) + ".tile") << t;
+      }
     }
   }
   runtime::TilePreference tiles() const override { return gpu::tiles_for(gpu::Card()); }
@@ -83,6 +89,7 @@ class Sizes : public testing::Test {
   }
 
   static void expect_at_most(const Sources& used, const Sources& bound) {
+    std::printf("sources %d, after 32: %d\n", used.all, used.after_32);
     EXPECT_LE(used.all, bound.all);
     EXPECT_LE(used.after_32, bound.after_32);
     EXPECT_GT(used.all, 0);

@@ -92,8 +92,9 @@ void merge_axes(LoopNest& nest, const Group& group) {
   }
 }
 
-// At most `most` of `extent`: a divisor of it, so that no tile has rows outside, unless that were less than half.
-std::int64_t even_share(std::int64_t extent, std::int64_t most) {
+// At most `most` of `extent`: a divisor of it, so that no tile has rows outside, unless that were less than half. Or a rung.
+std::int64_t even_share(const tile::Ladder& ladder, std::int64_t extent, std::int64_t most) {
+  if (!ladder.exact(extent)) return ladder.tile_for(extent, most);
   if (extent <= most) return std::max<std::int64_t>(1, extent);
   for (std::int64_t d = most; 2 * d >= most; --d) {
     if (extent % d == 0) return d;
@@ -112,7 +113,7 @@ std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& 
     if (i != nest.col) (nest.reduced(i) ? reduced : kept) *= nest.loops[static_cast<std::size_t>(i)].extent;
   }
   const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
-  std::int64_t columns = std::min({extent, tiles.elements, tiles.strips.columns});
+  std::int64_t columns = tiles.ladder.tile_for(extent, std::min(tiles.elements, tiles.strips.columns));
   if (reduced * tiles.strips.least_columns > kNarrowStrip) return columns;
   while (columns / 2 >= tiles.strips.least_columns && kept * divide_up(extent, columns) < tiles.instances / 4)
     columns = divide_up(columns, 2);
@@ -131,7 +132,7 @@ bool repeats_rows(const LoopNest& nest) {
 
 // How many rows that are reduced as a whole should be one tile, apart from its size.
 std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePreference& tiles) {
-  if (!nest.reduced(nest.col) || nest.cols != nest.loops[static_cast<std::size_t>(nest.col)].extent) return 1;
+  if (!nest.reduced(nest.col) || nest.cols < nest.loops[static_cast<std::size_t>(nest.col)].extent) return 1;
   const tile::LongRowPreference& preference = tiles.long_rows;
   std::int64_t bytes = 0, repeated = 0;
   bool writes = false;
@@ -162,7 +163,7 @@ void heighten_tiles(LoopNest& nest, const runtime::TilePreference& tiles, std::i
                                       nest.instances * nest.rows / tiles.strips.accumulators});
   if (most <= nest.rows) return;
   nest.instances /= nest.count(nest.row);
-  nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, most);
+  nest.rows = even_share(tiles.ladder, nest.loops[static_cast<std::size_t>(nest.row)].extent, most);
   nest.instances *= nest.count(nest.row);
 }
 
@@ -190,7 +191,7 @@ void add_parts(Plan& plan, const Group& group, LoopNest& nest, Space space) {
 void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
   if (tiles.small_elements == 0 || nest.row < 0 || !nest.reduced(nest.row) || nest.chunks * nest.instances >= tiles.instances) return;
   const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.row)].extent;
-  const std::int64_t rows = even_share(extent, std::max<std::int64_t>(1, tiles.small_elements / nest.cols));
+  const std::int64_t rows = even_share(tiles.ladder, extent, std::max<std::int64_t>(1, tiles.small_elements / nest.cols));
   if (rows >= nest.rows || divide_up(extent, rows) < kFewestChunks) return;
   nest.chunks = nest.chunks / nest.count(nest.row) * divide_up(extent, rows);
   nest.rows = rows;
@@ -247,11 +248,12 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
     if (nest.reduced(nest.col)) {
       nest.row = last_where(false, nest.col);
-      nest.cols = extent <= tiles.longest_row ? extent : elements;
+      const std::int64_t whole = tiles.ladder.tile_for(extent);
+      nest.cols = whole <= tiles.longest_row ? whole : elements;
     } else {
       nest.row = last_where(true, nest.col);
       if (nest.row < 0) nest.row = last_where(false, nest.col);
-      nest.cols = has_reduction ? strip_columns(nest, tiles) : std::min(extent, elements);
+      nest.cols = has_reduction ? strip_columns(nest, tiles) : tiles.ladder.tile_for(extent, elements);
       if (count == 1) nest.cols = elements;
     }
     nest.cols = std::max<std::int64_t>(1, nest.cols);
@@ -262,7 +264,7 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   }
   if (nest.row >= 0) {
     nest.rows =
-        even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max(long_rows_together(nest, tiles), elements / nest.cols));
+        even_share(tiles.ladder, nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max(long_rows_together(nest, tiles), elements / nest.cols));
   }
   nest.chunks = nest.instances = 1;
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);

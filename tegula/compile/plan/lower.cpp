@@ -203,9 +203,10 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     outputs.push_back({result.shape, result.dtype});
     wanted.push_back(values[k] >= 0);
   }
-  KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), device.tiles());
+  KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);
   if (item.computed.input >= 0) context.set_computed(item.computed.input, element_of(item, device.asynchronous()));
   item.as<KernelOp>().lower(context);
+  plan.extents.insert(plan.extents.end(), context.extents().begin(), context.extents().end());
   std::vector<int> scratch;
   for (auto bytes : context.scratch_bytes()) {
     scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
@@ -287,7 +288,7 @@ bool computes_nothing(const Graph& graph, int i) {
 
 void lower(Plan& plan, runtime::Device& device) {
   for (std::size_t g = 0; g < plan.fusion.groups.size(); ++g) {
-    if (!plan.fusion.groups[g].across.empty() && !holds_whole_rows(plan, plan.fusion.groups[g], device))
+    if (!plan.fusion.groups[g].across.empty() && !holds_whole_rows(plan, plan.fusion.groups[g]))
       separate_across(plan.graph, plan.fusion, static_cast<int>(g));
   }
   round_stored(plan.graph, plan.fusion);

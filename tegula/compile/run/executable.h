@@ -128,6 +128,7 @@ class Executable {
 /// the warning handler.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device);
 /// Of a graph with steady leaves: what is made of those alone is kept, and shared with the function's other plans.
-std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values);
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
+                                    const tile::Ladder& ladder = {});
 
 }  // namespace tegula::compile
