@@ -8,7 +8,6 @@
 
 #include "tegula/compile/check.h"
 #include "tegula/compile/passes/assign_precision.h"
-#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/recorded.h"
 #include "tegula/compile/run/cache.h"
 #include "tegula/compile/run/executable.h"
@@ -47,10 +46,12 @@ struct Entry {
   Admission admission;
 };
 
-/// What a signature holds between calls, without what it shares with others.
+/// What a signature holds between calls, without what it shares with others (arenas, kept values), about.
 std::size_t held_bytes(const Entry& entry) {
+  constexpr std::size_t kBytesOfItem = 1024;  // with its node, and its place in the plan
   const Plan& plan = entry.executable->plan();
-  std::size_t bytes = arena_bytes(plan);
+  std::size_t bytes = plan.graph.items.size() * kBytesOfItem;
+  for (const Step& step : plan.steps) bytes += step.program.instructions.size() * sizeof(tile::Instruction);
   if (entry.executable->device().asynchronous()) {  // results stay in their slots
     for (const int output : plan.graph.outputs) bytes += bytes_of(plan.graph[output]);
   }
@@ -304,6 +305,7 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
   const Recorded& r = entry.recorded;
   runtime::Device& device = entry.executable->device();
   const Passage passage = entry.admission.enter();
+  const Slots::Use use(entry.slots);
   for (const auto& cell : r.cells) cell->settled();  // a pending write that failed before throws its error now
   for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
   for (const auto& cell : r.cells) prepare_cell(cell, false, device);

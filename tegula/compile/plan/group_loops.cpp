@@ -94,7 +94,7 @@ void merge_axes(LoopNest& nest, const Group& group) {
 
 // At most `most` of `extent`: a divisor of it, so that no tile has rows outside, unless that were less than half. Or a rung.
 std::int64_t even_share(const tile::Ladder& ladder, std::int64_t extent, std::int64_t most) {
-  if (!ladder.exact(extent)) return ladder.tile_for(extent, most);
+  if (!ladder.exact(extent)) return ladder.share(extent, most);
   if (extent <= most) return std::max<std::int64_t>(1, extent);
   for (std::int64_t d = most; 2 * d >= most; --d) {
     if (extent % d == 0) return d;
@@ -113,7 +113,7 @@ std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& 
     if (i != nest.col) (nest.reduced(i) ? reduced : kept) *= nest.loops[static_cast<std::size_t>(i)].extent;
   }
   const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
-  std::int64_t columns = tiles.ladder.tile_for(extent, std::min(tiles.elements, tiles.strips.columns));
+  std::int64_t columns = tiles.ladder.share(extent, std::min(tiles.elements, tiles.strips.columns));
   if (reduced * tiles.strips.least_columns > kNarrowStrip) return columns;
   while (columns / 2 >= tiles.strips.least_columns && kept * divide_up(extent, columns) < tiles.instances / 4)
     columns = divide_up(columns, 2);
@@ -248,12 +248,13 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
     if (nest.reduced(nest.col)) {
       nest.row = last_where(false, nest.col);
-      const std::int64_t whole = tiles.ladder.tile_for(extent);
+      const std::int64_t whole = tiles.ladder.whole(extent);
       nest.cols = whole <= tiles.longest_row ? whole : elements;
     } else {
       nest.row = last_where(true, nest.col);
       if (nest.row < 0) nest.row = last_where(false, nest.col);
-      nest.cols = has_reduction ? strip_columns(nest, tiles) : tiles.ladder.tile_for(extent, elements);
+      const std::int64_t rows = nest.row >= 0 ? nest.loops[static_cast<std::size_t>(nest.row)].extent : 1;
+      nest.cols = has_reduction ? strip_columns(nest, tiles) : tiles.ladder.columns(rows, extent, elements);
       if (count == 1) nest.cols = elements;
     }
     nest.cols = std::max<std::int64_t>(1, nest.cols);
@@ -263,8 +264,8 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     elements = tiles.strips.repeated_elements;
   }
   if (nest.row >= 0) {
-    nest.rows =
-        even_share(tiles.ladder, nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max(long_rows_together(nest, tiles), elements / nest.cols));
+    nest.rows = even_share(tiles.ladder, nest.loops[static_cast<std::size_t>(nest.row)].extent,
+                           std::max(long_rows_together(nest, tiles), elements / nest.cols));
   }
   nest.chunks = nest.instances = 1;
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);

@@ -51,8 +51,10 @@ RowKernel::RowKernel(KernelContext& context, std::string name, std::int64_t rows
       std::max<std::int64_t>(1, mode == Columns::Spread ? context.tile_elements_for(rows * columns) : context.tile_elements());
   const tile::Ladder& ladder = context.ladder();
   context.follow(columns), context.follow(rows);
-  tile_columns_ = mode == Columns::Whole ? ladder.tile_for(columns) : ladder.tile_for(columns, elements);
-  tile_rows_ = ladder.tile_for(rows, elements / tile_columns_);
+  tile_columns_ = mode == Columns::Whole    ? ladder.whole(columns)
+                  : mode == Columns::Spread ? ladder.columns(rows, columns, elements)
+                                            : ladder.share(columns, elements);
+  tile_rows_ = ladder.share(rows, elements / tile_columns_);
   const Value rows_value = number(rows);
   columns_value_ = number(columns);
   row_ = tile::col(builder_.program_id(0) * static_cast<double>(tile_rows_) + builder_.arange(0, tile_rows_));
