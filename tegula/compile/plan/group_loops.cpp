@@ -248,8 +248,9 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
     if (nest.reduced(nest.col)) {
       nest.row = last_where(false, nest.col);
-      const std::int64_t whole = tiles.ladder.whole(extent);
-      nest.cols = whole <= tiles.longest_row ? whole : elements;
+      // A sum of everything is one tile, of which little is computed: there is no row to be short of.
+      const std::int64_t whole = count == 1 ? tiles.ladder.share(extent, tiles.longest_row) : tiles.ladder.whole(extent);
+      nest.cols = extent <= whole && whole <= tiles.longest_row ? whole : elements;
     } else {
       nest.row = last_where(true, nest.col);
       if (nest.row < 0) nest.row = last_where(false, nest.col);
