@@ -257,7 +257,7 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   Identities identities{{}, r.reading.constants};
   for (const Source& source : r.sources) identities.leaves.push_back(identity_of(r, source));
   SizeHistory::Seen& seen = sizes.of(args, signature[0]);
-  entry->executable = compile(std::move(graph), device, identities, kept, seen.ladder(signature, device));
+  entry->executable = compile(std::move(graph), device, identities, kept, seen.ladder(signature, r.reading.order, device));
   seen.made(signature, entry->executable->plan().extents);
   if (device.asynchronous() && entry->executable->checks()) watch_checks(entry->executable);
   entry->leaves.resize(r.sources.size());

@@ -78,9 +78,9 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder)
   return plan;
 }
 
-void optimize(Graph& graph, runtime::Device& device) {
+void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder) {
   done(graph, "graph");
-  spell_out(graph, device);
+  spell_out(graph, device, ladder.on ? SmallProducts::Calls : SmallProducts::AsTheDevicePrefers);
   simplify(graph);
   done(graph, "simplify");
   join_parts(graph);
@@ -103,13 +103,14 @@ void optimize(Graph& graph, runtime::Device& device) {
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
-  optimize(graph, device);
-  return executable_of(std::move(graph), device, forced_ladder());
+  const tile::Ladder ladder = forced_ladder();
+  optimize(graph, device, ladder);
+  return executable_of(std::move(graph), device, ladder);
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
                                     const tile::Ladder& ladder) {
-  optimize(graph, device);
+  optimize(graph, device, ladder);
   const std::optional<Graph> once = cut_steady(graph);
   if (!once) return executable_of(std::move(graph), device, ladder);
   done(*once, "steady");

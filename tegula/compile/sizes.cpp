@@ -37,10 +37,24 @@ SizeHistory::Seen& SizeHistory::of(std::span<const Tensor> arguments, std::uint6
   return seen_[kind];
 }
 
-tile::Ladder SizeHistory::Seen::ladder(const Words& signature, runtime::Device& device) const {
+tile::Ladder SizeHistory::Seen::ladder(const Words& signature, std::span<const Node* const> nodes, runtime::Device& device) {
   if (rule() != Rule::ByHistory) return forced_ladder();
-  if (!device.tiles().kernels_take_long || exact.size() < kExactPlans || std::ranges::find(exact, signature) != exact.end()) return {};
-  return {.on = true, .same = same};
+  if (!device.tiles().kernels_take_long) return {};
+  if (shapes.empty())
+    for (const Node* node : nodes) shapes.push_back(node->shape());
+  if (exact.size() < kExactPlans || std::ranges::find(exact, signature) != exact.end()) return {};
+  // The same function at another size has the same nodes, of other shapes; where it has not, nothing is known of them.
+  varies.clear();
+  bool alike = nodes.size() == shapes.size();
+  for (std::size_t i = 0; alike && i < nodes.size(); ++i) {
+    const Shape& now = nodes[i]->shape();
+    alike = now.rank() == shapes[i].rank() && now.rank() < 32;
+    std::uint32_t axes = 0;
+    for (int d = 0; alike && d < now.rank(); ++d) axes |= now[d] != shapes[i][d] ? 1u << d : 0;
+    varies.push_back(axes);
+  }
+  if (!alike) varies.clear();
+  return {.on = true, .same = same, .varies = varies};
 }
 
 void SizeHistory::Seen::made(const Words& signature, std::span<const std::int64_t> extents) {

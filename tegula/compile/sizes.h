@@ -21,11 +21,13 @@ class SizeHistory {
  public:
   /// What arguments of the same number, ranks and dtypes have in common.
   struct Seen {
-    std::vector<Words> exact;         // the signatures of exact plans
-    std::vector<std::int64_t> same;   // ascending: the extents of tiles in all of them
+    std::vector<Words> exact;  // the signatures of exact plans
+    std::vector<std::int64_t> same;  // ascending: the extents of tiles in all of them
+    std::vector<Shape> shapes;  // of the nodes of the first trace
+    std::vector<std::uint32_t> varies;  // of those of the last one: axes that differ from it
 
-    /// For the plan of this signature; refers to this.
-    tile::Ladder ladder(const Words& signature, runtime::Device& device) const;
+    /// For the plan of this signature and these nodes; refers to this until the next call.
+    tile::Ladder ladder(const Words& signature, std::span<const Node* const> nodes, runtime::Device& device);
     /// It has been made; its tiles follow these extents.
     void made(const Words& signature, std::span<const std::int64_t> extents);
   };

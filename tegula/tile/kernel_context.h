@@ -96,6 +96,11 @@ class KernelContext {
   /// Remembers an extent that tiles follow: they stay exact where it is the same at all sizes.
   void follow(std::int64_t extent) { extents_.push_back(extent); }
   const std::vector<std::int64_t>& extents() const { return extents_; }
+  /// Extents that follow a size, as far as that is known.
+  void set_changing(std::vector<std::int64_t> extents) {
+    changing_ = std::move(extents);
+    tiles_.ladder.changing = changing_;
+  }
 
   /// A buffer of this launch sequence; the number is for KernelArgument::scratch.
   int scratch(std::int64_t bytes) {
@@ -129,7 +134,7 @@ class KernelContext {
   std::vector<Operand> outputs_;
   std::vector<bool> wanted_;
   tile::TilePreference tiles_;
-  std::vector<std::int64_t> scratch_bytes_, extents_;
+  std::vector<std::int64_t> scratch_bytes_, extents_, changing_;
   std::vector<Launch> launches_;
   bool beside_ = false;
 };

@@ -21,7 +21,9 @@ std::int64_t power_to(std::int64_t count) { return static_cast<std::int64_t>(std
 
 }  // namespace
 
-bool Ladder::exact(std::int64_t extent) const { return !on || std::ranges::binary_search(same, extent); }
+bool Ladder::exact(std::int64_t extent) const {
+  return !on || (std::ranges::binary_search(same, extent) && std::ranges::find(changing, extent) == changing.end());
+}
 
 std::int64_t Ladder::whole(std::int64_t extent) const {
   if (exact(extent)) return std::max<std::int64_t>(extent, 1);

@@ -10,9 +10,15 @@ namespace tegula::tile {
 /// always a mask, so that one kernel serves all sizes up to the rung.
 struct Ladder {
   bool on = false;
-  std::span<const std::int64_t> same = {};  // ascending: extents that the function has had at all sizes so far stay exact
+  std::span<const std::int64_t> same = {};  // ascending: extents that the function has had at all sizes so far stay exact …
+  std::span<const std::int64_t> changing = {};  // … unless they are known to follow a size, and are the same by chance
+  /// Of each node of the trace (Item::node): the axes that had another extent in the first trace, one bit each. May be empty.
+  std::span<const std::uint32_t> varies = {};
 
   bool exact(std::int64_t extent) const;
+  std::uint32_t axes_that_vary(int node) const {
+    return on && node >= 0 && static_cast<std::size_t>(node) < varies.size() ? varies[static_cast<std::size_t>(node)] : 0;
+  }
   /// Of a tile that holds all of it: few rungs for small ones, from 64 on powers of two, so that fewer than half of the elements are outside.
   std::int64_t whole(std::int64_t extent) const;
   /// Of a tile that holds at most `most` of it.

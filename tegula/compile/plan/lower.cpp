@@ -190,6 +190,19 @@ KernelContext::Element element_of(const Item& item, bool asynchronous) {
                .where = item.origin.where});
 }
 
+/// Of an item and its inputs.
+std::vector<std::int64_t> extents_that_change(const Plan& plan, int i) {
+  std::vector<std::int64_t> out;
+  const auto add = [&](const Item& item) {
+    const std::uint32_t axes = plan.tiles.ladder.axes_that_vary(item.node);
+    for (int d = 0; d < item.shape.rank(); ++d)
+      if ((axes >> d & 1) != 0) out.push_back(item.shape[d]);
+  };
+  add(plan.graph[i]);
+  for (const int input : plan.graph[i].inputs) add(plan.graph[input]);
+  return out;
+}
+
 void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
@@ -205,6 +218,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   }
   KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);
   if (item.computed.input >= 0) context.set_computed(item.computed.input, element_of(item, device.asynchronous()));
+  context.set_changing(extents_that_change(plan, i));
   item.as<KernelOp>().lower(context);
   plan.extents.insert(plan.extents.end(), context.extents().begin(), context.extents().end());
   std::vector<int> scratch;

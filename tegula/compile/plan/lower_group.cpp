@@ -136,7 +136,7 @@ class Lowering : GroupPortion {
   }
 
   Value mask_of(int l) {
-    if (l < 0 || !plan_.tiles.ladder.masked(loop(l).extent, nest_.step(l))) return {};
+    if (l < 0 || !nest_.ladder(plan_.tiles, l).masked(loop(l).extent, nest_.step(l))) return {};
     return at_[static_cast<std::size_t>(l)] < extents_[static_cast<std::size_t>(l)];
   }
   static Value both(Value a, Value b) {
@@ -220,11 +220,18 @@ class Lowering : GroupPortion {
   }
   Value emit(int i, std::span<const Value> x) {
     builder_.set_location(item(i).origin.where);
-    builder_.set_check_scope(i);
+    builder_.set_check_scope(check_scope(i));
     if (item(i).as<ElementwiseOp>().has_check()) builder_.set_check_masks(mask_of(nest_.row), mask_of(nest_.col));
     const Value y = item(i).as<ElementwiseOp>().emit(builder_, x, item(i).dtype);
     const bool narrow = is_integer(item(i).dtype) && tile::compute_type(item(i).dtype) != item(i).dtype;
     return narrow ? tile::narrow(y, item(i).dtype) : y;
+  }
+
+  // On the ladder the place among the program's own: plans of other sizes number their items otherwise.
+  std::int64_t check_scope(int i) {
+    if (!plan_.tiles.ladder.on || !item(i).as<ElementwiseOp>().has_check()) return i;
+    check_items_.push_back(i);
+    return static_cast<std::int64_t>(check_items_.size()) - 1;
   }
 
   Value reduce_tile(int i) {
@@ -352,6 +359,7 @@ class Lowering : GroupPortion {
     step.structure = tile::structure(step.program);
     const std::int64_t instances = portion_ != Portion::Parts ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
     step.sets.push_back({arguments_, {instances, 1, 1}});
+    step.check_items = check_items_;
     step.origin = item(group_.items.back()).origin;
     const double elements = static_cast<double>(numel(group_.domain));
     for (int s : streams_used()) {
@@ -396,6 +404,7 @@ class Lowering : GroupPortion {
   bool asynchronous_;  // numbers come from memory
   Builder builder_;
   int emitted_ = 0;  // loads and stores so far
+  std::vector<int> check_items_;
   std::map<int, int> last_load_, first_store_;  // stream -> which of them
   std::vector<Reference> arguments_;
   std::vector<Value> pointers_, extents_, counts_, offsets_, at_;

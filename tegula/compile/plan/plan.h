@@ -48,6 +48,7 @@ struct Step {
   bool checks = false;                       // may fail: comes before any state is changed
   bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for
   int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
+  std::vector<int> check_items;              // by the check's number, where it counts within the step
   Origin origin;
   int threads = 1;
   bool streaming = false;

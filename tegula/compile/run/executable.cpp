@@ -361,7 +361,8 @@ std::string public_name(const Op& op, const Origin& origin) {
 }  // namespace
 
 void Executable::throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const {
-  const int number = step.check_item >= 0 ? step.check_item : static_cast<int>(failure.id / tile::Builder::kCheckIds);
+  const auto scope = static_cast<std::size_t>(failure.id / tile::Builder::kCheckIds);
+  const int number = step.check_item >= 0 ? step.check_item : step.check_items.empty() ? static_cast<int>(scope) : step.check_items[scope];
   const Item& item = plan_.graph[number];
   const bool known = item.node >= 0 && !bindings.nodes.empty();
   const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin() : item.origin;
