@@ -8,7 +8,6 @@
 
 #include "tegula/compile/check.h"
 #include "tegula/compile/passes/assign_precision.h"
-#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/recorded.h"
 #include "tegula/compile/run/cache.h"
 #include "tegula/compile/run/executable.h"
@@ -17,6 +16,7 @@
 #include "tegula/compile/running.h"
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
+#include "tegula/compile/sizes.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
@@ -46,10 +46,12 @@ struct Entry {
   Admission admission;
 };
 
-/// What a signature holds between calls, without what it shares with others.
+/// What a signature holds between calls, without what it shares with others (arenas, kept values), about.
 std::size_t held_bytes(const Entry& entry) {
+  constexpr std::size_t kBytesOfItem = 1024;  // with its node, and its place in the plan
   const Plan& plan = entry.executable->plan();
-  std::size_t bytes = arena_bytes(plan);
+  std::size_t bytes = plan.graph.items.size() * kBytesOfItem;
+  for (const Step& step : plan.steps) bytes += step.program.instructions.size() * sizeof(tile::Instruction);
   if (entry.executable->device().asynchronous()) {  // results stay in their slots
     for (const int output : plan.graph.outputs) bytes += bytes_of(plan.graph[output]);
   }
@@ -141,6 +143,7 @@ struct JitState::Impl {
   std::source_location where;
   mutable std::mutex mutex;  // of all that follows
   KeptValues kept;  // of all entries
+  SizeHistory sizes;
   std::vector<std::unique_ptr<Entry>> entries;
   bool told_of_many = false;  // that there are more signatures than are kept
   Entry* last = nullptr;
@@ -255,7 +258,9 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   for (std::size_t i = 0; i < r.sources.size(); ++i) graph.leaves[i].steady = is_steady(r, r.sources[i]);
   Identities identities{{}, r.reading.constants};
   for (const Source& source : r.sources) identities.leaves.push_back(identity_of(r, source));
-  entry->executable = compile(std::move(graph), device, identities, kept);
+  SizeHistory::Seen& seen = sizes.of(args, signature[0]);
+  entry->executable = compile(std::move(graph), device, identities, kept, seen.ladder(signature, r.reading.order, device));
+  seen.made(signature, entry->executable->plan().extents);
   if (device.asynchronous() && entry->executable->checks()) watch_checks(entry->executable);
   entry->leaves.resize(r.sources.size());
   entry->versions.resize(r.sources.size());
@@ -302,6 +307,7 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
   const Recorded& r = entry.recorded;
   runtime::Device& device = entry.executable->device();
   const Passage passage = entry.admission.enter();
+  const Slots::Use use(entry.slots);
   for (const auto& cell : r.cells) cell->settled();  // a pending write that failed before throws its error now
   for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
   for (const auto& cell : r.cells) prepare_cell(cell, false, device);

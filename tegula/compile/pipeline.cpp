@@ -21,6 +21,7 @@
 #include "tegula/compile/run/executable.h"
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
+#include "tegula/compile/sizes.h"
 
 namespace tegula::compile {
 namespace {
@@ -31,8 +32,9 @@ void done(const Graph& graph, std::string_view pass) {
 }
 
 /// `once`: the graph of the kept values.
-std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, Kept kept = {}, const Graph* once = nullptr) {
-  Plan plan = make_plan(std::move(graph), device);
+std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {}, Kept kept = {},
+                                          const Graph* once = nullptr) {
+  Plan plan = make_plan(std::move(graph), device, ladder);
   show("plan", [&] { return to_string(plan); });
   show("tile", [&] {
     std::string text;
@@ -51,18 +53,21 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
 
 }  // namespace
 
-Plan make_plan(Graph graph, runtime::Device& device) {
+Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder) {
   fold_indices(graph);
   done(graph, "indices");
   store_within(graph);
   done(graph, "within");
   Plan plan;
   plan.costs = device.costs();
+  plan.tiles = device.tiles();
+  plan.tiles.ladder = ladder;
   plan.fusion = fuse(graph, device);
   round_stored(graph, plan.fusion);
   recompute_cheap(graph, plan.fusion);
   plan.graph = std::move(graph);
   lower(plan, device);
+  plan.tiles.ladder = {};  // what it refers to is the caller's
   merge_launches(plan);
   compile_kernels(plan, device);
   place_results(plan, device);
@@ -74,10 +79,10 @@ Plan make_plan(Graph graph, runtime::Device& device) {
   return plan;
 }
 
-void optimize(Graph& graph, runtime::Device& device) {
+void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder) {
   done(graph, "graph");
   order_effects(graph);
-  spell_out(graph, device);
+  spell_out(graph, device, ladder.on ? SmallProducts::Calls : SmallProducts::AsTheDevicePrefers);
   simplify(graph);
   done(graph, "simplify");
   join_parts(graph);
@@ -100,18 +105,20 @@ void optimize(Graph& graph, runtime::Device& device) {
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
-  optimize(graph, device);
-  return executable_of(std::move(graph), device);
+  const tile::Ladder ladder = forced_ladder();
+  optimize(graph, device, ladder);
+  return executable_of(std::move(graph), device, ladder);
 }
 
-std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values) {
-  optimize(graph, device);
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
+                                    const tile::Ladder& ladder) {
+  optimize(graph, device, ladder);
   const std::optional<Graph> once = cut_steady(graph);
-  if (!once) return executable_of(std::move(graph), device);
+  if (!once) return executable_of(std::move(graph), device, ladder);
   done(*once, "steady");
   done(graph, "cut");
   Kept kept = values.keep(*once, identities, device, [&](Graph missing) { return executable_of(std::move(missing), device); });
-  return executable_of(std::move(graph), device, std::move(kept), &*once);
+  return executable_of(std::move(graph), device, ladder, std::move(kept), &*once);
 }
 
 }  // namespace tegula::compile

@@ -7,6 +7,6 @@
 namespace tegula::compile {
 
 /// Those up to materialize, one after another, each verified.
-void optimize(Graph& graph, runtime::Device& device);
+void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder = {});
 
 }  // namespace tegula::compile

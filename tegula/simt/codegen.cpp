@@ -19,6 +19,45 @@ using tile::Word;
 
 constexpr int kLargestFact = 4;
 
+/// Whether the number is no more than a limit: of a loop, of coordinates, of a count of tiles. What divides it makes no access wider.
+bool only_limits(const Program& program, std::size_t parameter) {
+  std::vector<bool> shows(program.instructions.size());  // the number, whatever its shape
+  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    const Instruction& self = program.instructions[i];
+    if (self.word == Word::Parameter) {
+      shows[i] = static_cast<std::size_t>(self.attribute) == parameter;
+      continue;
+    }
+    if (std::ranges::none_of(self.operands, [&](tile::Id operand) { return shows[static_cast<std::size_t>(operand)]; })) continue;
+    switch (self.word) {
+      case Word::Broadcast:
+      case Word::ExpandDims: shows[i] = true; break;
+      case Word::Lt:
+      case Word::Le:
+      case Word::Gt:
+      case Word::Ge:
+      case Word::Min:
+      case Word::Rem:
+      case Word::Div:
+      case Word::For: break;
+      default: return false;
+    }
+  }
+  return true;
+}
+
+/// On the ladder an argument is a multiple of 16 bytes or not (numbers: of so many elements of the narrowest type that lies in memory).
+int coarse_fact(const Program& program, const tile::Parameter& parameter, int fact) {
+  int whole = kLargestFact;
+  if (!parameter.pointer) {
+    std::size_t narrowest = 16;
+    for (const tile::Parameter& other : program.parameters)
+      if (other.pointer) narrowest = std::min(narrowest, size_of(other.dtype));
+    whole -= std::countr_zero(narrowest);
+  }
+  return fact >= whole ? whole : 0;
+}
+
 /// What stands for the end of a kernel's name until its text is known.
 constexpr const char* kNameless = "_@";
 
@@ -147,6 +186,7 @@ Specialisation specialise(const Program& program, std::span<const runtime::Argum
         is_short = is_short && bits >> 31 == 0;
       }
     }
+    if (program.many_sizes) fact = !parameter.pointer && only_limits(program, i) ? 0 : coarse_fact(program, parameter, fact);
     result.facts.push_back(static_cast<std::uint8_t>(fact | (is_short ? kShort : 0)));
   }
   return result;

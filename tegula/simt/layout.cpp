@@ -131,7 +131,8 @@ tile::TilePreference tiles_for(const Card& card) {
                      .short_row = 2048,
                      .walked_bytes = 32 * 1024,
                      .paced_bytes = 12 * 1024},
-          .long_rows = long_rows};
+          .long_rows = long_rows,
+          .kernels_take_long = true};
 }
 
 // Beside one weight only rows so short that six fit on a multiprocessor with room left: in bf16 8192 columns run at 0.96 of the copy bandwidth

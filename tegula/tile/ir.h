@@ -107,6 +107,7 @@ struct Program {
   std::vector<Parameter> parameters;
   std::vector<Instruction> instructions;  // all of them, addressed by Id; order of execution is given by regions
   Region body;
+  bool many_sizes = false;  // is on the ladder: code that knows little about its arguments serves more of them
 
   const Instruction& operator[](Id id) const { return instructions[static_cast<std::size_t>(id)]; }
 };

@@ -89,8 +89,18 @@ class KernelContext {
   /// A good number of elements for a tile on this device.
   std::int64_t tile_elements() const { return tiles_.elements; }
   std::int64_t longest_sort() const { return tiles_.longest_sort > 0 ? tiles_.longest_sort : std::numeric_limits<std::int64_t>::max(); }
-  /// The same where `total` elements are independent of each other.
+  /// The same as tile_elements where `total` elements are independent of each other.
   std::int64_t tile_elements_for(std::int64_t total) const { return tiles_.elements_for(total); }
+  /// Whether tiles are exact, or on the ladder of sizes.
+  const tile::Ladder& ladder() const { return tiles_.ladder; }
+  /// Remembers an extent that tiles follow: they stay exact where it is the same at all sizes.
+  void follow(std::int64_t extent) { extents_.push_back(extent); }
+  const std::vector<std::int64_t>& extents() const { return extents_; }
+  /// Extents that follow a size, as far as that is known.
+  void set_changing(std::vector<std::int64_t> extents) {
+    changing_ = std::move(extents);
+    tiles_.ladder.changing = changing_;
+  }
 
   /// A buffer of this launch sequence; the number is for KernelArgument::scratch.
   int scratch(std::int64_t bytes) {
@@ -100,6 +110,7 @@ class KernelContext {
   /// One launch; arguments in the order of the program's parameters. A grid with a zero does nothing. `operations` (floating-point, of the
   /// whole launch) decides how many threads it gets; 0: a few for each element of the output.
   void launch(tile::Program program, std::vector<KernelArgument> arguments, std::array<std::int64_t, 3> grid, double operations = 0) {
+    program.many_sizes = tiles_.ladder.on;
     launches_.push_back({std::move(program), std::move(arguments), grid, operations, beside_});
     beside_ = false;
   }
@@ -123,7 +134,7 @@ class KernelContext {
   std::vector<Operand> outputs_;
   std::vector<bool> wanted_;
   tile::TilePreference tiles_;
-  std::vector<std::int64_t> scratch_bytes_;
+  std::vector<std::int64_t> scratch_bytes_, extents_, changing_;
   std::vector<Launch> launches_;
   bool beside_ = false;
 };

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "tegula/tile/ladder.h"
+
 namespace tegula::tile {
 
 /// How matrices are cut whose rows are reduced, or meet one row of numbers.
@@ -38,6 +40,8 @@ struct TilePreference {
   std::int64_t small_elements = 0;  // of a tile where tiles of `elements` would leave most of the machine idle; 0: the same
   StripPreference strips = {};
   LongRowPreference long_rows = {};
+  bool kernels_take_long = false;  // to be made: functions of many sizes share them (Ladder)
+  Ladder ladder = {};  // of the plan at hand
 
   /// For a program over `total` elements that are independent of each other.
   std::int64_t elements_for(std::int64_t total) const {

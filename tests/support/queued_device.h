@@ -6,7 +6,9 @@
 #include <cstring>
 #include <functional>
 #include <list>
+#include <mutex>
 #include <set>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -51,6 +53,7 @@ class QueuedDevice : public runtime::Device {
     });
   }
   void synchronize() override {
+    const std::scoped_lock lock(mutex_);
     std::list<Work> all;
     all.swap(queue_);
     for (const Work& work : all) work();
@@ -61,9 +64,15 @@ class QueuedDevice : public runtime::Device {
   std::unique_ptr<runtime::Recording> record(const Work& work) override {
     counters.recordings++;
     std::list<Work> recorded;
-    recording_ = &recorded;
+    {
+      const std::scoped_lock lock(mutex_);
+      recording_ = &recorded, recorder_ = std::this_thread::get_id();
+    }
     work();
-    recording_ = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      recording_ = nullptr;
+    }
     struct Replays final : runtime::Recording {
       Replays(QueuedDevice& device, std::list<Work> all) : device(device), all(std::make_shared<std::list<Work>>(std::move(all))) {}
       void replay() override {
@@ -216,7 +225,10 @@ class QueuedDevice : public runtime::Device {
   };
   std::unique_ptr<runtime::Call> wrap(std::unique_ptr<runtime::Call> call) { return std::make_unique<QueuedCall>(*this, std::move(call)); }
 
-  void submit(Work work) { (recording_ ? *recording_ : queue_).push_back(std::move(work)); }
+  void submit(Work work) {
+    const std::scoped_lock lock(mutex_);
+    (recording_ && recorder_ == std::this_thread::get_id() ? *recording_ : queue_).push_back(std::move(work));
+  }
 
   static int next_number() {
     static int number = 77;
@@ -227,6 +239,8 @@ class QueuedDevice : public runtime::Device {
   std::set<Needs> requested_;
   std::list<Work> queue_;
   std::list<Work>* recording_ = nullptr;
+  std::thread::id recorder_;  // whose work is recorded
+  std::recursive_mutex mutex_;  // of the queue; work that runs may queue more
 };
 
 }  // namespace tegula::test

@@ -5,25 +5,10 @@
 #include <cstdlib>
 
 #include "tegula/runtime/registry.h"
-#include "tegula/simt/layout.h"
-#include "tests/support/emulator.h"
-#include "tests/support/queued_device.h"
+#include "tests/support/emulated_queue.h"
 
 namespace tegula::test {
 namespace {
-
-/// Queues emulated kernels as a GPU would, with an H200's tiles. The kernels of a plan are compiled together.
-class EmulatedQueue final : public QueuedDevice {
- public:
-  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return queued(gpu::emulated_kernel(program), program); }
-  void prepare(std::span<const runtime::PlannedLaunch> launches) override {
-    std::vector<runtime::PlannedLaunch> all(launches.begin(), launches.end());
-    for (runtime::PlannedLaunch& launch : all) launch.kernel = &underneath(*launch.kernel);
-    gpu::compile_together(all);
-  }
-  runtime::TilePreference tiles() const override { return gpu::tiles_for(gpu::Card()); }
-  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
-};
 
 class ChosenDevice final : public ::testing::Environment {
  public:
@@ -36,7 +21,7 @@ class ChosenDevice final : public ::testing::Environment {
     } else if (std::string_view(name) == "emulated") {
       set_default_device(gpu::emulated_device());
     } else if (std::string_view(name) == "emulated-queue") {
-      set_default_device(*new EmulatedQueue);  // never destroyed, as QueuedDevice::create says
+      set_default_device(EmulatedQueue::create());
     } else {
       set_default_device(device(name));
     }

@@ -19,8 +19,9 @@ namespace tegula::compile {
 namespace {
 
 /// What the device would rather run than this call; nothing when the call stays.
-std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs, const runtime::Device& device) {
+std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs, const runtime::Device& device, SmallProducts products) {
   if (const LoopOp* const loop = LoopOp::of(*call.op)) return runs_loops(device) ? std::vector<Tensor>() : loop->written_out(inputs);
+  if (call.results.empty() && products == SmallProducts::Calls) return {};
   if (call.results.empty()) return call.as<LibraryOp>().spelled_out(device, inputs);
   const auto* const composed = dynamic_cast<const Composed*>(call.op.get());
   if (!composed || composed->is_call_of(device, inputs)) return {};
@@ -45,11 +46,11 @@ struct Ops {
 };
 
 /// The ops that stand for a call, over leaves whose slots say which of its inputs they are; nothing when the call stays.
-std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runtime::Device& device) {
+std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runtime::Device& device, SmallProducts products) {
   Trace trace(call.origin.where);
   for (int input : call.inputs) trace.argument(inputs_in[input].shape, inputs_in[input].dtype);
   const std::vector<Tensor>& inputs = trace.arguments();
-  const std::vector<Tensor> results = spelled_out(call, inputs, device);
+  const std::vector<Tensor> results = spelled_out(call, inputs, device, products);
   if (results.empty()) return std::nullopt;
   std::vector<const Node*> nodes;
   for (const Tensor& result : results) nodes.push_back(result.node().get());
@@ -67,7 +68,7 @@ std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runti
 
 }  // namespace
 
-void spell_out(Graph& graph, const runtime::Device& device) {
+void spell_out(Graph& graph, const runtime::Device& device, SmallProducts products) {
   Rewriter rewriter(graph);
   std::unordered_map<int, std::vector<int>> several;  // what has several results: the items that are those now
   std::map<std::pair<std::uint64_t, DType>, int> numbers;  // their slots
@@ -84,7 +85,7 @@ void spell_out(Graph& graph, const runtime::Device& device) {
     }
     const bool has_several = !item.results.empty();
     if (item.role() != Role::Library || (!has_several && item.precision == Precision::fp8)) return;
-    auto ops = ops_for(item, rewriter.out(), device);
+    auto ops = ops_for(item, rewriter.out(), device, products);
     if (!ops) return;
     std::vector<int> now;
     for (Item& part : ops->graph.items) {
@@ -110,7 +111,7 @@ void spell_out(Graph& graph, const runtime::Device& device) {
   graph = rewriter.finish();
   if (several.empty()) return;
   remove_dead(graph);
-  if (loops) spell_out(graph, device);  // what was in them
+  if (loops) spell_out(graph, device, products);  // what was in them
 }
 
 }  // namespace tegula::compile

@@ -60,7 +60,24 @@ bool mergeable(const Loop& outer, const Loop& inner) {
   return true;
 }
 
-void merge_axes(LoopNest& nest, const Group& group) {
+// One bit for each axis of the domain that varies from size to size.
+std::uint32_t axes_that_vary(const Plan& plan, const Group& group) {
+  const tile::Ladder& ladder = plan.tiles.ladder;
+  std::uint32_t bits = 0;
+  for (int i : group.items) {
+    const Item& item = plan.graph[i];
+    const std::vector<int>& axes = plan.fusion.places[static_cast<std::size_t>(i)].axes;
+    const std::uint32_t own = ladder.axes_that_vary(item.node);
+    for (std::size_t d = 0; d < axes.size(); ++d)
+      if (axes[d] >= 0 && (own >> d & 1) != 0) bits |= 1u << axes[d];
+    // What is reduced is no axis of the result.
+    if (item.role() == Role::Reduce && plan.graph[item.inputs[0]].shape == group.domain)
+      bits |= ladder.axes_that_vary(plan.graph[item.inputs[0]].node);
+  }
+  return bits;
+}
+
+void merge_axes(LoopNest& nest, const Group& group, std::uint32_t varies) {
   std::vector<int> order(static_cast<std::size_t>(group.domain.rank()));
   std::iota(order.begin(), order.end(), 0);
   if (const int lead = leading_stream(nest, group.domain); lead >= 0) {
@@ -81,10 +98,11 @@ void merge_axes(LoopNest& nest, const Group& group) {
   }
   for (int axis : order) {
     if (group.domain[axis] == 1) continue;
-    Loop next{group.domain[axis], group.reduced.contains(axis), {}};
+    Loop next{group.domain[axis], group.reduced.contains(axis), {}, (varies >> axis & 1) != 0};
     for (const Stream& stream : nest.streams) next.strides.push_back(stream.pattern.strides[axis]);
     if (!nest.loops.empty() && mergeable(nest.loops.back(), next)) {
       next.extent *= nest.loops.back().extent;
+      next.varies = next.varies || nest.loops.back().varies;
       nest.loops.back() = std::move(next);
     } else {
       nest.loops.push_back(std::move(next));
@@ -92,8 +110,9 @@ void merge_axes(LoopNest& nest, const Group& group) {
   }
 }
 
-// At most `most` of `extent`: a divisor of it, so that no tile has rows outside, unless that were less than half.
-std::int64_t even_share(std::int64_t extent, std::int64_t most) {
+// At most `most` of `extent`: a divisor of it, so that no tile has rows outside, unless that were less than half. Or a rung.
+std::int64_t even_share(const tile::Ladder& ladder, std::int64_t extent, std::int64_t most) {
+  if (!ladder.exact(extent)) return ladder.share(extent, most);
   if (extent <= most) return std::max<std::int64_t>(1, extent);
   for (std::int64_t d = most; 2 * d >= most; --d) {
     if (extent % d == 0) return d;
@@ -112,7 +131,7 @@ std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& 
     if (i != nest.col) (nest.reduced(i) ? reduced : kept) *= nest.loops[static_cast<std::size_t>(i)].extent;
   }
   const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
-  std::int64_t columns = std::min({extent, tiles.elements, tiles.strips.columns});
+  std::int64_t columns = nest.ladder(tiles, nest.col).share(extent, std::min(tiles.elements, tiles.strips.columns));
   if (reduced * tiles.strips.least_columns > kNarrowStrip) return columns;
   while (columns / 2 >= tiles.strips.least_columns && kept * divide_up(extent, columns) < tiles.instances / 4)
     columns = divide_up(columns, 2);
@@ -131,7 +150,7 @@ bool repeats_rows(const LoopNest& nest) {
 
 // How many rows that are reduced as a whole should be one tile, apart from its size.
 std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePreference& tiles) {
-  if (!nest.reduced(nest.col) || nest.cols != nest.loops[static_cast<std::size_t>(nest.col)].extent) return 1;
+  if (!nest.reduced(nest.col) || nest.cols < nest.loops[static_cast<std::size_t>(nest.col)].extent) return 1;
   const tile::LongRowPreference& preference = tiles.long_rows;
   std::int64_t bytes = 0, repeated = 0;
   bool writes = false;
@@ -162,7 +181,7 @@ void heighten_tiles(LoopNest& nest, const runtime::TilePreference& tiles, std::i
                                       nest.instances * nest.rows / tiles.strips.accumulators});
   if (most <= nest.rows) return;
   nest.instances /= nest.count(nest.row);
-  nest.rows = even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, most);
+  nest.rows = even_share(nest.ladder(tiles, nest.row), nest.loops[static_cast<std::size_t>(nest.row)].extent, most);
   nest.instances *= nest.count(nest.row);
 }
 
@@ -190,7 +209,7 @@ void add_parts(Plan& plan, const Group& group, LoopNest& nest, Space space) {
 void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
   if (tiles.small_elements == 0 || nest.row < 0 || !nest.reduced(nest.row) || nest.chunks * nest.instances >= tiles.instances) return;
   const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.row)].extent;
-  const std::int64_t rows = even_share(extent, std::max<std::int64_t>(1, tiles.small_elements / nest.cols));
+  const std::int64_t rows = even_share(nest.ladder(tiles, nest.row), extent, std::max<std::int64_t>(1, tiles.small_elements / nest.cols));
   if (rows >= nest.rows || divide_up(extent, rows) < kFewestChunks) return;
   nest.chunks = nest.chunks / nest.count(nest.row) * divide_up(extent, rows);
   nest.rows = rows;
@@ -218,7 +237,7 @@ LoopNest make_loop_nest(const Plan& plan, const Group& group) {
     nest.store_of[i] = static_cast<int>(nest.streams.size());
     nest.streams.push_back({Operand::Kind::Memory, i, store_pattern(plan, group, i), -1});
   }
-  merge_axes(nest, group);
+  merge_axes(nest, group, axes_that_vary(plan, group));
   return nest;
 }
 
@@ -244,14 +263,18 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   }
   nest.cols = nest.rows = 1;
   if (nest.col >= 0) {
+    const tile::Ladder ladder = nest.ladder(tiles, nest.col);
     const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
     if (nest.reduced(nest.col)) {
       nest.row = last_where(false, nest.col);
-      nest.cols = extent <= tiles.longest_row ? extent : elements;
+      // A sum of everything is one tile, of which little is computed: there is no row to be short of.
+      const std::int64_t whole = count == 1 ? ladder.share(extent, tiles.longest_row) : ladder.whole(extent);
+      nest.cols = extent <= whole && whole <= tiles.longest_row ? whole : elements;
     } else {
       nest.row = last_where(true, nest.col);
       if (nest.row < 0) nest.row = last_where(false, nest.col);
-      nest.cols = has_reduction ? strip_columns(nest, tiles) : std::min(extent, elements);
+      const std::int64_t rows = nest.row >= 0 ? nest.loops[static_cast<std::size_t>(nest.row)].extent : 1;
+      nest.cols = has_reduction ? strip_columns(nest, tiles) : ladder.columns(rows, extent, elements);
       if (count == 1) nest.cols = elements;
     }
     nest.cols = std::max<std::int64_t>(1, nest.cols);
@@ -261,8 +284,8 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     elements = tiles.strips.repeated_elements;
   }
   if (nest.row >= 0) {
-    nest.rows =
-        even_share(nest.loops[static_cast<std::size_t>(nest.row)].extent, std::max(long_rows_together(nest, tiles), elements / nest.cols));
+    nest.rows = even_share(nest.ladder(tiles, nest.row), nest.loops[static_cast<std::size_t>(nest.row)].extent,
+                           std::max(long_rows_together(nest, tiles), elements / nest.cols));
   }
   nest.chunks = nest.instances = 1;
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);
@@ -298,7 +321,7 @@ LoopNest combining_nest(const LoopNest& nest, const Group& group) {
   out.splits = out.share = 1;
   out.in_turn = false;
   out.loops.clear();
-  Loop parts{nest.splits, true, std::vector<std::int64_t>(nest.streams.size())};
+  Loop parts{nest.splits, true, std::vector<std::int64_t>(nest.streams.size()), false};
   for (std::size_t s = 0; s < parts.strides.size(); ++s) parts.strides[s] = nest.streams[s].scratch >= 0 ? nest.part_elements : 0;
   out.loops.push_back(std::move(parts));
   for (const Loop& loop : nest.loops) {

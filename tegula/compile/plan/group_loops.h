@@ -22,6 +22,7 @@ struct Loop {
   std::int64_t extent = 1;
   bool reduced = false;
   std::vector<std::int64_t> strides;  // per stream, in elements
+  bool varies = false;  // from size to size (Ladder::varies)
 };
 
 struct LoopNest {
@@ -47,6 +48,12 @@ struct LoopNest {
 
   std::int64_t step(int loop) const { return loop == col ? cols : loop == row ? rows : 1; }
   std::int64_t count(int loop) const { return (loops[static_cast<std::size_t>(loop)].extent + step(loop) - 1) / step(loop); }
+  /// As the tiles of a loop follow it.
+  tile::Ladder ladder(const runtime::TilePreference& tiles, int loop) const {
+    tile::Ladder out = tiles.ladder;
+    if (loop >= 0 && loops[static_cast<std::size_t>(loop)].varies) out.same = {};
+    return out;
+  }
   bool reduced(int loop) const { return loop >= 0 && loops[static_cast<std::size_t>(loop)].reduced; }
 };
 

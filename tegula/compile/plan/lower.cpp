@@ -191,6 +191,19 @@ KernelContext::Element element_of(const Item& item, bool asynchronous) {
                .where = item.origin.where});
 }
 
+/// Of an item and its inputs.
+std::vector<std::int64_t> extents_that_change(const Plan& plan, int i) {
+  std::vector<std::int64_t> out;
+  const auto add = [&](const Item& item) {
+    const std::uint32_t axes = plan.tiles.ladder.axes_that_vary(item.node);
+    for (int d = 0; d < item.shape.rank(); ++d)
+      if ((axes >> d & 1) != 0) out.push_back(item.shape[d]);
+  };
+  add(plan.graph[i]);
+  for (const int input : plan.graph[i].inputs) add(plan.graph[input]);
+  return out;
+}
+
 void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
@@ -204,9 +217,11 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     outputs.push_back({result.shape, result.dtype});
     wanted.push_back(values[k] >= 0);
   }
-  KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), device.tiles());
+  KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);
   if (item.computed->input >= 0) context.set_computed(item.computed->input, element_of(item, device.asynchronous()));
+  context.set_changing(extents_that_change(plan, i));
   item.as<KernelOp>().lower(context);
+  plan.extents.insert(plan.extents.end(), context.extents().begin(), context.extents().end());
   std::vector<int> scratch;
   for (auto bytes : context.scratch_bytes()) {
     scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
@@ -289,7 +304,7 @@ bool computes_nothing(const Graph& graph, int i) {
 
 void lower(Plan& plan, runtime::Device& device) {
   for (std::size_t g = 0; g < plan.fusion.groups.size(); ++g) {
-    if (!plan.fusion.groups[g].across.empty() && !holds_whole_rows(plan, plan.fusion.groups[g], device))
+    if (!plan.fusion.groups[g].across.empty() && !holds_whole_rows(plan, plan.fusion.groups[g]))
       separate_across(plan.graph, plan.fusion, static_cast<int>(g));
   }
   round_stored(plan.graph, plan.fusion);

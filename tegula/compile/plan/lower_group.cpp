@@ -127,7 +127,7 @@ class Lowering : GroupPortion {
     begin_ = integer(0), end_ = chunks_;
     if (portion_ != Portion::Parts) return place_loops(id, false);
     // Neighbouring instances take neighbouring strips of the same rows.
-    const bool strips = !across() && nest_.instances != 1;
+    const bool strips = !across() && (nest_.instances != 1 || plan_.tiles.ladder.on);
     split_ = strips ? id / instances_ : id;
     begin_ = nest_.in_turn ? split_ : split_ * share_;
     end_ = across() ? instances_ : chunks_;
@@ -136,7 +136,7 @@ class Lowering : GroupPortion {
   }
 
   Value mask_of(int l) {
-    if (l < 0 || loop(l).extent % nest_.step(l) == 0) return {};
+    if (l < 0 || !nest_.ladder(plan_.tiles, l).masked(loop(l).extent, nest_.step(l))) return {};
     return at_[static_cast<std::size_t>(l)] < extents_[static_cast<std::size_t>(l)];
   }
   static Value both(Value a, Value b) {
@@ -220,11 +220,18 @@ class Lowering : GroupPortion {
   }
   Value emit(int i, std::span<const Value> x) {
     builder_.set_location(item(i).origin.where);
-    builder_.set_check_scope(i);
+    builder_.set_check_scope(check_scope(i));
     if (item(i).as<ElementwiseOp>().has_check()) builder_.set_check_masks(mask_of(nest_.row), mask_of(nest_.col));
     const Value y = item(i).as<ElementwiseOp>().emit(builder_, x, item(i).dtype);
     const bool narrow = is_integer(item(i).dtype) && tile::compute_type(item(i).dtype) != item(i).dtype;
     return narrow ? tile::narrow(y, item(i).dtype) : y;
+  }
+
+  // On the ladder the place among the program's own: plans of other sizes number their items otherwise.
+  std::int64_t check_scope(int i) {
+    if (!plan_.tiles.ladder.on || !item(i).as<ElementwiseOp>().has_check()) return i;
+    check_items_.push_back(i);
+    return static_cast<std::int64_t>(check_items_.size()) - 1;
   }
 
   Value reduce_tile(int i) {
@@ -348,9 +355,11 @@ class Lowering : GroupPortion {
     Step step;
     step.name = builder_.program().name;
     step.program = builder_.finish();
+    step.program.many_sizes = plan_.tiles.ladder.on;
     step.structure = tile::structure(step.program);
     const std::int64_t instances = portion_ != Portion::Parts ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
     step.sets.push_back({arguments_, {instances, 1, 1}});
+    step.check_items = check_items_;
     step.origin = item(group_.items.back()).origin;
     const double elements = static_cast<double>(numel(group_.domain));
     for (int s : streams_used()) {
@@ -395,6 +404,7 @@ class Lowering : GroupPortion {
   bool asynchronous_;  // numbers come from memory
   Builder builder_;
   int emitted_ = 0;  // loads and stores so far
+  std::vector<int> check_items_;
   std::map<int, int> last_load_, first_store_;  // stream -> which of them
   std::vector<Reference> arguments_;
   std::vector<Value> pointers_, extents_, counts_, offsets_, at_;
@@ -406,19 +416,24 @@ class Lowering : GroupPortion {
 
 }  // namespace
 
-bool holds_whole_rows(const Plan& plan, const Group& group, runtime::Device& device) {
+bool holds_whole_rows(const Plan& plan, const Group& group) {
   LoopNest nest = make_loop_nest(plan, group);
-  choose_tiles(nest, device.tiles());
+  choose_tiles(nest, plan.tiles);
   return nest.chunks == 1 && nest.reduced(nest.col) && !nest.reduced(nest.row);
 }
 
 void lower_group(Plan& plan, int number, runtime::Device& device) {
   const Group& group = plan.fusion.groups[static_cast<std::size_t>(number)];
   if (!group.has_reduction && numel(group.domain) == 0) return;
-  const runtime::TilePreference tiles = device.tiles();
+  const runtime::TilePreference& tiles = plan.tiles;
   const auto lowering = [&](const LoopNest& nest, Portion portion) { return Lowering(plan, group, nest, portion, device.asynchronous()); };
   LoopNest nest = make_loop_nest(plan, group);
   choose_tiles(nest, tiles);
+  const auto follow = [&](const LoopNest& cut) {
+    for (const int l : {cut.col, cut.row})
+      if (l >= 0) plan.extents.push_back(cut.loops[static_cast<std::size_t>(l)].extent);
+  };
+  follow(nest);
   bool split = false;
   if (!group.across.empty()) {
     split_across(plan, group, nest, tiles);
@@ -433,6 +448,7 @@ void lower_group(Plan& plan, int number, runtime::Device& device) {
   plan.steps.push_back(lowering(nest, Portion::Parts).run());
   LoopNest combination = combining_nest(nest, group);
   choose_tiles(combination, tiles);
+  follow(combination);
   plan.steps.push_back(lowering(combination, Portion::Combination).run());
 }
 

@@ -48,6 +48,7 @@ struct Step {
   bool checks = false;                       // may fail: comes before any state is changed
   bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for
   int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
+  std::vector<int> check_items;              // by the check's number, where it counts within the step
   Origin origin;
   int threads = 1;
   bool streaming = false;
@@ -65,6 +66,8 @@ struct Plan {
   Fusion fusion;
   std::vector<Step> steps;
   runtime::StepCosts costs;                  // of the device it is for
+  runtime::TilePreference tiles;             // of the device, with the ladder that this plan is made for
+  std::vector<std::int64_t> extents;         // that its tiles follow
   std::vector<std::size_t> scratch_bytes;
   // After memory planning:
   std::vector<Storage> storage;              // per item
@@ -76,11 +79,11 @@ struct Plan {
 /// A number of the run (Reference::Constant) as a program's parameter: on asynchronous devices it comes from memory.
 tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous);
 /// Whether each tile of the group's program holds whole rows of what is reduced: only then can sums across be carried along.
-bool holds_whole_rows(const Plan& plan, const Group& group, runtime::Device& device);
+bool holds_whole_rows(const Plan& plan, const Group& group);
 /// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
 void lower_group(Plan& plan, int group, runtime::Device& device);
 /// The passes from fusion to memory, in order (pipeline.cpp). `graph` has been through those on graphs.
-Plan make_plan(Graph graph, runtime::Device& device);
+Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {});
 /// All steps in an order that respects the data flow, checks before state.
 void lower(Plan& plan, runtime::Device& device);
 void compile_kernels(Plan& plan, runtime::Device& device);

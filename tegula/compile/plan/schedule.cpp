@@ -84,7 +84,8 @@ class Merger {
     for (const auto word : step.structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
     for (auto [it, end] = buckets_.equal_range(hash); it != end; ++it) {
       const Step& first = plan_.steps[index(firsts_[index(it->second)])];
-      if (first.structure == step.structure && first.check_item == step.check_item) return it->second;
+      if (first.structure == step.structure && first.check_item == step.check_item && first.check_items == step.check_items)
+        return it->second;
     }
     buckets_.emplace(hash, static_cast<int>(firsts_.size()));
     firsts_.push_back(static_cast<int>(&step - plan_.steps.data()));

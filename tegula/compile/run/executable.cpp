@@ -17,8 +17,11 @@ namespace {
 constexpr int kRecordedSteps = 512;  // that several runs may have in one recording: what it saves on longer ones is little
 }
 
-Executable::Executable(Plan plan, runtime::Device& device, Kept kept) : plan_(std::move(plan)), device_(device), kept_(std::move(kept)) {
-  arena_ = allocate(device_, plan_.arena_bytes, {arena_purpose(plan_), {}});
+Executable::Executable(Plan plan, runtime::Device& device, Kept kept)
+    : plan_(std::move(plan)),
+      device_(device),
+      arena_use_(device, plan_.arena_bytes, arena_purpose(plan_)),
+      kept_(std::move(kept)) {
   if (checking(Check::Memory)) {
     poisons_ = true;
     recordable_ = false;  // memory is filled between steps that are queued one by one
@@ -93,8 +96,8 @@ void Executable::prepare() {
             else patches_.push_back({next, reference});
             break;
           default:
-            next->pointer = fixed_address(reference);
-            if (!next->pointer) patches_.push_back({next, reference});
+            if (const auto offset = arena_offset(reference)) arena_places_.push_back({&next->pointer, *offset});
+            else patches_.push_back({next, reference});
         }
         ++next;
       }
@@ -103,19 +106,28 @@ void Executable::prepare() {
     prepared.buffers.resize(step.buffers.size());
     for (std::size_t b = 0; b < step.buffers.size(); ++b) {
       if (step.buffers[b].kind == Reference::Kind::Nothing) continue;
-      prepared.buffers[b] = fixed_address(step.buffers[b]);
-      if (!prepared.buffers[b]) buffer_patches_.push_back({&prepared.buffers[b], step.buffers[b]});
+      if (const auto offset = arena_offset(step.buffers[b])) arena_places_.push_back({&prepared.buffers[b], *offset});
+      else buffer_patches_.push_back({&prepared.buffers[b], step.buffers[b]});
     }
-    if (!step.scratch.empty()) prepared.scratch = fixed_address({Reference::Kind::Scratch, step.scratch[0], 0, 0});
+    if (!step.scratch.empty())
+      arena_places_.push_back({&prepared.scratch, *arena_offset({Reference::Kind::Scratch, step.scratch[0], 0, 0})});
   }
 }
 
-// The address of what lies in the arena; null for what is bound at each run.
-void* Executable::fixed_address(const Reference& reference) const {
-  auto* arena = static_cast<std::byte*>(arena_->data());
-  if (reference.kind == Reference::Kind::Scratch) return arena + plan_.scratch_offsets[static_cast<std::size_t>(reference.index)];
+// Where in the arena it lies; nothing for what is bound at each run.
+std::optional<std::size_t> Executable::arena_offset(const Reference& reference) const {
+  if (reference.kind == Reference::Kind::Scratch) return plan_.scratch_offsets[static_cast<std::size_t>(reference.index)];
   const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
-  return storage.kind == Storage::Kind::Arena ? arena + storage.offset + reference.integer : nullptr;
+  if (storage.kind != Storage::Kind::Arena) return {};
+  return storage.offset + static_cast<std::size_t>(reference.integer);
+}
+
+// True when what lies in the arena has other addresses than at the last run.
+bool Executable::move_arena(std::byte* begin) {
+  if (begin == arena_) return false;
+  arena_ = begin;
+  for (const ArenaPlace& at : arena_places_) *at.place = begin + at.offset;
+  return true;
 }
 
 void* Executable::address(const Reference& reference, const Bindings& bindings) const {
@@ -165,6 +177,8 @@ void Executable::patch(const Bindings& bindings) {
 
 // The steps one after another, each finished before the next.
 void Executable::walk(const Bindings& bindings) {
+  const ArenaUse::Lease lease = arena_use_.lease();
+  move_arena(lease.data());
   patch(bindings);
   if (poisons_) poison_all(bindings);
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
@@ -185,7 +199,7 @@ void Executable::walk(const Bindings& bindings) {
   }
   for (const auto& [update, item] : plan_.late_updates) {
     const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
-    if (!from) from = fixed_address({Reference::Kind::Value, item, 0, 0});
+    if (const auto offset = arena_offset({Reference::Kind::Value, item, 0, 0})) from = arena_ + *offset;
     if (const std::size_t bytes = bytes_of(plan_.graph[item]); bytes > 0) {  // what is empty lies nowhere
       std::memcpy(bindings.updates[static_cast<std::size_t>(update)], from, bytes);
     }
@@ -210,7 +224,10 @@ void Executable::upload_constants() {
 // Queues one run or, in one recording, several of so many; returns how many.
 int Executable::queue(const Bindings& bindings, int times) {
   confirm();
+  const ArenaUse::Lease lease = arena_use_.lease();
+  const bool moved = move_arena(lease.data());
   const auto same = [&] {
+    if (moved) return false;
     std::size_t i = 0;
     for (const auto& list : {bindings.leaves, bindings.outputs, bindings.updates}) {
       for (void* address : list) {
@@ -302,7 +319,7 @@ void Executable::poison(void* memory, std::size_t bytes) {
 
 // The arena, and what results and Variables get as fresh memory.
 void Executable::poison_all(const Bindings& bindings) {
-  poison(arena_->data(), plan_.arena_bytes);
+  poison(arena_, plan_.arena_bytes);
   for (std::size_t o = 0; o < bindings.outputs.size(); ++o) poison(bindings.outputs[o], bytes_of(plan_.graph[plan_.graph.outputs[o]]));
   for (std::size_t u = 0; u < bindings.updates.size(); ++u) {
     if (std::ranges::find(bindings.leaves, bindings.updates[u]) == bindings.leaves.end())
@@ -311,7 +328,7 @@ void Executable::poison_all(const Bindings& bindings) {
 }
 
 void Executable::poison_after(std::size_t step) {
-  for (const auto& [begin, end] : dead_[step]) poison(static_cast<std::byte*>(arena_->data()) + begin, end - begin);
+  for (const auto& [begin, end] : dead_[step]) poison(arena_ + begin, end - begin);
 }
 
 std::unique_ptr<runtime::Recording> Executable::record(int times) {
@@ -348,7 +365,8 @@ std::string public_name(const Op& op, const Origin& origin) {
 }  // namespace
 
 void Executable::throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const {
-  const int number = step.check_item >= 0 ? step.check_item : static_cast<int>(failure.id / tile::Builder::kCheckIds);
+  const auto scope = static_cast<std::size_t>(failure.id / tile::Builder::kCheckIds);
+  const int number = step.check_item >= 0 ? step.check_item : step.check_items.empty() ? static_cast<int>(scope) : step.check_items[scope];
   const Item& item = plan_.graph[number];
   const bool known = item.node >= 0 && !bindings.nodes.empty();
   const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin() : item.origin;

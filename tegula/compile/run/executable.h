@@ -6,8 +6,10 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "tegula/compile/plan/plan.h"
+#include "tegula/compile/run/arena.h"
 #include "tegula/compile/run/kept.h"
 #include "tegula/compile/run/poison.h"
 
@@ -53,7 +55,7 @@ class Executable {
   const Kept& kept() const { return kept_; }
   int refreshes() const;
   runtime::Device& device() const { return device_; }
-  /// Runs of one executable exclude each other: they share its arena.
+  /// Runs of one executable exclude each other: they share its arguments.
   std::mutex& mutex() { return mutex_; }
 
  private:
@@ -64,6 +66,11 @@ class Executable {
   struct BufferPatch {
     void** buffer;
     Reference reference;
+  };
+  // What lies in the arena: where the arena is now, and so far from its begin.
+  struct ArenaPlace {
+    void** place;
+    std::size_t offset;
   };
   struct Prepared {
     std::vector<runtime::ArgumentSet> sets;
@@ -87,16 +94,19 @@ class Executable {
   int replay(int times);
   std::unique_ptr<runtime::Recording> record(int times);
   void upload_constants();
-  void* fixed_address(const Reference& reference) const;
+  std::optional<std::size_t> arena_offset(const Reference& reference) const;
+  bool move_arena(std::byte* begin);
   void* address(const Reference& reference, const Bindings& bindings) const;
   [[noreturn]] void throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const;
 
   Plan plan_;
   runtime::Device& device_;
-  Ref<Buffer> arena_;
+  ArenaUse arena_use_;
+  std::byte* arena_ = nullptr;  // that of the last run
   std::vector<runtime::Argument> arguments_;  // of all launches, one after another
   std::vector<Patch> patches_;  // those that change from run to run
   std::vector<BufferPatch> buffer_patches_;
+  std::vector<ArenaPlace> arena_places_;
   std::vector<Prepared> prepared_;  // one per step
 
   Kept kept_;
@@ -128,6 +138,7 @@ class Executable {
 /// the warning handler.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device);
 /// Of a graph with steady leaves: what is made of those alone is kept, and shared with the function's other plans.
-std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values);
+std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
+                                    const tile::Ladder& ladder = {});
 
 }  // namespace tegula::compile

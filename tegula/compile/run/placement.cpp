@@ -4,7 +4,9 @@
 #include <mutex>
 #include <vector>
 
+#include "tegula/compile/run/arena.h"
 #include "tegula/compile/run/cache.h"
+#include "tegula/compile/run/slots.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/runtime/registry.h"
 
@@ -28,7 +30,9 @@ Ref<Buffer> allocate(runtime::Device& device, std::size_t bytes, const runtime::
   try {
     return device.allocate_for(purpose, bytes);
   } catch (const runtime::OutOfMemory&) {
-    if (!forget_executables()) throw;
+    // All three, one after another: what an executable leaves behind may be an arena that nobody runs in any more.
+    const bool forgot = forget_executables(), left = Slots::release_idle(), gave_back = release_idle_arenas();
+    if (!forgot && !left && !gave_back) throw;
   }
   return device.allocate_for(purpose, bytes);
 }

@@ -10,8 +10,8 @@ namespace tegula::compile {
 /// Moves the value of a leaf to `device`, dense; whoever holds the node sees it there. Does nothing when it is there. True when it moved.
 bool move_to(Node& leaf, runtime::Device& device);
 
-/// Memory for `purpose`. Where there is none left, executables that are kept for graphs that may come again are given up first. Throws
-/// runtime::OutOfMemory.
+/// Memory for `purpose`. Where there is none left, what is only kept is given up first: executables for graphs that may come again, arguments and
+/// results of signatures that nobody is calling, arenas that nobody runs in. Throws runtime::OutOfMemory.
 Ref<Buffer> allocate(runtime::Device& device, std::size_t bytes, const runtime::Purpose& purpose);
 /// For a value like this node's.
 Ref<Buffer> allocate_like(const Node& node, runtime::Device& device);

@@ -1,6 +1,10 @@
 #include "tegula/compile/run/slots.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <mutex>
+#include <set>
 
 #include "tegula/compile/run/placement.h"
 #include "tegula/graph/tensor.h"
@@ -10,7 +14,51 @@ namespace {
 
 constexpr std::size_t kFewBytes = 64;
 
+struct Known {
+  std::mutex mutex;  // of the list, and of who is in use
+  std::set<Slots*> slots;
+};
+
+Known& known() {
+  static auto* instance = new Known;
+  return *instance;
+}
+
 }  // namespace
+
+Slots::Slots() {
+  const std::scoped_lock lock(known().mutex);
+  known().slots.insert(this);
+}
+Slots::~Slots() {
+  const std::scoped_lock lock(known().mutex);
+  known().slots.erase(this);
+}
+
+Slots::Use::Use(Slots& slots) : slots_(slots) {
+  const std::scoped_lock lock(known().mutex);
+  slots.used_ = true;
+}
+Slots::Use::~Use() {
+  const std::scoped_lock lock(known().mutex);
+  slots_.used_ = false;
+}
+
+bool Slots::release_idle() {
+  std::vector<Argument> arguments;  // they go when the mutex is free
+  std::vector<Result> results;
+  {
+    const std::scoped_lock lock(known().mutex);
+    for (Slots* slots : known().slots) {
+      if (slots->used_) continue;
+      std::move(slots->arguments_.begin(), slots->arguments_.end(), std::back_inserter(arguments));
+      std::move(slots->results_.begin(), slots->results_.end(), std::back_inserter(results));
+      slots->arguments_.clear();
+      slots->results_.clear();
+    }
+  }
+  return std::ranges::any_of(arguments, [](const Argument& slot) { return static_cast<bool>(slot.buffer); }) || !results.empty();
+}
 
 void* Slots::argument(std::size_t i, const Node& value, runtime::Device& device) {
   if (i >= arguments_.size()) arguments_.resize(i + 1);

@@ -11,6 +11,26 @@ namespace tegula::compile {
 /// The arguments and results of one jit-ed executable on an asynchronous device.
 class Slots {
  public:
+  Slots();
+  ~Slots();
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+
+  /// While it lives the slots are in use: a call is being made.
+  class Use {
+   public:
+    explicit Use(Slots& slots);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Slots& slots_;
+  };
+  /// Gives up the memory of all slots that are not in use; results that somebody holds stay. True when there was some. The next call has
+  /// other addresses.
+  static bool release_idle();
+
   /// The address of argument `i` at this call. An argument that lies on the device and always at one address is used where it is;
   /// others are copied into a buffer of their own (numbers only when they changed).
   void* argument(std::size_t i, const Node& value, runtime::Device& device);
@@ -33,6 +53,7 @@ class Slots {
   };
   std::vector<Argument> arguments_;
   std::vector<Result> results_;
+  bool used_ = false;
 };
 
 }  // namespace tegula::compile

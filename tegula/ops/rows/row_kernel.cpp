@@ -49,12 +49,16 @@ RowKernel::RowKernel(KernelContext& context, std::string name, std::int64_t rows
       mode_(mode) {
   const std::int64_t elements =
       std::max<std::int64_t>(1, mode == Columns::Spread ? context.tile_elements_for(rows * columns) : context.tile_elements());
-  tile_columns_ = std::max<std::int64_t>(1, mode == Columns::Whole ? columns : std::min(columns, elements));
-  tile_rows_ = std::max<std::int64_t>(1, std::min(rows, elements / tile_columns_));
+  const tile::Ladder& ladder = context.ladder();
+  context.follow(columns), context.follow(rows);
+  tile_columns_ = mode == Columns::Whole    ? ladder.whole(columns)
+                  : mode == Columns::Spread ? ladder.columns(rows, columns, elements)
+                                            : ladder.share(columns, elements);
+  tile_rows_ = ladder.share(rows, elements / tile_columns_);
   const Value rows_value = number(rows);
   columns_value_ = number(columns);
   row_ = tile::col(builder_.program_id(0) * static_cast<double>(tile_rows_) + builder_.arange(0, tile_rows_));
-  if (rows % tile_rows_ != 0) row_mask_ = row_ < rows_value;
+  if (ladder.masked(rows, tile_rows_)) row_mask_ = row_ < rows_value;
   const Value zero = builder_.constant(std::int64_t{0}, DType::i64);
   if (mode == Columns::Spread) set_column(builder_.program_id(1) * static_cast<double>(tile_columns_));
   if (mode == Columns::Whole) set_column(zero);
@@ -63,7 +67,7 @@ RowKernel::RowKernel(KernelContext& context, std::string name, std::int64_t rows
 void RowKernel::set_column(Value first) {
   first_column_ = first;
   column_ = tile::row(first + builder_.arange(0, tile_columns_));
-  column_mask_ = columns_ == 0 || columns_ % tile_columns_ != 0 ? column_ < columns_value_ : Value();
+  column_mask_ = columns_ == 0 || context_.ladder().masked(columns_, tile_columns_) ? column_ < columns_value_ : Value();
 }
 
 std::vector<Value> RowKernel::for_each_tile(std::vector<Value> initial, const Body& body) {

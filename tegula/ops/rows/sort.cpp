@@ -45,7 +45,8 @@ class SortOp final : public KernelOp {
     if (columns > context.longest_sort()) return sort_in_pieces(context);
     ops::RowKernel kernel(context, "sort", numel(shape) / columns, columns, ops::Columns::Whole);
     const Value x = kernel.input(0), line = kernel.row() * kernel.number(columns);
-    const Value values = plain(kernel.builder().load(x + (line + kernel.column()), kernel.mask()));
+    Value values = plain(kernel.builder().load(x + (line + kernel.column()), kernel.mask()));
+    if (!kernel.column_mask().is_empty()) values = outside_last(kernel.builder(), kernel.column_mask(), values);
     store(context, kernel, x + line, tile::argsort(values, 1, order_ == Order::Descending), kernel.column(), columns);
     kernel.launch();
   }
@@ -88,6 +89,13 @@ class SortOp final : public KernelOp {
     if (context.wanted(kValues)) b.store(kernel.output(kValues) + at, b.load(x + order, kernel.mask()), mask);
     if (context.wanted(kIndices)) b.store(kernel.output(kIndices) + at, order, mask);
   }
+  /// What is outside is sorted last; of equals the ones inside, which come first, stay first.
+  Value outside_last(tile::Builder& b, Value inside, Value values) const {
+    const tile::Reduction least = order_ == Order::Descending ? tile::Reduction::Max : tile::Reduction::Min;
+    Value last = tile::identity_of(b, least, values.dtype());
+    if (is_float(values.dtype()) && order_ == Order::Ascending) last = b.constant(std::nan(""), values.dtype());
+    return tile::select(inside, values, last);
+  }
   static Value plain(const Value& x) { return x.dtype() == boolean ? tile::cast(x, i32) : x; }
 
   /// Pieces of a line, each in one tile, then ever longer runs merged in pairs: the place of an element is its own in its run plus its
@@ -126,11 +134,7 @@ class SortOp final : public KernelOp {
     const Value inside = first + kernel.column() < width;
     const Value mask = ops::RowKernel::both(kernel.mask(), inside);
     Value values = plain(b.load(x + (begin + kernel.column()), mask));
-    // What is outside is sorted last; of equals the ones inside, which come first, stay first.
-    const tile::Reduction least = order_ == Order::Descending ? tile::Reduction::Max : tile::Reduction::Min;
-    Value last = tile::identity_of(b, least, values.dtype());
-    if (is_float(values.dtype()) && order_ == Order::Ascending) last = b.constant(std::nan(""), values.dtype());
-    values = tile::select(inside, values, last);
+    values = outside_last(b, inside, values);
     b.store(order + (begin + kernel.column()), first + tile::cast(tile::argsort(values, 1, order_ == Order::Descending), i64), mask);
     kernel.launch();
   }

@@ -1,0 +1,93 @@
+// What it costs to make a plan: the processor's seconds between the call of a jit-ed function and the first step of its plan, which is the first call less
+// a later one. Nets are narrow, so that little else is measured: the graph has as many items as that of the wide one. OMP_NUM_THREADS=1 bench_planning.
+
+#include <algorithm>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "bench/measure.h"
+#include "tegula/models/gpt2.h"
+#include "tegula/tegula.h"
+
+using namespace tegula;
+
+namespace {
+
+double seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+template <class Call>
+double timed(Call call) {
+  const double begin = seconds();
+  call();
+  return seconds() - begin;
+}
+
+/// Of the first call, less that of the third (the second compares two traces), medians of several sizes.
+template <class Call>
+void plans(const std::string& name, const std::vector<std::int64_t>& sizes, Call call) {
+  std::vector<double> first, again;
+  for (const std::int64_t size : sizes) {
+    const double one = timed([&] { call(size); }), two = timed([&] { call(size); }), three = timed([&] { call(size); });
+    first.push_back(one - three), again.push_back(two - three);
+  }
+  const auto median = [](std::vector<double>& values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+  };
+  bench::report(name, 1e3 * median(first), "ms");
+  bench::report(name + ", second trace", 1e3 * median(again), "ms");
+}
+
+models::Gpt2Options narrow() { return {.vocabulary = 512, .width = 96, .layers = 12, .heads = 12, .context = 1024}; }
+Tensor tokens(std::int64_t length) { return zeros({1, length}, i64); }
+
+void gpt2_lengths() {
+  const models::Gpt2 net(narrow());
+  auto f = jit([&](Tensor ids) { return net(ids); });
+  for (const std::int64_t length : {8, 9}) f(tokens(length));
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t length = 10; length < 31; ++length) lengths.push_back(length);
+  plans("gpt2, 12 layers, forward, a new length", lengths, [&](std::int64_t length) { f(tokens(length)); });
+}
+
+void gpt2_training() {
+  models::Gpt2 net(narrow());
+  optim::AdamW optimiser(parameters(net), {});
+  auto f = jit([&](Tensor ids) {
+    const Tensor scores = net(ids);
+    const Tensor loss = cross_entropy(reshape(scores, {ids.shape()[1], 512}), reshape(ids, {ids.shape()[1]}));
+    optimiser.step(grad(loss, parameters(net)));
+    return loss;
+  });
+  plans("gpt2, 12 layers, training", {16, 17, 18, 19, 20}, [&](std::int64_t length) { f(tokens(length)); });
+}
+
+void lstm(std::int64_t steps) {
+  const std::int64_t batch = 4, hidden = 16;
+  const Variable in(normal({hidden, 4 * hidden}) * 0.1), recurrent(normal({hidden, 4 * hidden}) * 0.1), bias(zeros({4 * hidden}));
+  auto f = jit([&](Tensor x) {
+    Tensor h = zeros({x.shape()[0], hidden}), c = h, total = 0.f;
+    for (std::int64_t t = 0; t < steps; ++t) {
+      const auto z = chunk(matmul(select(x, 1, t), in.read()) + matmul(h, recurrent.read()) + bias.read(), 4, 1);
+      c = sigmoid(z[0]) * c + sigmoid(z[1]) * tanh(z[2]);
+      h = sigmoid(z[3]) * tanh(c);
+      total = total + mean(square(h));
+    }
+    return grad(total, std::vector<Wrt>{in, recurrent, bias});
+  });
+  plans("lstm written out, T " + std::to_string(steps) + ", training", {batch, batch + 1, batch + 2},
+        [&](std::int64_t size) { f(zeros({size, steps, hidden})); });
+}
+
+}  // namespace
+
+int main() {
+  gpt2_lengths();
+  gpt2_training();
+  for (const std::int64_t steps : {32, 128, 512}) lstm(steps);
+}

@@ -1,0 +1,44 @@
+#pragma once
+// Which plans of a function are exact, and which on the ladder of sizes (tile/ladder.h).
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "tegula/compile/graph.h"
+#include "tegula/tile/ladder.h"
+
+namespace tegula::runtime {
+class Device;
+}
+
+namespace tegula::compile {
+
+/// The sizes that a function was called with. Where kernels take long to be made, the first plans are exact (a training has one
+/// size, or two with the last batch of an epoch); those behind them that differ in sizes alone are on the ladder, all but what has had one extent
+/// in every exact plan (widths of layers, classes). A size that was exact once stays so, also when its plan is made again.
+class SizeHistory {
+ public:
+  /// What arguments of the same number, ranks and dtypes have in common.
+  struct Seen {
+    std::vector<Words> exact;  // the signatures of exact plans
+    std::vector<std::int64_t> same;  // ascending: the extents of tiles in all of them
+    std::vector<Shape> shapes;  // of the nodes of the first trace
+    std::vector<std::uint32_t> varies;  // of those of the last one: axes that differ from it
+
+    /// For the plan of this signature and these nodes; refers to this until the next call.
+    tile::Ladder ladder(const Words& signature, std::span<const Node* const> nodes, runtime::Device& device);
+    /// It has been made; its tiles follow these extents.
+    void made(const Words& signature, std::span<const std::int64_t> extents);
+  };
+  /// `setting`: what else tells signatures apart.
+  Seen& of(std::span<const Tensor> arguments, std::uint64_t setting);
+
+ private:
+  std::map<Words, Seen> seen_;
+};
+
+/// TEGULA_SIZES=ladder: every plan is on the ladder, on every device; TEGULA_SIZES=exact: none. For tests and measurements.
+tile::Ladder forced_ladder();
+
+}  // namespace tegula::compile
