@@ -34,6 +34,14 @@ class Units(unittest.TestCase):
         self.assertEqual(self.together(a=source("int find(long x) {"), b=source("int other() {", head=head)), [])
         self.assertEqual(self.together(a=source("int seek(long x) {"), b=source("int other() {", head=head)), [["a", "b"]])
 
+    def test_a_namespace_that_one_knows_is_not_another_of_the_other(self):
+        self.headers["tegula/testing.h"] = "namespace tegula::testing {\nvoid draw();\n}\n"
+        head = '#include "tegula/testing.h"'
+        known = source("int own();", head=head)
+        self.assertEqual(self.together(a=known, b=source("int other();", "testing::check();")), [])
+        self.assertEqual(self.together(a=known, b=source("int other();", "testing::draw();", head)), [["a", "b"]])
+        self.assertEqual(self.together(a=known, b=source("int other();", "::testing::check();")), [["a", "b"]])
+
     def test_macros_and_opened_namespaces_stay_alone(self):
         for head in ("#define MOST 3", "using namespace tegula::tile;"):
             self.assertEqual(self.together(a=source("int a();", head="\n" + head), b=source("int b();")), [], head)
