@@ -1,4 +1,5 @@
-// What sequences take, in processor seconds (of all threads together: other processes do not count): the lines of bench/peers/sequences_torch.py speed.
+// What sequences take, in processor seconds (of all threads together: other processes do not count): the lines that bench/peers/sequences_torch.py
+// prints for "speed".
 
 #include <algorithm>
 #include <cstdio>

@@ -15,8 +15,8 @@ using namespace tegula;
 using Tensors = std::vector<Tensor>;
 
 // --- 1. Fibonacci: two numbers are all that has to be remembered ----------------------------------------------------------------------
-// x[t] = x[t-1] + x[t-2]. A linear recurrence with a state of two numbers can be it exactly; its weights are found from examples alone. The sequences begin
-// with any two numbers and are measured relative to their last one, as they grow.
+// x[t] = x[t-1] + x[t-2]. A linear recurrence with a state of two numbers can be it exactly; its weights are found from examples alone, sequences of eight
+// numbers that begin with any two.
 Tensor fibonacci(const Tensor& first, const Tensor& second, std::int64_t length) {  // (N), (N) -> (length, N)
   const Scanned out =
       scan([](const Tensors& c, const Tensors&) { return Scanned{{c[1], c[0] + c[1]}, {c[0]}}; }, {first, second}, {}, {.length = length});

@@ -35,7 +35,7 @@ EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 # Public functions of tegula.h that have no counterpart here, and why.
 NOT_COVERED = {
     "random": "uniform normal truncated_normal exponential randint bernoulli permutation shuffle random_bits multinomial: other numbers by design; tests/ops/random_test.cpp",
-    "dropout > 0": "in attention, too; dropout dropout_channels alpha_dropout: other masks by design; tests/ops/random_test.cpp",
+    "dropout > 0": "in attention, too; dropout dropout_channels stochastic_depth alpha_dropout: other masks by design; tests/ops/random_test.cpp",
     "round_e4m3": "PyTorch has the dtype, not the shared scale; tests/ops/e4m3_test.cpp",
     "conv2d_with": "compared with conv2d in tests/ops/convolution_test.cpp",
     "Lion, LARS, LAMB, LossScaler, CosineLR's warmup, LambdaLR, RuleLR": "not in PyTorch, or functions of the user; tests/optim",

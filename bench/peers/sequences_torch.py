@@ -67,7 +67,8 @@ class Gpt(nn.Module):
 class Lstm(nn.Module):
     def __init__(self, vocabulary, embedding, hidden, layers):
         super().__init__()
-        self.embedding, self.lstm, self.out = nn.Embedding(vocabulary, embedding), nn.LSTM(embedding, hidden, layers, batch_first=True), nn.Linear(hidden, vocabulary)
+        self.embedding, self.out = nn.Embedding(vocabulary, embedding), nn.Linear(hidden, vocabulary)
+        self.lstm = nn.LSTM(embedding, hidden, layers, batch_first=True)
 
     def forward(self, ids, state=None):
         y, state = self.lstm(self.embedding(ids), state)
@@ -86,7 +87,8 @@ def rate(step, a):
 
 
 def adamw(net, a):
-    groups = [{"params": [p for p in net.parameters() if p.dim() > 1], "weight_decay": a.decay}, {"params": [p for p in net.parameters() if p.dim() <= 1], "weight_decay": 0}]
+    matrices, vectors = [p for p in net.parameters() if p.dim() > 1], [p for p in net.parameters() if p.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": a.decay}, {"params": vectors, "weight_decay": 0}]
     return torch.optim.AdamW(groups, lr=a.lr, betas=(0.9, 0.99))
 
 
@@ -151,7 +153,8 @@ class LstmClassifier(nn.Module):
 class TransformerClassifier(nn.Module):
     def __init__(self, words, classes, a):
         super().__init__()
-        self.embedding, self.places, self.dropout, self.out = nn.Embedding(words, a.width), nn.Embedding(256, a.width), nn.Dropout(a.dropout), nn.Linear(a.width, classes)
+        self.embedding, self.places = nn.Embedding(words, a.width), nn.Embedding(256, a.width)
+        self.dropout, self.out = nn.Dropout(a.dropout), nn.Linear(a.width, classes)
         layer = nn.TransformerEncoderLayer(a.width, a.heads, a.hidden, a.dropout, "gelu", batch_first=True, norm_first=True)
         self.encoder = nn.TransformerEncoder(layer, a.layers, nn.LayerNorm(a.width), enable_nested_tensor=False)
         for p in self.encoder.parameters():  # layers of their own, not copies of one
@@ -214,7 +217,8 @@ def classify(a):
             break
     seconds = time.perf_counter() - begin
     net.load_state_dict(kept)
-    print(f"{a.net} classifier (PyTorch {torch.__version__}): {epoch + 1} epochs, {seconds:.0f} s, validation {100 * best:.2f} %, test {100 * accuracy(test):.2f} %")
+    print(f"{a.net} classifier (PyTorch {torch.__version__}): {epoch + 1} epochs, {seconds:.0f} s, validation {100 * best:.2f} %, "
+          f"test {100 * accuracy(test):.2f} %")
 
 
 def speed(a):
@@ -257,8 +261,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["gpt", "lstm", "classify", "speed"])
     parser.add_argument("file")
-    for name, default in (("layers", 0), ("width", 0), ("heads", 4), ("embedding", 64), ("context", 64), ("batch", 0), ("steps", 2000), ("warmup", 100), ("hidden", 128),
-                          ("epochs", 20), ("seed", 0), ("threads", 2)):
+    for name, default in (("layers", 0), ("width", 0), ("heads", 4), ("embedding", 64), ("context", 64), ("batch", 0), ("steps", 2000),
+                          ("warmup", 100), ("hidden", 128), ("epochs", 20), ("seed", 0), ("threads", 2)):
         parser.add_argument("--" + name, type=int, default=default)
     parser.add_argument("--lr", type=float, default=0)
     parser.add_argument("--dropout", type=float, default=0.5)
