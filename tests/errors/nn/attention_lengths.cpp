@@ -1,4 +1,4 @@
-// expect: ^GeneralAttention/masked_softmax: got lengths of shape \(3,\) and dtype i64, expected integers of shape \(2,\)
+// expect: ^masked_softmax: got lengths of shape \(3,\) and dtype i64, expected integers of shape \(2,\)
 #include <tegula/tegula.h>
 
 void attention_lengths() {

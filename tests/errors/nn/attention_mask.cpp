@@ -1,4 +1,4 @@
-// expect: ^AdditiveAttention/masked_softmax: got a mask of shape \(2, 4\) and dtype bool, expected booleans that broadcast to \(2, 3, 5\)
+// expect: ^masked_softmax: got a mask of shape \(2, 4\) and dtype bool, expected booleans that broadcast to \(2, 3, 5\)
 #include <tegula/tegula.h>
 
 void attention_mask() {
