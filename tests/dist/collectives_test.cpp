@@ -174,6 +174,23 @@ TEST(Collectives, JitKeepsProgramOrder) {
   });
 }
 
+// On rank 1 what goes into the first collective is fused with what comes behind the second: by the data alone the second could go first.
+TEST(Collectives, FusionDoesNotChangeTheOrder) {
+  test::on_ranks<int>(2, [](int rank) {
+    auto step = jit([&](const Tensor& x) {
+      const Tensor t = rank == 0 ? x : x * 3.0f;
+      const Tensor first = dist::all_reduce(t);
+      const Tensor second = dist::all_reduce(x * 2.0f, dist::world(), Reduction::Max);
+      return std::tuple(first, second, t + 1.0f);
+    });
+    const auto [first, second, late] = step(full({6}, rank + 1.0));
+    EXPECT_EQ(host(first), std::vector<float>(6, 7));
+    EXPECT_EQ(host(second), std::vector<float>(6, 4));
+    EXPECT_EQ(host(late), std::vector<float>(6, rank == 0 ? 2.f : 7.f));
+    return 0;
+  });
+}
+
 TEST(Collectives, LoopsExchangeInEveryStep) {
   const auto sums = test::on_ranks<std::vector<float>>(2, [](int rank) {
     const auto f = [&](const Tensor& x) {

@@ -109,7 +109,7 @@ TEST(Launch, ARankThatIsKilledEndsTheOthersWithTheSentence) {
 TEST(Launch, ARestartGoesOnFromTheCheckpoint) {
   const std::string at = folder();
   std::vector<std::string> words =
-      killed_when("[ -e " + at + "c ]", program() + " train mnist-mlp --limit 600 --batch 20 --epochs 60 --show 0 --out " + at +
+      killed_when("[ -e " + at + "c ]", program() + " train mnist-mlp --limit 600 --batch 50 --epochs 40 --show 0 --out " + at +
                                             "m.st --plot " + at + "m.png --checkpoint " + at + "c --log " + at + "log");
   words.insert(words.begin(), {"--restarts", "1"});
   const Ran ran = tegula_cli(launch("2", words));

@@ -33,7 +33,7 @@ TEST(UnderMpi, CollectivesOfTheWorld) {
   });
   for (int i = 0; i < 5; ++i) EXPECT_EQ(step(ones({n * n})).shape(), Shape{n * n});
   // Around the ring.
-  const Tensor token = rank == 0 ? dist::send(full({3}, 5), 1 % n) : Tensor();
+  const Tensor token = rank == 0 ? dist::send(full({3}, 5.0), 1 % n) : Tensor();
   if (rank > 0) {
     const Tensor got = dist::receive({3}, f32, rank - 1);
     EXPECT_EQ(got.to_host(), std::vector<float>(3, 5));
