@@ -86,7 +86,8 @@ ArenaUse::ArenaUse(runtime::Device& device, std::size_t bytes, std::string purpo
       bytes_(std::max<std::size_t>(bytes, kBufferAlignment)),  // what is empty has an address, too
       purpose_(std::move(purpose)),
       arenas_(arenas_of(device)) {
-  lease();
+  // Whoever compiles may hold locks that the one who has the arena wants when its memory runs out: no waiting here.
+  if (Arena* const arena = take(false)) arenas_.give_back(*arena);
   const std::scoped_lock lock(arenas_.mutex);
   arenas_.needs.insert(bytes_);
 }
@@ -101,12 +102,17 @@ ArenaUse::~ArenaUse() {
   arenas_.take_idle(most);
 }
 
-ArenaUse::Lease ArenaUse::lease() {
+ArenaUse::Lease ArenaUse::lease() { return {arenas_, *take(true)}; }
+
+/// Large enough, and lent from now on. Null instead of waiting.
+Arena* ArenaUse::take(bool waits) {
   Arena* arena = nullptr;
   Ref<Buffer> small;
   {
     std::unique_lock lock(arenas_.mutex);
-    if (device_.asynchronous()) arenas_.returned.wait(lock, [&] { return arenas_.all.empty() || !arenas_.all[0]->lent; });
+    const auto is_free = [&] { return !device_.asynchronous() || arenas_.all.empty() || !arenas_.all[0]->lent; };
+    if (!waits && !is_free()) return nullptr;
+    arenas_.returned.wait(lock, is_free);
     arena = arenas_.idle(bytes_, last_);
     if (!arena) arena = arenas_.all.emplace_back(std::make_unique<Arena>()).get();
     arena->lent = true;
@@ -124,7 +130,7 @@ ArenaUse::Lease ArenaUse::lease() {
       throw;
     }
   }
-  return {arenas_, *arena};
+  return arena;
 }
 
 ArenaUse::Lease::~Lease() { arenas_.give_back(arena_); }

@@ -43,6 +43,8 @@ class ArenaUse {
   Lease lease();
 
  private:
+  Arena* take(bool waits);
+
   runtime::Device& device_;
   std::size_t bytes_;
   std::string purpose_;
