@@ -7,8 +7,8 @@
 #include <functional>
 #include <system_error>
 
-#include "commands.h"
-#include "progress.h"
+#include "app/commands.h"
+#include "app/progress.h"
 #include "tegula/core/error.h"
 #include "tegula/data/digits.h"
 #include "tegula/data/mnist.h"

@@ -1,4 +1,4 @@
-#include "command.h"
+#include "app/command.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "completion.h"
-#include "suggest.h"
+#include "app/completion.h"
+#include "app/suggest.h"
 #include "tegula/dist/group.h"
 
 namespace tegula::app {

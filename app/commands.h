@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "command.h"
+#include "app/command.h"
 #include "tegula/data/dataset.h"
 #include "tegula/graph/precision.h"
 #include "tegula/models/registry.h"

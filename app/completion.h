@@ -1,7 +1,7 @@
 #pragma once
 // tegula completion: what a shell needs to complete commands, options and their values.
 
-#include "command.h"
+#include "app/command.h"
 
 namespace tegula::app {
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "commands.h"
-#include "progress.h"
+#include "app/commands.h"
+#include "app/progress.h"
 #include "tegula/core/text.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/metrics.h"

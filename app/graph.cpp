@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <memory>
 
-#include "commands.h"
+#include "app/commands.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/data/digits.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/graph/grad.h"
 #include "tegula/graph/print.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "commands.h"
-#include "progress.h"
+#include "app/commands.h"
+#include "app/progress.h"
 #include "tegula/core/text.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"

@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <memory>
 
-#include "commands.h"
+#include "app/commands.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/graph/grad.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"

@@ -17,8 +17,8 @@
 #include <memory>
 #include <thread>
 
-#include "commands.h"
-#include "progress.h"
+#include "app/commands.h"
+#include "app/progress.h"
 #include "tegula/core/error.h"
 
 extern char** environ;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "commands.h"
+#include "app/commands.h"
 #include "tegula/runtime/threads.h"
 
 int main(int argc, char** argv) {

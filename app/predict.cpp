@@ -4,9 +4,9 @@
 #include <cstring>
 #include <memory>
 
-#include "classify.h"
-#include "commands.h"
-#include "images.h"
+#include "app/commands.h"
+#include "app/images.h"
+#include "app/text/classify.h"
 #include "tegula/core/error.h"
 
 namespace tegula::app {

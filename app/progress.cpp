@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "app/progress.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "pictures.h"
+#include "app/pictures.h"
 
 namespace tegula::app {
 

@@ -1,12 +1,12 @@
-#include "report.h"
+#include "app/report.h"
 
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "pictures.h"
-#include "progress.h"
+#include "app/pictures.h"
+#include "app/progress.h"
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
 #include "tegula/runtime/device.h"

@@ -1,4 +1,4 @@
-#include "suggest.h"
+#include "app/suggest.h"
 
 #include <algorithm>
 #include <numeric>

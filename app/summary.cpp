@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "commands.h"
-#include "progress.h"
+#include "app/commands.h"
+#include "app/progress.h"
 #include "tegula/nn/summary.h"
 
 namespace tegula::app {

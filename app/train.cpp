@@ -6,9 +6,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "classify.h"
-#include "commands.h"
-#include "progress.h"
+#include "app/commands.h"
+#include "app/progress.h"
+#include "app/text/classify.h"
+#include "app/train_log.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/dist/environment.h"
@@ -17,7 +18,6 @@
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/train/trainer.h"
-#include "train_log.h"
 
 namespace tegula::app {
 namespace {

@@ -1,4 +1,4 @@
-#include "train_log.h"
+#include "app/train_log.h"
 
 #include <cerrno>
 #include <cmath>

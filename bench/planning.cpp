@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "tegula/models/gpt2.h"
+#include "tegula/models/text/gpt2.h"
 #include "tegula/tegula.h"
 
 using namespace tegula;

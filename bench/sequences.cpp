@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
-#include "tegula/models/gpt2.h"
-#include "tegula/models/language_model.h"
+#include "tegula/models/text/gpt2.h"
+#include "tegula/models/text/language_model.h"
 #include "tegula/tegula.h"
 
 namespace {

@@ -69,6 +69,12 @@ def room_of(parts):
     return "app" if parts[0] == "app" else None
 
 
+def folder_of(parts):
+    """The folder of these parts; folders within a named one belong to it."""
+    named = ["/".join(parts[:n]) for n in range(len(parts), 1, -1)]
+    return next((folder for folder in named if folder in FOLDERS), "/".join(parts))
+
+
 def check_file(path, text_includes, rules=RULES):
     """The complaints about one file."""
     room = room_of(path.parts)
@@ -90,8 +96,8 @@ def check_file(path, text_includes, rules=RULES):
                 yield f"{place}: tegula.h is for users; include what is needed"
         elif target != room and target not in rules[room]:
             yield f"{place}: {room}/ may include only {', '.join(rules[room]) or 'itself'}; this is {header}"
-        elif target == room and (folder := "/".join(path.parts[1:-1])) in FOLDERS:
-            if (other := "/".join(parts[1:-1])) != folder and other not in FOLDERS[folder]:
+        elif target == room and (folder := folder_of(path.parts[1:-1])) in FOLDERS:
+            if (other := folder_of(parts[1:-1])) != folder and other not in FOLDERS[folder]:
                 yield f"{place}: {folder}/ may include only {', '.join(FOLDERS[folder]) or 'itself'} of its room; this is {header}"
 
 

@@ -16,9 +16,9 @@
 
 // The graph: differentiation, evaluation, compilation.
 #include "tegula/compile/jit.h"    // jit
+#include "tegula/graph/autodiff/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
 #include "tegula/graph/evaluate.h" // eval(a, b, …)
 #include "tegula/graph/frame.h"    // In frame("MyLayer", x.loc)
-#include "tegula/graph/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
 #include "tegula/graph/history.h"  // set_history_budget
 #include "tegula/graph/nonfinite.h" // find_nonfinite: where NaN comes from
 #include "tegula/graph/precision.h" // set_default_precision, PrecisionScope
@@ -70,9 +70,6 @@
 
 // Networks: plain structs of layers.
 #include "tegula/nn/activation.h"    // nn::ReLU, …
-#include "tegula/nn/adaptive_softmax.h" // nn::AdaptiveLogSoftmaxWithLoss
-#include "tegula/nn/attention.h"     // nn::MultiheadAttention, nn::AdditiveAttention
-#include "tegula/nn/cache.h"         // nn::KeyValueCache
 #include "tegula/nn/convolution.h"   // nn::Conv2d, nn::ConvTranspose2d
 #include "tegula/nn/dropout.h"       // nn::Dropout
 #include "tegula/nn/images.h"        // nn::Upsample, nn::PixelShuffle
@@ -81,12 +78,15 @@
 #include "tegula/nn/module.h"        // parameters, train, eval, num_parameters
 #include "tegula/nn/normalization.h" // nn::BatchNorm2d, nn::LayerNorm
 #include "tegula/nn/pooling.h"       // nn::MaxPool2d
-#include "tegula/nn/positions.h"     // nn::Rotary, nn::sinusoidal_positions
-#include "tegula/nn/recurrent.h"     // nn::RNN, nn::LSTM, nn::GRU
+#include "tegula/nn/sequences/adaptive_softmax.h" // nn::AdaptiveLogSoftmaxWithLoss
+#include "tegula/nn/sequences/attention.h"     // nn::MultiheadAttention, nn::AdditiveAttention
+#include "tegula/nn/sequences/cache.h"         // nn::KeyValueCache
+#include "tegula/nn/sequences/positions.h"     // nn::Rotary, nn::sinusoidal_positions
+#include "tegula/nn/sequences/recurrent.h"     // nn::RNN, nn::LSTM, nn::GRU
+#include "tegula/nn/sequences/transformer.h"   // nn::TransformerEncoder, nn::TransformerDecoder
 #include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
 #include "tegula/nn/state.h"         // state_dict, save, load
 #include "tegula/nn/summary.h"       // summary(net, {1, 3, 32, 32})
-#include "tegula/nn/transformer.h"   // nn::TransformerEncoder, nn::TransformerDecoder
 #include "tegula/nn/weight_norm.h"   // nn::WeightNorm, nn::SpectralNorm
 
 // Training.
@@ -99,17 +99,17 @@
 #include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
 #include "tegula/optim/schedule.h"   // optim::CosineLR, …
 
-#include "tegula/models/bert.h"      // models::Bert
-#include "tegula/models/generate.h"  // models::TextGenerator
-#include "tegula/models/gpt2.h"      // models::Gpt2
-#include "tegula/models/language_model.h" // models::load_language_model, models::TextWriter
-#include "tegula/models/llama.h"     // models::Llama
-#include "tegula/models/lstm_language_model.h" // models::LstmLanguageModel
 #include "tegula/models/registry.h"  // models::mnist_cnn, …
-#include "tegula/models/seq2seq.h"   // models::Seq2Seq, models::Seq2SeqGenerator
-#include "tegula/models/text_classifier.h" // models::LstmClassifier, models::TransformerClassifier
-#include "tegula/models/transformer.h" // models::Transformer, models::TranslationGenerator
-#include "tegula/models/translator.h" // models::Translator: text to text, in a file
+#include "tegula/models/text/bert.h"      // models::Bert
+#include "tegula/models/text/generate.h"  // models::TextGenerator
+#include "tegula/models/text/gpt2.h"      // models::Gpt2
+#include "tegula/models/text/language_model.h" // models::load_language_model, models::TextWriter
+#include "tegula/models/text/llama.h"     // models::Llama
+#include "tegula/models/text/lstm_language_model.h" // models::LstmLanguageModel
+#include "tegula/models/text/seq2seq.h"   // models::Seq2Seq, models::Seq2SeqGenerator
+#include "tegula/models/text/text_classifier.h" // models::LstmClassifier, models::TransformerClassifier
+#include "tegula/models/text/transformer.h" // models::Transformer, models::TranslationGenerator
+#include "tegula/models/text/translator.h" // models::Translator: text to text, in a file
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/loss.h"
@@ -139,9 +139,9 @@
 
 // Text.
 #include "tegula/text/bleu.h"             // text::bleu
+#include "tegula/text/labelled_texts.h"   // text::read_labelled_texts, text::LabelledSequences
 #include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
 #include "tegula/text/token_sets.h"      // text::TokenPairs, text::MaskedTokens
-#include "tegula/text/labelled_texts.h"   // text::read_labelled_texts, text::LabelledSequences
 #include "tegula/text/token_windows.h"    // text::RandomWindows, text::Streams
 #include "tegula/text/tokens/token_stream.h"     // text::TokenStream
 #include "tegula/text/tokens/tokenizer_files.h"  // text::read_tokenizer, text::train_bpe

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/loop_op.h"
+#include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/builder.h"
 

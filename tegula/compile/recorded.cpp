@@ -7,7 +7,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
-#include "tegula/graph/loop_op.h"
+#include "tegula/graph/regions/loop_op.h"
 
 namespace tegula::compile {
 namespace {

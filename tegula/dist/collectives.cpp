@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/effect.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"

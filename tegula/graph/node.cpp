@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "tegula/graph/new_nodes.h"
+#include "tegula/graph/regions/new_nodes.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/graph/trace.h"
 

@@ -4,7 +4,7 @@
 #include <concepts>
 #include <optional>
 
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/nn/convolution.h"
 #include "tegula/nn/module.h"
 

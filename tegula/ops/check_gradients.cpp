@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/grad.h"
 
 namespace tegula {
 namespace {

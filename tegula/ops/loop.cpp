@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/grad.h"
 #include "tegula/graph/nonfinite.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/creation.h"

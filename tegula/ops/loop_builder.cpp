@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tegula/graph/autodiff/vjp_parts.h"
 #include "tegula/graph/precision.h"
 #include "tegula/graph/structural.h"
-#include "tegula/graph/vjp_parts.h"
 #include "tegula/ops/nodes.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/tile/builder.h"

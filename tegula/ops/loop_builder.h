@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "tegula/graph/loop_op.h"
+#include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/trace.h"
 
 namespace tegula::ops {

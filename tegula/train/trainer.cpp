@@ -7,8 +7,8 @@
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/dist/collectives.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/grad.h"
 #include "tegula/io/file.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -46,15 +46,14 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
       options_(options),
       loss_(std::move(loss)),
       where_(where),
-      evaluator_(
-          module, std::move(forward),
-          {.batch = options_.test_batch,
-           .loss = loss_,
-           .metrics = options_.metrics,
-           .count = options_.count,
-           .workers = options_.workers,
-           .group = options_.group},
-          where),
+      evaluator_(module, std::move(forward),
+                 {.batch = options_.test_batch,
+                  .loss = loss_,
+                  .metrics = options_.metrics,
+                  .count = options_.count,
+                  .workers = options_.workers,
+                  .group = options_.group},
+                 where),
       step_(where),
       accumulate_(where) {
   if (!options_.precision) options_.precision = current_precision();

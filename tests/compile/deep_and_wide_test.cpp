@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "tegula/compile/passes/unit_order.h"
+#include "tegula/compile/passes/fusion/unit_order.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/ops/check_gradients.h"

@@ -10,8 +10,8 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/activation.h"

@@ -6,8 +6,8 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/graph/grad.h"
 #include "tegula/graph/variable.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/products/matmul.h"

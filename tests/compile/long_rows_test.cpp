@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/graph/grad.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"

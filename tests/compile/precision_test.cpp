@@ -9,7 +9,7 @@
 #include <tegula/tegula.h>
 
 #include "tegula/compile/passes/assign_precision.h"
-#include "tegula/compile/passes/fold_epilogues.h"
+#include "tegula/compile/passes/fold/fold_epilogues.h"
 #include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/graph/structural.h"

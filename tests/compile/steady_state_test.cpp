@@ -9,8 +9,8 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/buffer.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/graph/grad.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"

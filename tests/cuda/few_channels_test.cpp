@@ -1,6 +1,6 @@
 // The kernels for few channels on the CPU, against the naive loops: their source is compiled and run by the fibers of emulated_cuda.h.
 
-#include "tegula/cuda/handwritten/few_channels.h"
+#include "tegula/cuda/handwritten/few_channels/few_channels.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "tegula/core/error.h"
-#include "tegula/models/llama.h"
+#include "tegula/models/text/llama.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

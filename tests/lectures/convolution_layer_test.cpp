@@ -2,7 +2,7 @@
 // ∂E/∂W of a convolutional layer as plain loops. The lecture's loop for ∂E/∂W reads dE_dY[m, c, h, w]; the output has no axis c:
 // dE_dY[m, h, w] is meant and tested.
 
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/products/convolution.h"
 #include "tests/lectures/support.h"
 

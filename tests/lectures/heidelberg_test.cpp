@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/products/matmul.h"

@@ -2,7 +2,7 @@
 // network with J = 1/2 Σ (y - o)², which learns XOR; the perceptron does not.
 
 #include "tegula/compile/jit.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"

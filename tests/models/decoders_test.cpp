@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tegula/models/bert.h"
-#include "tegula/models/gpt2.h"
-#include "tegula/models/llama.h"
+#include "tegula/models/text/bert.h"
+#include "tegula/models/text/gpt2.h"
+#include "tegula/models/text/llama.h"
 #include "tests/support/fixed_weights.h"
 
 namespace tegula {

@@ -1,6 +1,6 @@
 // Generation: one executable, prompts of different lengths, ways to choose, beams, stops.
 
-#include "tegula/models/generate.h"
+#include "tegula/models/text/generate.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <functional>
 #include <map>
 
-#include "tegula/models/beam.h"
-#include "tegula/models/gpt2.h"
-#include "tegula/models/llama.h"
+#include "tegula/models/text/beam.h"
+#include "tegula/models/text/gpt2.h"
+#include "tegula/models/text/llama.h"
 #include "tegula/tegula.h"
 
 namespace tegula {

@@ -1,12 +1,12 @@
 // Language models and classifiers: states carried on, files, text from them.
 
-#include "tegula/models/language_model.h"
+#include "tegula/models/text/language_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "tegula/models/text_classifier.h"
+#include "tegula/models/text/text_classifier.h"
 #include "tegula/tegula.h"
 #include "tegula/text/token_windows.h"
 #include "tegula/text/tokens/tokenizer_texts.h"

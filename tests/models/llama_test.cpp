@@ -1,6 +1,6 @@
 // The decoders: with a trained model's text, and the modes of one against each other.
 
-#include "tegula/models/llama.h"
+#include "tegula/models/text/llama.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "tegula/io/file.h"
-#include "tegula/models/generate.h"
+#include "tegula/models/text/generate.h"
 #include "tegula/tegula.h"
 #include "tests/io/files.h"
 

@@ -1,6 +1,6 @@
 // The recurrent translator against its equations as loops over doubles, values and gradients; it learns, and its generator finds what it has learnt.
 
-#include "tegula/models/seq2seq.h"
+#include "tegula/models/text/seq2seq.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <map>
 
-#include "tegula/models/beam.h"
+#include "tegula/models/text/beam.h"
 #include "tegula/tegula.h"
 #include "tests/support/message.h"
 

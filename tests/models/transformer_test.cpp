@@ -1,6 +1,6 @@
 // The translation transformer: it learns, and its generator finds what it has learnt.
 
-#include "tegula/models/transformer.h"
+#include "tegula/models/text/transformer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Translators from text to text: what they learn, their files, and files that are broken.
 
-#include "tegula/models/translator.h"
+#include "tegula/models/text/translator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Attention layers and transformers: with numbers from PyTorch, and by what they promise. scripts/differential.py compares every option.
 
-#include "tegula/nn/attention.h"
+#include "tegula/nn/sequences/attention.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Recurrent layers against their equations, written as loops over doubles.
 
-#include "tegula/nn/recurrent.h"
+#include "tegula/nn/sequences/recurrent.h"
 
 #include <gtest/gtest.h>
 

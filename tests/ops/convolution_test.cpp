@@ -6,7 +6,7 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/check_gradients.h"
 #include "tegula/ops/elementwise/activation.h"

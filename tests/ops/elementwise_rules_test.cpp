@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/check_gradients.h"
 #include "tegula/ops/elementwise/activation.h"

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -96,7 +96,8 @@ TEST(ElementwiseValues, SpecialFunctionsAgreeWithTables) {
   expect_relative(digamma(doubles({1, 0.5, 10})), {-0.57721566490153286, -1.9635100260214235, 2.2517525890667211}, 1e-14);
   expect_relative(erfinv(doubles({0, 0.5, 0.84270079294971487, -1, 1})), {0, 0.47693627620446987, 1, -kInf, kInf}, 1e-13);
   const Tensor x = doubles({1, 0.5, -0.5});
-  expect_relative(derivative(digamma(x), x), {1.6449340668482264, 4.9348022005446793, 8.9348022005446793}, 1e-11);  // pi²/6, pi²/2, pi²/2 + 4
+  expect_relative(derivative(digamma(x), x), {1.6449340668482264, 4.9348022005446793, 8.9348022005446793},
+                  1e-11);  // pi²/6, pi²/2, pi²/2 + 4
   expect_relative(xlogy(doubles({0, 0, 2, 0}), doubles({0, 5, 3, kNaN})), {0, 0, 2 * std::log(3.0), kNaN}, 1e-15);
   expect_relative(hypot(doubles({3, 0, 1e300, kInf}), doubles({4, 0, 1e300, 2})), {5, 0, std::sqrt(2.0) * 1e300, kInf}, 1e-15);
 }
@@ -113,7 +114,7 @@ TEST(ElementwiseValues, AgreeWithPyTorchsDocumentation) {
   expect_relative(fmod(tensor<std::int32_t>({-7, 7, -7, 7, 5}), tensor<std::int32_t>({2, -2, -2, 2, 0})), {-1, 1, -1, 1, 0});
   expect_relative(frac(doubles({1, 2.5, -3.2})), {0, 0.5, -0.2}, 1e-15);
   expect_relative(nan_to_num(doubles({kNaN, kInf, -kInf, 3.14})),
-                {0, std::numeric_limits<double>::max(), -std::numeric_limits<double>::max(), 3.14});
+                  {0, std::numeric_limits<double>::max(), -std::numeric_limits<double>::max(), 3.14});
   expect_relative(isclose(doubles({kInf, 4}), doubles({kInf, 4.5}), {.relative = 0.5}), {1, 1});
   expect_relative(isclose(doubles({1, 1, kNaN, 1}), doubles({kInf, 1 + 1e-10, kNaN, 2})), {0, 1, 0, 0});
   expect_relative(logical_xor(tensor<std::int8_t>({0, 1, 10, 0}), tensor<std::int8_t>({4, 0, 1, 0})), {1, 1, 0, 0});
@@ -122,7 +123,7 @@ TEST(ElementwiseValues, AgreeWithPyTorchsDocumentation) {
   expect_relative(left_shift(tensor<std::int8_t>({-1, -2, 3}), tensor<std::int8_t>({1, 0, 3})), {-2, -2, 24});
   expect_relative(right_shift(tensor<std::int8_t>({-2, -7, 31}), tensor<std::int8_t>({1, 0, 3})), {-1, -7, 3});
   expect_relative(pow(tensor<std::int32_t>({2, -2, 3, 1, -1, 5, 0}), tensor<std::int32_t>({10, 3, 0, -5, -3, -1, 0})),
-                {1024, -8, 1, 1, -1, 0, 1});
+                  {1024, -8, 1, 1, -1, 0, 1});
 }
 
 TEST(ElementwiseValues, EdgesOfTheRange) {

@@ -8,7 +8,7 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/variable.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"

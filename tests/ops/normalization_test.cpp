@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/tensor.h"
 
 namespace tegula {

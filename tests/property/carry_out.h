@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/random.h"
 #include "tests/property/program.h"
 

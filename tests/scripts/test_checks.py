@@ -37,16 +37,16 @@ class Includes(unittest.TestCase):
     def test_upward_sideways_and_to_the_machines_is_refused(self):
         self.assertTrue(complaints("tegula/core/shape.cpp", "tegula/graph/node.h"))
         self.assertTrue(complaints("tegula/tile/ir.h", "tegula/graph/node.h"))
-        self.assertTrue(complaints("tegula/compile/passes/fuse.cpp", "tegula/cpu/executor/executor.h"))
+        self.assertTrue(complaints("tegula/compile/passes/fusion/fuse.cpp", "tegula/cpu/executor/executor.h"))
         self.assertTrue(complaints("examples/01_tensors.cpp", "tegula/cpu/executor/executor.h"))
 
     def test_a_machine_knows_no_op(self):
         self.assertTrue(complaints("tegula/cpu/executor/executor.cpp", "tegula/ops/products/matmul.h"))
 
     def test_folders_of_a_room_have_an_order(self):
-        self.assertTrue(complaints("tegula/compile/passes/fuse.cpp", "tegula/compile/plan/plan.h"))
+        self.assertTrue(complaints("tegula/compile/passes/fusion/fuse.cpp", "tegula/compile/plan/plan.h"))
         self.assertTrue(complaints("tegula/cuda/compiler/nvrtc.cpp", "tegula/cuda/driver/context.h"))
-        self.assertEqual(complaints("tegula/compile/plan/lower.cpp", "tegula/compile/passes/fuse.h", "tegula/compile/graph.h"), [])
+        self.assertEqual(complaints("tegula/compile/plan/lower.cpp", "tegula/compile/passes/fusion/fuse.h", "tegula/compile/graph.h"), [])
 
     def test_the_library_does_not_include_its_own_front_page(self):
         self.assertTrue(complaints("tegula/nn/linear.cpp", "tegula/tegula.h"))

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/nn/module.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/rows/reduce.h"

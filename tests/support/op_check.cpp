@@ -13,7 +13,7 @@
 #include <random>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/check_gradients.h"
 #include "tests/support/paper.h"

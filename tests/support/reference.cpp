@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/composed.h"
+#include "tegula/graph/regions/composed.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/tile/ir.h"

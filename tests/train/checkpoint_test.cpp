@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tegula/compile/jit.h"
-#include "tegula/graph/grad.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/nn/state.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"

@@ -8,7 +8,7 @@
 #include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/table.h"
-#include "tegula/graph/loop_op.h"
+#include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/runtime/device.h"
 #include "tegula/tile/ir.h"

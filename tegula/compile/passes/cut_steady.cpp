@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tegula/compile/passes/materialize.h"
-#include "tegula/graph/effect.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/graph/effect.h"
+#include "tegula/graph/regions/effect.h"
 
 namespace tegula::compile {
 

@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/graph/composed.h"
-#include "tegula/graph/loop_op.h"
-#include "tegula/graph/same_op.h"
+#include "tegula/graph/regions/composed.h"
+#include "tegula/graph/regions/loop_op.h"
+#include "tegula/graph/regions/same_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/tile/builder.h"

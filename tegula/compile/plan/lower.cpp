@@ -7,7 +7,7 @@
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/core/error.h"
-#include "tegula/graph/effect.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/runtime/kernel_cache.h"
 #include "tegula/tile/kernel_context.h"
 

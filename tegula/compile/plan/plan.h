@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "tegula/compile/passes/fuse.h"
+#include "tegula/compile/passes/fusion/fuse.h"
 #include "tegula/tile/builder.h"
 #include "tegula/tile/ir.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tegula/compile/plan/plan.h"
-#include "tegula/graph/loop_op.h"
+#include "tegula/graph/regions/loop_op.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::compile {

@@ -15,7 +15,7 @@
 #include "tegula/cuda/compiler/tuning.h"
 #include "tegula/cuda/dnn/dnn_plan.h"
 #include "tegula/cuda/driver/measure.h"
-#include "tegula/cuda/handwritten/few_channels.h"
+#include "tegula/cuda/handwritten/few_channels/few_channels.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
 #include "tegula/cuda/handwritten/plain_fold.h"

@@ -1,8 +1,8 @@
 #include "tegula/ops/products/attention_op.h"
 
-#include "tegula/graph/composed.h"
+#include "tegula/graph/autodiff/vjp_parts.h"
+#include "tegula/graph/regions/composed.h"
 #include "tegula/graph/structural.h"
-#include "tegula/graph/vjp_parts.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/attention.h"
 

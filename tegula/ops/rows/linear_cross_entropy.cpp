@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/grad.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"

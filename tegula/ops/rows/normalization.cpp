@@ -1,8 +1,8 @@
 #include "tegula/ops/rows/normalization.h"
 
 #include "tegula/core/error.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/grad.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"

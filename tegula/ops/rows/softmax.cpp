@@ -1,7 +1,7 @@
 #include "tegula/ops/rows/softmax.h"
 
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/grad.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/math.h"

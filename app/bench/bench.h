@@ -1,0 +1,56 @@
+#pragma once
+// What the commands of `tegula bench` share.
+
+#include <string>
+#include <vector>
+
+#include "app/command.h"
+#include "app/report.h"
+#include "tegula/core/dtype.h"
+#include "tegula/graph/precision.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/measure.h"
+
+namespace tegula::app {
+
+struct BenchChoice {
+  std::vector<std::string> devices;     // empty: all there are
+  std::vector<std::string> precisions;  // empty: all the command knows
+  std::string plot, json;               // files
+  bool quick = false;
+
+  runtime::MeasureOptions measuring() const;
+  std::vector<Device*> chosen_devices() const;
+};
+
+/// In what operands are multiplied; sums are f32.
+struct BenchPrecision {
+  std::string name;  // "bf16"
+  DType dtype;       // of the operands
+  double runtime::DeviceProperties::* peak;
+  Precision arithmetic = Precision::fp32;  // in force around the op
+};
+/// Those the user chose, `otherwise` when nothing was; tf32 and fp8 only where the device has them.
+std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise, Device& device);
+
+/// value / limit, NaN where the limit is not known.
+double share_of(double value, double limit);
+/// A device in front of the table: "cpu: AMD EPYC, 2 processors, 420 GFLOP/s in f32".
+void note_device(Report& report, Device& device);
+
+/// The beginning of every command: throws Error when one of its files cannot be written.
+void require_files(const BenchChoice& choice);
+/// The end of every command: the plot (a failure is only told) and the file, where wanted.
+void finish(const BenchChoice& choice, const Report& report, const io::Figure& figure);
+
+void add_bench_gemm(Command& bench);
+void add_bench_batched_gemm(Command& bench);
+void add_bench_mlp(Command& bench);
+void add_bench_saxpy(Command& bench);
+void add_bench_conv(Command& bench);
+
+/// --device, --out, --json, --quick; --precision where the command has a choice.
+enum class WithPrecision : std::uint8_t { No, Yes };
+void add_options(Command& command, BenchChoice& choice, WithPrecision precision);
+
+}  // namespace tegula::app

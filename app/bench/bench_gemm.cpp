@@ -1,0 +1,137 @@
+// tegula bench gemm, batched-gemm: products of square matrices, large ones alone and small ones together.
+
+#include <memory>
+
+#include "app/bench/bench.h"
+#include "app/commands.h"
+#include "tegula/compile/jit.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/ops/products/matmul.h"
+#include "tegula/ops/random.h"
+
+namespace tegula::app {
+namespace {
+
+struct GemmChoice : BenchChoice {
+  std::vector<std::int64_t> sizes;
+  std::int64_t count = 1000;  // matrices of a batch
+};
+
+Tensor random_matrices(const Shape& shape, DType dtype) {
+  const Tensor x = uniform(shape, -1, 1, {.dtype = dtype});
+  eval(x);
+  return x;
+}
+
+void gemm(GemmChoice choice) {
+  if (choice.sizes.empty())
+    choice.sizes = choice.quick ? std::vector<std::int64_t>{32, 64} : std::vector<std::int64_t>{128, 256, 512, 1000, 2000, 4000, 6000};
+  Report report("gemm", {{"device", "device", 7},
+                         {"precision", "precision", 9},
+                         {"n", "N", 6, 0},
+                         {"seconds", "time ms", 10, 3, 1e3},
+                         {"flops", "GFLOP/s", 10, 1, 1e-9},
+                         {"share", "% of peak", 9, 1, 100}});
+  for (Device* device : choice.chosen_devices()) {
+    note_device(report, *device);
+    set_default_device(*device);
+    for (const auto& precision : chosen_precisions(choice, {"fp32", "tf32", "bf16", "fp16", "fp8"}, *device)) {
+      for (const std::int64_t n : choice.sizes) {
+        const Tensor a = random_matrices({n, n}, precision.dtype), b = random_matrices({n, n}, precision.dtype);
+        const PrecisionScope arithmetic(precision.arithmetic);
+        auto product = jit([&] { return matmul(a, b); });
+        const double seconds = runtime::measure(*device, [&] { product(); }, choice.measuring()).median;
+        const auto size = static_cast<double>(n);
+        const double rate = 2 * size * size * size / seconds;
+        report.add({device->name(), precision.name, size, seconds, rate, share_of(rate, device->properties().*precision.peak)});
+      }
+    }
+  }
+  finish(choice, report,
+         {.title = "C = A B of N x N matrices",
+          .x_label = "N",
+          .panels = {{.y_label = "GFLOP/s", .series = report.curves("n", "flops", {"device", "precision"}), .y_scale = io::Scale::Log10}},
+          .x_scale = io::Scale::Log2});
+}
+
+void batched_gemm(GemmChoice choice) {
+  if (choice.sizes.empty())
+    choice.sizes = choice.quick ? std::vector<std::int64_t>{4, 8} : std::vector<std::int64_t>{4, 8, 16, 32, 64, 128};
+  if (choice.quick) choice.count = std::min<std::int64_t>(choice.count, 10);
+  Report report("batched-gemm", {{"device", "device", 7},
+                                 {"precision", "precision", 9},
+                                 {"n", "N", 5, 0},
+                                 {"count", "matrices", 8, 0},
+                                 {"form", "form", 8},
+                                 {"seconds", "time ms", 10, 3, 1e3},
+                                 {"flops", "GFLOP/s", 9, 2, 1e-9},
+                                 {"share", "% of peak", 9, 2, 100},
+                                 {"speedup", "times the loop", 14, 1}});
+  for (Device* device : choice.chosen_devices()) {
+    note_device(report, *device);
+    set_default_device(*device);
+    for (const auto& precision : chosen_precisions(choice, {"fp32"}, *device)) {
+      for (const std::int64_t n : choice.sizes) {
+        const Tensor a = random_matrices({choice.count, n, n}, precision.dtype), b = random_matrices({choice.count, n, n}, precision.dtype);
+        std::vector<std::pair<Tensor, Tensor>> pairs;
+        for (std::int64_t i = 0; i < choice.count; ++i)
+          pairs.emplace_back(random_matrices({n, n}, precision.dtype), random_matrices({n, n}, precision.dtype));
+        const PrecisionScope arithmetic(precision.arithmetic);
+        auto one = jit([](const Tensor& x, const Tensor& y) { return matmul(x, y); });
+        auto all = jit([&] { return matmul(a, b); });
+        const auto size = static_cast<double>(n), count = static_cast<double>(choice.count);
+        double loop = 0;
+        const auto line = [&](const std::string& form, double seconds) {
+          if (loop == 0) loop = seconds;
+          const double rate = 2 * size * size * size * count / seconds;
+          report.add({device->name(), precision.name, size, count, form, seconds, rate,
+                      share_of(rate, device->properties().*precision.peak), loop / seconds});
+        };
+        line("loop", runtime::measure(
+                         *device,
+                         [&] {
+                           for (const auto& [x, y] : pairs) one(x, y);
+                         },
+                         choice.measuring())
+                         .median);
+        line("batched", runtime::measure(*device, [&] { all(); }, choice.measuring()).median);
+      }
+    }
+  }
+  finish(choice, report,
+         {.title = std::to_string(choice.count) + " products of N x N matrices",
+          .x_label = "N",
+          .panels = {{.y_label = "GFLOP/s",
+                      .series = report.curves("n", "flops", {"device", "precision", "form"}),
+                      .y_scale = io::Scale::Log10}},
+          .x_scale = io::Scale::Log2});
+}
+
+Command add(Command& bench, const std::string& name, const std::string& text, const std::shared_ptr<GemmChoice>& choice) {
+  Command command = bench.command(name, text);
+  add_options(command, *choice, WithPrecision::Yes);
+  command.option("--sizes", choice->sizes, "the sizes N of the N x N matrices, as in 256,512").commas().check(positive()).type("N");
+  return command;
+}
+
+}  // namespace
+
+void add_bench_gemm(Command& bench) {
+  auto choice = std::make_shared<GemmChoice>();
+  add(bench, "gemm", "GFLOP/s of a matrix product against its size, on each device and in each precision", choice).runs([choice] {
+    require_files(*choice);
+    gemm(*choice);
+  });
+}
+
+void add_bench_batched_gemm(Command& bench) {
+  auto choice = std::make_shared<GemmChoice>();
+  Command command = add(bench, "batched-gemm", "many small matrix products: one after another, and as one batch", choice);
+  command.option("--count", choice->count, "matrices of a batch").check(positive()).shows_default().type("N");
+  command.runs([choice] {
+    require_files(*choice);
+    batched_gemm(*choice);
+  });
+}
+
+}  // namespace tegula::app

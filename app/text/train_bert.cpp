@@ -1,0 +1,334 @@
+// tegula train bert: a BERT from plain texts (masked tokens), and a classifier of sentences from one.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/progress.h"
+#include "app/train_log.h"
+#include "tegula/core/error.h"
+#include "tegula/core/text.h"
+#include "tegula/io/file.h"
+#include "tegula/models/text/bert.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/loss.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
+#include "tegula/optim/optimizers.h"
+#include "tegula/text/lines.h"
+#include "tegula/text/token_sets.h"
+#include "tegula/text/tokens/tokenizer_files.h"
+#include "tegula/text/tokens/wordpiece.h"
+#include "tegula/train/trainer.h"
+
+namespace tegula::app {
+namespace {
+
+constexpr const char* kMaskedKind = "bert-masked-lm";
+constexpr const char* kClassifierKind = "bert-classifier";
+constexpr const char* kTrainBert = "tegula train bert";
+
+struct BertTraining {
+  std::vector<std::string> files, validation;
+  bool classify = false, scratch = false, cased = false;
+  std::string from, vocabulary_file;
+  std::int64_t vocabulary = 8000, width = 128, layers = 2, heads = 4, hidden = 0, length = 64;
+  double dropout = 0.1;
+  std::optional<double> lr;
+  std::int64_t epochs = 3, batch = 32;
+  std::uint64_t seed = 0;
+  std::string out = "bert.safetensors", plot = "bert.png", checkpoint, resume;
+  TrainLogChoice log;
+};
+
+/// For the Trainer: tokens and places, scores of the places.
+struct Masked {
+  models::BertForMaskedLM net;
+  Tensor operator()(const Tensor& tokens, const Tensor& places) const { return net.at(tokens, places); }
+  void visit(nn::Visitor& visitor, const nn::Path& path) { nn::visit(net, visitor, path); }
+};
+/// Tokens and lengths, scores of the classes.
+struct Classifier {
+  models::BertForSequenceClassification net;
+  Tensor operator()(const Tensor& tokens, const Tensor& lengths) const { return net(tokens, {.lengths = lengths}); }
+  void visit(nn::Visitor& visitor, const nn::Path& path) { nn::visit(net, visitor, path); }
+};
+
+std::string bert_texts(const std::vector<std::string>& files) {
+  std::string all;
+  for (const std::string& file : files) all += text::read_text(file, kTrainBert) + "\n";
+  return all;
+}
+
+text::Case letters_of(const BertTraining& choice) { return choice.cased ? text::Case::Kept : text::Case::Lower; }
+
+/// tokenizer.json of a file's vocabulary, or one that is trained on the text.
+std::string make_tokenizer(const BertTraining& choice, const std::string& content) {
+  if (!choice.vocabulary_file.empty())
+    return text::wordpiece_tokenizer_json(text::read_vocabulary(choice.vocabulary_file), letters_of(choice));
+  text::TextMap<std::int64_t> counts;
+  text::count_bert_words(content, letters_of(choice), counts);
+  return text::wordpiece_tokenizer_json(text::train_wordpiece(counts, {.vocabulary = choice.vocabulary}), letters_of(choice));
+}
+
+models::BertOptions sizes_of(const BertTraining& choice, std::int64_t vocabulary) {
+  return {.vocabulary = vocabulary,
+          .width = choice.width,
+          .layers = choice.layers,
+          .heads = choice.heads,
+          .hidden = choice.hidden > 0 ? choice.hidden : 4 * choice.width,
+          .context = std::max<std::int64_t>(choice.length, 128),
+          .dropout = choice.dropout};
+}
+
+/// One class a line: "label<blank or tab>text".
+struct Labelled {
+  std::vector<std::string> texts, labels;
+};
+Labelled read_labelled(const std::vector<std::string>& files) {
+  Labelled out;
+  for (const std::string& file : files) {
+    std::size_t number = 0;
+    for (const std::string& line : text::read_lines(file)) {
+      ++number;
+      if (line.empty()) continue;
+      const auto end = line.find_first_of(" \t");
+      if (end == 0 || end == std::string::npos)
+        throw Error({.op = kTrainBert,
+                     .got = file + ", line " + std::to_string(number) + ": " + printable(line.substr(0, 40)),
+                     .expected = "a label, a blank or tab, and a text"});
+      out.labels.push_back(line.substr(0, end));
+      out.texts.push_back(line.substr(end + 1));
+    }
+  }
+  return out;
+}
+
+text::LabelledTokens labelled_tokens(const Labelled& data, const text::Tokenizer& tokenizer, const std::vector<std::string>& classes,
+                                     std::int64_t longest) {
+  std::vector<text::Ids> sequences;
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < data.texts.size(); ++i) {
+    const auto found = std::ranges::find(classes, data.labels[i]);
+    if (found == classes.end())
+      throw Error({.op = kTrainBert,
+                   .got = "the label " + printable(data.labels[i].substr(0, 40)),
+                   .expected = "one of the training texts' labels"});
+    text::Ids ids = tokenizer.encode(data.texts[i]);
+    if (static_cast<std::int64_t>(ids.size()) > longest) {  // the frame stays
+      ids[static_cast<std::size_t>(longest) - 1] = ids.back();
+      ids.resize(static_cast<std::size_t>(longest));
+    }
+    sequences.push_back(std::move(ids));
+    numbers.push_back(found - classes.begin());
+  }
+  return {std::move(sequences), std::move(numbers)};
+}
+
+/// What both trainings do around Trainer::fit.
+template <class Model>
+History train_and_report(const BertTraining& choice, Model& model, TrainerOptions options, const Loss& loss, const data::AnyDataset& train,
+                         const data::AnyDataset& test, const models::ModelDescription& description, const char* share) {
+  const double lr = choice.lr.value_or(choice.classify ? 2e-4 : 1e-3);
+  const std::int64_t batch = std::min(choice.batch, train.size()), steps = choice.epochs * std::max<std::int64_t>(1, train.size() / batch);
+  optim::AdamW adam(parameters(model), {.lr = lr, .weight_decay = 0.01});
+  options.epochs = choice.epochs, options.batch = batch, options.test_batch = batch, options.seed = choice.seed;
+  options.schedule = optim::CosineLR{.base = lr, .total = steps, .warmup = steps / 10};
+  options.clip_norm = 1;
+  options.checkpoint = choice.checkpoint, options.metadata = models::metadata_of(description);
+  std::printf("%s: %s parameters, a vocabulary of %s. %s samples to learn from, %s for validation.\n", description.kind.c_str(),
+              quantity(static_cast<double>(num_parameters(model))).c_str(), quantity(description.numbers.at("vocabulary")).c_str(),
+              quantity(static_cast<double>(train.size())).c_str(), quantity(static_cast<double>(test.size())).c_str());
+  std::printf("epoch  train loss  %9s  validation  %9s      time  samples/s\n", share, share);
+  std::fflush(stdout);
+  Trainer trainer(model, adam, loss, std::move(options));
+  if (!choice.resume.empty()) trainer.resume(choice.resume);
+  TrainLog log(choice.log);
+  log.begin({{"model", description.kind}}, {description.numbers.begin(), description.numbers.end()});
+  ProgressLine line;
+  trainer.on_step = [&](const StepReport& r) {
+    log.step(r);
+    if (!line.due()) return;
+    line.show({{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
+               {format("%lld/%lld", static_cast<long long>(r.batch), static_cast<long long>(r.batches)), 5},
+               {format(" loss %.4f", r.mean_loss), 8},
+               {format(" %s samples/s", quantity(r.rows_per_second).c_str()), 6},
+               {format(" ETA %s", clock(r.seconds_left).c_str()), 7}});
+  };
+  trainer.on_epoch = [&](const EpochRecord& r) {
+    log.epoch(r);
+    const auto right = [](const std::map<std::string, double>& metrics) {
+      const auto found = metrics.find("right");
+      return found == metrics.end() || std::isnan(found->second) ? std::string("-") : format("%.2f %%", 100 * found->second);
+    };
+    line.finish(format("%5lld  %10.4f  %9s  %10s  %9s  %8s  %9s", static_cast<long long>(r.epoch), r.train_loss,
+                       right(r.train_metrics).c_str(), std::isnan(r.test_loss) ? "-" : format("%.4f", r.test_loss).c_str(),
+                       right(r.test_metrics).c_str(), duration(r.seconds).c_str(), quantity(r.rows_per_second).c_str()));
+    if (!std::isfinite(r.train_loss))
+      throw Error({.op = kTrainBert,
+                   .got = "a loss that is no number",
+                   .expected = "a number",
+                   .advice = format("choose a learning rate below %g (--lr)", lr)});
+  };
+  return trainer.fit(train, test);
+}
+
+/// The share of greatest scores that are the labels; whatever axes are in front.
+Tensor right_share(const Tensor& scores, const Tensor& labels) { return mean(cast(argmax(scores, -1) == labels, f32)); }
+
+void finish_bert(const BertTraining& choice, History history) {
+  std::printf("\nmodel: %s\n", choice.out.c_str());
+  if (history.empty()) return;
+  for (EpochRecord& r : history)
+    r.train_accuracy = r.train_metrics["right"],
+    r.test_accuracy = r.test_metrics.contains("right") ? r.test_metrics["right"] : std::nan("");
+  try {
+    io::plot(choice.plot, learning_curve(history, choice.classify ? "bert, classification" : "bert, masked tokens"));
+    std::printf("learning curve: %s\n", choice.plot.c_str());
+  } catch (const Error& error) {  // a picture is not worth a failed run
+    std::fprintf(stderr, "tegula: no learning curve: %s\n", error.what());
+  }
+}
+
+models::ModelFile read_bert(const std::string& path) {
+  models::ModelFile file = models::read_model_file(path);
+  if (file.description.kind != kMaskedKind && file.description.kind != kClassifierKind)
+    throw Error({.op = kTrainBert,
+                 .got = path + ": a model of kind " + file.description.kind,
+                 .expected = std::string(kMaskedKind) + " or " + kClassifierKind});
+  return file;
+}
+
+void run_masked(const BertTraining& choice) {
+  const std::string content = bert_texts(choice.files);
+  std::optional<models::ModelFile> from;
+  if (!choice.from.empty()) from = read_bert(choice.from);
+  const std::string tokenizer_json = from ? from->description.text("tokenizer", choice.from) : make_tokenizer(choice, content);
+  const text::Tokenizer tokenizer = text::parse_tokenizer_json(tokenizer_json, from ? choice.from : "the tokenizer");
+  const models::BertOptions options = from ? models::bert_options(from->description, choice.from) : sizes_of(choice, tokenizer.size());
+  Masked model{models::BertForMaskedLM(options)};
+  if (from) load(model, from->state);
+  const auto set_of = [&](const std::string& text) {
+    const text::Id mask = tokenizer.id("[MASK]");
+    return text::MaskedTokens(tokenizer.encode(text, text::SpecialTokens::No), {.length = std::min(choice.length, options.context),
+                                                                                .first = tokenizer.id("[CLS]"),
+                                                                                .end = tokenizer.id("[SEP]"),
+                                                                                .mask = mask,
+                                                                                .vocabulary = tokenizer.size(),
+                                                                                .ordinary = mask + 1});
+  };
+  models::ModelDescription description = models::describe(options, kMaskedKind);
+  description.texts["tokenizer"] = tokenizer_json;
+  const auto loss = [](const Tensor& scores, const Tensor& labels) {
+    return cross_entropy(reshape(scores, {-1, scores.size(2)}), reshape(labels, {-1}));
+  };
+  const History history = train_and_report(
+      choice, model, {.metrics = {{"right", right_share}}, .inputs = 2}, loss, set_of(content),
+      choice.validation.empty() ? data::AnyDataset() : data::AnyDataset(set_of(bert_texts(choice.validation))), description, "guessed");
+  models::write_model_file(choice.out, description, state_dict(model));
+  finish_bert(choice, history);
+}
+
+void run_classifier(const BertTraining& choice) {
+  const Labelled train = read_labelled(choice.files), test = read_labelled(choice.validation);
+  if (choice.from.empty() && choice.scratch)
+    throw Error({.op = kTrainBert, .got = "--scratch without --from", .expected = "a model whose sizes and tokenizer are taken"});
+  std::optional<models::ModelFile> from;
+  if (!choice.from.empty()) from = read_bert(choice.from);
+  std::string content;
+  for (const std::string& text : train.texts) content += text + "\n";
+  const std::string tokenizer_json = from ? from->description.text("tokenizer", choice.from) : make_tokenizer(choice, content);
+  const text::Tokenizer tokenizer = text::parse_tokenizer_json(tokenizer_json, from ? choice.from : "the tokenizer");
+  models::BertOptions options = from ? models::bert_options(from->description, choice.from) : sizes_of(choice, tokenizer.size());
+  options.dropout = choice.dropout;
+  std::vector<std::string> classes = train.labels;
+  std::ranges::sort(classes);
+  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+  if (classes.size() < 2) throw Error({.op = kTrainBert, .got = std::to_string(classes.size()) + " labels", .expected = "two or more"});
+  Classifier model{models::BertForSequenceClassification(options, static_cast<std::int64_t>(classes.size()))};
+  if (from && !choice.scratch) {
+    StateDict encoder;  // the heads are new
+    for (const NamedTensor& tensor : from->state)
+      if (tensor.name.starts_with("bert.")) encoder.push_back(tensor);
+    load(model, encoder, Strict::No);
+  }
+  const std::int64_t longest = std::min(options.context, std::max<std::int64_t>(choice.length, 3));
+  const text::LabelledTokens train_set = labelled_tokens(train, tokenizer, classes, longest),
+                             test_set = labelled_tokens(test, tokenizer, classes, longest).sorted();
+  models::ModelDescription description = models::describe(options, kClassifierKind);
+  description.texts["tokenizer"] = tokenizer_json;
+  for (const std::string& name : classes) description.texts["classes"] += (description.texts["classes"].empty() ? "" : "\n") + name;
+  const History history =
+      train_and_report(choice, model, {.metrics = {{"right", right_share}}, .inputs = 2, .lengths = train_set.lengths()}, cross_entropy,
+                       train_set, test_set.size() > 0 ? data::AnyDataset(test_set) : data::AnyDataset(), description, "right");
+  models::write_model_file(choice.out, description, state_dict(model));
+  finish_bert(choice, history);
+}
+
+}  // namespace
+
+void add_train_bert(Command& train) {
+  auto choice = std::make_shared<BertTraining>();
+  Command command = train.command("bert", "a BERT from plain texts, and a classifier of sentences from it");
+  command.last_counts();
+  command.option("files", choice->files, "texts, plain or gzipped; with --classify a label, a blank or tab, and a text in each line")
+      .required()
+      .type("TEXT");
+  command.option("--validation", choice->validation, "the same, to measure by").type("TEXT");
+  command.flag("--classify", choice->classify, "learn the labels of texts instead of masked tokens");
+  command.option("--from", choice->from, "begin with this model's tokenizer, sizes and weights").check(not_empty()).type("MODEL");
+  command.flag("--scratch", choice->scratch, "with --from and --classify: its tokenizer and sizes, but new weights");
+  command.option("--wordpieces", choice->vocabulary_file, "this vocab.txt instead of a vocabulary that is trained on the texts")
+      .check(not_empty())
+      .type("FILE");
+  command.option("--vocabulary", choice->vocabulary, "tokens, special ones and characters included")
+      .check(positive())
+      .shows_default()
+      .type("N");
+  command.flag("--cased", choice->cased, "capitals and accents count");
+  command.option("--width", choice->width, "features of a token").check(positive()).shows_default().type("N");
+  command.option("--layers", choice->layers, "of the encoder").check(positive()).shows_default().type("N");
+  command.option("--heads", choice->heads, "of attention").check(positive()).shows_default().type("N");
+  command.option("--hidden", choice->hidden, "features within the feed-forward nets [4 times the width]").check(positive()).type("N");
+  command.option("--length", choice->length, "tokens of a sample; longer texts are cut").check(positive()).shows_default().type("N");
+  command.option("--dropout", choice->dropout, "probability").check(between(0, 0.99)).shows_default().type("P");
+  command.option("--epochs", choice->epochs, "passes over the texts").check(not_negative()).shows_default().type("N");
+  command.option("--batch", choice->batch, "samples of a step").check(positive()).shows_default().type("N");
+  command
+      .option("--lr", choice->lr,
+              "greatest learning rate; it rises in a tenth of the steps, then falls as a cosine [0.001; --classify: 0.0002]")
+      .check(positive_real())
+      .type("X");
+  command.option("--seed", choice->seed, "of weights, order, masks and dropout: the same seed gives the same bits")
+      .check(any_count())
+      .shows_default()
+      .type("S");
+  command.option("--out", choice->out, "the model, with its tokenizer").check(not_empty()).shows_default().type("FILE");
+  command.option("--plot", choice->plot, "the learning curve").check(not_empty()).shows_default().type("FILE");
+  command.option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")
+      .check(not_empty())
+      .type("FILE");
+  command.option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with").check(not_empty()).type("FILE");
+  command.option("--log", choice->log.file, "the course of the training in JSON lines").check(not_empty()).type("FILE");
+  command.option("--tensorboard", choice->log.folder, "a folder for TensorBoard's event files").check(not_empty()).type("DIR");
+  command.option("--log-every", choice->log.every, "steps between two records of --log and --tensorboard")
+      .check(positive())
+      .shows_default()
+      .type("N");
+  add_precision(command);
+  add_device_option(command);
+  command.runs([choice] {
+    for (const std::string& file : {choice->out, choice->checkpoint}) {
+      if (!file.empty()) io::require_writable(file, kTrainBert);
+    }
+    io::require_picture(choice->plot);
+    manual_seed(choice->seed);
+    if (choice->classify) run_classifier(*choice);
+    else run_masked(*choice);
+  });
+}
+
+}  // namespace tegula::app

@@ -1,0 +1,388 @@
+// tegula train char-lstm, tegula train gpt: language models on plain texts.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/progress.h"
+#include "app/train_log.h"
+#include "tegula/core/error.h"
+#include "tegula/core/text.h"
+#include "tegula/io/file.h"
+#include "tegula/models/text/language_model.h"
+#include "tegula/optim/groups.h"
+#include "tegula/optim/optimizers.h"
+#include "tegula/text/lines.h"
+#include "tegula/text/token_windows.h"
+#include "tegula/text/tokens/tokenizer_files.h"
+#include "tegula/text/tokens/tokenizer_texts.h"
+#include "tegula/text/unicode.h"
+#include "tegula/train/trainer.h"
+
+namespace tegula::app {
+namespace {
+
+struct LanguageChoice {
+  std::string op;  // "tegula train gpt"
+  std::vector<std::string> files;
+  std::string validation_file, tokenizer = "char";
+  double validation = 0.1;
+  std::int64_t layers = 0, heads = 4, width = 128, embedding = 64, context = 64;
+  double dropout = 0;
+  std::int64_t batch = 0, accumulate = 1, steps = 2000, warmup = 100;
+  double lr = 1e-3, beta2 = 0.99, weight_decay = 0, clip = 1;
+  std::optional<double> min_lr;
+  std::int64_t eval_every = 250, eval_batches = 20;
+  std::uint64_t seed = 0;
+  std::string out, plot, checkpoint, resume;
+  std::int64_t sample = 300;
+  TrainLogChoice log;
+};
+
+/// The texts as tokens, and what they are measured by.
+struct Texts {
+  std::string tokenizer_json;
+  text::Tokenizer tokenizer;
+  text::SharedIds train, validation;
+  double characters_per_token;  // of the validation text
+};
+
+Texts read_texts(const LanguageChoice& choice) {
+  std::string train, validation;
+  for (const std::string& file : choice.files) train += text::read_text(file, choice.op);
+  if (!choice.validation_file.empty()) {
+    validation = text::read_text(choice.validation_file, choice.op);
+  } else {
+    std::size_t cut = train.size() - static_cast<std::size_t>(choice.validation * static_cast<double>(train.size()));
+    while (cut < train.size() && (static_cast<unsigned char>(train[cut]) & 0xC0) == 0x80) ++cut;  // not within a character
+    validation = train.substr(cut);
+    if (choice.tokenizer != "char") train.resize(cut);
+  }
+  const bool characters = choice.tokenizer == "char";
+  const std::string json = characters ? text::characters_json(choice.validation_file.empty() ? train : train + validation)
+                                      : text::read_tokenizer_json(choice.tokenizer);
+  if (characters && choice.validation_file.empty()) train.resize(train.size() - validation.size());
+  text::Tokenizer tokenizer = text::parse_tokenizer_json(json, choice.tokenizer);
+  const auto encoded = [&](const std::string& text) {
+    return std::make_shared<const text::Ids>(tokenizer.encode(text, text::SpecialTokens::No));
+  };
+  Texts out{json, tokenizer, encoded(train), encoded(validation), 1};
+  if (out.validation->size() > 1)
+    out.characters_per_token = static_cast<double>(text::count_characters(validation)) / static_cast<double>(out.validation->size());
+  return out;
+}
+
+/// A net with what differs between the kinds of nets.
+struct Training {
+  std::function<io::Metadata(const std::string& tokenizer_json)> describe;
+  std::function<void(const std::string& path, const std::string& tokenizer_json)> save;
+  data::AnyDataset train, interim, whole;  // to train on, to measure now and then, to measure at the end
+  std::int64_t test_batch;
+};
+
+/// The decay of weights is for matrices: biases and norms have none, as GPT-2 was trained.
+std::unique_ptr<optim::Optimizer> make_optimizer(const Parameters& all, const LanguageChoice& choice) {
+  const auto adamw = [&](const Parameters& of, double decay) {
+    return std::make_unique<optim::AdamW>(of, optim::AdamWOptions{.lr = choice.lr, .beta2 = choice.beta2, .weight_decay = decay});
+  };
+  const auto [matrices, vectors] = optim::split(all, [](const Parameter& p) { return p.cell->shape().rank() > 1; });
+  std::vector<std::unique_ptr<optim::Optimizer>> groups;
+  groups.push_back(adamw(matrices, choice.weight_decay));
+  if (!vectors.empty()) groups.push_back(adamw(vectors, 0));
+  return std::make_unique<optim::Groups>(std::move(groups));
+}
+
+/// The course of a training in the terminal: a row for each validation, and a line between them.
+class LanguageReport {
+ public:
+  LanguageReport(const LanguageChoice& choice, Trainer& trainer, std::int64_t tokens_per_row)
+      : choice_(choice),
+        trainer_(trainer),
+        log_(choice.log),
+        tokens_per_row_(tokens_per_row) {
+    trainer.on_step = [this](const StepReport& r) { return step(r); };
+    trainer.on_validation = [this](const ValidationReport& r) { return validated(r); };
+  }
+
+  void begin(const Texts& texts, std::int64_t parameters) {
+    log_.begin({{"command", choice_.op}, {"text", choice_.files[0]}, {"tokenizer", choice_.tokenizer}},
+               {{"parameters", static_cast<double>(parameters)},
+                {"train_tokens", static_cast<double>(texts.train->size())},
+                {"validation_tokens", static_cast<double>(texts.validation->size())},
+                {"batch", static_cast<double>(choice_.batch)},
+                {"context", static_cast<double>(choice_.context)},
+                {"steps", static_cast<double>(choice_.steps)},
+                {"learning_rate", choice_.lr},
+                {"seed", static_cast<double>(choice_.seed)}});
+    std::printf("   step  train loss  validation loss      time     tokens/s\n");
+    std::fflush(stdout);
+    begin_ = last_ = Clock::now();
+  }
+
+  double tokens_per_second() const { return tokens_ / seconds_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Go step(const StepReport& r) {
+    const auto now = Clock::now();
+    if (r.batch == first_batch_ || first_batch_ < 0) {  // what compiles is no measure of speed
+      first_batch_ = r.batch;
+    } else {
+      tokens_ += static_cast<double>(choice_.batch * tokens_per_row_);
+      seconds_ += std::chrono::duration<double>(now - last_).count();
+    }
+    last_ = now;
+    if (!std::isfinite(r.loss)) {
+      throw Error({.op = choice_.op,
+                   .got = format("a loss of %s at step %lld", std::isnan(r.loss) ? "nan" : "inf", static_cast<long long>(r.step)),
+                   .expected = "a number",
+                   .advice = format("choose a learning rate below %g (--lr); no model is saved, an earlier checkpoint stays", choice_.lr)});
+    }
+    if (r.step > choice_.steps) {
+      throw Error({.op = choice_.op,
+                   .got = "a checkpoint with " + std::to_string(r.step - 1) + " steps done",
+                   .expected = "fewer than the " + std::to_string(choice_.steps) + " of this training",
+                   .advice = "ask for more --steps"});
+    }
+    log_.step(r);
+    recent_ = recent_ == 0 ? r.loss : 0.95 * recent_ + 0.05 * r.loss;
+    if (line_.due()) {
+      const double share = static_cast<double>(r.step) / static_cast<double>(choice_.steps);
+      const double per_step = static_cast<double>(choice_.batch * choice_.accumulate * tokens_per_row_) / tokens_per_second();
+      line_.show({{format("step %lld/%lld", static_cast<long long>(r.step), static_cast<long long>(choice_.steps)), 9},
+                  {bar(share, std::clamp(terminal_columns() - 70, 4, 24)), 2},
+                  {format(" loss %.4f", recent_), 8},
+                  {format(" lr %.2g", r.learning_rate), 3},
+                  {format(" %s tok/s", quantity(tokens_per_second()).c_str()), 6},
+                  {format(" ETA %s", clock(static_cast<double>(choice_.steps - r.step) * per_step).c_str()), 7}});
+    }
+    const bool is_validated = r.step % choice_.eval_every == 0;
+    return r.step >= choice_.steps && !is_validated ? Go::Stop : Go::On;
+  }
+
+  Go validated(const ValidationReport& r) {
+    line_.finish(format("%7lld  %10.4f  %15.4f  %8s  %11s", static_cast<long long>(r.step), r.train_loss, r.test.loss,
+                        duration(std::chrono::duration<double>(Clock::now() - begin_).count()).c_str(),
+                        quantity(tokens_per_second()).c_str()));
+    log_.validation(r);
+    if (!choice_.checkpoint.empty()) trainer_.save(choice_.checkpoint);
+    last_ = Clock::now();
+    return r.step >= choice_.steps ? Go::Stop : Go::On;
+  }
+
+  const LanguageChoice& choice_;
+  Trainer& trainer_;
+  ProgressLine line_;
+  TrainLog log_;
+  std::int64_t tokens_per_row_, first_batch_ = -1;
+  Clock::time_point begin_, last_;
+  double tokens_ = 0, seconds_ = 0, recent_ = 0;
+};
+
+void draw_validations(const LanguageChoice& choice, const std::vector<ValidationReport>& reports, const std::string& title) {
+  io::Series train{.name = "training"}, test{.name = "validation"};
+  for (const ValidationReport& r : reports) {
+    train.x.push_back(static_cast<double>(r.step)), train.y.push_back(r.train_loss);
+    test.x.push_back(static_cast<double>(r.step)), test.y.push_back(r.test.loss);
+  }
+  try {
+    io::plot(choice.plot, {.title = title, .x_label = "step", .panels = {{.y_label = "nats per token", .series = {train, test}}}});
+    std::printf("learning curve: %s\n", choice.plot.c_str());
+  } catch (const Error& error) {  // a picture is not worth a failed run
+    std::fprintf(stderr, "tegula: no learning curve: %s\n", error.what());
+  }
+}
+
+/// `forward`: what is trained, as the Trainer calls it. `training`: made of the texts.
+template <class Forward, class MakeTraining>
+void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, const Loss& loss, const MakeTraining& make) {
+  const Training training = make();
+  const auto optimizer = make_optimizer(parameters(forward), choice);
+  const double lowest = choice.min_lr.value_or(choice.lr / 10);
+  Trainer trainer(forward, *optimizer, loss,
+                  {.epochs = 1,
+                   .batch = choice.batch,
+                   .test_batch = training.test_batch,
+                   .seed = choice.seed,
+                   .schedule = optim::CosineLR{.base = choice.lr, .total = choice.steps, .warmup = choice.warmup, .minimum = lowest},
+                   .clip_norm = choice.clip,
+                   .accumulate = choice.accumulate,
+                   .validate_every = choice.eval_every,
+                   .shuffle = false,
+                   .metadata = training.describe(texts.tokenizer_json)});
+  if (!choice.resume.empty()) trainer.resume(choice.resume);
+  const std::int64_t count = num_parameters(forward);
+  std::printf("%s: %s parameters, %lld tokens in the vocabulary. %s tokens to train on, %s to validate.\n", choice.op.c_str() + 13,
+              quantity(static_cast<double>(count)).c_str(), static_cast<long long>(texts.tokenizer.size()),
+              quantity(static_cast<double>(texts.train->size())).c_str(), quantity(static_cast<double>(texts.validation->size())).c_str());
+  double speed = 0;
+  {
+    LanguageReport report(choice, trainer, choice.context);
+    report.begin(texts, count);
+    trainer.fit(training.train, training.interim);
+    speed = report.tokens_per_second();
+  }
+  if (!choice.checkpoint.empty()) trainer.save(choice.checkpoint);
+  const double measured = trainer.evaluator().evaluate(training.whole).loss;
+  training.save(choice.out, texts.tokenizer_json);
+  std::printf("validation loss %.4f nats per token", measured);
+  if (texts.characters_per_token > 1.005) std::printf(", %.4f per character", measured / texts.characters_per_token);
+  std::printf("; %s tokens/s\n", quantity(speed).c_str());
+  if (choice.sample > 0) {
+    const models::LanguageModel model = models::load_language_model(choice.out);
+    models::TextWriter write(model);
+    std::printf("\n");
+    write("", {.tokens = choice.sample, .on_text = [](std::string_view piece) {
+                 std::fwrite(piece.data(), 1, piece.size(), stdout);
+                 std::fflush(stdout);
+               }});
+    std::printf("\n\n");
+  }
+  std::printf("model: %s\n", choice.out.c_str());
+  if (!trainer.validations().empty()) draw_validations(choice, trainer.validations(), choice.op.substr(13));
+}
+
+Texts begin(LanguageChoice& choice) {
+  const std::string name = choice.op.substr(13);
+  if (choice.out.empty()) choice.out = name + ".safetensors";
+  if (choice.plot.empty()) choice.plot = name + ".png";
+  for (const std::string& file : {choice.out, choice.checkpoint}) {
+    if (!file.empty()) io::require_writable(file, choice.op);
+  }
+  io::require_picture(choice.plot);
+  manual_seed(choice.seed);
+  return read_texts(choice);
+}
+
+/// The net as the Trainer calls it: what the scores are made of, which the loss takes.
+struct GptForTraining {
+  models::Gpt2& net;
+  Tensor operator()(Tensor tokens) { return net.hidden(tokens); }
+  void visit(nn::Visitor& visitor, const nn::Path& path) { nn::visit(net, visitor, path); }
+};
+
+void run_gpt(LanguageChoice choice) {
+  const Texts texts = begin(choice);
+  models::Gpt2 net({.vocabulary = texts.tokenizer.size(),
+                    .width = choice.width,
+                    .layers = choice.layers,
+                    .heads = choice.heads,
+                    .context = choice.context,
+                    .dropout = choice.dropout});
+  GptForTraining forward{net};
+  const Loss loss = [&net](const Tensor& features, const Tensor& labels) {
+    return models::next_token_loss(features, net.wte.weight, labels);
+  };
+  run_language(choice, texts, forward, loss, [&] {
+    return Training{.describe = [&](const std::string& json) { return models::describe(net, json); },
+                    .save = [&](const std::string& path, const std::string& json) { models::save_language_model(path, net, json); },
+                    .train = text::RandomWindows(texts.train, choice.context, text::endless(choice.batch)),
+                    .interim = text::Windows(texts.validation, choice.context, choice.eval_batches * choice.batch),
+                    .whole = text::Windows(texts.validation, choice.context),
+                    .test_batch = choice.batch};
+  });
+}
+
+void run_lstm(LanguageChoice choice) {
+  const Texts texts = begin(choice);
+  models::LstmLanguageModel net({.vocabulary = texts.tokenizer.size(),
+                                 .embedding = choice.embedding,
+                                 .hidden = choice.width,
+                                 .layers = choice.layers,
+                                 .dropout = choice.dropout});
+  const auto tokens = static_cast<std::int64_t>(texts.validation->size());
+  const std::int64_t streams = std::clamp<std::int64_t>((tokens - 1) / choice.context, 1, choice.batch);
+  models::CarriedLstm forward(net, choice.batch, streams);
+  const Loss loss = [&net](const Tensor& features, const Tensor& labels) {
+    return models::next_token_loss(features, net.output.weight, labels, net.output.bias);
+  };
+  run_language(choice, texts, forward, loss, [&] {
+    return Training{.describe = [&](const std::string& json) { return models::describe(net, json); },
+                    .save = [&](const std::string& path, const std::string& json) { models::save_language_model(path, net, json); },
+                    .train = text::Streams(texts.train, choice.batch, choice.context, text::endless(choice.batch)),
+                    .interim = text::Streams(texts.validation, streams, choice.context,
+                                             streams * std::min(choice.eval_batches, (tokens - 1) / streams / choice.context)),
+                    .whole = text::Streams(texts.validation, streams, choice.context),
+                    .test_batch = streams};
+  });
+}
+
+void add_options(Command& command, LanguageChoice& c) {
+  command.last_counts();
+  command.option("files", c.files, "texts, plain or gzipped, one behind the other").required().type("TEXT");
+  command.option("--validation-file", c.validation_file, "a text to validate on, instead of the end of the others")
+      .check(not_empty())
+      .type("TEXT");
+  command.option("--validation", c.validation, "share of the text, at its end, to validate on")
+      .check(between(0.0001, 0.9))
+      .shows_default()
+      .type("P");
+  command
+      .option("--tokenizer", c.tokenizer, "char: the characters of the text; or tokenizer.json, or a folder with vocab.json and merges.txt")
+      .check(not_empty())
+      .shows_default()
+      .type("TOKENIZER");
+  command.option("--layers", c.layers, "of the net").check(positive()).shows_default().type("N");
+  command.option("--context", c.context, "tokens of a training sample").check(positive()).shows_default().type("N");
+  command.option("--dropout", c.dropout, "probability").check(between(0, 0.99)).shows_default().type("P");
+  command.option("--batch", c.batch, "samples of a step, or of each part of it").check(positive()).shows_default().type("N");
+  command.option("--accumulate", c.accumulate, "parts of a step, whose gradients are added").check(positive()).shows_default().type("N");
+  command.option("--steps", c.steps, "of the optimizer").check(positive()).shows_default().type("N");
+  command.option("--lr", c.lr, "greatest learning rate").check(positive_real()).shows_default().type("X");
+  command.option("--min-lr", c.min_lr, "where its cosine ends [a tenth of the greatest]").check(positive_real()).type("X");
+  command.option("--warmup", c.warmup, "steps in which the rate rises").check(not_negative()).shows_default().type("N");
+  command.option("--beta2", c.beta2, "of AdamW").check(between(0, 0.99999)).shows_default().type("X");
+  command.option("--weight-decay", c.weight_decay, "of matrices").check(between(0, 1e6)).shows_default().type("X");
+  command.option("--clip", c.clip, "limit on the norm of all gradients; 0: none").check(between(0, 1e9)).shows_default().type("X");
+  command.option("--eval-every", c.eval_every, "steps between two validations").check(positive()).shows_default().type("N");
+  command.option("--eval-batches", c.eval_batches, "batches of each of them; at the end the whole text is validated")
+      .check(positive())
+      .shows_default()
+      .type("N");
+  command.option("--seed", c.seed, "the same seed gives the same bits").check(any_count()).shows_default().type("S");
+  const std::string name = command.name();
+  command.option("--out", c.out, "the model with its tokenizer [" + name + ".safetensors]").check(not_empty()).type("FILE");
+  command.option("--plot", c.plot, "the learning curve [" + name + ".png]").check(not_empty()).type("FILE");
+  command.option("--checkpoint", c.checkpoint, "written after each validation: everything needed to go on").check(not_empty()).type("FILE");
+  command.option("--resume", c.resume, "go on from a checkpoint, with the options it was made with; --steps may be more")
+      .check(not_empty())
+      .type("FILE");
+  command.option("--log", c.log.file, "the course of the training in JSON lines").check(not_empty()).type("FILE");
+  command.option("--tensorboard", c.log.folder, "a folder for TensorBoard's event files").check(not_empty()).type("DIR");
+  command.option("--log-every", c.log.every, "steps between two records of --log and --tensorboard")
+      .check(positive())
+      .shows_default()
+      .type("N");
+  command.option("--sample", c.sample, "tokens of a text to write at the end").check(not_negative()).shows_default().type("N");
+  add_precision(command);
+  add_device_option(command);
+}
+
+}  // namespace
+
+void add_train_language(Command& train) {
+  {
+    auto choice = std::make_shared<LanguageChoice>();
+    *choice = {.op = "tegula train char-lstm", .layers = 2, .width = 256, .batch = 32, .lr = 2e-3};
+    Command command = train.command("char-lstm", "an LSTM that writes on, from plain texts");
+    command.option("--width", choice->width, "numbers of each layer's state").check(positive()).shows_default().type("N");
+    command.option("--embedding", choice->embedding, "numbers of a token").check(positive()).shows_default().type("N");
+    add_options(command, *choice);
+    command.runs([choice] { run_lstm(*choice); });
+  }
+  {
+    auto choice = std::make_shared<LanguageChoice>();
+    *choice = {.op = "tegula train gpt", .layers = 4, .batch = 12, .weight_decay = 0.1};
+    Command command = train.command("gpt", "a transformer that writes on (GPT-2), from plain texts");
+    command.option("--width", choice->width, "numbers of a token within the net").check(positive()).shows_default().type("N");
+    command.option("--heads", choice->heads, "of its attention").check(positive()).shows_default().type("N");
+    add_options(command, *choice);
+    command.runs([choice] { run_gpt(*choice); });
+  }
+}
+
+}  // namespace tegula::app

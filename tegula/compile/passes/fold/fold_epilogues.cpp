@@ -1,0 +1,90 @@
+#include "tegula/compile/passes/fold/fold_epilogues.h"
+
+#include <optional>
+
+#include "tegula/compile/passes/materialize.h"
+
+namespace tegula::compile {
+namespace {
+
+using Kind = ElementwiseOp::Epilogue;
+
+std::uint8_t activation_of(Kind kind) {
+  using runtime::Activation;
+  switch (kind) {
+    case Kind::Relu: return static_cast<std::uint8_t>(Activation::Relu);
+    case Kind::Gelu: return static_cast<std::uint8_t>(Activation::Gelu);
+    case Kind::GeluTanh: return static_cast<std::uint8_t>(Activation::GeluTanh);
+    case Kind::Sigmoid: return static_cast<std::uint8_t>(Activation::Sigmoid);
+    case Kind::Tanh: return static_cast<std::uint8_t>(Activation::Tanh);
+    default: return 0;
+  }
+}
+
+// Whether a value of the result's dtype and size lies somewhere in memory, so that a call can add it.
+bool is_addend(const Graph& graph, int addend, const Item& result) {
+  const Item& base = graph[access_of(graph, addend).base];
+  if (base.role() == Role::Scalar || base.role() == Role::Index || base.dtype != result.dtype) return false;
+  return graph[addend].shape == result.shape && numel(base.shape) == numel(result.shape);
+}
+
+}  // namespace
+
+std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result) {
+  const Access access = access_of(graph, item);
+  const Shape& shape = graph[item].shape;
+  const Item& base = graph[access.base];
+  if (axis < 0 || shape != result) return std::nullopt;
+  if (base.shape.rank() != 1 || base.shape[0] != shape[axis] || access.layout.offset != 0) return std::nullopt;
+  if (base.role() == Role::Scalar || base.role() == Role::Index || base.role() == Role::View) return std::nullopt;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const std::int64_t wanted = i == axis ? 1 : 0;
+    if (shape[i] != 1 && access.layout.strides[i] != wanted) return std::nullopt;
+  }
+  if (base.role() == Role::Leaf && !graph.leaves[static_cast<std::size_t>(base.slot)].layout.is_dense()) return std::nullopt;
+  return access.base;
+}
+
+// The sum or activation takes the library item's place, so that its number (and all who use it) stay valid.
+void fold_epilogues(Graph& graph, const runtime::Device& device) {
+  const std::vector<int> uses = count_uses(graph);
+  for (int i = 0; i < graph.size(); ++i) {
+    Item& item = graph[i];
+    if (item.role() != Role::Elementwise) continue;
+    const Kind kind = item.as<ElementwiseOp>().epilogue();
+    if (kind == Kind::None || kind == Kind::Multiply || kind == Kind::GeluTanhGradient) continue;
+    for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+      const int producer = item.inputs[k];
+      const Item& library = graph[producer];
+      if (library.role() != Role::Library || library.epilogue.activation != 0 || library.dtype != item.dtype) continue;
+      if (uses[static_cast<std::size_t>(producer)] != 1) continue;
+      Item merged = library;
+      merged.origin = item.origin;
+      if (kind == Kind::Add) {
+        if (item.inputs.size() != 2) continue;
+        const int other = item.inputs[1 - k];
+        const auto bias = channel_vector(graph, other, library.as<LibraryOp>().bias_axis(), library.shape);
+        if (bias && !library.epilogue.bias && graph[*bias].dtype == library.dtype) {
+          merged.inputs.insert(merged.inputs.begin() + 2, *bias);
+          merged.epilogue.bias = true;
+        } else if (!library.epilogue.addend && library.as<LibraryOp>().accepts_addend() && device.fuses_addend(library.dtype) &&
+                   is_addend(graph, other, library)) {
+          merged.inputs.push_back(other);
+          merged.epilogue.addend = true;
+        } else {
+          continue;
+        }
+      } else {
+        const std::uint8_t activation = activation_of(kind);
+        if (!library.as<LibraryOp>().accepts_activation(activation)) continue;
+        if (!device.fuses(library.dtype, static_cast<runtime::Activation>(activation))) continue;
+        merged.epilogue.activation = activation;
+      }
+      graph[i] = std::move(merged);
+      break;
+    }
+  }
+  remove_dead(graph);
+}
+
+}  // namespace tegula::compile

@@ -1,0 +1,85 @@
+// The arithmetic behind an index goes to where the index is read.
+
+#include "tegula/compile/passes/fold/fold_indices.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tegula/compile/passes/materialize.h"
+#include "tegula/graph/structural.h"
+#include "tegula/tile/kernel_context.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::size_t kMostOps = 8;  // that cost less than a launch
+
+class Folder {
+ public:
+  explicit Folder(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    for (Item& item : graph_.items) {
+      if (item.role() != Role::Kernel) continue;
+      if (const auto* reader = dynamic_cast<const ReadsByPlace*>(item.op.get())) fold(item, reader->input_read_by_place());
+    }
+    remove_dead(graph_);
+  }
+
+ private:
+  void fold(Item& item, int input) {
+    const int index = item.inputs[static_cast<std::size_t>(input)];
+    if (graph_[index].role() != Role::Elementwise) return;
+    Computed computed{.input = input, .shape = graph_[index].shape, .dtype = graph_[index].dtype};
+    std::vector<int> memory;
+    std::map<int, int> known;
+    if (value(computed, memory, known, index) < 0 || memory.empty()) return;
+    // What is read stands where the index did, and behind all others.
+    computed.first_extra = static_cast<int>(item.inputs.size());
+    item.inputs[static_cast<std::size_t>(input)] = memory[0];
+    item.inputs.insert(item.inputs.end(), memory.begin(), memory.end());
+    item.computed = std::move(computed);
+  }
+
+  /// The number of the word that gives the item's element; -1 where it is more than arithmetic on numbers and its own place.
+  int value(Computed& computed, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth = 0) {
+    if (const auto found = known.find(number); found != known.end()) return found->second;
+    if (graph_[number].seen >= 0 && graph_.seen[static_cast<std::size_t>(graph_[number].seen)].waits) return -1;
+    Access access = access_of(graph_, number);
+    if (graph_[access.base].op == copy_op()) {  // of a number, which materialize put into memory for the kernel
+      const Access copied = access_of(graph_, graph_[access.base].inputs[0]);
+      if (graph_[copied.base].role() == Role::Scalar) access = copied;
+    }
+    const Item& base = graph_[access.base];
+    Computed::Word word{.dtype = base.dtype};
+    if (base.role() == Role::Index) {
+      const Shape& shape = access.layout.shape;
+      if (shape.rank() != 1 || shape != computed.shape) return -1;
+      word.stride = access.layout.strides[0], word.offset = access.layout.offset;
+      word.kind = Computed::Word::Kind::Place;
+    } else if (numel(base.shape) == 1 && (base.role() == Role::Scalar || access.layout.offset == 0)) {
+      word.kind = base.role() == Role::Scalar ? Computed::Word::Kind::Number : Computed::Word::Kind::Memory;
+      word.operands = {static_cast<int>(memory.size())};
+      memory.push_back(access.base);
+    } else {
+      if (access.base != number || base.role() != Role::Elementwise || base.shape != computed.shape || !is_integer(base.dtype)) return -1;
+      const auto& op = base.as<ElementwiseOp>();
+      if (op.has_check() || op.numerics() != Numerics::Either || computed.words.size() >= kMostOps || depth >= kMostOps) return -1;
+      word.kind = Computed::Word::Kind::Op, word.op = base.op;
+      for (const int input : base.inputs) {
+        word.operands.push_back(value(computed, memory, known, input, depth + 1));
+        if (word.operands.back() < 0) return -1;
+      }
+    }
+    computed.words.push_back(std::move(word));
+    return known[number] = static_cast<int>(computed.words.size()) - 1;
+  }
+
+  Graph& graph_;
+};
+
+}  // namespace
+
+void fold_indices(Graph& graph) { Folder(graph).run(); }
+
+}  // namespace tegula::compile

@@ -1,0 +1,85 @@
+// What the passes ask about a fusion, and what they do to it once it is made.
+
+#include "tegula/compile/passes/fusion/fuse.h"
+
+namespace tegula::compile {
+
+Through look_through(const Graph& graph, int item) {
+  Through out{.base = item};
+  if (graph[item].role() == Role::View) {
+    const Seen& seen = graph.seen[static_cast<std::size_t>(graph[item].seen)];
+    return {seen.base, seen.plain, seen.axes};
+  }
+  const Shape& shape = graph[item].shape;
+  for (int i = 0; i < shape.rank(); ++i) out.axes[static_cast<std::size_t>(i)] = shape[i] == 1 ? -1 : i;
+  return out;
+}
+
+Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
+  const int input = graph[item].inputs[k];
+  const Place& place = fusion.places[static_cast<std::size_t>(item)];
+  const Through seen = look_through(graph, input);
+  const Place& producer = fusion.places[static_cast<std::size_t>(seen.base)];
+  const Role role = graph[seen.base].role();
+  if (role == Role::Scalar) return {Operand::Kind::Scalar, seen.base, {}};
+  if (place.group >= 0 && producer.group == place.group && seen.plain) return {Operand::Kind::Inside, seen.base, {}};
+  Operand out{role == Role::Index ? Operand::Kind::Index : Operand::Kind::Memory, seen.base, {}};
+  if (place.group < 0) return out;
+  // The axes of the input run over the domain axes of the consumer; a reduction consumes the whole domain.
+  const Group& group = fusion.groups[static_cast<std::size_t>(place.group)];
+  const Layout layout = access_of(graph, input).layout;
+  out.pattern = {Dims::filled(group.domain.rank(), 1), Dims::filled(group.domain.rank(), 0), layout.offset};
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    const int axis = graph[item].role() == Role::Reduce ? i : place.axes[static_cast<std::size_t>(i)];
+    if (axis < 0) continue;
+    out.pattern.shape[axis] = layout.shape[i];
+    out.pattern.strides[axis] = layout.shape[i] == 1 ? 0 : layout.strides[i];
+  }
+  return out;
+}
+
+void mark_stored(const Graph& graph, Fusion& fusion) {
+  fusion.stored.assign(graph.items.size(), false);
+  const auto store = [&](int item) { fusion.stored[static_cast<std::size_t>(look_through(graph, item).base)] = true; };
+  for (int output : graph.outputs) store(output);
+  for (const auto& update : graph.updates) store(update.item);
+  for (int i = 0; i < graph.size(); ++i) {
+    const Role role = graph[i].role();
+    if (((role == Role::Library || role == Role::Kernel) && graph[i].results.empty()) || role == Role::Part)
+      fusion.stored[static_cast<std::size_t>(i)] = true;
+    if (role == Role::View || role == Role::Leaf || role == Role::Part) continue;
+    for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) {
+      if (role == Role::Library || role == Role::Kernel || operand_of(graph, fusion, i, k).kind == Operand::Kind::Memory)
+        store(graph[i].inputs[k]);
+    }
+  }
+}
+
+void round_stored(Graph& graph, const Fusion& fusion) {
+  for (int i = 0; i < graph.size(); ++i) {
+    if (is_half(graph[i].dtype) && fusion.stored[static_cast<std::size_t>(i)]) graph[i].rounds = true;
+  }
+}
+
+void separate_across(const Graph& graph, Fusion& fusion, int number) {
+  const int own = static_cast<int>(fusion.groups.size());
+  Group& group = fusion.groups[static_cast<std::size_t>(number)];
+  Group apart{{}, group.domain, group.across, true, {}};
+  group.across = {};
+  std::vector<int> left;
+  for (int item : group.items) {
+    Place& place = fusion.places[static_cast<std::size_t>(item)];
+    if (place.space != Space::Across) {
+      left.push_back(item);
+      continue;
+    }
+    place.group = own;
+    place.space = Space::Reduced;
+    apart.items.push_back(item);
+  }
+  group.items = std::move(left);
+  fusion.groups.push_back(std::move(apart));
+  mark_stored(graph, fusion);
+}
+
+}  // namespace tegula::compile

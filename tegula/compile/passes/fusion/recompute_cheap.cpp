@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "tegula/compile/passes/fusion/fuse.h"
+
+namespace tegula::compile {
+namespace {
+
+constexpr std::size_t kMostItems = 6;  // of arithmetic that costs less than a trip to memory
+
+class Recomputer {
+ public:
+  Recomputer(Graph& graph, Fusion& fusion) : graph_(graph), fusion_(fusion) {}
+
+  void run() {
+    kept_.assign(graph_.items.size(), false);
+    for (int output : graph_.outputs) kept_[index(look_through(graph_, output).base)] = true;
+    for (const auto& update : graph_.updates) kept_[index(look_through(graph_, update.item).base)] = true;
+    for (const Group& group : fusion_.groups) {
+      operands_.push_back(0);
+      for (int item : group.items) operands_.back() += operands(graph_[item]);
+    }
+    readers_.resize(graph_.items.size());
+    for (int i = 0; i < graph_.size(); ++i) {
+      for (int input : graph_[i].inputs) readers_[index(input)].push_back(i);
+    }
+    const int size = graph_.size();
+    for (int i = 0; i < size; ++i) read_less(i);
+    for (int i = size - 1; i >= 0; --i) consider(i);
+    if (copies_.empty()) return;
+    int ordered = -1;
+    for (const auto& [key, copy] : copies_) {
+      if (key.first != ordered) in_order(fusion_.groups[index(ordered = key.first)]);
+    }
+    mark_stored(graph_, fusion_);
+  }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  const Place& place(int i) const { return fusion_.places[index(i)]; }
+
+  /// Whether another group computes the item as it consumes it: over the same domain, element by element.
+  bool takes(int reader, int item) const {
+    const Place& at = place(reader);
+    if (at.group < 0 || at.group == place(item).group) return false;
+    const bool full = at.space == Space::Full || graph_[reader].role() == Role::Reduce;
+    return full && fusion_.groups[index(at.group)].domain == graph_[item].shape;
+  }
+
+  /// The items, inputs first, that `item` is made of out of memory; false when that is too much.
+  bool expression(int item, std::vector<int>& items, std::vector<int>& large, std::size_t depth = 1) const {
+    if (std::find(items.begin(), items.end(), item) != items.end()) return true;
+    if (depth > kMostItems) return false;  // all on the way here would be among them
+    const Item& self = graph_[item];
+    if (self.role() != Role::Elementwise || self.op->numerics() != Numerics::Either || self.as<ElementwiseOp>().has_check()) return false;
+    for (int input : self.inputs) {
+      const int base = look_through(graph_, input).base;
+      const Role role = graph_[base].role();
+      if (role == Role::Scalar || role == Role::Index) continue;
+      const bool inside = place(base).group == place(item).group && place(base).space == Space::Full && !fusion_.stored[index(base)];
+      if (inside) {
+        if (base != input || !expression(base, items, large, depth + 1)) return false;
+      } else if (2 * numel(graph_[base].shape) > numel(self.shape) && std::find(large.begin(), large.end(), base) == large.end()) {
+        large.push_back(base);
+      }
+    }
+    items.push_back(item);
+    return items.size() <= kMostItems;
+  }
+
+  /// Whether the group may compute these items too: work that is done again and again adds up (a deep chain and its derivative).
+  bool has_room(int group, const std::vector<int>& items) const {
+    int more = 0;
+    for (const int item : items) more += copies_.contains({group, item}) ? 0 : operands(graph_[item]);
+    return operands_[index(group)] + more <= kMostOperands;
+  }
+
+  /// How many of these large values the group does not read anyway. `item` does not count.
+  std::size_t unread(const std::vector<int>& large, int group, int item) const {
+    std::vector<int> read;
+    for (int member : fusion_.groups[index(group)].items) {
+      for (int input : graph_[member].inputs) read.push_back(look_through(graph_, input).base);
+    }
+    return static_cast<std::size_t>(std::count_if(
+        large.begin(), large.end(), [&](int value) { return value == item || std::find(read.begin(), read.end(), value) == read.end(); }));
+  }
+
+  /// What stays in memory for others (a product's operand) need not be read where all it is made of is: the derivative of a normalised relu
+  /// reads what was normalised.
+  void read_less(int item) {
+    if (place(item).space != Space::Full || !fusion_.stored[index(item)]) return;
+    std::map<int, std::vector<int>> readers;  // by group
+    for (int reader : readers_[index(item)]) {
+      if (takes(reader, item)) readers[place(reader).group].push_back(reader);
+    }
+    std::vector<int> items, large;
+    if (readers.empty() || !expression(item, items, large)) return;
+    for (const auto& [group, those] : readers) {
+      if (!large.empty() && has_room(group, items) && unread(large, group, item) == 0) replace(item, items, those);
+    }
+    drop_unread(item);
+  }
+
+  void drop_unread(int item) {
+    if (readers_[index(item)].empty() && !kept_[index(item)]) std::erase(fusion_.groups[index(place(item).group)].items, item);
+  }
+
+  void consider(int item) {
+    if (place(item).space != Space::Full || !fusion_.stored[index(item)] || kept_[index(item)]) return;
+    std::vector<int> others;
+    for (int reader : readers_[index(item)]) {
+      if (graph_[reader].role() == Role::View) return;
+      if (place(reader).group == place(item).group && place(item).group >= 0) continue;
+      if (!takes(reader, item)) return;
+      others.push_back(reader);
+    }
+    std::vector<int> items, large;
+    if (others.empty() || !expression(item, items, large)) return;
+    for (const int value : large) {
+      if (size_of(graph_[value].dtype) > 2 * size_of(graph_[item].dtype)) return;
+    }
+    for (int reader : others) {
+      if (!has_room(place(reader).group, items) || unread(large, place(reader).group, item) > 1) return;
+    }
+    replace(item, items, std::move(others));
+    drop_unread(item);
+  }
+
+  /// `readers` compute the item, the last of `items`, where they are.
+  void replace(int item, const std::vector<int>& items, std::vector<int> readers) {
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    for (int reader : readers) {
+      const int copy = copy_into(place(reader).group, items);
+      for (int& input : graph_[reader].inputs) {
+        if (input == item) input = copy;
+      }
+      readers_[index(copy)].push_back(reader);
+    }
+    std::erase_if(readers_[index(item)], [&](int reader) { return std::binary_search(readers.begin(), readers.end(), reader); });
+  }
+
+  /// Copies of the items in the group, each once; the last one's number.
+  int copy_into(int group, const std::vector<int>& items) {
+    int last = -1;
+    for (int item : items) {
+      const auto [entry, is_new] = copies_.try_emplace({group, item}, graph_.size());
+      last = entry->second;
+      if (!is_new) continue;
+      Item copy = graph_[item];
+      copy.node = -1;
+      copy.within = {};
+      for (int& input : copy.inputs) {
+        if (const auto found = copies_.find({group, input}); found != copies_.end()) input = found->second;
+      }
+      Place at = place(item);
+      at.group = group;
+      fusion_.places.push_back(std::move(at));
+      fusion_.stored.push_back(false);
+      kept_.push_back(false);
+      readers_.emplace_back();
+      for (int input : copy.inputs) readers_[index(input)].push_back(graph_.size());
+      fusion_.groups[index(group)].items.push_back(graph_.size());
+      operands_[index(group)] += operands(copy);
+      graph_.items.push_back(std::move(copy));
+    }
+    return last;
+  }
+
+  /// Copies have numbers behind those of their readers: inputs first again.
+  void in_order(Group& group) const {
+    std::unordered_set<int> left(group.items.begin(), group.items.end());
+    std::vector<int> sorted;
+    std::vector<std::pair<int, std::size_t>> stack;  // (item, which of its inputs is next)
+    for (int item : group.items) {
+      if (left.contains(item)) stack.emplace_back(item, 0);
+      left.erase(item);
+      while (!stack.empty()) {
+        auto& [top, next] = stack.back();
+        if (next == graph_[top].inputs.size()) {
+          sorted.push_back(top);
+          stack.pop_back();
+        } else if (const int base = look_through(graph_, graph_[top].inputs[next++]).base; left.erase(base) > 0) {
+          stack.emplace_back(base, 0);
+        }
+      }
+    }
+    group.items = std::move(sorted);
+  }
+
+  Graph& graph_;
+  Fusion& fusion_;
+  std::vector<bool> kept_;  // leaves the graph
+  std::vector<std::vector<int>> readers_;
+  std::vector<int> operands_;  // of each group
+  std::map<std::pair<int, int>, int> copies_;  // (group, item) -> its copy there
+};
+
+}  // namespace
+
+void recompute_cheap(Graph& graph, Fusion& fusion) { Recomputer(graph, fusion).run(); }
+
+}  // namespace tegula::compile

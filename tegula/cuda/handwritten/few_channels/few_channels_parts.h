@@ -1,0 +1,40 @@
+#pragma once
+// What the kernels for few channels (few_channels.h) have in common.
+
+#include <cstdint>
+#include <vector>
+
+#include "tegula/core/divide.h"
+#include "tegula/cuda/handwritten/few_channels/few_channels.h"
+#include "tegula/cuda/handwritten/plain_source.h"
+
+namespace tegula::gpu {
+
+/// Of a convolution over two axes.
+struct ImageSizes {
+  std::int64_t n, c, k, in[2], out[2], kernel[2];
+  explicit ImageSizes(const runtime::Convolution& d)
+      : n(d.input.shape[0]),
+        c(d.input.shape[1]),
+        k(d.output.shape[1]),
+        in{d.input.shape[2], d.input.shape[3]},
+        out{d.output.shape[2], d.output.shape[3]},
+        kernel{d.weight.shape[2], d.weight.shape[3]} {}
+  std::int64_t taps() const { return kernel[0] * kernel[1]; }
+};
+
+constexpr std::int64_t kMostFewChannels = 64;
+
+/// The sizes as macros, and the words for tensor cores (tensor_core_product): a lane's slots of two products in a row are four neighbours in
+/// memory (Four).
+PlainSource few_channels_source(const runtime::Convolution& description, const ImageSizes& sizes);
+
+/// The kernels by how they share out the work; the variant that suits the sizes best first.
+std::vector<FewChannels> few_channels_by_warp(const runtime::Convolution& description, const ImageSizes& sizes);  // forward, data gradient
+std::vector<FewChannels> few_channels_by_image(const runtime::Convolution& description, const ImageSizes& sizes,
+                                               const Card& card);  // data gradient
+/// Whether blocks work on so many images that fetching all weights first is worth it.
+bool few_channels_reuse_weights(const ImageSizes& sizes, const Card& card);
+std::vector<FewChannels> few_channels_weight(const runtime::Convolution& description, const ImageSizes& sizes, const Card& card);
+
+}  // namespace tegula::gpu

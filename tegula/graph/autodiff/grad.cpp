@@ -1,0 +1,332 @@
+#include "tegula/graph/autodiff/grad.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tegula/core/error.h"
+#include "tegula/core/warning.h"
+#include "tegula/graph/autodiff/vjp_parts.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/graph_mutex.h"
+#include "tegula/graph/history.h"
+#include "tegula/graph/nonfinite.h"
+#include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
+
+namespace tegula {
+namespace {
+
+std::string describe(const Wrt& x, std::size_t index) {
+  if (!x.name().empty()) return "'" + x.name() + "'";
+  const Node& node = *x.tensor().node();
+  const std::string place = to_string(node.origin().where);
+  return "#" + std::to_string(index) + " (" + (x.cell() ? "the Variable" : "the tensor") + " " + std::string(name(node.dtype())) +
+         to_string(node.shape()) +
+         (place.empty() ? ""
+          : x.cell()    ? " set at " + place
+                        : " made at " + place) +
+         ")";
+}
+
+[[noreturn]] void throw_given_up(const Node& node, const std::source_location& where) {
+  const HistoryBudget budget = history_budget();
+  throw Error(
+      {.op = "grad",
+       .got = "an output computed from " + std::string(node.op().name()) + " at " + to_string(node.origin().where) +
+              ", whose own history was given up",
+       .expected = "all that lies between the output and what it is differentiated with respect to",
+       .advice = "evaluated tensors keep " + std::to_string(budget.nodes) + " nodes and " + std::to_string(budget.bytes >> 20) +
+                 " MiB a thread (set_history_budget): take the gradient earlier, end it with stop_gradient or a Variable, or use jit",
+       .where = origin_at(where).where});
+}
+
+[[noreturn]] void throw_assigned(const std::string& variable, const Node& now, const Node& before, const std::source_location& where) {
+  const std::string used = to_string(before.origin().where), place = to_string(now.origin().where);
+  throw Error({.op = "grad",
+               .got = "Variable " + variable + ", which was assigned" + (place.empty() ? "" : " at " + place) +
+                      " after the output was computed from the value it had before" + (used.empty() ? "" : " (of " + used + ")"),
+               .expected = "one that still has the value it was read with",
+               .advice = "take the gradient before the assignment, or with respect to a tensor read before it",
+               .where = origin_at(where).where});
+}
+
+// A gradient ends at a Variable though a target lies below what was assigned to it.
+void warn_of_assignment(const Node& value, const std::source_location& where) {
+  warn("grad.assigned",
+       "grad at " + to_string(origin_at(where).where) + " ends at the value that was assigned to a Variable at " +
+           to_string(value.origin().where) +
+           ": what is read from a Variable is a leaf. To differentiate through the value, use the tensor that was assigned; to say that "
+           "the gradient is to end there, assign stop_gradient(…)");
+}
+
+/// What grad is asked for, as the walk over the graph sees it.
+struct Targets {
+  std::unordered_set<const Node*> nodes;
+  std::unordered_map<std::uint32_t, std::size_t> places;  // of Variables -> which of the xs
+  std::uint64_t oldest = ~std::uint64_t{0};  // sequence number; inputs are older than what is computed from them
+  std::uint64_t earliest_value = ~std::uint64_t{0};  // the same, earlier values of the Variables included
+};
+
+Targets targets_of(const std::vector<Wrt>& xs) {
+  Targets out;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Node* node = xs[i].tensor().node().get();
+    out.nodes.insert(node);
+    out.oldest = std::min(out.oldest, node->sequence());
+    out.earliest_value = std::min(out.earliest_value, node->sequence());
+    if (!xs[i].cell()) continue;
+    out.places.emplace(xs[i].cell()->place(), i);
+    out.earliest_value = std::min(out.earliest_value, xs[i].cell()->born());
+  }
+  return out;
+}
+
+// Whether a gradient may pass: through an op with several results when it does through one of them.
+bool passes_gradient(const Node& node) {
+  const auto results = node.results();
+  return results.empty() ? is_float(node.dtype())
+                         : std::any_of(results.begin(), results.end(), [](const Result& r) { return is_float(r.dtype); });
+}
+
+// Whether a target lies below a node.
+bool target_below(const Node& from, const Targets& targets) {
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> stack{&from};
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (node->sequence() < targets.oldest || !passes_gradient(*node) || !seen.insert(node).second) continue;
+    if (node != &from && targets.nodes.contains(node)) return true;
+    if (node != &from && node->cuts()) continue;
+    for (const auto& input : node->inputs()) stack.push_back(input.get());
+  }
+  return false;
+}
+
+// Nodes from which one of the targets is reached, with the targets, in program order. Iterative: graphs may be deep.
+// Throws where the answer would not be the whole gradient.
+std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vector<Wrt>& xs, const std::source_location& where) {
+  const std::scoped_lock lock(graph_mutex());
+  const Targets targets = targets_of(xs);
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> all, stack;
+  for (const auto& y : ys) stack.push_back(y.node().get());
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (!passes_gradient(*node) || node->sequence() < targets.earliest_value || !seen.insert(node).second) continue;
+    if (const auto found = node->place() ? targets.places.find(node->place()) : targets.places.end();
+        found != targets.places.end() && !targets.nodes.contains(node)) {
+      const Wrt& x = xs[found->second];
+      throw_assigned(x.name().empty() ? "#" + std::to_string(found->second) : "'" + x.name() + "'", *x.tensor().node(), *node, where);
+    }
+    if (node->forgotten() && targets.oldest < node->sequence()) throw_given_up(*node, where);
+    all.push_back(node);
+    if (node->cuts()) {
+      // The library's own state (statistics, optimisers) is assigned within a frame, and a copy is a copy: nobody means to differentiate
+      // through those.
+      const bool computed = node->place() && !node->inputs().empty() && !node->input(0).place();
+      if (computed && !node->origin().path && target_below(*node, targets)) warn_of_assignment(*node, where);
+      continue;
+    }
+    for (const auto& input : node->inputs()) stack.push_back(input.get());
+  }
+  std::sort(all.begin(), all.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
+  std::unordered_set<const Node*> reaching;
+  std::vector<Ref<Node>> out;
+  for (const Node* node : all) {
+    bool reaches = targets.nodes.contains(node);
+    if (!node->cuts()) {
+      for (const auto& input : node->inputs()) reaches = reaches || reaching.contains(input.get());
+    }
+    if (!reaches) continue;
+    reaching.insert(node);
+    out.emplace_back(const_cast<Node*>(node));
+  }
+  return out;
+}
+
+// The contributions to a node's gradient. An entry without any: the node was reached, by zeros only.
+using Gradients = std::unordered_map<const Node*, std::vector<Tensor>>;
+
+// The total gradient of a node; sums the contributions once.
+Tensor total(Gradients& gradients, const Node* node) {
+  auto& terms = gradients[node];
+  if (terms.size() > 1) terms = {graph::add_n(terms, node->origin().where)};
+  return terms[0];
+}
+
+// The gradients of a node's results, given those of its parts; undefined: zero.
+using OfResults = std::unordered_map<const Node*, std::vector<std::vector<Tensor>>>;
+
+std::vector<Tensor> totals(OfResults& of_results, const Node* node) {
+  std::vector<Tensor> out(node->results().size());
+  auto& terms = of_results[node];
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    if (!terms[k].empty()) out[k] = graph::add_n(terms[k], node->origin().where);
+  }
+  return out;
+}
+
+// Reverse accumulation from seeds along `order`. Targets reached are in the result.
+Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Ref<Node>>& order) {
+  std::unordered_set<const Node*> on_path;
+  for (const auto& node : order) on_path.insert(node.get());
+  Gradients gradients;
+  OfResults of_results;
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    if (on_path.contains(ys[i].node().get())) gradients[ys[i].node().get()].push_back(dys[i]);
+  }
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    const Node* node = it->get();
+    if (!gradients.contains(node) || node->inputs().empty() || node->cuts()) continue;
+    if (node->is_part()) {
+      const Node* const of = node->inputs()[0].get();
+      if (!on_path.contains(of)) continue;
+      gradients.try_emplace(of);  // reached
+      if (gradients[node].empty()) continue;
+      auto& terms = of_results[of];
+      terms.resize(of->results().size());
+      terms[static_cast<std::size_t>(static_cast<const PartOp&>(node->op()).index())].push_back(total(gradients, node));
+      continue;
+    }
+    std::vector<bool> wanted;
+    bool any = false;
+    for (const auto& input : node->inputs()) {
+      wanted.push_back(on_path.contains(input.get()));
+      any = any || wanted.back();
+    }
+    if (!any) continue;
+    const PrecisionScope precision(node->precision());  // backward as forward
+    const Origin& origin = node->origin();  // gradient nodes carry the line of the op they come from, and say what it is
+    const In frame("grad", origin.where), of(origin.path ? std::string_view(*origin.path) : node->op().name(), origin.where);
+    std::vector<Tensor> parts(wanted.size());
+    std::vector<Tensor> dys;
+    if (!node->results().empty()) dys = totals(of_results, node);
+    else if (!gradients[node].empty()) dys = {total(gradients, node)};
+    if (std::any_of(dys.begin(), dys.end(), [](const Tensor& dy) { return dy.defined(); }))
+      parts = node->op().gradients(*node, dys, wanted);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (!wanted[i]) continue;
+      auto& terms = gradients[node->inputs()[i].get()];
+      if (parts[i].defined()) terms.push_back(parts[i]);
+    }
+  }
+  return gradients;
+}
+
+}  // namespace
+
+Wrt::Wrt(const Variable& variable, Location where) : tensor_(variable.read(where)), cell_(variable.cell(where)) {}
+Wrt::Wrt(const Parameter& parameter, Location where) : tensor_(parameter.read(where)), cell_(parameter.cell), name_(parameter.name) {}
+
+std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
+                        std::source_location where) {
+  if (ys.size() != dys.size()) {
+    throw Error({.op = "vjp",
+                 .got = std::to_string(ys.size()) + " outputs and " + std::to_string(dys.size()) + " vectors",
+                 .expected = "one vector for each output",
+                 .where = origin_at(where).where});
+  }
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    if (ys[i].shape(where) != dys[i].shape(where)) {
+      throw Error({.op = "vjp",
+                   .got = "a vector of shape " + to_string(dys[i].shape()),
+                   .expected = "the output's shape " + to_string(ys[i].shape()),
+                   .where = origin_at(where).where});
+    }
+  }
+  for (const auto& x : xs) {
+    if (!is_float(x.tensor().dtype(where))) {
+      throw Error({.op = "grad",
+                   .got = "a tensor of dtype " + std::string(name(x.tensor().dtype())) + " to differentiate with respect to",
+                   .expected = "a float dtype",
+                   .where = origin_at(where).where});
+    }
+  }
+  const KeptHistory::Reader reader;  // nothing on the way is given up meanwhile
+  Gradients gradients = accumulate(ys, dys, path_nodes(ys, xs, where));
+
+  std::vector<Tensor> out;
+  std::string missing;
+  bool reached = xs.empty();
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Node* node = xs[i].tensor().node().get();
+    const auto found = gradients.find(node);
+    if (found == gradients.end()) missing += (missing.empty() ? "" : ", ") + describe(xs[i], i);
+    else reached = true;
+    if (found == gradients.end() || found->second.empty()) out.push_back(graph::full(node->shape(), 0.0, node->dtype(), where));
+    else out.push_back(graph::cast(total(gradients, node), node->dtype(), where));
+  }
+  if (!reached) {
+    throw Error({.op = "grad",
+                 .got = "an output that depends on none of " + missing,
+                 .expected = "at least one of them to be reached",
+                 .advice = "a module passed by value is a copy with Variables of its own; what is read from a Variable, stop_gradient and "
+                           "integer ops end the path",
+                 .where = origin_at(where).where});
+  }
+  if (!missing.empty() && checks_nonfinite())
+    warn("grad.unreached", "grad at " + to_string(origin_at(where).where) + ": the output does not depend on " + missing);
+  return out;
+}
+
+std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs, std::source_location where) {
+  std::vector<Wrt> wrt;
+  for (const auto& x : xs) wrt.emplace_back(x, where);
+  std::unordered_set<const Node*> on_path;
+  for (const auto& node : path_nodes({y}, wrt, where)) on_path.insert(node.get());
+  std::vector<std::string> names;
+  for (const auto& x : wrt) {
+    if (!on_path.contains(x.tensor().node().get())) names.push_back(x.name());
+  }
+  return names;
+}
+
+std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
+                              const std::source_location& where) {
+  const KeptHistory::Reader reader;
+  Gradients gradients = accumulate(ys, dys, path_nodes(ys, xs, where));
+  std::vector<Tensor> out;
+  for (const auto& x : xs) {
+    const Node* node = x.tensor().node().get();
+    const auto found = gradients.find(node);
+    out.push_back(found == gradients.end() || found->second.empty() ? Tensor() : graph::cast(total(gradients, node), node->dtype(), where));
+  }
+  return out;
+}
+
+std::vector<Tensor> grad(const Tensor& y, const std::vector<Wrt>& xs, std::source_location where) {
+  if (y.shape(where).rank() != 0 && y.numel() != 1) {
+    throw Error({.op = "grad",
+                 .got = "an output of shape " + to_string(y.shape()),
+                 .expected = "a scalar",
+                 .advice = "reduce it with sum or mean, or use vjp",
+                 .where = origin_at(where).where});
+  }
+  if (!is_float(y.dtype())) {
+    throw Error({.op = "grad",
+                 .got = "an output of dtype " + std::string(name(y.dtype())),
+                 .expected = "a float dtype",
+                 .where = origin_at(where).where});
+  }
+  return vjp({y}, {graph::full(y.shape(), 1.0, y.dtype(), where)}, xs, where);
+}
+
+std::vector<Tensor> grad(const Tensor& y, const Parameters& xs, std::source_location where) {
+  std::vector<Wrt> wrt;
+  for (const auto& x : xs) wrt.emplace_back(x, where);
+  return grad(y, wrt, where);
+}
+
+Tensor stop_gradient(Arg arg) {
+  const Tensor x = arg.tensor("stop_gradient"), y = graph::stop_gradient(x, arg.loc);
+  if (!Trace::current() && x.node()->has_value()) {  // h = f(stop_gradient(h)), step after step, keeps no history
+    if (!y.node()->has_value()) y.node()->set_value(x.node()->buffer(), x.node()->layout());
+    y.node()->become_leaf();
+  }
+  return y;
+}
+
+}  // namespace tegula

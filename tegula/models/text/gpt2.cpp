@@ -1,0 +1,122 @@
+#include "tegula/models/text/gpt2.h"
+
+#include <cmath>
+
+#include "tegula/graph/frame.h"
+#include "tegula/models/text/decoder.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/products/matmul.h"
+#include "tegula/ops/shape/axes.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula::models {
+namespace {
+
+constexpr double kDeviation = 0.02;
+
+/// What ends in a residual sum begins smaller, by the number of those.
+double last_deviation(const Gpt2Options& o) { return kDeviation / std::sqrt(2.0 * static_cast<double>(o.layers)); }
+
+const Gpt2Options& checked(const Gpt2Options& o) {
+  if (o.vocabulary < 1 || o.layers < 1 || o.heads < 1 || o.context < 1 || o.width < 1 || o.width % o.heads != 0) {
+    ops::refuse("Gpt2", "width " + std::to_string(o.width) + ", heads " + std::to_string(o.heads) + ", layers " + std::to_string(o.layers),
+                "positive sizes and a width that the heads divide", {});
+  }
+  return o;
+}
+
+nn::Embedding table(std::int64_t rows, std::int64_t width, DType dtype) {
+  nn::Embedding out(rows, width, {.dtype = dtype});
+  out.weight = normal({rows, width}, 0, kDeviation, {.dtype = dtype});
+  return out;
+}
+
+}  // namespace
+
+namespace gpt2 {
+
+Projection::Projection(std::int64_t in, std::int64_t out, double deviation, DType dtype)
+    : weight(normal({in, out}, 0, deviation, {.dtype = dtype})),
+      bias(zeros({out}, dtype)) {}
+Tensor Projection::operator()(Tensor x) const { return linear(x, transpose(weight), bias); }
+
+Attention::Attention(const Gpt2Options& o)
+    : c_attn(o.width, 3 * o.width, kDeviation, o.dtype),
+      c_proj(o.width, o.width, last_deviation(o), o.dtype),
+      resid_dropout(o.dropout),
+      heads_(o.heads),
+      dropout_(o.dropout) {}
+
+Tensor Attention::operator()(Tensor x, nn::KeyValueCache* cache, int layer) const {
+  const std::int64_t batch = x.size(0), length = x.size(1), width = x.size(2);
+  const auto parts = split(c_attn(x), width, -1);
+  const auto heads = [&](const Tensor& t) { return reshape(t, {batch, length, heads_, width / heads_}); };
+  const Tensor y = attend_cached(heads(parts[0]), heads(parts[1]), heads(parts[2]), cache, layer, resid_dropout.training ? dropout_ : 0);
+  return resid_dropout(c_proj(y));
+}
+
+FeedForward::FeedForward(const Gpt2Options& o)
+    : c_fc(o.width, 4 * o.width, kDeviation, o.dtype),
+      c_proj(4 * o.width, o.width, last_deviation(o), o.dtype),
+      dropout(o.dropout) {}
+Tensor FeedForward::operator()(Tensor x) const { return dropout(c_proj(gelu(c_fc(x), Approximate::Tanh))); }
+
+Block::Block(const Gpt2Options& o)
+    : ln_1(o.width, {.eps = o.norm_eps, .dtype = o.dtype}),
+      attn(o),
+      ln_2(o.width, {.eps = o.norm_eps, .dtype = o.dtype}),
+      mlp(o) {}
+Tensor Block::operator()(Tensor x, nn::KeyValueCache* cache, int layer) const {
+  x = x + attn(ln_1(x), cache, layer);
+  return x + mlp(ln_2(x));
+}
+
+}  // namespace gpt2
+
+Gpt2::Gpt2(const Gpt2Options& options)
+    : wte(table(checked(options).vocabulary, options.width, options.dtype)),
+      wpe(table(options.context, options.width, options.dtype)),
+      drop(options.dropout),
+      h(nn::repeat(options.layers, [&] { return gpt2::Block(options); })),
+      ln_f(options.width, {.eps = options.norm_eps, .dtype = options.dtype}),
+      options_(options) {}
+
+Tensor Gpt2::hidden(Arg tokens, nn::KeyValueCache* cache) const {
+  const In frame("Gpt2", tokens.loc);
+  const Tensor t = checked_tokens("Gpt2", tokens, options_.context);
+  const Tensor embedded = wte(t);
+  Tensor x = drop(embedded + (cache ? wpe(cache->places(t.size(1))) : slice(wpe.weight, 0, {0, t.size(1)})));
+  for (std::size_t i = 0; i < h.size(); ++i) x = h[i](x, cache, static_cast<int>(i));
+  if (cache) cache->advance(t.size(1));
+  return ln_f(x);
+}
+
+Tensor Gpt2::head(Arg x) const {
+  const In frame("Gpt2", x.loc);
+  return linear(x, wte.weight);
+}
+
+nn::KeyValueCache Gpt2::cache(std::int64_t batch, std::int64_t capacity) const {
+  return nn::KeyValueCache({.layers = static_cast<int>(options_.layers),
+                            .batch = batch,
+                            .capacity = capacity > 0 ? capacity : options_.context,
+                            .heads = options_.heads,
+                            .width = options_.width / options_.heads,
+                            .dtype = options_.dtype});
+}
+
+StateDict gpt2_state(const StateDict& hugging_face) {
+  StateDict out;
+  for (const NamedTensor& one : hugging_face) {
+    std::string_view name = one.name;
+    if (constexpr std::string_view kPrefix = "transformer."; name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+    const bool mask = name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+    if (!mask && name != "lm_head.weight") out.push_back({std::string(name), one.value});
+  }
+  return out;
+}
+
+}  // namespace tegula::models
