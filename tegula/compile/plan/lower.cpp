@@ -130,7 +130,7 @@ void lower_call(Plan& plan, int i, runtime::Device& device) {
     wanted.push_back(value >= 0);
     step.buffers.push_back({value < 0 ? Reference::Kind::Nothing : Reference::Kind::Value, value, 0, 0});
     if (value < 0) {
-      epilogue.unwanted |= static_cast<std::uint8_t>(1u << k);
+      if (k < 8) epilogue.unwanted |= static_cast<std::uint8_t>(1u << k);  // of a call; a loop looks at its buffers
       continue;
     }
     step.writes.push_back(value);
