@@ -34,7 +34,7 @@ class HostCall final : public runtime::Call {
 };
 
 /// Axis 0 is the one that is split. Input 0 is what goes in, or, of Receive, a tensor without elements that the result comes after.
-class CollectiveOp final : public LibraryOp, public HasEffect {
+class CollectiveOp final : public LibraryOp {
  public:
   CollectiveOp(Group group, const Collective& what) : group_(std::move(group)), what_(what) {}
 

@@ -128,11 +128,20 @@ class ReduceOp : public Op {
   virtual const Dims& axes() const = 0;
 };
 
+/// What a call does beside giving results: it exchanges something with other processes. Such nodes run in program order: outside of traces where
+/// they are made, each once; in a trace when that runs.
+enum class Effect : std::uint8_t {
+  None,
+  Ordered,  // in a trace if somebody reads its result
+  Always,   // in a trace, too, where nobody does: another process waits for it
+};
+
 /// A call of the device, described once layouts are known.
 class LibraryOp : public Op {
  public:
   Role role() const final { return Role::Library; }
   Numerics numerics() const override { return Numerics::TensorCore; }
+  virtual Effect effect() const { return Effect::None; }
   /// What the compiler folded into the call, and how it may multiply.
   struct Epilogue {
     bool bias = false;  // input 2

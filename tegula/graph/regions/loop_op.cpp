@@ -1,6 +1,7 @@
 #include "tegula/graph/regions/loop_op.h"
 
 #include "tegula/core/error.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula {
@@ -16,6 +17,11 @@ enum class WordOfBody : std::uint64_t {};  // of the body's key: for keys alone
 }  // namespace
 
 const LoopOp* LoopOp::of(const Op& op) { return op.role() == Role::Library ? dynamic_cast<const LoopOp*>(&op) : nullptr; }
+
+Effect LoopOp::effect() const {
+  const bool any = std::ranges::any_of(body().nodes(), [](const Ref<Node>& node) { return effect_of(node->op()) != Effect::None; });
+  return any ? Effect::Ordered : Effect::None;
+}
 
 void LoopOp::attributes(Attributes& a) const {
   a("length", form_.length);

@@ -38,6 +38,7 @@ class LoopOp : public LibraryOp {
 
   std::string_view name() const override { return "scan"; }
   Numerics numerics() const override { return Numerics::Full; }
+  Effect effect() const override;  // Ordered when its body has one
   void attributes(Attributes& a) const override;
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }

@@ -4,6 +4,7 @@
 
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -23,16 +24,8 @@ namespace {
 constexpr std::string_view kName = "linear_cross_entropy";
 
 /// x, which is not used before `first` is there: chunks come one after the other, so that they share memory.
-class AfterOp final : public ViewOp {
- public:
-  std::string_view name() const override { return "after"; }
-  std::optional<Layout> apply(const Layout& input) const override { return input; }
-  bool waits() const override { return true; }
-  std::vector<Tensor> gradient(const Node&, const Tensor& dy, const std::vector<bool>&) const override { return {dy, Tensor()}; }
-};
 Tensor after(const Tensor& x, const Tensor& first) {
-  static const Ref<const Op> op = make<const AfterOp>();
-  return first.defined() ? make_node(op, {x, first}, x.shape(), x.dtype(), {}) : x;
+  return first.defined() ? make_node(barrier_op(), {x, first}, x.shape(), x.dtype(), {}) : x;
 }
 
 /// x (N, D), weight (V, D)[, bias (V)] -> f(number of the chunk, scores (N, classes of the chunk)), widened.
