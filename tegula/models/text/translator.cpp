@@ -53,8 +53,8 @@ struct Translator::Generators {
   std::map<std::int64_t, Compiled> of_width;
 };
 
-Translator::Translator(Transformer net, std::string source, std::string target)
-    : net_(std::make_unique<std::variant<Transformer, Seq2Seq>>(std::move(net))),
+Translator::Translator(std::unique_ptr<Net> net, std::string source, std::string target)
+    : net_(std::move(net)),
       source_json_(std::move(source)),
       target_json_(std::move(target)),
       source_(text::parse_tokenizer_json(source_json_, "the source's tokenizer")),
@@ -63,15 +63,10 @@ Translator::Translator(Transformer net, std::string source, std::string target)
   check();
 }
 
+Translator::Translator(Transformer net, std::string source, std::string target)
+    : Translator(std::make_unique<Net>(std::move(net)), std::move(source), std::move(target)) {}
 Translator::Translator(Seq2Seq net, std::string source, std::string target)
-    : net_(std::make_unique<std::variant<Transformer, Seq2Seq>>(std::move(net))),
-      source_json_(std::move(source)),
-      target_json_(std::move(target)),
-      source_(text::parse_tokenizer_json(source_json_, "the source's tokenizer")),
-      target_(text::parse_tokenizer_json(target_json_, "the target's tokenizer")),
-      generators_(std::make_shared<Generators>()) {
-  check();
-}
+    : Translator(std::make_unique<Net>(std::move(net)), std::move(source), std::move(target)) {}
 
 void Translator::check() const {
   for (const bool source : {true, false}) {

@@ -67,9 +67,11 @@ class Translator {
 
  private:
   struct Generators;
+  using Net = std::variant<Transformer, Seq2Seq>;
+  Translator(std::unique_ptr<Net> net, std::string source, std::string target);
   void check() const;
   std::int64_t context() const;
-  std::unique_ptr<std::variant<Transformer, Seq2Seq>> net_;  // stays where it is: what was compiled refers to it
+  std::unique_ptr<Net> net_;  // stays where it is: what was compiled refers to it
   std::string source_json_, target_json_;
   text::Tokenizer source_, target_;
   std::shared_ptr<Generators> generators_;
