@@ -9,6 +9,7 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/train_log.h"
 #include "tegula/core/error.h"
 #include "tegula/data/digits.h"
 #include "tegula/data/mnist.h"
@@ -110,6 +111,20 @@ void add_options(Command& command, ModelChoice& choice, ModelFiles files) {
       .suggests(all);
   command.option("--dropout", choice.dropout, "probability of the dropout layer, 0 for none").check(between(0.0, 0.99)).type("P");
   command.flag("--batch-norm", choice.batch_norm, "batch normalisation before each ReLU");
+}
+
+void add_options(Command& command, TrainLogChoice& choice) {
+  command.option("--log", choice.file, "the course of the training in JSON lines").check(not_empty()).type("FILE");
+  command.option("--tensorboard", choice.folder, "a folder for TensorBoard's event files").check(not_empty()).type("DIR");
+  command.option("--log-every", choice.every, "steps between two records of --log and --tensorboard")
+      .check(positive())
+      .shows_default()
+      .type("N");
+}
+
+void add_checkpoint(Command& command, std::string& checkpoint, std::string& resume) {
+  command.option("--checkpoint", checkpoint, "written after each epoch: everything needed to go on").check(not_empty()).type("FILE");
+  command.option("--resume", resume, "go on from a checkpoint, with the options it was made with").check(not_empty()).type("FILE");
 }
 
 void add_precision(Command& command) {

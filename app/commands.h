@@ -49,6 +49,12 @@ struct Sets {
 /// Throws Error also when the images are not of shape `input`.
 Sets read_sets(const DataChoice& choice, const Shape& input);
 
+/// --log, --tensorboard and --log-every.
+struct TrainLogChoice;
+void add_options(Command& command, TrainLogChoice& choice);
+/// --checkpoint and --resume of a training by epochs.
+void add_checkpoint(Command& command, std::string& checkpoint, std::string& resume);
+
 /// --precision: the default of the process, so that all that follows uses it.
 void add_precision(Command& command);
 

@@ -308,16 +308,8 @@ void add_train_bert(Command& train) {
       .type("S");
   command.option("--out", choice->out, "the model, with its tokenizer").check(not_empty()).shows_default().type("FILE");
   command.option("--plot", choice->plot, "the learning curve").check(not_empty()).shows_default().type("FILE");
-  command.option("--checkpoint", choice->checkpoint, "written after each epoch: everything needed to go on")
-      .check(not_empty())
-      .type("FILE");
-  command.option("--resume", choice->resume, "go on from a checkpoint, with the options it was made with").check(not_empty()).type("FILE");
-  command.option("--log", choice->log.file, "the course of the training in JSON lines").check(not_empty()).type("FILE");
-  command.option("--tensorboard", choice->log.folder, "a folder for TensorBoard's event files").check(not_empty()).type("DIR");
-  command.option("--log-every", choice->log.every, "steps between two records of --log and --tensorboard")
-      .check(positive())
-      .shows_default()
-      .type("N");
+  add_checkpoint(command, choice->checkpoint, choice->resume);
+  add_options(command, choice->log);
   add_precision(command);
   add_device_option(command);
   command.runs([choice] {

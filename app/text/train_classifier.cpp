@@ -270,8 +270,7 @@ void add_train_classifier(Command& train) {
   command.option("--seed", c.seed, "the same seed gives the same bits").check(any_count()).shows_default().type("S");
   command.option("--out", c.out, "the model with its tokenizer and classes").check(not_empty()).shows_default().type("FILE");
   command.option("--plot", c.plot, "the learning curve").check(not_empty()).shows_default().type("FILE");
-  command.option("--log", c.log.file, "the course of the training in JSON lines").check(not_empty()).type("FILE");
-  command.option("--tensorboard", c.log.folder, "a folder for TensorBoard's event files").check(not_empty()).type("DIR");
+  add_options(command, c.log);
   add_precision(command);
   add_device_option(command);
   command.runs([choice] { run_train_classifier(*choice); });

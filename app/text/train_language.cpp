@@ -351,12 +351,7 @@ void add_options(Command& command, LanguageChoice& c) {
   command.option("--resume", c.resume, "go on from a checkpoint, with the options it was made with; --steps may be more")
       .check(not_empty())
       .type("FILE");
-  command.option("--log", c.log.file, "the course of the training in JSON lines").check(not_empty()).type("FILE");
-  command.option("--tensorboard", c.log.folder, "a folder for TensorBoard's event files").check(not_empty()).type("DIR");
-  command.option("--log-every", c.log.every, "steps between two records of --log and --tensorboard")
-      .check(positive())
-      .shows_default()
-      .type("N");
+  add_options(command, c.log);
   command.option("--sample", c.sample, "tokens of a text to write at the end").check(not_negative()).shows_default().type("N");
   add_precision(command);
   add_device_option(command);
