@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bench/measure.h"
+#include "bench/support/written_out_lstm.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/tegula.h"
 
@@ -175,21 +176,12 @@ Times slices(int n) {
 /// An LSTM of one layer, unrolled by hand, with its gradient.
 Times lstm(int n) {
   const std::int64_t batch = 4, hidden = 16;
-  Variable in(normal({hidden, 4 * hidden}) * 0.1), recurrent(normal({hidden, 4 * hidden}) * 0.1), bias(zeros({4 * hidden}));
+  const bench::WrittenOutLstm net{hidden};
   Tensor x = normal({batch, n, hidden});
-  eval(x, in.read(), recurrent.read(), bias.read());
+  eval(x, net.in.read(), net.recurrent.read(), net.bias.read());
   Times times;
   lap();
-  auto f = jit([&](Tensor x) {
-    Tensor h = zeros({batch, hidden}), c = h, total = 0.f;
-    for (int t = 0; t < n; ++t) {
-      const auto z = chunk(matmul(select(x, 1, t), in.read()) + matmul(h, recurrent.read()) + bias.read(), 4, 1);
-      c = sigmoid(z[0]) * c + sigmoid(z[1]) * tanh(z[2]);
-      h = sigmoid(z[3]) * tanh(c);
-      total = total + mean(square(h));
-    }
-    return grad(total, std::vector<Wrt>{in, recurrent, bias});
-  });
+  auto f = jit([&](Tensor x) { return net.gradients(x); });
   std::vector<Tensor> results = f(x);
   compute(results);
   times.run = lap();

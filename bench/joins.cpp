@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/support/written_out_lstm.h"
 #include "tegula/tegula.h"
 
 using namespace tegula;
@@ -54,20 +55,10 @@ Tensor known(Tensor x) {
 }
 
 void lstm(const char* name, std::int64_t steps, std::int64_t batch, std::int64_t hidden) {
-  Variable in(normal({hidden, 4 * hidden}) * 0.1), recurrent(normal({hidden, 4 * hidden}) * 0.1), bias(zeros({4 * hidden}));
-  eval(in.read(), recurrent.read(), bias.read());
+  const bench::WrittenOutLstm net{hidden};
+  eval(net.in.read(), net.recurrent.read(), net.bias.read());
   report(
-      name,
-      [&](Tensor x) {
-        Tensor h = zeros({batch, hidden}), c = h, total = 0.f;
-        for (std::int64_t t = 0; t < steps; ++t) {
-          const auto z = chunk(matmul(select(x, 1, t), in.read()) + matmul(h, recurrent.read()) + bias.read(), 4, 1);
-          c = sigmoid(z[0]) * c + sigmoid(z[1]) * tanh(z[2]);
-          h = sigmoid(z[3]) * tanh(c);
-          total = total + mean(square(h));
-        }
-        return grad(total, std::vector<Wrt>{x, in, recurrent, bias});
-      },
+      name, [&](Tensor x) { return grad(net(x), std::vector<Wrt>{x, net.in, net.recurrent, net.bias}); },
       known(normal({batch, steps, hidden})));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "bench/support/written_out_lstm.h"
 #include "tegula/models/text/gpt2.h"
 #include "tegula/tegula.h"
 
@@ -68,20 +69,11 @@ void gpt2_training() {
 }
 
 void lstm(std::int64_t steps) {
-  const std::int64_t batch = 4, hidden = 16;
-  const Variable in(normal({hidden, 4 * hidden}) * 0.1), recurrent(normal({hidden, 4 * hidden}) * 0.1), bias(zeros({4 * hidden}));
-  auto f = jit([&](Tensor x) {
-    Tensor h = zeros({x.shape()[0], hidden}), c = h, total = 0.f;
-    for (std::int64_t t = 0; t < steps; ++t) {
-      const auto z = chunk(matmul(select(x, 1, t), in.read()) + matmul(h, recurrent.read()) + bias.read(), 4, 1);
-      c = sigmoid(z[0]) * c + sigmoid(z[1]) * tanh(z[2]);
-      h = sigmoid(z[3]) * tanh(c);
-      total = total + mean(square(h));
-    }
-    return grad(total, std::vector<Wrt>{in, recurrent, bias});
-  });
+  const std::int64_t batch = 4;
+  const bench::WrittenOutLstm net{16};
+  auto f = jit([&](Tensor x) { return net.gradients(x); });
   plans("lstm written out, T " + std::to_string(steps) + ", training", {batch, batch + 1, batch + 2},
-        [&](std::int64_t size) { f(zeros({size, steps, hidden})); });
+        [&](std::int64_t size) { f(zeros({size, steps, net.hidden})); });
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "tegula/compile/jit.h"
 #include "tegula/compile/run/cache.h"
 #include "tegula/tegula.h"
+#include "tests/support/on_device.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula {
@@ -48,15 +49,6 @@ void expect_right(const Tensor& y, std::int64_t n) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-5 * std::abs(expected[i])) << i;
 }
-
-class OnDevice {
- public:
-  explicit OnDevice(runtime::Device& device) : before_(default_device()) { set_default_device(device); }
-  ~OnDevice() { set_default_device(before_); }
-
- private:
-  runtime::Device& before_;
-};
 
 TEST(Arena, SignaturesHoldTogetherWhatTheLargestNeeds) {
   compile::forget_executables();
@@ -109,7 +101,7 @@ TEST(Arena, LoopsWithinPlansHaveTheirOwn) {
 TEST(Arena, RecordingsFollowItWhenItMoves) {
   if (compile::checking(compile::Check::Memory)) GTEST_SKIP() << "with TEGULA_CHECK=memory nothing is recorded";
   auto& device = test::QueuedDevice::create();
-  const OnDevice here(device);
+  const test::OnDevice here(device);
   auto small = jit(two_passes), large = jit(two_passes);
   const Tensor few = sevens(100), many = sevens(3000);
   for (int i = 0; i < 4; ++i) expect_right(small(few), 100);
@@ -126,7 +118,7 @@ TEST(Arena, RecordingsFollowItWhenItMoves) {
 
 TEST(Arena, ThreadsQueueWholeRuns) {
   auto& device = test::QueuedDevice::create();
-  const OnDevice here(device);
+  const test::OnDevice here(device);
   compile::ArenaUse few(device, 100, "few"), many(device, 5000, "many");
   std::atomic<bool> lent = false;
   std::thread other;
@@ -145,7 +137,7 @@ TEST(Arena, ThreadsQueueWholeRuns) {
 
 TEST(Arena, ThreadsShareOneQueue) {
   auto& device = test::QueuedDevice::create();
-  const OnDevice here(device);
+  const test::OnDevice here(device);
   const auto work = [](std::int64_t n) {
     auto f = jit(two_passes);
     const Tensor x = sevens(n), y = sevens(n + 10);
@@ -183,7 +175,7 @@ class SmallDevice final : public test::QueuedDevice {
 
 TEST(Arena, WhatIsOnlyKeptIsGivenUpWhenMemoryRunsOut) {
   auto& device = SmallDevice::create();
-  const OnDevice here(device);
+  const test::OnDevice here(device);
   auto f = jit([](Tensor x) { return x * 2.0 + 1.0; }, {.signatures = 100});
   const auto call = [&](std::int64_t n) { return f(sevens(n)).to_host(); };
   device.limit = 3 << 20;
@@ -205,7 +197,7 @@ TEST(Arena, WhatIsOnlyKeptIsGivenUpWhenMemoryRunsOut) {
 
 TEST(Arena, ThatFindsNoMemoryIsAnErrorThatNamesOpAndLine) {
   auto& device = SmallDevice::create();
-  const OnDevice here(device);
+  const test::OnDevice here(device);
   device.limit = 3 << 20;
   auto f = jit(two_passes);
   const Tensor few = sevens(1000);

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <functional>
 
+#include "bench/support/written_out_lstm.h"
 #include "tegula/compile/pipeline.h"
 #include "tegula/compile/plan/plan.h"
 #include "tegula/tegula.h"
@@ -71,17 +72,10 @@ void expect_linear(const Build& build, std::int64_t few, std::int64_t many, runt
 
 std::vector<Tensor> lstm(std::int64_t steps) {
   const std::int64_t batch = 4, hidden = 16;
-  static const Variable in(normal({hidden, 4 * hidden}) * 0.1), recurrent(normal({hidden, 4 * hidden}) * 0.1), bias(zeros({4 * hidden}));
+  static const bench::WrittenOutLstm net{hidden};
   const Tensor x = normal({batch, steps, hidden});
-  eval(x, in.read(), recurrent.read(), bias.read());
-  Tensor h = zeros({batch, hidden}), c = h, total = 0.f;
-  for (std::int64_t t = 0; t < steps; ++t) {
-    const auto z = chunk(matmul(select(x, 1, t), in.read()) + matmul(h, recurrent.read()) + bias.read(), 4, 1);
-    c = sigmoid(z[0]) * c + sigmoid(z[1]) * tanh(z[2]);
-    h = sigmoid(z[3]) * tanh(c);
-    total = total + mean(square(h));
-  }
-  return grad(total, std::vector<Wrt>{in, recurrent, bias});
+  eval(x, net.in.read(), net.recurrent.read(), net.bias.read());
+  return net.gradients(x);
 }
 
 std::vector<Tensor> gpt(std::int64_t layers) {

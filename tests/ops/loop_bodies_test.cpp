@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tegula/tegula.h"
+#include "tests/support/on_device.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula {
@@ -144,15 +145,6 @@ void expect_equal(const Lists& got, const Lists& want, const std::string& what) 
   }
 }
 
-class OnDevice {
- public:
-  explicit OnDevice(runtime::Device& device) : before_(default_device()) { set_default_device(device); }
-  ~OnDevice() { set_default_device(before_); }
-
- private:
-  runtime::Device& before_;
-};
-
 class Bodies : public testing::TestWithParam<Body> {};
 INSTANTIATE_TEST_SUITE_P(Scan, Bodies, testing::ValuesIn(bodies()), [](const auto& one) { return one.param.name; });
 
@@ -200,7 +192,7 @@ TEST_P(Bodies, AreTheSameInALoop) {
       set_pending_bound(100'000);
       expect_equal(flushed, want, what + ", flushed every three nodes");
       static test::QueuedDevice& queued = test::QueuedDevice::create();
-      const OnDevice device(queued);
+      const test::OnDevice device(queued);
       expect_equal(lists_of(everything(scanned(body, given, reverse), given)), want, what + ", queued");
       in_jit();
     }

@@ -22,7 +22,10 @@ class QueuedDevice : public runtime::Device {
 
   /// A new one that is never destroyed: kernels, plans and tensors of static objects, which may use it, outlive main. Each has a number of its own,
   /// since kernels are kept by the device's number and queue where they were made.
-  static QueuedDevice& create() { return *new QueuedDevice; }
+  static QueuedDevice& create() {
+    static auto& all = *new std::vector<QueuedDevice*>;  // where LeakSanitizer finds them
+    return *all.emplace_back(new QueuedDevice);
+  }
 
   struct Counters {
     int launches = 0, calls = 0, copies = 0, uploads = 0, recordings = 0, replays = 0, allocations = 0;
