@@ -32,8 +32,8 @@ void done(const Graph& graph, std::string_view pass) {
 }
 
 /// `once`: the graph of the kept values.
-std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {}, Kept kept = {},
-                                          const Graph* once = nullptr) {
+std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {},
+                                          ArenaOf arena_of = ArenaOf::Device, Kept kept = {}, const Graph* once = nullptr) {
   Plan plan = make_plan(std::move(graph), device, ladder);
   show("plan", [&] { return to_string(plan); });
   show("tile", [&] {
@@ -48,7 +48,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
     check_plan(plan, device.asynchronous());
     if (once) check_kept(plan, *once);
   }
-  return std::make_unique<Executable>(std::move(plan), device, std::move(kept));
+  return std::make_unique<Executable>(std::move(plan), device, std::move(kept), arena_of);
 }
 
 }  // namespace
@@ -111,14 +111,15 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
-                                    const tile::Ladder& ladder) {
+                                    const tile::Ladder& ladder, ArenaOf arena_of) {
   optimize(graph, device, ladder);
   const std::optional<Graph> once = cut_steady(graph);
-  if (!once) return executable_of(std::move(graph), device, ladder);
+  if (!once) return executable_of(std::move(graph), device, ladder, arena_of);
   done(*once, "steady");
   done(graph, "cut");
-  Kept kept = values.keep(*once, identities, device, [&](Graph missing) { return executable_of(std::move(missing), device); });
-  return executable_of(std::move(graph), device, ladder, std::move(kept), &*once);
+  Kept kept =
+      values.keep(*once, identities, device, [&](Graph missing) { return executable_of(std::move(missing), device, {}, arena_of); });
+  return executable_of(std::move(graph), device, ladder, arena_of, std::move(kept), &*once);
 }
 
 }  // namespace tegula::compile

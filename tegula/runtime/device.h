@@ -229,6 +229,7 @@ struct StepCosts {
   double threads_seconds = 0;
   double awake_seconds = 0;  // … nor one shorter than this where they are awake
   double streaming_bytes = 0;  // results of a step from here on leave the caches anyway
+  double loop_nodes = 0;  // a loop of at most so many nodes, those of all steps, is compiled written out: its steps fuse with each other
 };
 
 class Device {

@@ -32,6 +32,8 @@ class QueuedDevice : public runtime::Device {
     int foreseen = 0, unforeseen = 0;  // kernels that were needed as they had been requested, or not
   } counters;
 
+  double loop_nodes = 16384;  // StepCosts
+
   std::string name() const override { return "queued"; }
   int number() const override { return number_; }
   Ref<Buffer> allocate(std::size_t bytes) override {
@@ -117,7 +119,11 @@ class QueuedDevice : public runtime::Device {
   }
   runtime::TilePreference tiles() const override { return {.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16}; }
   runtime::StepCosts costs() const override {
-    return {.launch_seconds = 2e-6, .bytes_per_second = 2e12, .tile_operations_per_second = 2e13, .call_operations_per_second = 2e13};
+    return {.launch_seconds = 2e-6,
+            .bytes_per_second = 2e12,
+            .tile_operations_per_second = 2e13,
+            .call_operations_per_second = 2e13,
+            .loop_nodes = loop_nodes};
   }
 
   std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override { return wrap(runtime::cpu().matmul(d)); }

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <map>
 #include <unordered_map>
 
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/core/error.h"
 #include "tegula/graph/regions/composed.h"
-#include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/regions/same_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -18,9 +19,31 @@
 namespace tegula::compile {
 namespace {
 
+/// Those of loops within it counted at each of their steps.
+double nodes_of(const LoopOp& loop) {
+  double nodes = 0;
+  for (const auto& node : loop.body().nodes()) {
+    const LoopOp* const within = LoopOp::of(node->op());
+    nodes += within ? nodes_of(*within) : 1;
+  }
+  return nodes * static_cast<double>(loop.form().length);
+}
+
+/// By TEGULA_LOOPS.
+std::optional<bool> forced_to_stay() {
+  static const std::optional<bool> chosen = []() -> std::optional<bool> {
+    const char* text = std::getenv("TEGULA_LOOPS");
+    if (!text || !*text) return std::nullopt;
+    if (std::string_view(text) == "steps") return true;
+    if (std::string_view(text) == "written") return false;
+    throw Error({.op = "jit", .got = "TEGULA_LOOPS=" + std::string(text), .expected = "steps or written"});
+  }();
+  return chosen;
+}
+
 /// What the device would rather run than this call; nothing when the call stays.
 std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs, const runtime::Device& device, SmallProducts products) {
-  if (const LoopOp* const loop = LoopOp::of(*call.op)) return runs_loops(device) ? std::vector<Tensor>() : loop->written_out(inputs);
+  if (const LoopOp* const loop = LoopOp::of(*call.op)) return stays_loop(*loop, device) ? std::vector<Tensor>() : loop->written_out(inputs);
   if (call.results.empty() && products == SmallProducts::Calls) return {};
   if (call.results.empty()) return call.as<LibraryOp>().spelled_out(device, inputs);
   const auto* const composed = dynamic_cast<const Composed*>(call.op.get());
@@ -67,6 +90,13 @@ std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runti
 }
 
 }  // namespace
+
+bool stays_loop(const LoopOp& loop, const runtime::Device& device) {
+  if (!device.asynchronous()) return true;
+  if (loop.has_check()) return false;
+  if (const auto forced = forced_to_stay()) return *forced;
+  return nodes_of(loop) > device.costs().loop_nodes;
+}
 
 void spell_out(Graph& graph, const runtime::Device& device, SmallProducts products) {
   Rewriter rewriter(graph);

@@ -17,17 +17,9 @@ class BodyCall : public runtime::Call {
   virtual const Plan* body() const = 0;
 };
 
-/// Of the plan, and of those that its loops run.
-inline std::size_t arena_bytes(const Plan& plan) {
-  std::size_t bytes = plan.arena_bytes;
-  for (const Step& step : plan.steps)
-    if (const auto* loop = dynamic_cast<const BodyCall*>(step.call.get()); loop && loop->body()) bytes += arena_bytes(*loop->body());
-  return bytes;
-}
-
-/// The body, compiled once: buffers of a run are the loop's inputs and results, dense; null for those that are not wanted. What its parameters that stay
-/// are made into (weights in another dtype or layout) is computed once a run. Throws what a failed check in the body throws, before anything but
-/// the results is written.
+/// The body, compiled once: buffers of a run are the loop's inputs and results, dense; null for those that are not wanted; its scratch memory is the
+/// arena of the body's plan, too. What its parameters that stay are made into (weights in another dtype or layout) is computed once a run. On a
+/// device that queues its work the steps are queued one after another, or recorded. Throws what a failed check in the body throws, before anything but the results is written.
 std::unique_ptr<runtime::Call> prepare_loop(const LoopOp& loop, const std::vector<bool>& wanted, runtime::Device& device);
 
 }  // namespace tegula::compile

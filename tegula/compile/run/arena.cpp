@@ -133,8 +133,10 @@ Arena* ArenaUse::take(bool waits) {
   return arena;
 }
 
-ArenaUse::Lease::~Lease() { arenas_.give_back(arena_); }
-std::byte* ArenaUse::Lease::data() const { return static_cast<std::byte*>(arena_.memory->data()); }
+ArenaUse::Lease::~Lease() {
+  if (arena_) arenas_.give_back(*arena_);
+}
+std::byte* ArenaUse::Lease::data() const { return static_cast<std::byte*>(arena_->memory->data()); }
 
 std::size_t arena_memory() {
   std::size_t bytes = 0;

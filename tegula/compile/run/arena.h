@@ -2,13 +2,14 @@
 // The memory between the steps of plans. No plan has its own: it borrows an arena for a run, so that all plans of a device hold together what the
 // largest of them needs, or of those that run at the same time.
 //
-// A device that runs at once has as many arenas as threads (and loops within plans) run at the same time. A device that queues its work has one, and
+// A device that runs at once has as many arenas as threads run at the same time. (Loops within plans lie in the arena of the plan around them.) A device that queues its work has one, and
 // who borrows it waits for who has it: what is queued in one go runs in one go, so one plan's steps never lie between another's.
 // An arena that is too small is given back before a larger one is asked for. Its address changes then: a plan writes new
 // addresses at its next run, and records itself anew.
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "tegula/runtime/device.h"
 
@@ -29,15 +30,15 @@ class ArenaUse {
   /// An arena for one run, given back at the end of its life.
   class Lease {
    public:
-    Lease(Arenas& arenas, Arena& arena) : arenas_(arenas), arena_(arena) {}
+    Lease(Arenas& arenas, Arena& arena) : arenas_(arenas), arena_(&arena) {}
     ~Lease();
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
+    Lease(Lease&& other) noexcept : arenas_(other.arenas_), arena_(std::exchange(other.arena_, nullptr)) {}
+    Lease& operator=(Lease&&) = delete;
     std::byte* data() const;
 
    private:
     Arenas& arenas_;
-    Arena& arena_;
+    Arena* arena_;
   };
   /// Throws as the constructor does: others may have taken the memory in between.
   Lease lease();

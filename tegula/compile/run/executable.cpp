@@ -17,11 +17,11 @@ namespace {
 constexpr int kRecordedSteps = 512;  // that several runs may have in one recording: what it saves on longer ones is little
 }
 
-Executable::Executable(Plan plan, runtime::Device& device, Kept kept)
+Executable::Executable(Plan plan, runtime::Device& device, Kept kept, ArenaOf arena_of)
     : plan_(std::move(plan)),
       device_(device),
-      arena_use_(device, plan_.arena_bytes, arena_purpose(plan_)),
       kept_(std::move(kept)) {
+  if (arena_of == ArenaOf::Device) arena_use_.emplace(device, plan_.arena_bytes, arena_purpose(plan_));
   if (checking(Check::Memory)) {
     poisons_ = true;
     recordable_ = false;  // memory is filled between steps that are queued one by one
@@ -66,7 +66,7 @@ void Executable::refresh(const Bindings& bindings) {
       sources_.push_back(bindings.leaves[leaf]);
       versions_.push_back(bindings.versions[leaf]);
     }
-    use.batch->refresh(sources_, versions_);
+    use.batch->refresh(sources_, versions_, bindings.arena);
   }
   leaves_.assign(bindings.leaves.begin(), bindings.leaves.end());
   for (const auto& value : kept_.values) leaves_.push_back(value->data());
@@ -120,6 +120,20 @@ std::optional<std::size_t> Executable::arena_offset(const Reference& reference) 
   const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
   if (storage.kind != Storage::Kind::Arena) return {};
   return storage.offset + static_cast<std::size_t>(reference.integer);
+}
+
+std::size_t Executable::arena_bytes() const {
+  std::size_t bytes = plan_.arena_bytes;
+  for (const Kept::Use& use : kept_.batches) bytes = std::max(bytes, use.batch->plan().arena_bytes());
+  return bytes;
+}
+
+// The arena of a run, until the lease ends.
+std::optional<ArenaUse::Lease> Executable::borrow(const Bindings& bindings, bool& moved) {
+  std::optional<ArenaUse::Lease> lease;
+  if (arena_use_) lease.emplace(arena_use_->lease());
+  moved = move_arena(lease ? lease->data() : bindings.arena);
+  return lease;
 }
 
 // True when what lies in the arena has other addresses than at the last run.
@@ -177,8 +191,8 @@ void Executable::patch(const Bindings& bindings) {
 
 // The steps one after another, each finished before the next.
 void Executable::walk(const Bindings& bindings) {
-  const ArenaUse::Lease lease = arena_use_.lease();
-  move_arena(lease.data());
+  bool moved = false;
+  const auto lease = borrow(bindings, moved);
   patch(bindings);
   if (poisons_) poison_all(bindings);
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
@@ -224,8 +238,8 @@ void Executable::upload_constants() {
 // Queues one run or, in one recording, several of so many; returns how many.
 int Executable::queue(const Bindings& bindings, int times) {
   confirm();
-  const ArenaUse::Lease lease = arena_use_.lease();
-  const bool moved = move_arena(lease.data());
+  bool moved = false;
+  const auto lease = borrow(bindings, moved);
   const auto same = [&] {
     if (moved) return false;
     std::size_t i = 0;

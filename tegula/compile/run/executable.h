@@ -15,10 +15,13 @@
 
 namespace tegula::compile {
 
+/// Where the memory between steps is from: lent by the device for each run, or the caller's (Bindings::arena), who runs the plan as a part of another.
+enum class ArenaOf : std::uint8_t { Device, Caller };
+
 class Executable {
  public:
   /// `kept` is what the plan's last leaves hold (cut_steady): computed again when the version of a leaf it is made of has changed.
-  Executable(Plan plan, runtime::Device& device, Kept kept = {});
+  Executable(Plan plan, runtime::Device& device, Kept kept = {}, ArenaOf arena_of = ArenaOf::Device);
 
   /// What changes from run to run. Leaves, outputs and updates point at the first element; an update may be its own leaf (in place) or
   /// fresh memory of the same size.
@@ -35,6 +38,8 @@ class Executable {
     std::span<const std::uint64_t> versions = {};
     /// So many runs, one after another; at least 1.
     int times = 1;
+    /// arena_bytes() that nobody else uses meanwhile, with ArenaOf::Caller.
+    std::byte* arena = nullptr;
   };
   /// Throws Error when a check failed (an index out of range); no update has been written then. On an asynchronous device a failed check
   /// is reported by a later run, or by confirm(), and until then no run writes updates.
@@ -49,6 +54,8 @@ class Executable {
   bool recorded() const { return static_cast<bool>(recording_); }
 
   const Plan& plan() const { return plan_; }
+  /// Between steps, those of the plans that compute kept values too.
+  std::size_t arena_bytes() const;
   /// Of the steps that are no calls, with the arguments of the last run.
   std::vector<runtime::PlannedLaunch> launches() const;
   /// What is computed once, perhaps for several plans; how often that was.
@@ -95,13 +102,14 @@ class Executable {
   std::unique_ptr<runtime::Recording> record(int times);
   void upload_constants();
   std::optional<std::size_t> arena_offset(const Reference& reference) const;
+  std::optional<ArenaUse::Lease> borrow(const Bindings& bindings, bool& moved);
   bool move_arena(std::byte* begin);
   void* address(const Reference& reference, const Bindings& bindings) const;
   [[noreturn]] void throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const;
 
   Plan plan_;
   runtime::Device& device_;
-  ArenaUse arena_use_;
+  std::optional<ArenaUse> arena_use_;  // with ArenaOf::Device
   std::byte* arena_ = nullptr;  // that of the last run
   std::vector<runtime::Argument> arguments_;  // of all launches, one after another
   std::vector<Patch> patches_;  // those that change from run to run
@@ -139,6 +147,6 @@ class Executable {
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device);
 /// Of a graph with steady leaves: what is made of those alone is kept, and shared with the function's other plans.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
-                                    const tile::Ladder& ladder = {});
+                                    const tile::Ladder& ladder = {}, ArenaOf arena_of = ArenaOf::Device);
 
 }  // namespace tegula::compile

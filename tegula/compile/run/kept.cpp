@@ -108,10 +108,10 @@ KeptBatch::KeptBatch(std::unique_ptr<Executable> plan, std::vector<std::uint64_t
 
 KeptBatch::~KeptBatch() = default;
 
-void KeptBatch::refresh(std::span<void* const> leaves, std::span<const std::uint64_t> versions) {
+void KeptBatch::refresh(std::span<void* const> leaves, std::span<const std::uint64_t> versions, std::byte* arena) {
   if (fresh_ && std::ranges::equal(versions_, versions)) return;
   fresh_ = false;
-  plan_->run({.leaves = leaves, .constants = constants_, .outputs = addresses_, .updates = {}});
+  plan_->run({.leaves = leaves, .constants = constants_, .outputs = addresses_, .updates = {}, .arena = arena});
   versions_.assign(versions.begin(), versions.end());
   fresh_ = true;
   ++refreshes_;

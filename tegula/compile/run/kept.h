@@ -2,6 +2,7 @@
 // Values that stay while the Variables they are made of do (cut_steady), computed once for all plans of a function: a weight in another dtype or
 // layout is the same for every batch size.
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,10 +34,10 @@ class KeptBatch {
             runtime::Device& device);
   ~KeptBatch();
 
-  /// Computes them unless all that they are made of is what it was; `leaves` and `versions` (Executable::Bindings) are
-  /// those of the sources. Throws Error when memory runs out:
+  /// Computes them unless all that they are made of is what it was; `leaves`, `versions` and `arena` are as in Executable::Bindings, of the
+  /// sources. Throws Error when memory runs out:
   /// then the next call computes them.
-  void refresh(std::span<void* const> leaves, std::span<const std::uint64_t> versions);
+  void refresh(std::span<void* const> leaves, std::span<const std::uint64_t> versions, std::byte* arena);
 
   const Executable& plan() const { return *plan_; }
   const std::vector<std::uint64_t>& sources() const { return sources_; }

@@ -1,7 +1,6 @@
-// A loop on a device that runs at once: one plan for the body, run for every step at other addresses.
+// A loop as a call: one plan for the body, run for every step at other addresses.
 
 #include <algorithm>
-#include <cstring>
 #include <unordered_map>
 
 #include "tegula/compile/check.h"
@@ -27,7 +26,8 @@ struct Source {
 class LoopCall final : public BodyCall {
  public:
   LoopCall(const LoopOp& loop, const std::vector<bool>& wanted, runtime::Device& device)
-      : length_(loop.form().length),
+      : device_(device),
+        length_(loop.form().length),
         reverse_(loop.form().reverse),
         inputs_(loop.form().inputs),
         carries_(loop.carries()),
@@ -37,8 +37,9 @@ class LoopCall final : public BodyCall {
     for (const auto& result : body.results()) result_bytes_.push_back(bytes_of(*result));
     find_needed(body);
     find_outputs(body);
-    compile_body(loop, device);
+    compile_body(loop);
     find_places();
+    if (plan_) arena_ = std::exchange(scratch_bytes_, scratch_bytes_ + plan_->arena_bytes());
     output_nodes_.clear();  // the loop may not live as long
   }
 
@@ -62,7 +63,14 @@ class LoopCall final : public BodyCall {
       choose_outputs(now, step, t);
       if (checking(Check::Plan)) check_apart(now);
       for (std::size_t i = 0; i < now.leaves.size(); ++i) now.leaves[i] = const_cast<std::byte*>(now.at[leaf_parameters_[i]]);
-      if (plan_) plan_->run({.leaves = now.leaves, .constants = {}, .outputs = now.outputs, .updates = {}, .versions = versions});
+      if (plan_) {
+        plan_->run({.leaves = now.leaves,
+                    .constants = {},
+                    .outputs = now.outputs,
+                    .updates = {},
+                    .versions = versions,
+                    .arena = now.scratch + arena_});
+      }
       for (std::size_t r = carries_; r < wanted_.size(); ++r)
         if (wanted_[r]) copy(stack_slot(now, r, t), source(now, r), result_bytes_[r]);
       carry_on(now, step);
@@ -81,8 +89,8 @@ class LoopCall final : public BodyCall {
   };
 
   static std::size_t place(std::int64_t t, std::size_t bytes) { return static_cast<std::size_t>(t) * bytes; }
-  static void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-    if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
+    if (bytes > 0 && to != from) device_.copy(to, from, bytes);
   }
   std::byte* stack_slot(const Run& now, std::size_t result, std::int64_t t) const {
     return static_cast<std::byte*>(now.buffers[inputs_.size() + result]) + place(t, result_bytes_[result]);
@@ -131,7 +139,7 @@ class LoopCall final : public BodyCall {
     }
   }
 
-  void compile_body(const LoopOp& loop, runtime::Device& device) {
+  void compile_body(const LoopOp& loop) {
     if (output_nodes_.empty()) return;
     const Reading reading = read(output_nodes_);
     Graph graph = flatten(reading, output_nodes_, {});
@@ -148,7 +156,7 @@ class LoopCall final : public BodyCall {
     }
     for (Item& item : graph.items)
       if (item.role() == Role::Leaf) item.dtype = graph.leaves[static_cast<std::size_t>(item.slot)].dtype;
-    plan_ = compile(std::move(graph), device, identities, kept_);
+    plan_ = compile(std::move(graph), device_, identities, kept_, {}, ArenaOf::Caller);
   }
 
   // Outputs that are not stacked, and carried values that another carried value becomes, have two places each, used in turn.
@@ -230,6 +238,7 @@ class LoopCall final : public BodyCall {
     std::ranges::copy(now.next, now.at.begin());
   }
 
+  runtime::Device& device_;
   std::int64_t length_;
   bool reverse_;
   std::vector<Input> inputs_;
@@ -243,7 +252,7 @@ class LoopCall final : public BodyCall {
   std::unique_ptr<Executable> plan_;
   std::vector<int> stacked_, begins_, last_of_;  // of each output: the results where it may be written, or -1
   std::vector<std::size_t> output_bytes_, output_places_, carry_places_;
-  std::size_t scratch_bytes_ = 0;
+  std::size_t scratch_bytes_ = 0, arena_ = 0;  // of it, where the body's arena begins
   mutable std::uint64_t runs_ = 0;
 };
 

@@ -1,10 +1,8 @@
 #include "tegula/compile/show/memory_use.h"
-#include "tegula/compile/plan/prepare_loop.h"
 
 #include <algorithm>
 #include <map>
 
-#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/table.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
@@ -100,11 +98,9 @@ MemoryUse memory_use(const Plan& plan) {
 std::string memory_table(const Plan& plan) {
   const MemoryUse use = memory_use(plan);
   const std::size_t most = use.peak < 0 ? 0 : use.between[static_cast<std::size_t>(use.peak)];
-  const std::size_t within = arena_bytes(plan) - plan.arena_bytes;
-  std::string text = bytes_text(use.leaf_bytes + use.output_bytes + most + within) + " at the peak: " + bytes_text(use.leaf_bytes) +
+  std::string text = bytes_text(use.leaf_bytes + use.output_bytes + most) + " at the peak: " + bytes_text(use.leaf_bytes) +
                      " of arguments, Variables and captured tensors, " + bytes_text(use.output_bytes) + " of results, " + bytes_text(most) +
-                     " between steps (" + bytes_text(plan.arena_bytes) + " set aside for them" +
-                     (within > 0 ? ", " + bytes_text(within) + " within loops" : "") + ")\n";
+                     " between steps (" + bytes_text(plan.arena_bytes) + " set aside for them)\n";
   if (most > 0) {
     text += "\nbetween steps, at step " + std::to_string(use.peak) + " (" + plan.steps[static_cast<std::size_t>(use.peak)].name + "):\n";
     constexpr std::size_t kRows = 16;

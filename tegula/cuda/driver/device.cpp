@@ -177,7 +177,11 @@ class CudaDevice final : public runtime::Device {
   runtime::TilePreference tiles() const override { return tiles_for(context_.card); }
   /// An H200's, roughly; they only decide which of two steps goes first.
   runtime::StepCosts costs() const override {
-    return {.launch_seconds = 2e-6, .bytes_per_second = 2e12, .tile_operations_per_second = 2e13, .call_operations_per_second = 2e13};
+    return {.launch_seconds = 2e-6,
+            .bytes_per_second = 2e12,
+            .tile_operations_per_second = 2e13,
+            .call_operations_per_second = 2e13,
+            .loop_nodes = 16384};
   }
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
 
