@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "bench/measure.h"
+#include "bench/support/gpu_times.h"
 #include "tegula/models/mnist.h"
 #include "tegula/models/resnet.h"
 #include "tegula/runtime/device.h"
@@ -20,34 +21,11 @@ double copy_rate = 0;    // bytes/s, read + written
 int count;
 char** names;
 
+using bench::repeated;
+using bench::Runs;
+using bench::timed;
+
 bool wanted(const std::string& name) { return bench::selected(count, names, name); }
-
-/// So many runs of the work, one after another.
-using Runs = std::function<void(int)>;
-
-/// Those of a jit-ed function, as many as possible in one CUDA graph: as bench/peers/rows_torch.py times PyTorch, and JAX's scan runs.
-template <class F, class... Args>
-Runs repeated(Jit<F>& step, const Args&... args) {
-  return [&step, args...](int times) { step.repeat(times, args...); };
-}
-
-/// Median over batches of 16 ms of the mean time of one run in a batch, in seconds; the device's queue is empty before and after each batch.
-double timed(const Runs& run) {
-  Device& device = default_device();
-  for (int i = 0; i < 4; ++i) run(1);
-  device.synchronize();
-  const auto batch = [&](int runs) {
-    return bench::wall(
-               [&] {
-                 run(runs);
-                 device.synchronize();
-               },
-               0, 1) /
-           runs;
-  };
-  const double one = batch(1);
-  return batch(std::clamp(static_cast<int>(0.016 / std::max(one, 1e-7)), 1, 20000));
-}
 
 /// Two rates: ten runs after a rest (median of five), as the peers' script times them, before the card is at its power limit; and half a
 /// second, after as much.
@@ -308,11 +286,7 @@ int main(int argc, char** argv) {
   count = argc, names = argv;
   bench::choose_device();
   small = default_device().number() == 0;
-  const auto attempt = [](const char* what, auto work) {  // a failure is reported and the rest goes on
-    try {
-      work();
-    } catch (const std::exception& error) { std::printf("%s stopped: %s\n", what, error.what()); }
-  };
+  using bench::attempt;
   attempt("copy", copy_ceiling);
   for (const std::int64_t batch : {64, 1024}) {
     attempt("mlp", [&] { network<Mlp>("mlp", batch); });

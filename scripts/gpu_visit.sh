@@ -2,6 +2,7 @@
 # Runs on the GPU machine, from the repository root, with carry/ as scripts/gpu_pack.sh left it. Logs go to $LOGS (/tmp/tegula-logs) and $OUT/all.tgz.
 # usage: scripts/gpu_visit.sh stage…, each with its time limit behind a colon, in seconds:
 #   info                            card, driver, what is missing
+#   sequences                       bench_sequences_gpu's cases ($CASES, or all)
 #   start bench race cifar accuracy the figures of scripts/gpu_results.py: first steps, bench_gpu's cases ($CASES, or all), training runs
 #   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
@@ -108,6 +109,7 @@ run_stage() {  # name, seconds
     bench)
       timeout "$limit" $work/bench_gpu ${CASES:-} >/dev/null 2>&1  # compiles and chooses algorithms
       timeout "$limit" $work/bench_gpu ${CASES:-} ;;
+    sequences) timeout "$limit" $work/bench_sequences_gpu ${CASES:-} ;;
     race) timeout "$limit" $work/bench_mnist_race $work/mnist 512 2 8e-3 tf32 4 ;;
     cifar) decode; timeout "$limit" $work/bench_cifar10 /tmp/cifar 8 3 ;;
     accuracy)

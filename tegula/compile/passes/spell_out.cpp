@@ -48,6 +48,9 @@ std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs
   if (call.results.empty()) return call.as<LibraryOp>().spelled_out(device, inputs);
   const auto* const composed = dynamic_cast<const Composed*>(call.op.get());
   if (!composed || composed->is_call_of(device, inputs)) return {};
+  if (const DType stored = storage_of(call.precision); is_half(stored) && call.dtype == f32) {
+    if (auto halves = composed->in_halves(stored, device, inputs); !halves.empty()) return halves;
+  }
   return composed->composition(inputs);
 }
 

@@ -1,20 +1,25 @@
 #pragma once
-// cuDNN's backend interface: opened at the first convolution, one handle per card, descriptors as values.
+// cuDNN's backend interface: opened at the first call that needs it, one handle per card, descriptors as values.
 
 #include <cudnn_graph.h>
 
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tegula/core/shape.h"
+#include "tegula/cuda/compiler/shared_library.h"
 #include "tegula/cuda/driver/context.h"
 
 namespace tegula::gpu {
 
+class DnnDescriptor;
+
 struct Dnn {
   cudnnHandle_t handle = nullptr;
+  cudnnBackendDescriptor_t described = nullptr;  // instead of a handle: a card that is only described
   std::string section;  // of the tuning file: "NVIDIA H200, cuDNN 91900"
   mutable std::mutex mutex;  // a handle serves one thread at a time
 
@@ -28,8 +33,15 @@ struct Dnn {
   decltype(&cudnnGetLastErrorString) last_error;
 
   explicit Dnn(Context& context);
-  /// Throws Error("convolution: got cuDNN …") unless the call succeeded.
+  /// Plans for a card that is not there, in cuDNN's words (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION). They cannot be run.
+  explicit Dnn(std::string_view card);
+  /// Throws Error("cudnn: got cuDNN …") unless the call succeeded.
   void check(cudnnStatus_t status, const char* what) const;
+  /// Says for which card `descriptor` is, by the one attribute or by the other.
+  void set_card(DnnDescriptor& descriptor, cudnnBackendAttributeName_t by_handle, cudnnBackendAttributeName_t by_description) const;
+
+ private:
+  Library open();
 };
 
 /// The one of this card. Makes the context current.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,7 +12,8 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/tuning.h"
-#include "tegula/cuda/dnn/dnn_plan.h"
+#include "tegula/cuda/dnn/dnn_blocks.h"
+#include "tegula/cuda/dnn/dnn_convolution_graph.h"
 #include "tegula/cuda/driver/measure.h"
 #include "tegula/cuda/handwritten/few_channels/few_channels.h"
 #include "tegula/cuda/handwritten/library.h"
@@ -28,7 +28,7 @@ using runtime::Convolution;
 using runtime::ConvolutionPass;
 
 constexpr std::size_t kCandidates = 8;
-constexpr std::uintptr_t kAlignment = 16;
+constexpr const char* kName = "convolution";
 constexpr const char* kNoEngine = "none";
 
 /// Up to eight times the tensors themselves, within 32 MiB and 1 GiB.
@@ -80,7 +80,7 @@ bool same_elements(const Layout& a, const Layout& b) {
 
 class ConvolutionCall : public runtime::Call {
  public:
-  ConvolutionCall(Context& context, const Convolution& d) : context_(context), d_(d) {
+  ConvolutionCall(Context& context, const Convolution& d) : context_(context), d_(d), blocks_(context, 5) {
     result_ = d.pass == ConvolutionPass::Forward ? 2 : d.pass == ConvolutionPass::BackwardData ? 0 : 1;
     const Layout* layouts[] = {&d.input, &d.weight, &d.output};
     bool empty = false;
@@ -108,7 +108,7 @@ class ConvolutionCall : public runtime::Call {
     }
     execute(pointers, bias, addend, static_cast<char*>(scratch));
     if (bias_gradient_) bias_gradient_->launch({pointers[2], buffers[3]});
-    context_.queued("convolution");
+    context_.queued(kName);
   }
 
   std::string describe() const override {
@@ -297,7 +297,7 @@ class ConvolutionCall : public runtime::Call {
     const std::size_t bound = workspace_bound(d_);
     std::optional<DnnGraph> graph;
     try {
-      graph.emplace(dnn, d_, problem, attempt.fused);
+      graph.emplace(convolution_graph(dnn, d_, problem, attempt.fused));
     } catch (const Error&) {
       return false;  // not a graph that cuDNN knows
     }
@@ -328,7 +328,7 @@ class ConvolutionCall : public runtime::Call {
   double apart(const Dnn& dnn, const DnnProblem& problem, DnnAttempt attempt) const {
     attempt.fused = false;
     try {
-      const DnnGraph graph(dnn, d_, problem, false);
+      const DnnGraph graph = convolution_graph(dnn, d_, problem, false);
       const auto plans = graph.plans(workspace_bound(d_), kCandidates);
       const auto best = try_all(plans, problem, attempt);
       const double moved = static_cast<double>(extent_bytes(d_.dtype, d_.output)) * (d_.addend ? 3 : 2);
@@ -347,12 +347,13 @@ class ConvolutionCall : public runtime::Call {
       const auto scratch = allocate(context_, std::max<std::size_t>(workspace, 256));
       const bool bias = attempt.fused && d_.bias, addend = attempt.fused && d_.addend;
       return fastest(context_, plans.size(), [&](std::size_t i, int repetition) {
-        plans[i].run({.input = buffers(repetition, 0),
-                      .weight = buffers(repetition, 1),
-                      .output = buffers(repetition, 2),
-                      .bias = bias ? buffers(repetition, 3) : nullptr,
-                      .addend = addend ? buffers(repetition, 4) : nullptr},
-                     scratch->data());
+        gpu::run(plans[i],
+                 {.input = buffers(repetition, 0),
+                  .weight = buffers(repetition, 1),
+                  .output = buffers(repetition, 2),
+                  .bias = bias ? buffers(repetition, 3) : nullptr,
+                  .addend = addend ? buffers(repetition, 4) : nullptr},
+                 scratch->data());
       });
     } catch (const Error&) {
       return std::nullopt;  // no memory to try them with
@@ -408,48 +409,38 @@ class ConvolutionCall : public runtime::Call {
       else if (seen[i] != pointers[i]) transfer(seen[i], pointers[i], i);
     }
     const bool fused = attempt_.fused;
-    plan_->plan.run({.input = seen[0],
-                     .weight = seen[1],
-                     .output = seen[2],
-                     .bias = bias && fused ? aligned_bias(bias) : nullptr,
-                     .addend = addend && fused ? aligned_addend(addend) : nullptr},
-                    scratch);
+    gpu::run(plan_->plan,
+             {.input = seen[0],
+              .weight = seen[1],
+              .output = seen[2],
+              .bias = bias && fused ? aligned_bias(bias) : nullptr,
+              .addend = addend && fused ? aligned_addend(addend) : nullptr},
+             scratch);
     if (operands_[result_].staged()) operands_[result_].copy->launch({seen[result_], pointers[result_]});
     else if (seen[result_] != pointers[result_]) transfer(pointers[result_], seen[result_], result_);
   }
 
-  /// Engines may take addresses for multiples of 16. A tensor that begins elsewhere (a slice) goes through a block of our own.
+  /// See DnnBlocks::aligned.
   void* aligned(std::size_t operand, void* pointer) const {
-    return aligned(operand, pointer, extent_bytes(d_.dtype, operands_[operand].seen));
+    return blocks_.aligned(operand, pointer, extent_bytes(d_.dtype, operands_[operand].seen));
   }
   /// For each of the outputs that became one.
   void* aligned_bias(void* bias) const {
     const std::size_t bytes = size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0]);
     const std::size_t whole = size_of(d_.dtype) * static_cast<std::size_t>(operands_[2].seen.shape[1]);
-    void* const place = whole > bytes ? block(3, whole) : aligned(3, bias, bytes);
+    void* const place = whole > bytes ? blocks_.block(3, whole) : blocks_.aligned(3, bias, bytes);
     if (place == bias) return place;
-    for (std::size_t at = 0; at < whole; at += bytes) transfer_bytes(static_cast<char*>(place) + at, bias, bytes);
+    for (std::size_t at = 0; at < whole; at += bytes) blocks_.copy(static_cast<char*>(place) + at, bias, bytes, kName);
     return place;
   }
   void* aligned_addend(void* addend) const {
     const std::size_t bytes = extent_bytes(d_.dtype, d_.output);
-    void* const place = aligned(4, addend, bytes);
-    if (place != addend) transfer_bytes(place, addend, bytes);
+    void* const place = blocks_.aligned(4, addend, bytes);
+    if (place != addend) blocks_.copy(place, addend, bytes, kName);
     return place;
   }
-  void* aligned(std::size_t slot, void* pointer, std::size_t bytes) const {
-    return std::bit_cast<std::uintptr_t>(pointer) % kAlignment == 0 ? pointer : block(slot, bytes);
-  }
-  void* block(std::size_t slot, std::size_t bytes) const {
-    const std::scoped_lock lock(blocks_mutex_);
-    if (!blocks_[slot]) blocks_[slot] = allocate(context_, bytes);
-    return blocks_[slot]->data();
-  }
   void transfer(void* to, const void* from, std::size_t operand) const {
-    transfer_bytes(to, from, extent_bytes(d_.dtype, operands_[operand].seen));
-  }
-  void transfer_bytes(void* to, const void* from, std::size_t bytes) const {
-    check(cuMemcpyDtoDAsync(std::bit_cast<CUdeviceptr>(to), std::bit_cast<CUdeviceptr>(from), bytes, context_.stream), "convolution");
+    blocks_.copy(to, from, extent_bytes(d_.dtype, operands_[operand].seen), kName);
   }
 
   Context& context_;
@@ -461,8 +452,7 @@ class ConvolutionCall : public runtime::Call {
   std::array<Operand, 3> operands_;
   std::size_t scratch_bytes_ = 0;
   std::optional<LoadedKernel> direct_, after_, bias_gradient_;
-  mutable std::mutex blocks_mutex_;
-  mutable std::array<Ref<Buffer>, 5> blocks_;
+  DnnBlocks blocks_;
 };
 
 }  // namespace

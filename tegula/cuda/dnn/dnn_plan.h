@@ -1,22 +1,23 @@
 #pragma once
-// One convolution as an operation graph of cuDNN, the engines that can run it, and the plan that does.
+// Operations as a graph of cuDNN, the engines that can run it, and the plan that does.
 
-#include <array>
 #include <cstddef>
+#include <deque>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "tegula/core/dtype.h"
 #include "tegula/cuda/dnn/dnn.h"
-#include "tegula/cuda/dnn/dnn_layout.h"
 
 namespace tegula::gpu {
 
-/// The tensors of a plan by these numbers.
-enum class DnnRole : std::int64_t { Input = 1, Weight, Output, Bias, Addend };
-
-struct DnnPointers {
-  void *input = nullptr, *weight = nullptr, *output = nullptr, *bias = nullptr, *addend = nullptr;
+/// Where a tensor of a plan lies; a tensor of one number by value lies in the host's memory.
+struct DnnAddress {
+  std::int64_t id = 0;
+  void* at = nullptr;
 };
 
 /// A finished plan. "17 2=3 12=0": its engine and knobs as text.
@@ -25,8 +26,8 @@ class DnnPlan {
   DnnPlan(const Dnn& dnn, DnnDescriptor configuration, std::string engine);
   std::size_t workspace() const { return workspace_; }
   const std::string& engine() const { return engine_; }
-  /// Queues it on the handle's stream.
-  void run(const DnnPointers& pointers, void* workspace) const;
+  /// Queues it on the handle's stream. Addresses that are null are left out.
+  void run(std::span<const DnnAddress> addresses, void* workspace) const;
 
  private:
   const Dnn* dnn_;
@@ -35,33 +36,47 @@ class DnnPlan {
   std::string engine_;
 };
 
+/// Descriptors of tensors and operations; then, finished, what cuDNN can do with them.
 class DnnGraph {
  public:
-  /// Throws Error when cuDNN refuses the description.
-  DnnGraph(const Dnn& dnn, const runtime::Convolution& description, const DnnProblem& problem, bool fused);
+  using Allows = std::function<bool(const DnnDescriptor& engine)>;
+  DnnGraph(const Dnn& dnn, Allows allows) : dnn_(&dnn), allows_(std::move(allows)) {}
 
+  /// A tensor in memory, or between two operations. Its descriptor stays where it is.
+  const DnnDescriptor& add_tensor(std::int64_t id, const Layout& layout, cudnnDataType_t type);
+  const DnnDescriptor& add_virtual(const Layout& layout, cudnnDataType_t type);
+  /// One number that comes with each run, from the host's memory.
+  const DnnDescriptor& add_number(std::int64_t id, int rank, cudnnDataType_t type);
+  DnnDescriptor descriptor(cudnnBackendDescriptorType_t type) const { return {*dnn_, type}; }
+  /// Finalises what an operation needs beside its tensors, and keeps it.
+  const DnnDescriptor& keep(DnnDescriptor descriptor);
+  /// Finalises an operation, which comes after those so far.
+  void add_operation(DnnDescriptor operation);
+  /// Throws Error when cuDNN refuses the description.
+  void finish();
+
+  /// Whether the library knows an engine for it, as far as can be said before one is compiled.
+  bool has_engine() const { return !configurations(CUDNN_HEUR_MODE_A).empty(); }
   /// Up to `most` plans that need no more than `workspace` bytes: what each of the library's ways of guessing ranks first; what it falls back
-  /// on only where they know nothing. All give the same bits every time, add up in the described precision, and leave out transforms that
-  /// lose accuracy.
+  /// on only where they know nothing.
   std::vector<DnnPlan> plans(std::size_t workspace, std::size_t most) const;
   /// The plan of a remembered engine, or nothing when it does not work here.
   std::optional<DnnPlan> plan(const std::string& engine, std::size_t workspace) const;
 
  private:
-  void add_tensor(DnnRole role, const Layout& layout);
-  void add_virtual(const Layout& layout);
   DnnDescriptor tensor(std::int64_t id, const Layout& layout, cudnnDataType_t type) const;
-  void add_operation(const DnnProblem& problem, bool fused);
-  void add_epilogue(const DnnProblem& problem);
   std::vector<DnnDescriptor> configurations(cudnnBackendHeurMode_t mode) const;
-  void add_pointwise(cudnnPointwiseMode_t mode, const DnnDescriptor& x, const DnnDescriptor* b, const DnnDescriptor& y);
-  bool is_allowed(const DnnDescriptor& engine) const;
 
-  const Dnn& dnn_;
-  runtime::Convolution description_;
-  std::vector<DnnDescriptor> parts_;  // tensors and option descriptors: the operations refer to them
+  const Dnn* dnn_;
+  Allows allows_;
+  std::deque<DnnDescriptor> parts_;  // tensors and options: the operations refer to them
   std::vector<DnnDescriptor> operations_;
   std::optional<DnnDescriptor> graph_;
 };
+
+cudnnDataType_t dnn_type(DType dtype);
+
+/// What an engine says about its arithmetic.
+std::vector<cudnnBackendNumericalNote_t> numerical_notes(const DnnDescriptor& engine);
 
 }  // namespace tegula::gpu

@@ -114,7 +114,7 @@ class OrderedCall final : public runtime::Call {
   mutable std::unique_ptr<runtime::Call> call_;
 };
 
-class CudaDevice final : public runtime::Device {
+class CudaDevice final : public runtime::Device, public runtime::Attends {
  public:
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
     context_.device = device;
@@ -198,6 +198,12 @@ class CudaDevice final : public runtime::Device {
   }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return now(make_pooling, description); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return now(make_scatter_sum, description); }
+  bool attends(const runtime::Attention& description) const override {
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    return gpu::attends(context_, description);
+  }
+  std::unique_ptr<runtime::Call> attention(const runtime::Attention& description) override { return now(make_attention, description); }
   bool multiplies_e4m3() const override { return context_.card.architecture >= 89; }
   std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override { return now(make_matmul_e4m3, description); }
   bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
@@ -227,7 +233,7 @@ class CudaDevice final : public runtime::Device {
     return std::make_unique<OrderedCall>(context_, [this, make, description] { return make(context_, description); });
   }
 
-  Context context_;
+  mutable Context context_;  // asking a library opens it
   Pool pool_;
   Staging staging_;
   CodeCache code_;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/attention.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::gpu {
@@ -16,6 +17,9 @@ std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matm
 std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(Context& context, const runtime::ScatterSum& description);
+/// Whether cuDNN is there and has the attention, in halves, without scores in memory.
+bool attends(Context& context, const runtime::Attention& description);
+std::unique_ptr<runtime::Call> make_attention(Context& context, const runtime::Attention& description);
 /// Whether cuBLASLt and cuDNN have the activation as an epilogue. The others are run as a kernel behind the call.
 bool fuses_activation(DType dtype, runtime::Activation activation);
 bool convolution_prefers_channels_last(const Context& context, const runtime::Convolution& description);

@@ -17,6 +17,11 @@ class Composed {
   virtual std::vector<Tensor> composition(std::span<const Tensor> inputs) const = 0;
   /// Whether the device has a call for it.
   virtual bool is_call_of(const runtime::Device& device, std::span<const Tensor> inputs) const = 0;
+  /// All results, of f32 inputs, by the call that the device has for halves: what a precision asks for that stores those. Empty: it has none.
+  virtual std::vector<Tensor> in_halves(DType half, const runtime::Device& device, std::span<const Tensor> inputs) const {
+    (void)half, (void)device, (void)inputs;
+    return {};
+  }
 };
 
 }  // namespace tegula

@@ -39,6 +39,20 @@ class AnyAttention : public LibraryOp, public Composed {
     return attends->attends(description(layouts, inputs[0].dtype()));
   }
 
+  std::vector<Tensor> in_halves(DType half, const runtime::Device& device, std::span<const Tensor> inputs) const override {
+    std::vector<Tensor> narrow;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const bool is_float_input = is_float(inputs[i].dtype());
+      narrow.push_back(is_float_input ? graph::cast(inputs[i], input_dtype(static_cast<int>(i), half)) : inputs[i]);
+    }
+    if (!is_call_of(device, narrow)) return {};
+    std::vector<Tensor> results = nodes(narrow, std::source_location::current());
+    for (Tensor& result : results) result = graph::cast(result, f32);
+    return results;
+  }
+  /// Of this op over other inputs.
+  virtual std::vector<Tensor> nodes(std::span<const Tensor> inputs, const std::source_location& where) const = 0;
+
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout&, DType dtype,
                                          Epilogue) const override {
     return dynamic_cast<runtime::Attends&>(device).attention(description(inputs, dtype));
@@ -102,6 +116,15 @@ class AttentionGradientOp final : public AnyAttention {
  public:
   explicit AttentionGradientOp(const AttentionForm& form) : AnyAttention(form, true) {}
   std::string_view name() const override { return "attention_backward"; }
+  std::vector<Tensor> nodes(std::span<const Tensor> inputs, const std::source_location& where) const override {
+    const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
+    const DType dtype = inputs[0].dtype();
+    const Result results[] = {{{q[0], q[2], q[1], q[3]}, dtype},
+                              {{k[0], k[2], k[1], k[3]}, dtype},
+                              {{v[0], v[2], v[1], v[3]}, dtype},
+                              {{q[0], q[1], q[2], k[2]}, dtype}};
+    return make_nodes(Ref<const Op>(new AttentionGradientOp(form_)), inputs, results, where);
+  }
   /// Through the composition, which holds all scores.
   std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const override {
     std::vector<Tensor> inputs, results;
@@ -129,6 +152,12 @@ class AttentionOp final : public AnyAttention {
  public:
   explicit AttentionOp(const AttentionForm& form) : AnyAttention(form, false) {}
   std::string_view name() const override { return "attention"; }
+  std::vector<Tensor> nodes(std::span<const Tensor> inputs, const std::source_location& where) const override {
+    const Shape &q = inputs[0].shape(), &v = inputs[2].shape();
+    const DType dtype = inputs[0].dtype();
+    const Result results[] = {{{q[0], q[2], q[1], v[3]}, dtype}, {{q[0], q[1], q[2]}, sum_dtype(dtype)}};
+    return make_nodes(Ref<const Op>(new AttentionOp(form_)), inputs, results, where);
+  }
   std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const override {
     const auto& where = y.origin().where;
     const Tensor o = graph::part(y, 0), sums = graph::part(y, 1);
@@ -138,12 +167,7 @@ class AttentionOp final : public AnyAttention {
     for (const auto& input : y.inputs()) inputs.emplace_back(input);
     inputs.insert(inputs.end(), {o, sums, dys[0].defined() ? dys[0] : graph::full(o.shape(), 0, o.dtype(), where)});
     if (dys[1].defined()) inputs.push_back(dys[1]);
-    const Shape &q = y.input(0).shape(), &k = y.input(1).shape(), &v = y.input(2).shape();
-    const Result results[] = {{{q[0], q[2], q[1], q[3]}, o.dtype()},
-                              {{k[0], k[2], k[1], k[3]}, o.dtype()},
-                              {{v[0], v[2], v[1], v[3]}, o.dtype()},
-                              {{q[0], q[1], q[2], k[2]}, o.dtype()}};
-    const std::vector<Tensor> parts = make_nodes(Ref<const Op>(new AttentionGradientOp(form)), inputs, results, where);
+    const std::vector<Tensor> parts = AttentionGradientOp(form).nodes(inputs, where);
     std::vector<Tensor> out(wanted.size());
     for (std::size_t i = 0; i < 3; ++i) {
       if (wanted[i]) out[i] = graph::permute(parts[i], {0, 2, 1, 3}, where);
@@ -157,10 +181,7 @@ class AttentionOp final : public AnyAttention {
 }  // namespace
 
 std::vector<Tensor> attention_nodes(const AttentionForm& form, std::span<const Tensor> inputs, const std::source_location& where) {
-  const Shape &q = inputs[0].shape(), &v = inputs[2].shape();
-  const DType dtype = inputs[0].dtype();
-  const Result results[] = {{{q[0], q[2], q[1], v[3]}, dtype}, {{q[0], q[1], q[2]}, sum_dtype(dtype)}};
-  return make_nodes(Ref<const Op>(new AttentionOp(form)), inputs, results, where);
+  return AttentionOp(form).nodes(inputs, where);
 }
 
 }  // namespace tegula::ops
