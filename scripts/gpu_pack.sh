@@ -17,6 +17,17 @@ data=$root/../shared/data
 [ -d "$data/../peers" ] && cp -r "$data/../peers" "$stage/peers"
 [ -d "$data/mnist" ] && cp -r "$data/mnist" "$stage/mnist"
 cp "$data/cifar10-jpeg/cifar10-jpeg.tar.xz" "$stage" 2>/dev/null || echo "without CIFAR-10"
+# What scripts/gpu_learn.sh trains on: some 10 MB of the pack. The last hundredth of the books is for validation.
+if [ -d "$data/corpus-gutenberg" ]; then
+  mkdir "$stage/text"
+  cp "$data"/tinyshakespeare/input.txt "$data"/multi30k/*.gz "$data"/text-classification/sent-conv/stsa.binary.* "$stage/text"
+  xz -dc "$data"/corpus-gutenberg/*.txt.xz >"$stage/text/all.txt"
+  head -c 24282000 "$stage/text/all.txt" | iconv -c -f utf-8 -t utf-8 >"$stage/text/books.txt"
+  tail -c 242000 "$stage/text/all.txt" | iconv -c -f utf-8 -t utf-8 >"$stage/text/books.valid.txt"
+  rm "$stage/text/all.txt"
+  for part in valid test; do cp "$data/wikitext-2/$part.txt" "$stage/text/wiki.$part.txt"; done
+  cut -d' ' -f2- "$data/text-classification/sent-conv/stsa.fine.train" >"$stage/text/sst.txt"
+fi
 if [ -n "$cache" ]; then
   mkdir "$stage/kernels"
   find "$cache" -name '*.cubin' -exec cp -t "$stage/kernels" {} +

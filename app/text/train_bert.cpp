@@ -32,7 +32,7 @@ constexpr const char* kClassifierKind = "bert-classifier";
 constexpr const char* kTrainBert = "tegula train bert";
 
 struct BertTraining {
-  std::vector<std::string> files, validation;
+  std::vector<std::string> files, validation, test;
   bool classify = false, scratch = false, cased = false;
   std::string from, vocabulary_file;
   std::int64_t vocabulary = 8000, width = 128, layers = 2, heads = 4, hidden = 0, length = 64;
@@ -131,7 +131,8 @@ text::LabelledTokens labelled_tokens(const Labelled& data, const text::Tokenizer
 /// What both trainings do around Trainer::fit.
 template <class Model>
 History train_and_report(const BertTraining& choice, Model& model, TrainerOptions options, const Loss& loss, const data::AnyDataset& train,
-                         const data::AnyDataset& test, const models::ModelDescription& description, const char* share) {
+                         const data::AnyDataset& test, const models::ModelDescription& description, const char* share,
+                         const data::AnyDataset& measured = {}) {
   const double lr = choice.lr.value_or(choice.classify ? 2e-4 : 1e-3);
   const std::int64_t batch = std::min(choice.batch, train.size()), steps = choice.epochs * std::max<std::int64_t>(1, train.size() / batch);
   optim::AdamW adam(parameters(model), {.lr = lr, .weight_decay = 0.01});
@@ -149,6 +150,8 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
   TrainLog log(choice.log);
   log.begin({{"model", description.kind}}, {description.numbers.begin(), description.numbers.end()});
   ProgressLine line;
+  StateDict best;  // of a classifier: a few labels are learnt by heart soon
+  double best_share = -1;
   trainer.on_step = [&](const StepReport& r) {
     log.step(r);
     if (!line.due()) return;
@@ -172,8 +175,16 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
                    .got = "a loss that is no number",
                    .expected = "a number",
                    .advice = format("choose a learning rate below %g (--lr)", lr)});
+    if (const auto found = r.test_metrics.find("right"); choice.classify && found != r.test_metrics.end() && found->second > best_share)
+      best_share = found->second, best = state_dict(model);
   };
-  return trainer.fit(train, test);
+  History history = trainer.fit(train, test);
+  if (!best.empty()) load(model, best);
+  if (best_share >= 0) std::printf("\nbest validation accuracy %.2f %%\n", 100 * best_share);
+  if (measured.size() > 0)
+    std::printf("test accuracy %.2f %% of %lld texts\n", 100 * trainer.evaluator().evaluate(measured).metrics.at("right"),
+                static_cast<long long>(measured.size()));
+  return history;
 }
 
 /// The share of greatest scores that are the labels; whatever axes are in front.
@@ -233,7 +244,7 @@ void run_masked(const BertTraining& choice) {
 }
 
 void run_classifier(const BertTraining& choice) {
-  const Labelled train = read_labelled(choice.files), test = read_labelled(choice.validation);
+  const Labelled train = read_labelled(choice.files), test = read_labelled(choice.validation), measured = read_labelled(choice.test);
   if (choice.from.empty() && choice.scratch)
     throw Error({.op = kTrainBert, .got = "--scratch without --from", .expected = "a model whose sizes and tokenizer are taken"});
   std::optional<models::ModelFile> from;
@@ -257,13 +268,15 @@ void run_classifier(const BertTraining& choice) {
   }
   const std::int64_t longest = std::min(options.context, std::max<std::int64_t>(choice.length, 3));
   const text::LabelledTokens train_set = labelled_tokens(train, tokenizer, classes, longest),
-                             test_set = labelled_tokens(test, tokenizer, classes, longest).sorted();
+                             test_set = labelled_tokens(test, tokenizer, classes, longest).sorted(),
+                             measured_set = labelled_tokens(measured, tokenizer, classes, longest).sorted();
   models::ModelDescription description = models::describe(options, kClassifierKind);
   description.texts["tokenizer"] = tokenizer_json;
   for (const std::string& name : classes) description.texts["classes"] += (description.texts["classes"].empty() ? "" : "\n") + name;
   const History history =
       train_and_report(choice, model, {.metrics = {{"right", right_share}}, .inputs = 2, .lengths = train_set.lengths()}, cross_entropy,
-                       train_set, test_set.size() > 0 ? data::AnyDataset(test_set) : data::AnyDataset(), description, "right");
+                       train_set, test_set.size() > 0 ? data::AnyDataset(test_set) : data::AnyDataset(), description, "right",
+                       measured_set.size() > 0 ? data::AnyDataset(measured_set) : data::AnyDataset());
   models::write_model_file(choice.out, description, state_dict(model));
   finish_bert(choice, history);
 }
@@ -278,6 +291,8 @@ void add_train_bert(Command& train) {
       .required()
       .type("TEXT");
   command.option("--validation", choice->validation, "the same, to measure by").type("TEXT");
+  command.option("--test", choice->test, "with --classify: the same, measured with the weights of the best validation at the end")
+      .type("TEXT");
   command.flag("--classify", choice->classify, "learn the labels of texts instead of masked tokens");
   command.option("--from", choice->from, "begin with this model's tokenizer, sizes and weights").check(not_empty()).type("MODEL");
   command.flag("--scratch", choice->scratch, "with --from and --classify: its tokenizer and sizes, but new weights");

@@ -4,6 +4,7 @@
   bench/peers/sequences_torch.py gpt input.txt --steps 2000          validation loss in nats per character, tokens per second
   bench/peers/sequences_torch.py lstm input.txt --steps 1000
   bench/peers/sequences_torch.py classify TRAIN --validation DEV --test TEST --net lstm
+  bench/peers/sequences_torch.py gpt input.txt --layers 6 --heads 6 --width 384 --context 256 --batch 64 --net-dropout 0.2 --device cuda --precision bf16 --compile
   bench/peers/sequences_torch.py speed lstm|gpt|decode               what bench/sequences.cpp measures, in processor seconds
 
 Other random numbers, so that results agree within what seeds do. docs/sequences.md has them beside each other.
@@ -19,36 +20,36 @@ import torch.nn.functional as F
 
 
 class Attention(nn.Module):
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, dropout):
         super().__init__()
-        self.heads, self.qkv, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.heads, self.qkv, self.out, self.dropout = heads, nn.Linear(width, 3 * width), nn.Linear(width, width), nn.Dropout(dropout)
 
     def forward(self, x, past=None):
         b, t, w = x.shape
         q, k, v = (part.view(b, t, self.heads, w // self.heads).transpose(1, 2) for part in self.qkv(x).split(w, 2))
         if past is not None:
             k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
-        return self.out(y.transpose(1, 2).reshape(b, t, w)), (k, v)
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout.p if self.training else 0, is_causal=t > 1)
+        return self.dropout(self.out(y.transpose(1, 2).reshape(b, t, w))), (k, v)
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, dropout):
         super().__init__()
-        self.norm1, self.norm2, self.attention = nn.LayerNorm(width), nn.LayerNorm(width), Attention(width, heads)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.norm1, self.norm2, self.attention = nn.LayerNorm(width), nn.LayerNorm(width), Attention(width, heads, dropout)
+        self.up, self.down, self.dropout = nn.Linear(width, 4 * width), nn.Linear(4 * width, width), nn.Dropout(dropout)
 
     def forward(self, x, past=None):
         y, past = self.attention(self.norm1(x), past)
         x = x + y
-        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh")), past
+        return x + self.dropout(self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))), past
 
 
 class Gpt(nn.Module):
-    def __init__(self, vocabulary, width, layers, heads, context):
+    def __init__(self, vocabulary, width, layers, heads, context, dropout=0.0):
         super().__init__()
-        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
-        self.blocks, self.norm = nn.ModuleList(Block(width, heads) for _ in range(layers)), nn.LayerNorm(width)
+        self.tokens, self.places, self.dropout = nn.Embedding(vocabulary, width), nn.Embedding(context, width), nn.Dropout(dropout)
+        self.blocks, self.norm = nn.ModuleList(Block(width, heads, dropout) for _ in range(layers)), nn.LayerNorm(width)
         for name, p in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(p)
@@ -57,7 +58,7 @@ class Gpt(nn.Module):
 
     def forward(self, ids, past=None):
         begin = past[0][0].shape[2] if past else 0
-        x, kept = self.tokens(ids) + self.places.weight[begin:begin + ids.shape[1]], []
+        x, kept = self.dropout(self.tokens(ids) + self.places.weight[begin:begin + ids.shape[1]]), []
         for i, block in enumerate(self.blocks):
             x, one = block(x, past[i] if past else None)
             kept.append(one)
@@ -89,53 +90,75 @@ def rate(step, a):
 def adamw(net, a):
     matrices, vectors = [p for p in net.parameters() if p.dim() > 1], [p for p in net.parameters() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": a.decay}, {"params": vectors, "weight_decay": 0}]
-    return torch.optim.AdamW(groups, lr=a.lr, betas=(0.9, 0.99))
+    return torch.optim.AdamW(groups, lr=a.lr, betas=(0.9, 0.99), fused=a.device != "cpu")
 
 
 def language(a):
     text = open(a.file, encoding="utf-8").read()
     letters = {c: i for i, c in enumerate(sorted(set(text)))}
-    ids = torch.tensor([letters[c] for c in text])
+    ids = torch.tensor([letters[c] for c in text], device=a.device)
     cut = len(ids) - len(ids) // 10
     train, test, t = ids[:cut], ids[cut:], a.context
-    net = Gpt(len(letters), a.width, a.layers, a.heads, t) if a.what == "gpt" else Lstm(len(letters), a.embedding, a.width, a.layers)
-    optimizer = adamw(net, a)
+    net = Gpt(len(letters), a.width, a.layers, a.heads, t, a.net_dropout) if a.what == "gpt" else Lstm(len(letters), a.embedding, a.width, a.layers)
+    net.to(a.device)
+    optimizer, inner, place = adamw(net, a), torch.arange(t, device=a.device), a.device.split(":")[0]
+    run = torch.compile(net) if a.compile else net
+    precise = lambda: torch.autocast(place, dtype=torch.bfloat16, enabled=a.precision == "bf16")
 
     def streams(of, batch):
         each = (len(of) - 1) // batch
         return [torch.stack([of[b * each:b * each + each // t * t + 1] for b in range(batch)]), each // t]
 
+    def validation(most):
+        """Mean over windows of the validation text, at most so many batches of them."""
+        net.eval()
+        with torch.no_grad(), precise():
+            if a.what == "gpt":
+                starts, total = torch.arange(0, (len(test) - 1) // t * t, t, device=a.device), 0.0
+                starts = starts[:most * a.batch]
+                for some in starts.split(a.batch):
+                    scores = (run if len(some) == a.batch else net)(test[some[:, None] + inner])[0]  # the rest is not worth a compilation
+                    total += loss_of(scores.float(), test[some[:, None] + inner + 1]).item() * len(some)
+                result = total / len(starts)
+            else:
+                (rows, windows), state, losses = streams(test, a.batch), None, []
+                for k in range(0, min(windows, most) * t, t):
+                    scores, state = net(rows[:, k:k + t], state)
+                    losses.append(loss_of(scores.float(), rows[:, k + 1:k + t + 1]).item())
+                result = sum(losses) / len(losses)
+        net.train()
+        return result
+
     (rows, windows), state = streams(train, a.batch), None
-    spent = 0
+    recent, since, spent, timed, begin = 0, 0, 0.0, 0, None
     for step in range(a.steps):
-        begin = time.perf_counter()
         for group in optimizer.param_groups:
             group["lr"] = rate(step, a)
         if a.what == "gpt":
-            at = torch.randint(len(train) - t, (a.batch,))
-            x, y = torch.stack([train[i:i + t] for i in at]), torch.stack([train[i + 1:i + t + 1] for i in at])
-            loss = loss_of(net(x)[0], y)
+            at = torch.randint(len(train) - t, (a.batch, 1)).to(a.device)
+            x, y = train[at + inner], train[at + inner + 1]
+            with precise():
+                loss = loss_of(run(x)[0].float(), y)
         else:
             k = step % windows * t
             state = None if k == 0 else [s.detach() for s in state]
-            scores, state = net(rows[:, k:k + t], state)
-            loss = loss_of(scores, rows[:, k + 1:k + t + 1])
+            with precise():
+                scores, state = net(rows[:, k:k + t], state)
+                loss = loss_of(scores.float(), rows[:, k + 1:k + t + 1])
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
-        spent += time.perf_counter() - begin
-    net.eval()
-    with torch.no_grad():
-        if a.what == "gpt":
-            losses = [loss_of(net(test[k:k + t][None])[0], test[k + 1:k + t + 1][None]).item() for k in range(0, (len(test) - 1) // t * t, t)]
-        else:
-            (rows, windows), state, losses = streams(test, a.batch), None, []
-            for k in range(0, windows * t, t):
-                scores, state = net(rows[:, k:k + t], state)
-                losses.append(loss_of(scores, rows[:, k + 1:k + t + 1]).item())
+        recent, since = recent + loss.detach(), since + 1
+        if step == 9 or (step + 1) % a.eval_every == 0 or step + 1 == a.steps:  # the first steps compile
+            mean = float(recent) / since
+            if begin is not None:
+                spent, timed = spent + time.perf_counter() - begin, timed + since
+            if step > 9:
+                print(f"{step + 1:7d}  {mean:.4f}  {validation(20):.4f}  {timed * a.batch * t / max(spent, 1e-9):.0f} tokens/s", flush=True)
+            recent, since, begin = 0, 0, time.perf_counter()
     print(f"{a.what} (PyTorch {torch.__version__}): {sum(p.numel() for p in net.parameters())} parameters, {a.steps} steps: validation loss "
-          f"{sum(losses) / len(losses):.4f}, {a.steps * a.batch * t / spent:.0f} tokens/s")
+          f"{validation(1 << 30):.4f}, {timed * a.batch * t / max(spent, 1e-9):.0f} tokens/s")
 
 
 class LstmClassifier(nn.Module):
@@ -269,6 +292,11 @@ def main():
     parser.add_argument("--validation")
     parser.add_argument("--test")
     parser.add_argument("--net", default="lstm")
+    parser.add_argument("--net-dropout", type=float, default=0.0, help="of the GPT")
+    parser.add_argument("--eval-every", type=int, default=250)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", default="fp32", choices=["fp32", "tf32", "bf16"])
+    parser.add_argument("--compile", action="store_true")
     a = parser.parse_args()
     defaults = {"gpt": (4, 128, 12, 1e-3), "lstm": (2, 256, 32, 2e-3), "classify": (2, 128, 32, 1e-3), "speed": (0, 0, 0, 1e-3)}[a.what]
     a.layers, a.width, a.batch, a.lr = a.layers or defaults[0], a.width or defaults[1], a.batch or defaults[2], a.lr or defaults[3]
@@ -276,6 +304,7 @@ def main():
     torch.manual_seed(a.seed)
     random.seed(a.seed)
     torch.set_num_threads(a.threads)
+    torch.set_float32_matmul_precision("highest" if a.precision == "fp32" else "high")
     {"gpt": language, "lstm": language, "classify": classify, "speed": speed}[a.what](a)
 
 

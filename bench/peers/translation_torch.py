@@ -6,6 +6,7 @@ file that `tegula translate` reads, so that one beam search and one BLEU measure
   python3 bench/peers/translation_torch.py first.safetensors A.de A.en --validation V.de V.en --epochs 10 --lr 0.002 --out torch.safetensors
 """
 import argparse
+import ctypes
 import gzip
 import json
 import math
@@ -37,7 +38,8 @@ def read_model(path):
 def write_model(path, tensors, meta):
     header, blobs, at = {"__metadata__": meta}, [], 0
     for name, tensor in tensors.items():
-        blob = tensor.detach().contiguous().numpy().tobytes()
+        kept = tensor.detach().float().cpu().contiguous()
+        blob = ctypes.string_at(kept.data_ptr(), kept.nbytes)  # without NumPy, which may be missing
         header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + len(blob)]}
         blobs.append(blob)
         at += len(blob)
@@ -86,20 +88,21 @@ class Transformer(nn.Module):
         super().__init__()
         self.width = width = int(o["width"])
         make = dict(dim_feedforward=int(o["hidden"]), dropout=o["dropout"], batch_first=True, norm_first=True)
-        self.source_embedding, self.target_embedding = nn.Embedding(source, width), nn.Embedding(target, width)
+        self.target_embedding = nn.Embedding(target, width)
+        self.source_embedding = nn.Embedding(source, width) if o["tied"] < 2 else None  # 2: one vocabulary, one table
         self.dropout = nn.Dropout(o["dropout"])
         layer = lambda kind: kind(width, int(o["heads"]), **make)
         self.encoder = nn.TransformerEncoder(layer(nn.TransformerEncoderLayer), int(o["encoder_layers"]), nn.LayerNorm(width), enable_nested_tensor=False)
         self.decoder = nn.TransformerDecoder(layer(nn.TransformerDecoderLayer), int(o["decoder_layers"]), nn.LayerNorm(width))
         place, k = torch.arange(512.0)[:, None], torch.arange(0, width, 2.0)
         angle = place / 10000 ** (k / width)
-        self.places = torch.stack([angle.sin(), angle.cos()], 2).reshape(512, width)
+        self.register_buffer("places", torch.stack([angle.sin(), angle.cos()], 2).reshape(512, width), persistent=False)
 
     def forward(self, source, target, lengths):
         embed = lambda table, t: self.dropout(table(t) * math.sqrt(self.width) + self.places[:t.shape[1]])
-        hidden = torch.arange(source.shape[1]) >= lengths[:, None]
-        memory = self.encoder(embed(self.source_embedding, source), src_key_padding_mask=hidden)
-        mask = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
+        hidden = torch.arange(source.shape[1], device=source.device) >= lengths.to(source.device)[:, None]
+        memory = self.encoder(embed(self.source_embedding or self.target_embedding, source), src_key_padding_mask=hidden)
+        mask = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool, device=target.device).triu(1)
         y = self.decoder(embed(self.target_embedding, target), memory, tgt_mask=mask, tgt_is_causal=True, memory_key_padding_mask=hidden)
         return F.linear(y, self.target_embedding.weight)
 
@@ -116,7 +119,8 @@ class Seq2Seq(nn.Module):
         super().__init__()
         embedding, hidden = int(o["embedding"]), int(o["hidden"])
         assert o["alignment"] == 0 and o["layers"] == 1, "additive attention, one layer"
-        self.source_embedding, self.target_embedding = nn.Embedding(source, embedding), nn.Embedding(target, embedding)
+        self.target_embedding = nn.Embedding(target, embedding)
+        self.source_embedding = nn.Embedding(source, embedding) if o["tied"] < 2 else None
         self.dropout = nn.Dropout(o["dropout"])
         self.encoder = nn.LSTM(embedding, hidden, batch_first=True, bidirectional=True)
         self.bridge_h, self.bridge_c = nn.Linear(2 * hidden, hidden), nn.Linear(2 * hidden, hidden)
@@ -125,10 +129,10 @@ class Seq2Seq(nn.Module):
         self.combine = nn.Linear(3 * hidden + embedding, embedding)
 
     def forward(self, source, target, lengths):
-        packed = nn.utils.rnn.pack_padded_sequence(self.dropout(self.source_embedding(source)), lengths, batch_first=True, enforce_sorted=False)
+        packed = nn.utils.rnn.pack_padded_sequence(self.dropout((self.source_embedding or self.target_embedding)(source)), lengths, batch_first=True, enforce_sorted=False)
         packed, (h, c) = self.encoder(packed)
         seen, _ = nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
-        hidden = (torch.arange(source.shape[1]) >= lengths[:, None])
+        hidden = (torch.arange(source.shape[1], device=source.device) >= lengths.to(source.device)[:, None])
         h, c = torch.tanh(self.bridge_h(torch.cat([h[0], h[1]], 1))), self.bridge_c(torch.cat([c[0], c[1]], 1))
         keys, words = self.additive.key_layer(seen), self.dropout(self.target_embedding(target))
         states, contexts = [], []
@@ -154,9 +158,10 @@ def lines(path):
         return file.read().split("\n")[:-1]
 
 
-def batch_of(pairs):
+def batch_of(pairs, device):
+    """The lengths stay on the host, where packing wants them."""
     width = ladder(max(max(len(s), len(t) + 1) for s, t in pairs))
-    rows = lambda ids: torch.tensor([i + [0] * (width - len(i)) for i in ids])
+    rows = lambda ids: torch.tensor([i + [0] * (width - len(i)) for i in ids], device=device)
     return rows([s for s, _ in pairs]), rows([[1] + t for _, t in pairs]), rows([t + [2] for _, t in pairs]), torch.tensor([len(s) for s, _ in pairs])
 
 
@@ -173,7 +178,11 @@ def main():
     parser.add_argument("--smoothing", type=float, default=0.1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", default="fp32", choices=["fp32", "tf32", "bf16"])
     args = parser.parse_args()
+    torch.set_float32_matmul_precision("highest" if args.precision == "fp32" else "high")
+    precise = lambda: torch.autocast(args.device.split(":")[0], dtype=torch.bfloat16, enabled=args.precision == "bf16")
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     random.seed(args.seed)
@@ -183,6 +192,7 @@ def main():
     kind = Transformer if meta["tegula.model"] == "translation-transformer" else Seq2Seq
     net = kind(options, len(source.ids), len(target.ids))
     net.load_state_dict(tensors)
+    net.to(args.device)
 
     def pairs_of(files, limit):
         both = list(zip(lines(files[0]), lines(files[1])))
@@ -204,14 +214,16 @@ def main():
         total = count = 0
         with torch.no_grad():
             for i in range(0, len(test), args.batch):
-                s, t, labels, lengths = batch_of(test[i:i + args.batch])
-                total += flat(net(s, t, lengths), labels, 0, "sum").item()
+                s, t, labels, lengths = batch_of(test[i:i + args.batch], args.device)
+                with precise():
+                    scores = net(s, t, lengths).float()
+                total += flat(scores, labels, 0, "sum").item()
                 count += (labels != 0).sum().item()
         net.train()
         return total / max(count, 1)
 
     print(f"{sum(p.numel() for p in net.parameters())} parameters, {len(train)} pairs, {steps} steps; first validation loss {validation():.6f}", flush=True)
-    cpu = time.process_time()
+    cpu, best = time.process_time(), math.inf
     for epoch in range(args.epochs):
         random.shuffle(train)
         chunks = []
@@ -221,21 +233,24 @@ def main():
         random.shuffle(chunks)
         begin, total, count = time.time(), 0.0, 0
         for chunk in chunks:
-            s, t, labels, lengths = batch_of(chunk)
-            scores = net(s, t, lengths)
+            s, t, labels, lengths = batch_of(chunk, args.device)
+            with precise():
+                scores = net(s, t, lengths).float()
             loss = flat(scores, labels, args.smoothing)
             adam.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             adam.step()
             schedule.step()
-            tokens = (labels != 0).sum().item()
             with torch.no_grad():
-                total += flat(scores.detach(), labels, 0).item() * tokens
-            count += tokens
-        seconds = time.time() - begin
-        print(f"{epoch + 1:5d}  train {total / count:.4f}  validation {validation():.4f}  {seconds:.1f} s, {time.process_time() - cpu:.1f} CPU s in all", flush=True)
-        write_model(args.out, net.state_dict(), meta)
+                total, count = total + flat(scores.detach(), labels, 0, "sum"), count + (labels != 0).sum()
+        total, count = float(total), int(count)
+        seconds, measured = time.time() - begin, validation()
+        print(f"{epoch + 1:5d}  train {total / count:.4f}  validation {measured:.4f}  {seconds:.1f} s, {time.process_time() - cpu:.1f} CPU s in all", flush=True)
+        if measured < best or not test:  # the best epoch's, as `tegula train translate` keeps it
+            best = measured
+            write_model(args.out, net.state_dict(), meta)
 
 
-main()
+if __name__ == "__main__":
+    main()
