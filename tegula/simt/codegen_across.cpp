@@ -371,7 +371,7 @@ void Writer::sort(Id id) {
   line("int* const order = reinterpret_cast<int*>(shared + " + std::to_string(keys) + ");");
   to_shared(from, "tile");
   line("const int* const sorted = sort_shared(tile, order, order + " + n + ", " + n + ", " + length + ", " + stride + ", " +
-       (self.attribute2 == 1 ? "true" : "false") + ");");
+       (self.attribute2 % 2 == 1 ? "true" : "false") + ");");
   const std::string index = linear(spread(id), self.type.shape);
   if (self.word == Word::ArgSort) from_shared(id, "sorted[" + index + "]");
   else from_shared(id, "tile[" + index + " + (sorted[" + index + "] - " + index + " / " + stride + " % " + length + ") * " + stride + "]");

@@ -56,7 +56,11 @@ std::string attribute_text(const Program& program, const Instruction& instructio
     case Word::ArgReduce:
     case Word::Scan: return std::string(name(instruction.kind)) + " axis " + number;
     case Word::Sort:
-    case Word::ArgSort: return (instruction.attribute2 ? "descending axis " : "ascending axis ") + number;
+    case Word::ArgSort: {
+      const std::int64_t ordered = instruction.attribute2 / 2;
+      return (ordered > 0 ? "first " + std::to_string(ordered) + " " : "") +
+             (instruction.attribute2 % 2 != 0 ? "descending axis " : "ascending axis ") + number;
+    }
     case Word::Narrow: {
       const bool known = instruction.attribute >= 0 && instruction.attribute <= static_cast<int>(DType::boolean);
       return known ? std::string(name(static_cast<DType>(instruction.attribute))) : number;

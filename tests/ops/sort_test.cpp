@@ -2,9 +2,13 @@
 
 #include "tegula/ops/rows/sort.h"
 
+#include <cmath>
+#include <cstring>
+
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/ops/shape_values.h"
 
 namespace tegula {
@@ -52,6 +56,25 @@ TEST(Sort, GradientGoesWhereTheValueCameFrom) {
   const Tensor x = doubles({3, 1, 2});
   expect_values(grad(sum(tegula::sort(x).values * doubles({10, 20, 30})), x), {30, 10, 20});
   expect_values(grad(sum(topk(x, 1).values), x), {1, 0, 0});
+}
+
+TEST(Sort, TheFirstFewOfALongLineAreThoseOfTheWholeOrder) {
+  // Equals (whole numbers), NaN and infinities.
+  std::vector<float> numbers(3 * 1000);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 7919 % 97) - 48;
+  for (const std::size_t i : {5u, 1700u, 2999u}) numbers[i] = std::nanf(""), numbers[i - 3] = INFINITY, numbers[i - 2] = -INFINITY;
+  const Tensor x = tensor(numbers, {3, 1000});
+  for (const Order order : {Order::Descending, Order::Ascending}) {
+    for (const std::int64_t k : {1, 7, 60, 250, 251, 1000}) {
+      const auto [values, indices] = topk(x, k, 1, order);
+      const Tensor all = argsort(x, 1, order);
+      EXPECT_EQ(indices.to_host<std::int64_t>(), slice(all, 1, {0, k}).to_host<std::int64_t>()) << k;
+      const auto got = values.to_host<float>(), expected = slice(tegula::sort(x, 1, order).values, 1, {0, k}).to_host<float>();
+      EXPECT_EQ(0, std::memcmp(got.data(), expected.data(), got.size() * sizeof(float))) << k;
+    }
+  }
+  for (const std::int64_t k : {1, 100, 249, 700})
+    EXPECT_EQ(kthvalue(x, k, 1).indices.to_host<std::int64_t>(), select(argsort(x, 1), 1, k - 1).to_host<std::int64_t>()) << k;
 }
 
 }  // namespace

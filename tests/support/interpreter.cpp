@@ -225,8 +225,8 @@ class Instance {
       std::iota(order.begin(), order.end(), 0);
       std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         const Scalar x = from[line[a]], y = from[line[b]];
-        if (comes_before(x, y, dtype)) return self.attribute2 == 0;
-        if (comes_before(y, x, dtype)) return self.attribute2 == 1;
+        if (comes_before(x, y, dtype)) return self.attribute2 % 2 == 0;
+        if (comes_before(y, x, dtype)) return self.attribute2 % 2 == 1;
         return a < b;
       });
       for (std::size_t i = 0; i < line.size(); ++i) {

@@ -180,7 +180,7 @@ struct AcrossStep : Step {
   std::int32_t descending = 0;
   std::int32_t count = -1;  // Reduce in strips: slot of the length of this strip,
   std::int32_t strip = -1;  // and of its number; after the first the result is joined to what is there
-  std::int32_t unused = 0;
+  std::int32_t ordered = 0;  // Sort, ArgSort: so many, from the first on, have to be in order; 0: all
 };
 
 struct DotStep : Step {

@@ -116,6 +116,16 @@ Item<T>* merge_sort(Item<T>* items, Item<T>* other, std::int64_t count, Before&&
   return items;
 }
 
+/// The first `ordered` of the items in order, the others behind them; a place decides between equals, as in a stable sort.
+template <class T, class Before>
+void select_first(Item<T>* items, std::int64_t count, std::int64_t ordered, Before&& comes_before) {
+  const auto first = [&](const Item<T>& a, const Item<T>& b) {
+    return comes_before(a.key, b.key) || (!comes_before(b.key, a.key) && a.place < b.place);
+  };
+  if (ordered < count) std::nth_element(items, items + ordered, items + count, first);
+  std::sort(items, items + ordered, first);
+}
+
 template <class T, bool kPositions>
 const Step* sort(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const AcrossStep*>(at);
@@ -123,8 +133,12 @@ const Step* sort(const Step* at, Frame& frame) {
   std::byte* out = frame.slots[step.out].pointer;
   for_lines<T>(step, frame, [&](const T* x, std::int64_t first, std::int64_t) {
     for (std::int64_t k = 0; k < step.length; ++k) items[k] = {x[k * step.inner], k};
-    Item<T>* sorted = step.descending ? merge_sort(items, items + step.length, step.length, [](T a, T b) { return before(b, a); })
-                                      : merge_sort(items, items + step.length, step.length, [](T a, T b) { return before(a, b); });
+    const auto in_order = [&](auto&& comes_before) {
+      if (step.ordered == 0) return merge_sort(items, items + step.length, step.length, comes_before);
+      select_first(items, step.length, std::min<std::int64_t>(step.ordered, step.length), comes_before);
+      return items;
+    };
+    Item<T>* sorted = step.descending ? in_order([](T a, T b) { return before(b, a); }) : in_order([](T a, T b) { return before(a, b); });
     for (std::int64_t k = 0; k < step.length; ++k) {
       if constexpr (kPositions) reinterpret_cast<std::int64_t*>(out)[first + k * step.inner] = sorted[k].place;
       else reinterpret_cast<T*>(out)[first + k * step.inner] = sorted[k].key;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "tegula/graph/frame.h"
@@ -47,7 +48,7 @@ class SortOp final : public KernelOp {
     const Value x = kernel.input(0), line = kernel.row() * kernel.number(columns);
     Value values = plain(kernel.builder().load(x + (line + kernel.column()), kernel.mask()));
     if (!kernel.column_mask().is_empty()) values = outside_last(kernel.builder(), kernel.column_mask(), values);
-    store(context, kernel, x + line, tile::argsort(values, 1, order_ == Order::Descending), kernel.column(), columns);
+    store(context, kernel, x + line, argsort_of(context, kernel.builder(), values, columns), kernel.column(), columns);
     kernel.launch();
   }
 
@@ -76,6 +77,14 @@ class SortOp final : public KernelOp {
   Value before(Value a, Value b) const {
     if (order_ == Order::Descending) std::swap(a, b);
     return is_float(a.dtype()) ? a < b || (b != b && a == a) : a < b;
+  }
+  /// The order of a tile's lines, of few elements of long ones the first alone: on devices for which another count is not another kernel to
+  /// wait for.
+  Value argsort_of(const KernelContext& context, tile::Builder& b, Value values, std::int64_t columns) const {
+    const std::int64_t last = begin_ + count_;
+    const bool few = context.longest_sort() == std::numeric_limits<std::int64_t>::max() && columns > 64 && 4 * last <= columns && last > 0;
+    return b.emit(tile::Word::ArgSort, {i64, false, values.shape()}, {values.id()}, 1, tile::Reduction::Sum,
+                  (order_ == Order::Descending ? 1 : 0) + (few ? 2 * last : 0));
   }
   // What is wanted of the elements at `order` of the lines at `x`, which come at `places` among all.
   void store(const KernelContext& context, ops::RowKernel& kernel, Value x, Value order, Value places, std::int64_t columns) const {
