@@ -65,8 +65,9 @@ AttentionOptions options_of(const Sizes& s) {
 
 /// Output, log-sum-exp, and the gradients of q, k and v, as f64.
 std::vector<std::vector<double>> results(const Sizes& s, const std::vector<Tensor>& in) {
+  const AttentionOptions options = options_of(s);
   auto step = jit([&](Tensor q, Tensor k, Tensor v, Tensor dy) {
-    const Attended y = attention_with_log_sum_exp(q, k, v, options_of(s));
+    const Attended y = attention_with_log_sum_exp(q, k, v, options);
     auto all = vjp({y.output}, {dy}, {q, k, v});
     all.insert(all.begin(), {y.output, y.log_sum_exp});
     return all;
