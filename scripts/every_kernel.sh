@@ -7,7 +7,7 @@
 set -euo pipefail
 build=$(cd "$1" && pwd)
 shift
-graphs=200 seed=1 run=0 modes= cases='*DeclaredCases*' models='ModelsOnPaper.*'
+graphs=200 seed=1 run=0 modes= cases='*DeclaredCases*' models='*OnPaper.*'
 while [ $# -gt 0 ]; do
   case $1 in
     --sample) graphs=2 modes=lazy,looks,jit-views cases='*/softmax:*/conv2d:*/cross_entropy' models='*AllOptimisers' ;;

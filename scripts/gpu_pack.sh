@@ -9,9 +9,9 @@ build=$1 cache=${2:-}
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 strip -o "$stage/libtegula_cuda.so" "$build/libtegula_cuda.so"
-for program in tests/test_{ops,compile,cuda,property} bench/bench_{gpu,sequences_gpu,start,mnist_race,cifar10} tegula tegula-nvrtc; do
+for program in tests/test_{ops,compile,cuda,property} bench/bench_{gpu,sequences_gpu,words_gpu,start,mnist_race,cifar10} tegula tegula-nvrtc; do
   strip -o "$stage/$(basename "$program")" "$build/$program"
-  ldd "$build/$program" | awk '$3 ~ /lib(dnnl|hwy|OpenCL|png|gtest|zstd|utf8proc|pcre2)/ {print $3}'
+  ldd "$build/$program" | awk '$3 ~ /lib(dnnl|hwy|OpenCL|png|jpeg|gtest|zstd|utf8proc|pcre2)/ {print $3}'
 done | sort -u | while read -r library; do cp -L "$library" "$stage/"; done
 data=$root/../shared/data
 [ -d "$data/../peers" ] && cp -r "$data/../peers" "$stage/peers"
@@ -33,5 +33,5 @@ if [ -n "$cache" ]; then
   find "$cache" -name '*.cubin' -exec cp -t "$stage/kernels" {} +
 fi
 mkdir -p "$root/carry"
-tar -C "$stage" -c . | xz -4 -T0 >"$root/carry/pack.tar.xz"
+tar -C "$stage" -c . | xz --lzma2=preset=1,dict=64MiB >"$root/carry/pack.tar.xz"
 ls -la "$root/carry"

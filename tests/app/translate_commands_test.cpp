@@ -230,9 +230,10 @@ TEST(BertCommands, PreTrainAndFineTune) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return tegula_cli(arguments);
   };
-  const Ran tuned = fine({"--from", folder / "bert"});
+  const Ran tuned = fine({"--from", folder / "bert", "--test", folder / "labelled"});
   EXPECT_EQ(tuned.status, 0) << tuned.err;
-  EXPECT_HAS(tuned.out, "100.00 %");
+  EXPECT_HAS(tuned.out, "best validation accuracy 100.00 %");
+  EXPECT_HAS(tuned.out, "test accuracy 100.00 %");
   EXPECT_EQ(models::read_model_file(folder / "class").description.texts.at("classes"), "food\nweather");
   EXPECT_EQ(fine({"--from", folder / "bert", "--scratch"}).status, 0);
   EXPECT_HAS(fine({"--scratch"}).err, "--scratch without --from");
