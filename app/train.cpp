@@ -74,6 +74,7 @@ struct TrainChoice {
   std::string out, plot, checkpoint, resume;
   TrainLogChoice log;
   std::int64_t show = 6;
+  int shard = 0;
   bool print_precision = false;
 };
 
@@ -191,6 +192,7 @@ void run(TrainChoice choice) {
                    .schedule = make_schedule(choice, lr, choice.epochs * (sets.train.size() / batch)),
                    .objective = make_objective(choice.smoothing),
                    .group = ranks,
+                   .shard = choice.shard,
                    .checkpoint = choice.checkpoint,
                    .metadata = models::describe(model)});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
@@ -251,6 +253,13 @@ void add_train(Command& app) {
   command.option("--plot", choice->plot, "the learning curve [MODEL.png]").check(not_empty()).type("FILE");
   add_checkpoint(command, choice->checkpoint, choice->resume);
   add_options(command, choice->log);
+  command
+      .option("--shard", choice->shard,
+              "of which state each of the ranks of `tegula launch` keeps a part: 1 the optimizer's, 2 gradients, too, 3 parameters, too; "
+              "0: none")
+      .check(between(0, 3))
+      .shows_default()
+      .type("N");
   add_precision(command);
   command.flag("--print-precision", choice->print_precision, "what each op of the training step reads, computes in and stores");
   command.option("--show", choice->show, "classified test images to draw at the end").check(not_negative()).shows_default().type("N");

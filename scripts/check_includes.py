@@ -16,7 +16,7 @@ RULES = {
     "runtime": ["core", "tile"],
     "ops": ["core", "graph", "tile", "runtime"],
     # floor 4: on ops and variables
-    "nn": ["core", "graph", "ops", "io"],  # save and load of modules
+    "nn": ["core", "graph", "ops", "io", "dist"],  # save and load of modules; layers of several ranks
     "optim": ["core", "graph", "ops"],
     "dist": ["core", "graph", "ops", "runtime"],
     # floor 4: the passes

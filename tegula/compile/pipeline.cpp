@@ -9,6 +9,7 @@
 #include "tegula/compile/passes/fold/fold_indices.h"
 #include "tegula/compile/passes/fold/fold_scales.h"
 #include "tegula/compile/passes/fusion/fuse.h"
+#include "tegula/compile/passes/gather_anew.h"
 #include "tegula/compile/passes/join_parts.h"
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/multiply_codes.h"
@@ -81,6 +82,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder)
 
 void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder) {
   done(graph, "graph");
+  gather_anew(graph);
   order_effects(graph);
   spell_out(graph, device, ladder.on ? SmallProducts::Calls : SmallProducts::AsTheDevicePrefers);
   simplify(graph);

@@ -36,7 +36,7 @@ class HostCall final : public runtime::Call {
 /// Axis 0 is the one that is split. Input 0 is what goes in, or, of Receive, a tensor without elements that the result comes after.
 class CollectiveOp final : public LibraryOp {
  public:
-  CollectiveOp(Group group, const Collective& what) : group_(std::move(group)), what_(what) {}
+  CollectiveOp(Group group, const Collective& what, bool anew = false) : group_(std::move(group)), what_(what), anew_(anew) {}
 
   std::string_view name() const override { return dist::name(what_.kind); }
   void attributes(Attributes& a) const override {
@@ -44,12 +44,14 @@ class CollectiveOp final : public LibraryOp {
     a("reduction", dist::name(what_.reduction));
     a("root", what_.root);
     a("group", group_.id());
+    a("anew", anew_);
   }
   Numerics numerics() const override { return Numerics::Full; }
   Effect effect() const override {
     const Kind kind = what_.kind;
     return kind == Kind::Send || kind == Kind::Receive || kind == Kind::Barrier ? Effect::Always : Effect::Ordered;
   }
+  bool makes_anew() const override { return anew_; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }
   double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[0])); }
@@ -71,6 +73,7 @@ class CollectiveOp final : public LibraryOp {
  private:
   Group group_;
   Collective what_;
+  bool anew_;  // of an all-gather
 };
 
 Tensor node_of(const Group& group, const Collective& what, const Tensor& x, const Shape& shape, const std::source_location& where) {
@@ -210,6 +213,17 @@ Tensor all_gather(Arg x, const Group& group, int axis) {
   if (group.size() == 1) return graph::identity(from, x.loc);
   const In frame("all_gather", x.loc);
   return along(from, at, [&](const Tensor& t) { return gathered(group, t, x.loc); });
+}
+
+Tensor all_gather_anew(Arg x, const Group& group) {
+  const Tensor from = x.tensor("all_gather");
+  require_member("all_gather", group, x.loc);
+  require_axis("all_gather", from, 0, group, false, x.loc);
+  if (group.size() == 1) return graph::identity(from, x.loc);
+  Shape shape = from.shape();
+  shape[0] *= group.size();
+  return make_node(Ref<const Op>(new CollectiveOp(group, {Kind::AllGather, from.dtype(), from.shape()}, true)), {from}, shape, from.dtype(),
+                   x.loc);
 }
 
 Tensor broadcast(Arg x, int root, const Group& group) {

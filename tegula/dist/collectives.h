@@ -20,6 +20,9 @@ Tensor all_reduce(Arg x, const Group& group = world(), Reduction reduction = Red
 Tensor reduce_scatter(Arg x, const Group& group = world(), Reduction reduction = Reduction::Sum, int axis = 0);
 /// x (…, k, …) -> (…, n·k, …): everybody's, joined along `axis` in the order of ranks.
 Tensor all_gather(Arg x, const Group& group = world(), int axis = 0);
+/// all_gather along axis 0 of what can be had again: between uses that lie far apart, as a layer's forward and backward pass do, a compiled graph does not
+/// hold its memory, but gathers anew (compile/passes/gather_anew.h). What ZeRO's stage 3 reads parameters by.
+Tensor all_gather_anew(Arg x, const Group& group = world());
 /// The root's x, of which the others give the dtype and shape.
 Tensor broadcast(Arg x, int root = 0, const Group& group = world());
 /// The root gets the sum (mean, maximum), the others zeros.

@@ -133,7 +133,7 @@ class ReduceOp : public Op {
 enum class Effect : std::uint8_t {
   None,
   Ordered,  // in a trace if somebody reads its result
-  Always,   // in a trace, too, where nobody does: another process waits for it
+  Always,  // in a trace, too, where nobody does: another process waits for it
 };
 
 /// A call of the device, described once layouts are known.
@@ -142,6 +142,8 @@ class LibraryOp : public Op {
   Role role() const final { return Role::Library; }
   Numerics numerics() const override { return Numerics::TensorCore; }
   virtual Effect effect() const { return Effect::None; }
+  /// Whether who reads its result late should have it made anew, instead of memory being held until then (passes/gather_again.h).
+  virtual bool makes_anew() const { return false; }
   /// What the compiler folded into the call, and how it may multiply.
   struct Epilogue {
     bool bias = false;  // input 2

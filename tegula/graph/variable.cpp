@@ -144,13 +144,25 @@ const Node& Cell::settled() {
   return *value_.node();
 }
 
-Tensor read_cell(const Ref<Cell>& cell, const std::source_location&) {
+void Cell::keep_at(std::unique_ptr<const CellSource> source) {
+  refuse_in_trace("keeping a Variable elsewhere", std::source_location{});
+  const Gates gates = gates_of_users(*this);
+  const Passage passage(gates);
+  PendingCells::remove(*this);
+  source_ = std::move(source);
+  put(graph::full(Shape{0}, 0, dtype_));
+  ++version_;
+}
+
+Tensor read_cell(const Ref<Cell>& cell, const std::source_location& where) {
+  if (const CellSource* source = cell->source()) return source->read(where);
   if (Trace* trace = Trace::current()) return trace->use(cell).current;
   return cell->handle();
 }
 
 void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_location& where) {
   Tensor next = fitted(value, *cell, where);
+  if (const CellSource* source = cell->source()) return source->write(next, where);
   if (Trace* trace = Trace::current()) {
     auto& use = trace->use(cell);
     use.current = graph::variable(next, where.line() > 0 ? where : next.node()->origin().where);

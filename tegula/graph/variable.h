@@ -13,6 +13,18 @@ namespace tegula {
 
 struct Gate;
 
+/// Where a cell's value is kept when it is not kept whole in this process (dist/sharding.h): reads and writes of the cell go there.
+class CellSource {
+ public:
+  CellSource() = default;
+  virtual ~CellSource() = default;
+  CellSource(const CellSource&) = delete;
+  CellSource& operator=(const CellSource&) = delete;
+  virtual Tensor read(const std::source_location& where) const = 0;
+  /// `value` has the cell's shape and dtype.
+  virtual void write(const Tensor& value, const std::source_location& where) const = 0;
+};
+
 /// The storage behind a Variable. Shape and dtype never change. Held by parameter lists and traces.
 /// Its value is a node of its own, a leaf for `grad`: over the same memory as what was written, or, while that is not computed, a view of it
 /// through which no gradient flows.
@@ -41,6 +53,11 @@ class Cell final : public Shared {
   std::uint64_t version() const { return version_; }
   void written_in_place() { ++version_; }
 
+  /// From now on the value is kept there, and the cell has no memory of its own. Outside of traces.
+  void keep_at(std::unique_ptr<const CellSource> source);
+  /// Null for a cell that holds its value.
+  const CellSource* source() const { return source_.get(); }
+
   /// The cells written on this thread whose value is pending, in the order of the writes. They are not kept alive by this.
   static std::vector<Ref<Cell>> pending();
   static bool any_pending();
@@ -64,6 +81,7 @@ class Cell final : public Shared {
   mutable std::vector<std::weak_ptr<Gate>> users_, writers_;  // jit-ed functions, under a mutex of graph/gate.cpp
   Shape shape_;
   DType dtype_;
+  std::unique_ptr<const CellSource> source_;
   std::uint64_t version_ = 1, born_ = 0;
   std::uint32_t place_;
   mutable class PendingCells* pending_ = nullptr;  // the list it stands in, at pending_index_

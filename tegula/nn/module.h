@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tegula/dist/group.h"
 #include "tegula/graph/variable.h"
 #include "tegula/nn/reflect.h"
 #include "tegula/ops/random.h"
@@ -72,6 +73,8 @@ class Visitor {
   virtual void buffer(const Path&, Variable&) {}
   virtual void non_persistent_buffer(const Path&, Variable&) {}
   virtual void flag(const Path&, Flag&) {}
+  /// The ranks over whose rows a layer takes its statistics while it trains (BatchNorm).
+  virtual void statistics(const Path&, dist::Group&) {}
 };
 
 /// The listed fields of a class: static constexpr auto fields = nn::fields<&Net::conv1, &Net::head>;

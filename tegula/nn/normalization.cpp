@@ -1,12 +1,17 @@
 #include "tegula/nn/normalization.h"
 
 #include "tegula/core/error.h"
+#include "tegula/dist/collectives.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/nn/checks.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/rows/normalization.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::nn {
 namespace {
@@ -32,6 +37,26 @@ void require_sizes(std::string_view layer, const Shape& shape, const std::source
         {.op = std::string(layer), .got = "an empty normalized_shape", .expected = "at least one axis", .where = origin_at(where).where});
   }
   for (auto size : shape) require_positive(layer, {{"a size of normalized_shape", size}}, where);
+}
+
+/// Each rank's count, mean and variance go to all, which combine them in one order (Chan, Golub and LeVeque, 1979). The gradient is that of the gather.
+BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, const NormOptions& options) {
+  const Tensor x = given.dtype() == f64 ? given : cast(given, f32);
+  Dims axes;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (axis != 1) axes.push_back(axis);
+  }
+  const std::int64_t channels = x.shape()[1];
+  const Tensor own_mean = mean(x, axes);  // (C)
+  const Tensor away = x - mean(x, axes, Keep::Yes);
+  const Tensor own = stack({own_mean, mean(away * away, axes), full({channels}, static_cast<double>(x.numel() / channels), x.dtype())}, 0);
+  const Tensor all = dist::all_gather(unsqueeze(own, 0), group);  // (ranks, 3, C)
+  const Tensor means = select(all, 1, 0), variances = select(all, 1, 1), counts = stop_gradient(select(all, 1, 2));  // (ranks, C)
+  const Tensor rows = sum(counts, {0}), share = counts / rows;
+  const Tensor center = sum(share * means, {0});
+  const Tensor off = means - center;
+  const Tensor variance = sum(share * (variances + off * off), {0});
+  return {batch_norm(given, center, variance, options), stop_gradient(center), stop_gradient(variance * (rows / (rows - 1.0)))};
 }
 
 }  // namespace
@@ -65,7 +90,8 @@ Tensor BatchNorm<Axes>::operator()(Arg x) {
   require_features(name, input, 1, features, "channels", x.loc);
   const NormOptions options{.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_};
   if (!training && running_mean.defined()) return batch_norm(input, running_mean, running_var, options);
-  const BatchNormResult result = batch_norm_training(input, options);
+  const bool of_all = training && group.size() > 1;
+  const BatchNormResult result = of_all ? batch_norm_over(group, input, options) : batch_norm_training(input, options);
   if (training && running_mean.defined()) {
     num_batches_tracked = num_batches_tracked + 1;
     const Arg share = momentum_ ? Arg(*momentum_) : Arg(1.0 / cast(num_batches_tracked, running_mean.dtype()));
@@ -82,6 +108,21 @@ void BatchNorm<Axes>::visit(Visitor& visitor, const Path& path) {
   nn::visit(running_var, visitor, Path{&path, "running_var"});
   nn::visit(num_batches_tracked, visitor, Path{&path, "num_batches_tracked"});
   visitor.flag(Path{&path, "training"}, training);
+  visitor.statistics(path, group);
+}
+
+int sync_batch_norm(const AnyModule& module, const dist::Group& group) {
+  class Setter final : public Visitor {
+   public:
+    explicit Setter(const dist::Group& ranks) : ranks_(ranks) {}
+    void statistics(const Path&, dist::Group& of) override { of = ranks_, ++found; }
+    int found = 0;
+
+   private:
+    const dist::Group& ranks_;
+  } setter(group);
+  module.visit(setter);
+  return setter.found;
 }
 
 LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options, Location where)

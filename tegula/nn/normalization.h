@@ -28,6 +28,8 @@ class BatchNorm {
   Buffer running_mean, running_var;  // (C), or empty
   Buffer num_batches_tracked;        // () i64, or empty
   Flag training{1};
+  /// Statistics in training are those of the rows of all of them (sync_batch_norm below); alone: of this process's.
+  dist::Group group;
 
  private:
   double eps_;
@@ -36,6 +38,13 @@ class BatchNorm {
 using BatchNorm1d = BatchNorm<1>;
 using BatchNorm2d = BatchNorm<2>;
 using BatchNorm3d = BatchNorm<3>;
+
+/// From now on the batch norms of the module take the statistics of all rows that the ranks have together, and so does the gradient: a batch that is
+/// shared out trains as in one process (PyTorch: nn.SyncBatchNorm.convert_sync_batchnorm). Two numbers a channel travel each way. A rank that got no row
+/// of a batch (fewer rows than ranks) counts the one it was given instead. Returns how many layers it found.
+int sync_batch_norm(const AnyModule& module, const dist::Group& group = dist::world());
+/// Alone again, each by its own rows: for what one rank evaluates by itself without running statistics.
+inline int unsync_batch_norm(const AnyModule& module) { return sync_batch_norm(module, {}); }
 
 struct LayerNormOptions {
   double eps = 1e-5;

@@ -13,6 +13,11 @@
 namespace tegula::optim {
 
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, std::source_location where) {
+  return clip_grad_norm(gradients, max_norm, [](const Tensor& square) { return square; }, where);
+}
+
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, const std::function<Tensor(const Tensor&)>& of_all,
+                                std::source_location where) {
   In frame("clip_grad_norm", where);
   if (gradients.empty()) {
     throw Error({.op = "clip_grad_norm", .got = "no gradients", .expected = "at least one", .where = origin_at(where).where});
@@ -26,7 +31,7 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max
     throw Error(
         {.op = "clip_grad_norm", .got = "max_norm " + std::to_string(max_norm), .expected = "at least 0", .where = origin_at(where).where});
   }
-  const Tensor norm = sqrt(graph::add_n(squares, where));  // () f64
+  const Tensor norm = sqrt(of_all(graph::add_n(squares, where)));  // () f64
   const Tensor factor = clamp_max(max_norm / (norm + 1e-6), 1.0);
   const Tensor narrow = cast(factor, f32);
   const bool fine = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return g.dtype() == f64; });

@@ -1,6 +1,7 @@
 #pragma once
 // Limits on gradients, between grad and step.
 
+#include <functional>
 #include <vector>
 
 #include "tegula/graph/tensor.h"
@@ -14,6 +15,9 @@ struct ClippedGradients {
 /// All gradients times min(1, max_norm / (norm + 1e-6)), where norm is that of all of them as one vector (Pascanu et al., 2013).
 /// auto [clipped, norm] = optim::clip_grad_norm(grad(loss, parameters(net)), 1.0);
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
+                                std::source_location where = std::source_location::current());
+/// Where other ranks have the rest of the vector: `of_all` makes of the square of the norm of this one's part, () f64, that of all.
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, const std::function<Tensor(const Tensor&)>& of_all,
                                 std::source_location where = std::source_location::current());
 
 /// Each element limited to [-limit, limit].

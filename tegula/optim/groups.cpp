@@ -1,5 +1,7 @@
 #include "tegula/optim/groups.h"
 
+#include <algorithm>
+
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -37,6 +39,18 @@ Parameters Groups::update_state() const {
     for (Parameter& cell : update_state_of(*group)) cells.push_back(std::move(cell));
   }
   return cells;
+}
+
+bool Groups::elementwise() const {
+  return std::ranges::all_of(groups_, [](const auto& group) { return group->elementwise(); });
+}
+
+void Groups::adopt(const Parameters& parts, std::size_t first, const PartOf& part_of) {
+  Optimizer::adopt(parts, first, part_of);  // it has no state of its own
+  for (const auto& group : groups_) {
+    adopt_by(*group, parts, first, part_of);
+    first += group->parameters().size();
+  }
 }
 
 Tensor Groups::rate(std::size_t group, Location where) const { return Arg(lr.read(where), where) * ratios_.at(group); }

@@ -46,6 +46,7 @@ class Groups final : public Optimizer {
   std::size_t size() const { return groups_.size(); }
   /// The rate of a group, from 0, as it is now.
   Tensor rate(std::size_t group, Location where = Location::current()) const;
+  bool elementwise() const override;
 
  private:
   template <class... O>
@@ -57,6 +58,7 @@ class Groups final : public Optimizer {
   }
   std::vector<Tensor> update(const Step& step) override;
   Parameters update_state() const override;
+  void adopt(const Parameters& parts, std::size_t first, const PartOf& part_of) override;
   std::vector<std::unique_ptr<Optimizer>> groups_;
   std::vector<double> ratios_;  // of the rates to the first
 };

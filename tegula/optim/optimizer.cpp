@@ -102,6 +102,31 @@ void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
   for (std::size_t i = 0; i < next.size(); ++i) parameters_[i].assign(next[i], where);
 }
 
+void Optimizer::take_parts(const Parameters& parts, const PartOf& part_of, Location where) {
+  const In frame(name_, where);
+  if (!elementwise()) {
+    throw Error(
+        {.op = std::string(name_),
+         .got = "parameters of which every rank updates a part",
+         .expected = "an optimiser that updates element by element: SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Lion, or Groups of these",
+         .advice = "train with .shard = 0",
+         .where = origin_at(where).where});
+  }
+  require(parts.size() == parameters_.size(), std::to_string(parts.size()) + " parts",
+          "one of each of the " + std::to_string(parameters_.size()) + " parameters", where);
+  adopt(parts, 0, part_of);
+}
+
+void Optimizer::adopt(const Parameters& parts, std::size_t first, const PartOf& part_of) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    for (const State& state : states_) {
+      Variable& value = (*state.values)[i];
+      if (value.defined()) value = part_of(first + i, value);
+    }
+    parameters_[i] = parts[first + i];
+  }
+}
+
 Optimizer::Number::Number(const Tensor& value) : wide_(value), narrow_(graph::cast(value, f32)) {}
 
 Parameters Optimizer::state() const {

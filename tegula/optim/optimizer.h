@@ -1,6 +1,7 @@
 #pragma once
 // What all optimisers share: the parameters, the learning rate, the number of steps, the state of a checkpoint.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,13 @@ class Optimizer {
   /// Everything a checkpoint needs, by name: "lr", "steps", "conv1.weight.exp_avg" … state_dict(adam.state()), load(adam.state(), …).
   Parameters state() const;
 
+  /// Whether each element is updated by its own gradient and state alone, whatever the others of its parameter are: not where norms count. What may take parts.
+  virtual bool elementwise() const { return false; }
+  /// From now on it updates parts[i] in place of parameter i: some of its elements, in any order and shape, those of other ranks being theirs (dist/data_parallel.h).
+  /// `part_of(i, state)` makes of a Variable of the whole parameter's shape one of the part's, which the optimiser keeps. Throws Error unless elementwise().
+  void take_parts(const Parameters& parts, const std::function<Variable(std::size_t i, const Variable& whole)>& part_of,
+                  Location where = Location::current());
+
  protected:
   /// Throws Error for an empty list and for parameters that are not floats.
   Optimizer(std::string_view name, Parameters parameters, double lr, Location where);
@@ -67,9 +75,15 @@ class Optimizer {
   virtual std::vector<Tensor> update(const Step& step) = 0;
   /// What add_state has made, by name.
   virtual Parameters update_state() const;
+  /// take_parts(), of those from `first` on.
+  using PartOf = std::function<Variable(std::size_t i, const Variable& whole)>;
+  virtual void adopt(const Parameters& parts, std::size_t first, const PartOf& part_of);
   // For an optimiser that is made of others.
   static std::vector<Tensor> update_of(Optimizer& other, const Step& step) { return other.update(step); }
   static Parameters update_state_of(const Optimizer& other) { return other.update_state(); }
+  static void adopt_by(Optimizer& other, const Parameters& parts, std::size_t first, const PartOf& part_of) {
+    other.adopt(parts, first, part_of);
+  }
 
  private:
   std::string_view name_;

@@ -18,6 +18,7 @@ struct SGDOptions {
 class SGD final : public Optimizer {
  public:
   explicit SGD(Parameters parameters, const SGDOptions& options = {}, Location where = Location::current());
+  bool elementwise() const override { return true; }
 
  private:
   std::vector<Tensor> update(const Step& step) override;
@@ -36,6 +37,7 @@ struct AdamOptions {
 class Adam : public Optimizer {
  public:
   explicit Adam(Parameters parameters, const AdamOptions& options = {}, Location where = Location::current());
+  bool elementwise() const override { return true; }
 
  protected:
   enum class Decay : std::uint8_t { Gradient, Parameter };
@@ -75,6 +77,7 @@ struct RMSpropOptions {
 class RMSprop final : public Optimizer {
  public:
   explicit RMSprop(Parameters parameters, const RMSpropOptions& options = {}, Location where = Location::current());
+  bool elementwise() const override { return true; }
 
  private:
   std::vector<Tensor> update(const Step& step) override;
@@ -95,6 +98,7 @@ struct AdagradOptions {
 class Adagrad final : public Optimizer {
  public:
   explicit Adagrad(Parameters parameters, const AdagradOptions& options = {}, Location where = Location::current());
+  bool elementwise() const override { return true; }
 
  private:
   std::vector<Tensor> update(const Step& step) override;
@@ -112,6 +116,7 @@ struct AdadeltaOptions {
 class Adadelta final : public Optimizer {
  public:
   explicit Adadelta(Parameters parameters, const AdadeltaOptions& options = {}, Location where = Location::current());
+  bool elementwise() const override { return true; }
 
  private:
   std::vector<Tensor> update(const Step& step) override;
@@ -129,6 +134,7 @@ struct LionOptions {
 class Lion final : public Optimizer {
  public:
   explicit Lion(Parameters parameters, const LionOptions& options = {}, Location where = Location::current());
+  bool elementwise() const override { return true; }
 
  private:
   std::vector<Tensor> update(const Step& step) override;

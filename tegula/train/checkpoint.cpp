@@ -118,9 +118,13 @@ data::Sampler::Position read_position(const Contents& contents, const data::Load
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, const CheckpointParts& parts) {
+void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool write) {
   io::NamedArrays arrays;
-  for (const auto& parameter : cells_of(parts)) arrays.emplace_back(parameter.name, parameter.read().to_array());
+  for (const auto& parameter : cells_of(parts)) {
+    if (write) arrays.emplace_back(parameter.name, parameter.read().to_array());
+    else if (parameter.cell->source()) parameter.read();  // a collective
+  }
+  if (!write) return;
   if (parts.loader) {
     const auto position = position_of(*parts.loader);
     arrays.emplace_back(kPosition, HostArray::from(std::span<const std::int64_t>(position), {6}));
@@ -134,8 +138,7 @@ CheckpointContents load_checkpoint(const std::string& path, const CheckpointPart
   // Everything is looked up before anything is changed.
   std::vector<std::pair<Parameter, const HostArray*>> found;
   for (const auto& parameter : cells_of(parts)) {
-    const Tensor now = parameter.read();
-    found.emplace_back(parameter, &contents.get(parameter.name, now.dtype(), now.shape()));
+    found.emplace_back(parameter, &contents.get(parameter.name, parameter.cell->dtype(), parameter.cell->shape()));
     check_number(contents, parameter.name, *found.back().second);
   }
   data::Sampler::Position position;

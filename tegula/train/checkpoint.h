@@ -29,7 +29,8 @@ struct CheckpointContents {
 
 /// Writes a safetensors file, all or nothing: an older checkpoint stays until the new one is complete.
 /// Throws Error for names that occur twice or begin with one of the prefixes above, and when the disk refuses.
-void save_checkpoint(const std::string& path, const CheckpointParts& parts);
+/// `write`: no on ranks that only have their part in reading values that all ranks have together (dist/sharding.h).
+void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool write = true);
 
 /// Gives model, optimiser, generator and loader the state in the file. Throws Error, with everything untouched, when the file is
 /// damaged, lacks something, when a shape or dtype differs, when a number of the optimiser (rate, steps) is none or negative, or when the position belongs to another data set, batch size or seed.

@@ -57,12 +57,13 @@ Evaluation Evaluator::evaluate(const data::AnyDataset& data) {
   train_detail::Means means(options_.metrics, static_cast<bool>(options_.count));
   const data::Shard shard{options_.group.rank(), options_.group.size()};
   for (const auto& batch : data::Loader(data, {.batch = options_.batch, .workers = options_.workers, .shard = shard}, where_)) {
-    if (batch.rows == 0) continue;
     const auto measure = [&](std::span<const Tensor> arguments) {
       const std::vector<Tensor> tensors(arguments.begin(), arguments.end());
       return measured(outputs(tensors), targets(tensors));
     };
-    means.add(measure_.call(batch.tensors, measure), batch.rows);
+    const std::vector<Tensor> results =
+        measure_.call(batch.tensors, measure);  // without rows, too: the model may exchange something with other ranks
+    if (batch.rows > 0) means.add(results, batch.rows);
   }
   means.add_up(options_.group, where_);
   return {means.loss.value(), means.accuracy.value(), data.size(), means.metrics()};

@@ -7,6 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/dist/collectives.h"
+#include "tegula/dist/sharding.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/io/file.h"
@@ -71,6 +72,9 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
     refuse(".accumulate = " + std::to_string(options_.accumulate) + ", .validate_every = " + std::to_string(options_.validate_every),
            "at least one batch a step, and no negative number of steps");
   }
+  if (options_.shard < 0 || options_.shard > 3) {
+    refuse(".shard = " + std::to_string(options_.shard), "0 nothing, 1 the optimiser's state, 2 gradients, too, 3 parameters, too");
+  }
   if (options_.accumulate == 1) return;
   for (const Parameter& parameter : optimizer_.parameters()) {
     const Tensor zero = zeros(parameter.cell->shape(), parameter.cell->dtype());
@@ -106,18 +110,28 @@ Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch, const Te
     measured = measured_by_all(measured, part);
   }
   // Outside of any frame, so that gradients have the lines of their ops.
-  return {std::move(measured), grad(scaler_ ? scaler_->scaled(objective, where_) : objective, optimizer_.parameters(), where_)};
+  std::vector<Tensor> gradients =
+      grad(scaler_ ? scaler_->scaled(objective, where_) : objective, parallel_ ? parallel_->leaves() : optimizer_.parameters(), where_);
+  if (reduces_each_batch() && parallel_) gradients = parallel_->sum(gradients, where_);
+  return {std::move(measured), std::move(gradients)};
 }
 
 void Trainer::take_step(std::vector<Tensor> gradients) {
   const In frame("Trainer", where_);
-  if (parallel_) gradients = parallel_->sum(gradients, where_);
+  if (parallel_ && !reduces_each_batch()) gradients = parallel_->sum(gradients, where_);
+  const bool has_parts = parallel_ && parallel_->sharding();
+  const auto of_all = [&](const Tensor& square) { return has_parts ? dist::all_reduce(square, options_.group) : square; };
   const auto clipped = [&](std::vector<Tensor> all) {
-    return options_.clip_norm > 0 ? optim::clip_grad_norm(all, options_.clip_norm).gradients : all;
+    return options_.clip_norm > 0 ? optim::clip_grad_norm(all, options_.clip_norm, of_all).gradients : all;
   };
-  if (!scaler_) return optimizer_.step(clipped(std::move(gradients)));
-  auto [unscaled, finite] = scaler_->unscale(gradients);
-  scaler_->step(optimizer_, clipped(std::move(unscaled)), finite);
+  if (scaler_) {
+    auto [unscaled, finite] = scaler_->unscale(gradients);
+    if (has_parts) finite = !dist::all_reduce(!finite, options_.group, dist::Reduction::Max);
+    scaler_->step(optimizer_, clipped(std::move(unscaled)), finite);
+  } else {
+    optimizer_.step(clipped(std::move(gradients)));
+  }
+  if (parallel_) parallel_->publish(where_);
 }
 
 /// `done` batches of this epoch are done with this one. Returns what was measured.
@@ -160,11 +174,14 @@ std::vector<Tensor> Trainer::train_on(const data::Batch& batch, std::int64_t don
 }
 
 CheckpointParts Trainer::parts() {
-  Parameters optimizer = optimizer_.state();
+  const auto whole = [&](const Parameters& cells) {  // a checkpoint knows nothing of ranks
+    return parallel_ && parallel_->sharding() ? parallel_->sharding()->whole(cells) : cells;
+  };
+  Parameters optimizer = whole(optimizer_.state());
   if (scaler_) {
     for (auto& part : scaler_->state()) optimizer.push_back(std::move(part));
   }
-  optimizer.insert(optimizer.end(), sums_.begin(), sums_.end());
+  for (Parameter& sum : whole(sums_)) optimizer.push_back(std::move(sum));
   return {.model = nn::state(module_),
           .optimizer = std::move(optimizer),
           .generator = &default_generator(),
@@ -217,16 +234,36 @@ HostArray Trainer::saved_validations() const {
 
 void Trainer::save(const std::string& path) {
   if (!loader_) throw Error({.op = "Trainer::save", .got = "no training", .expected = "a call from a callback of fit, or after it"});
-  if (options_.group.rank() == 0) save_checkpoint(path, parts());
+  save_checkpoint(path, parts(), options_.group.rank() == 0);
 }
 
-/// All ranks take rank 0's weights and state; each draws its own random numbers from here on (masks of dropout differ).
+/// All ranks take rank 0's weights and state.
 void Trainer::begin_alike() {
   if (!has_ranks()) return;
-  parallel_.emplace(nn::state(module_), dist::DataParallelOptions{.group = options_.group}, where_);
   const CheckpointParts all = parts();
+  parallel_.emplace(optimizer_.parameters(), all.model, dist::DataParallelOptions{.group = options_.group, .shard = options_.shard},
+                    where_);
   dist::broadcast_values(all.optimizer, options_.group, 0, where_);
-  if (std::exchange(own_numbers_, true)) return;
+}
+
+/// The optimiser goes on with this rank's parts. Once; a later fit has them already.
+void Trainer::begin_sharded() {
+  if (!has_ranks() || options_.shard == 0) return;
+  if (parallel_) {  // another fit, whatever the weights are now
+    dist::broadcast_values(nn::state(module_), options_.group, 0, where_);
+    parallel_->sharding()->refresh(where_);
+    return parallel_->sharding()->release();
+  }
+  begin_alike();
+  dist::Sharding& sharding = *parallel_->sharding();
+  optimizer_.take_parts(sharding.parts(), [&](std::size_t i, const Variable& whole) { return sharding.part_of(i, whole, where_); }, where_);
+  for (std::size_t i = 0; i < sums_.size() && options_.shard >= 2; ++i)
+    sums_[i].cell = sharding.part_of(i, Variable(sums_[i].read(where_), where_), where_).cell();
+}
+
+/// Each rank its own from here on: masks of dropout differ.
+void Trainer::draw_own_numbers() {
+  if (!has_ranks() || std::exchange(own_numbers_, true)) return;
   Variable& seed = default_generator().seed_variable();
   seed.assign(seed.read(where_) + static_cast<std::int64_t>(options_.group.rank()) * 0x9e3779b9, where_);
 }
@@ -255,6 +292,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
   history_.clear();
   validations_.clear();
   if (!options_.checkpoint.empty() && options_.group.rank() == 0) io::require_writable(options_.checkpoint, "Trainer");
+  begin_sharded();
   if (!resume_.empty()) {
     for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
       if (name == "history") history_ = loaded_history(array);
@@ -262,8 +300,10 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
     }
     resume_.clear();
     own_numbers_ = false;
+    if (parallel_ && parallel_->sharding()) parallel_->sharding()->refresh(where_);
   }
-  begin_alike();
+  if (options_.shard == 0) begin_alike();
+  draw_own_numbers();
   Go go = Go::On;
   while (go == Go::On && loader_->position().epoch < options_.epochs) {
     EpochRecord record{.epoch = loader_->position().epoch + 1, .test_loss = kNone, .test_accuracy = kNone};
@@ -288,6 +328,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
     }
   }
   nn::detail::set_training(module_, false);
+  if (parallel_ && parallel_->sharding()) parallel_->sharding()->restore(where_);
   return history_;
 }
 

@@ -73,6 +73,8 @@ struct TrainerOptions {
   std::vector<std::int64_t> lengths = {};  // of the training rows (data::SamplerOptions)
   bool shuffle = true;  // training rows, each epoch; no: for batches that continue each other, and sets that draw their samples themselves
   dist::Group group = {};  // ranks that train together (dist::world()): `batch` is that of all of them, rank 0 writes the checkpoint
+  int shard =
+      0;  // with ranks: each keeps a part of 1 the optimiser's state, 2 accumulated gradients, too, 3 the parameters, too (dist::DataParallelOptions)
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};  // for that file
@@ -134,6 +136,9 @@ class Trainer {
   Gradients gradients(const std::vector<Tensor>& batch, const Tensor& share);
   std::vector<Tensor> measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const;
   void begin_alike();
+  void begin_sharded();
+  void draw_own_numbers();
+  bool reduces_each_batch() const { return options_.shard >= 2 && options_.accumulate > 1; }
   void take_step(std::vector<Tensor> gradients);
   std::vector<Tensor> train_on(const data::Batch& batch, std::int64_t done);
   std::int64_t steps_done(std::int64_t batches_done) const;

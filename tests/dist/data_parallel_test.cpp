@@ -4,12 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
 #include <set>
 
 #include "tegula/tegula.h"
-#include "tests/dist/ranks.h"
+#include "tests/dist/trainings.h"
 
 namespace tegula {
 namespace {
@@ -29,76 +28,9 @@ struct Recurrent {
   Tensor operator()(const Tensor& x) { return out(select(lstm(x).output, 1, -1)); }
 };
 
-/// Rows that a line divides, so that there is something to learn.
-data::ArrayDataset rows(std::int64_t count, const Shape& sample) {
-  Shape shape{count};
-  for (const auto size : sample) shape.push_back(size);
-  HostArray inputs = HostArray::empty(f32, shape), targets = HostArray::empty(i64, {count});
-  const auto values = inputs.values<float>();
-  const auto each = static_cast<std::size_t>(numel(sample));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(std::sin(0.37 * static_cast<double>(i * i % 1013)));
-  for (std::size_t r = 0; r < static_cast<std::size_t>(count); ++r) {
-    const float total = values[r * each] + values[r * each + 1];
-    targets.values<std::int64_t>()[r] = total > 0.5f ? 2 : total > -0.5f ? 1 : 0;
-  }
-  return {inputs, targets};
-}
-
-struct Outcome {
-  History history;
-  std::vector<std::vector<float>> weights;
-};
-
-template <class Net>
-Outcome train(const Shape& sample, const dist::Group& group, TrainerOptions options, int seed = 7) {
-  manual_seed(static_cast<std::uint64_t>(seed));
-  Net net;
-  optim::Adam adam(parameters(net), {.lr = 0.01});
-  options.group = group;
-  options.test_batch = 7;
-  options.metrics = {{"l1", [](const Tensor& scores, const Tensor&) { return mean(abs(scores)); }}};
-  Trainer trainer(net, adam, cross_entropy, options);
-  Outcome outcome;
-  outcome.history = trainer.fit(rows(64, sample), rows(30, sample));
-  for (const Parameter& parameter : Parameters(parameters(net))) outcome.weights.push_back(parameter.read().to_host());
-  return outcome;
-}
-
-void expect_close(const Outcome& a, const Outcome& b, double tolerance) {
-  ASSERT_EQ(a.history.size(), b.history.size());
-  for (std::size_t e = 0; e < a.history.size(); ++e) {
-    EXPECT_NEAR(a.history[e].train_loss, b.history[e].train_loss, tolerance);
-    EXPECT_NEAR(a.history[e].test_loss, b.history[e].test_loss, tolerance);
-    EXPECT_NEAR(a.history[e].train_accuracy, b.history[e].train_accuracy, 1e-6);
-    EXPECT_NEAR(a.history[e].test_accuracy, b.history[e].test_accuracy, 1e-6);
-    EXPECT_NEAR(a.history[e].test_metrics.at("l1"), b.history[e].test_metrics.at("l1"), tolerance);
-    EXPECT_NEAR(a.history[e].train_metrics.at("l1"), b.history[e].train_metrics.at("l1"), tolerance);
-  }
-  for (std::size_t p = 0; p < a.weights.size(); ++p) {
-    for (std::size_t i = 0; i < a.weights[p].size(); ++i) EXPECT_NEAR(a.weights[p][i], b.weights[p][i], tolerance) << p << " " << i;
-  }
-}
-
-template <class Net>
-void expect_like_one_process(const Shape& sample, const TrainerOptions& options, const std::vector<int>& sizes) {
-  const Outcome alone = train<Net>(sample, {}, options);
-  EXPECT_LT(alone.history.back().train_loss, 0.97 * alone.history.front().train_loss);  // it learns
-  for (const int size : sizes) {
-    // Ranks begin with other weights: rank 0's count.
-    const auto run = [&] {
-      return test::on_ranks<Outcome>(size,
-                                     [&](int rank) { return train<Net>(sample, dist::world(), options, rank == 0 ? 7 : 100 + rank); });
-    };
-    const auto first = run(), second = run();
-    for (int r = 0; r < size; ++r) {
-      const Outcome& outcome = first[static_cast<std::size_t>(r)];
-      expect_close(outcome, alone, 2e-4);
-      EXPECT_EQ(outcome.weights, first[0].weights) << "the same bits on all ranks";
-      EXPECT_EQ(outcome.weights, second[static_cast<std::size_t>(r)].weights) << "and at every run";
-      EXPECT_EQ(outcome.history.back().test_loss, first[0].history.back().test_loss);
-    }
-  }
-}
+using test::expect_like_one_process;
+using test::Outcome;
+using test::rows;
 
 TEST(DataParallel, AnMlpTrainsAsInOneProcess) { expect_like_one_process<Mlp>({6}, {.epochs = 4, .batch = 16}, {2, 3, 4}); }
 TEST(DataParallel, ACnnTrainsAsInOneProcess) { expect_like_one_process<Cnn>({1, 6, 6}, {.epochs = 3, .batch = 16}, {2}); }

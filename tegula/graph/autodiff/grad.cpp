@@ -218,8 +218,23 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
 
 }  // namespace
 
-Wrt::Wrt(const Variable& variable, Location where) : tensor_(variable.read(where)), cell_(variable.cell(where)) {}
-Wrt::Wrt(const Parameter& parameter, Location where) : tensor_(parameter.read(where)), cell_(parameter.cell), name_(parameter.name) {}
+namespace {
+const Ref<Cell>& held_here(const Ref<Cell>& cell, const std::string& name, const std::source_location& where) {
+  if (!cell->source()) return cell;
+  throw Error({.op = "grad",
+               .got = (name.empty() ? "a Variable" : name) + " " + to_string(cell->shape()) + ", of which every rank keeps a part",
+               .expected = "the parts: grad(loss, parallel.leaves())",
+               .where = origin_at(where).where});
+}
+}  // namespace
+
+Wrt::Wrt(const Variable& variable, Location where)
+    : tensor_(read_cell(held_here(variable.cell(where), "", where), where)),
+      cell_(variable.cell(where)) {}
+Wrt::Wrt(const Parameter& parameter, Location where)
+    : tensor_(read_cell(held_here(parameter.cell, parameter.name, where), where)),
+      cell_(parameter.cell),
+      name_(parameter.name) {}
 
 std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
                         std::source_location where) {

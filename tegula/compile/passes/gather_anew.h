@@ -1,0 +1,12 @@
+#pragma once
+// What every rank keeps a part of (LibraryOp::makes_anew) is gathered for a layer's forward pass and again for its backward pass, instead of lying in memory
+// in between: a use is given a gather of its own where two others were used since the last one. It comes when what else the use reads is there. In front of
+// order_effects, which puts the further gathers into the order of all ranks; the walk is over the program alone, so all ranks insert the same.
+
+#include "tegula/compile/graph.h"
+
+namespace tegula::compile {
+
+void gather_anew(Graph& graph);
+
+}  // namespace tegula::compile

@@ -1,0 +1,219 @@
+// Ranks that keep a part of the state train as one process that keeps all of it.
+
+#include "tegula/dist/sharding.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "tests/dist/trainings.h"
+
+namespace tegula {
+namespace {
+
+using test::expect_like_one_process;
+using test::Outcome;
+using test::rows;
+
+struct Cnn {
+  nn::Conv2d conv{1, 8, 3};
+  nn::Linear hidden{8 * 3 * 3, 24}, out{24, 3};  // 1728 weights: shared out in stage 3
+  Tensor operator()(const Tensor& x) { return out(relu(hidden(flatten(max_pool2d(relu(conv(x)), {2}), 1)))); }
+};
+struct Recurrent {
+  nn::LSTM lstm{3, 17, {.batch_first = true}};  // 1156 recurrent weights, which neither 3 nor 8 divides
+  nn::Linear out{17, 3};
+  Tensor operator()(const Tensor& x) { return out(select(lstm(x).output, 1, -1)); }
+};
+/// Its table of tokens is read twice.
+struct Gpt {
+  models::Gpt2 net{{.vocabulary = 40, .width = 32, .layers = 2, .heads = 2, .context = 8}};
+  Tensor operator()(const Tensor& tokens) { return net(tokens); }
+};
+
+Tensor token_loss(const Tensor& scores, const Tensor& labels) {
+  return cross_entropy(reshape(scores, {-1, scores.size(2)}), reshape(labels, {-1}));
+}
+data::ArrayDataset sentences(std::int64_t count) {
+  HostArray tokens = HostArray::empty(i64, {count, 8}), next = HostArray::empty(i64, {count, 8});
+  for (std::int64_t i = 0; i < count * 8; ++i) {
+    const auto word = [&](std::int64_t at) { return (i / 8 * 7 + at * at) % 40; };
+    tokens.values<std::int64_t>()[static_cast<std::size_t>(i)] = word(i % 8);
+    next.values<std::int64_t>()[static_cast<std::size_t>(i)] = word(i % 8 + 1);
+  }
+  return {tokens, next};
+}
+
+class Stages : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(OneTwoThree, Stages, testing::Values(1, 2, 3));
+
+TEST_P(Stages, ACnnTrainsAsInOneProcess) {
+  expect_like_one_process<Cnn>({1, 8, 8}, {.epochs = 3, .batch = 16, .shard = GetParam()}, {GetParam() + 1});
+}
+TEST_P(Stages, AnLstmTrainsAsInOneProcess) {
+  expect_like_one_process<Recurrent>({5, 3}, {.epochs = 8, .batch = 16, .shard = GetParam()}, {5 - GetParam()});
+}
+TEST_P(Stages, AGptTrainsAsInOneProcess) {
+  expect_like_one_process<Gpt>(sentences(32), sentences(7), {.epochs = 3, .batch = 8, .shard = GetParam()}, {GetParam() == 2 ? 4 : 2},
+                               token_loss, 0.999);
+}
+TEST_P(Stages, GradientsAreLimitedAndAccumulated) {
+  expect_like_one_process<Cnn>({1, 8, 8}, {.epochs = 3, .batch = 8, .clip_norm = 0.2, .accumulate = 2, .shard = GetParam()}, {3});
+}
+
+TEST_P(Stages, OneCheckpointIsResumedByAnyNumberOfRanks) {
+  const std::string path = "shard" + std::to_string(GetParam()) + ".checkpoint", kept = path + ".kept";
+  const auto train_on = [&](int ranks, int stage, std::int64_t epochs, bool resume) {
+    return test::on_ranks<Outcome>(ranks, [&](int) {
+      manual_seed(7);
+      Cnn net;
+      optim::Adam adam(parameters(net), {.lr = 0.01});
+      Trainer trainer(net, adam, cross_entropy,
+                      {.epochs = epochs, .batch = 16, .group = dist::world(), .shard = stage, .checkpoint = path});
+      if (resume) trainer.resume(path);
+      Outcome outcome{trainer.fit(rows(48, {1, 8, 8})), {}};
+      for (const Parameter& parameter : Parameters(parameters(net))) outcome.weights.push_back(parameter.read().to_host());
+      return outcome;
+    })[0];
+  };
+  const Outcome whole = train_on(2, GetParam(), 4, false);
+  train_on(2, GetParam(), 2, false);
+  std::filesystem::copy_file(path, kept, std::filesystem::copy_options::overwrite_existing);
+  for (const auto& [ranks, stage] : {std::pair(2, GetParam()), std::pair(3, GetParam()), std::pair(1, 0), std::pair(2, 0)}) {
+    std::filesystem::copy_file(kept, path, std::filesystem::copy_options::overwrite_existing);
+    const Outcome resumed = train_on(ranks, stage, 4, true);
+    ASSERT_EQ(resumed.history.size(), 4u);
+    if (ranks == 2 && stage > 0) { EXPECT_EQ(resumed.weights, whole.weights); }
+    for (std::size_t p = 0; p < whole.weights.size(); ++p) {
+      for (std::size_t i = 0; i < whole.weights[p].size(); ++i) EXPECT_NEAR(resumed.weights[p][i], whole.weights[p][i], 1e-4) << ranks;
+    }
+  }
+}
+
+TEST(Sharding, AFitThatFollowsAnotherGoesOn) {
+  const auto run = [](const dist::Group& group, int stage) {
+    manual_seed(7);
+    Cnn net;
+    optim::Groups adam(optim::Adam(parameters(net.conv), {.lr = 0.01}), optim::AdamW(Parameters(parameters(net.hidden)), {.lr = 0.005}));
+    Trainer trainer(net, adam, cross_entropy, {.epochs = 1, .batch = 16, .group = group, .shard = stage});
+    trainer.fit(rows(48, {1, 8, 8}));
+    trainer.fit(rows(48, {1, 8, 8}));
+    return net.hidden.weight.to_host();
+  };
+  const auto alone = run({}, 0);
+  for (const auto& weights : test::on_ranks<std::vector<float>>(2, [&](int) { return run(dist::world(), 3); })) {
+    for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(weights[i], alone[i], 1e-4);
+  }
+}
+
+/// What a rank holds between steps.
+std::int64_t bytes_of(const Parameters& cells) {
+  std::int64_t bytes = 0;
+  for (const Parameter& one : cells) {
+    if (!one.cell->source()) bytes += numel(one.cell->shape()) * static_cast<std::int64_t>(size_of(one.cell->dtype()));
+  }
+  return bytes;
+}
+
+TEST(Sharding, EachRankKeepsItsPart) {
+  for (const int stage : {1, 2, 3}) {
+    test::on_ranks<int>(4, [&](int) {
+      Gpt net;
+      const std::int64_t all = bytes_of(parameters(net));
+      const dist::DataParallel parallel = dist::data_parallel(net, {.shard = stage});
+      const optim::Adam adam(parallel.parameters(), {});
+      EXPECT_LT(bytes_of(adam.state()), 2.02 * static_cast<double>(all) / 4);
+      if (stage < 3) EXPECT_EQ(bytes_of(parameters(net)), all);
+      else EXPECT_LT(bytes_of(parameters(net)), 0.06 * static_cast<double>(all));  // biases, norms and positions
+      return 0;
+    });
+  }
+}
+
+TEST(Sharding, AHandWrittenLoop) {
+  const auto run = [](const dist::Group& group, int stage) {
+    manual_seed(3);
+    Cnn net;
+    const dist::DataParallel parallel = dist::data_parallel(net, {.group = group, .bucket_bytes = 4000, .shard = stage});
+    optim::SGD sgd(parallel.parameters(), {.lr = 0.1, .momentum = 0.9});
+    const data::ArrayDataset all = rows(24, {1, 8, 8});
+    auto step = jit([&](const Tensor& x, const Tensor& y) {
+      const Tensor loss = cross_entropy(net(x), y);
+      sgd.step(parallel.mean(grad(loss, parallel.leaves())));
+      parallel.publish();
+      return loss;
+    });
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (const auto& [x, y] : data::Loader(all, {.batch = 12, .shard = {group.rank(), group.size()}})) step(x, y);
+    }
+    return net.hidden.weight.to_host();
+  };
+  const auto alone = run({}, 0);
+  for (const int stage : {0, 1, 3}) {
+    for (const auto& weights : test::on_ranks<std::vector<float>>(2, [&](int) { return run(dist::world(), stage); })) {
+      for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(weights[i], alone[i], 1e-5);
+    }
+  }
+}
+
+/// The backward pass gathers what the forward pass has let go: each of six layers but the last ones twice.
+TEST(Sharding, ParametersAreGatheredAgainForTheBackwardPass) {
+  const auto counts = test::on_ranks<std::pair<std::size_t, std::size_t>>(2, [](int) {
+    struct Deep {
+      std::vector<nn::Linear> layers = nn::repeat(6, [] { return nn::Linear(64, 64, {.bias = false}); });
+      Tensor operator()(Tensor x) {
+        for (auto& layer : layers) x = tanh(layer(x));
+        return x;
+      }
+    } net;
+    const dist::DataParallel parallel = dist::data_parallel(net, {.shard = 3});
+    auto step = jit([&](const Tensor& x) {
+      const auto gradients = parallel.mean(grad(sum(net(x)), parallel.leaves()));
+      std::vector<Tensor> sums;
+      for (const Tensor& g : gradients) sums.push_back(sum(g));
+      return stack(sums, 0);
+    });
+    step(ones({2, 64}));
+    const std::string plan = step.print_plan();
+    std::size_t gathers = 0, scatters = 0;
+    for (std::size_t at = 0; (at = plan.find("call all_gather", at)) != std::string::npos; ++at) ++gathers;
+    for (std::size_t at = 0; (at = plan.find("call reduce_scatter", at)) != std::string::npos; ++at) ++scatters;
+    return std::pair(gathers, scatters);
+  });
+  EXPECT_EQ(counts[0].first, 6u + 3u) << "the layers in front are gathered again, where a gradient of their input is wanted";
+  EXPECT_EQ(counts[0].second, 6u);
+}
+
+TEST(Sharding, WhatCannotBeSharedOutIsAnError) {
+  const auto failure = [](const std::function<void()>& f) {
+    const auto all = test::failures_of(2, [&](int) { f(); });
+    return all[0] + "\n" + all[1];
+  };
+  EXPECT_NE(failure([] {
+              Cnn net;
+              optim::LAMB lamb(parameters(net), {});
+              Trainer(net, lamb, cross_entropy, {.epochs = 1, .batch = 16, .group = dist::world(), .shard = 1}).fit(rows(16, {1, 8, 8}));
+            }).find("element by element"),
+            std::string::npos);
+  EXPECT_NE(failure([] {
+              Cnn net;
+              const auto parallel = dist::data_parallel(net, {.shard = 3});
+              grad(sum(net.hidden.weight), parameters(net));
+            }).find("hidden.weight (24, 72), of which every rank keeps a part"),
+            std::string::npos);
+  EXPECT_NE(failure([] {
+              Cnn net;
+              const auto once = dist::data_parallel(net, {.shard = 3});
+              const auto twice = dist::data_parallel(net, {.shard = 3});
+            }).find("of which every rank keeps a part already"),
+            std::string::npos);
+  EXPECT_NE(failure([] {
+              Cnn net;
+              dist::data_parallel(net, {.shard = 4});
+            }).find(".shard = 4"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tegula
