@@ -74,7 +74,7 @@ struct TrainChoice {
   std::string out, plot, checkpoint, resume;
   TrainLogChoice log;
   std::int64_t show = 6;
-  int shard = 0;
+  std::int64_t shard = 0;
   bool print_precision = false;
 };
 
@@ -192,7 +192,7 @@ void run(TrainChoice choice) {
                    .schedule = make_schedule(choice, lr, choice.epochs * (sets.train.size() / batch)),
                    .objective = make_objective(choice.smoothing),
                    .group = ranks,
-                   .shard = choice.shard,
+                   .shard = static_cast<int>(choice.shard),
                    .checkpoint = choice.checkpoint,
                    .metadata = models::describe(model)});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
