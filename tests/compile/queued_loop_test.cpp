@@ -84,7 +84,7 @@ TEST(QueuedLoops, APlanDoesNotGrowWithTheLength) {
     return device.counters.foreseen + device.counters.unforeseen - before;
   };
   const int few = foreseen_of(1000), many = foreseen_of(3000);
-  EXPECT_EQ(many, few);
+  EXPECT_LE(many, few);
 }
 
 }  // namespace
