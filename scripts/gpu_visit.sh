@@ -9,7 +9,6 @@
 #                                   $GROUP tests a process, $JOBS at once (all cores), spread over the GPUs numbered in $GPUS (all)
 #   property                        random graphs: on the GPU $TOGETHER of them (2000), $BATCH (40) to a plan and so to a compilation, from seed
 #                                   $SEED (1) on, then $GRAPHS (20) in every mode; on all cores at once, beside it, CPU graphs where $CPU_GRAPHS names a number
-#   words                           BERT-base's layers and a step of word2vec ($WORDS, or all of bench_words_gpu), then the same in PyTorch
 #   learn                           trainings on real texts beside PyTorch's ($LEARN, or all: scripts/gpu_learn.sh)
 #   profile                         time of each of $COUNT kernels of bench_gpu's $CASES, from the $FIRST on
 set -uo pipefail
@@ -125,9 +124,6 @@ run_stage() {  # name, seconds
     test) pool test "$limit" ;;
     memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
     property) property "$limit" ;;
-    words)
-      timeout "$limit" $work/bench_words_gpu ${WORDS:-}
-      timeout "$limit" python3 $work/peers/sequences_h200.py encoder word2vec 2>>"$logs/peers.err" | sed -u "s/^/peer /" ;;
     learn) work=$work logs=$logs bash scripts/gpu_learn.sh "$limit" ${LEARN:-} ;;
     profile)
       timeout "$limit" ncu --graph-profiling node --metrics gpu__time_duration.sum,launch__grid_size,launch__registers_per_thread -s "${FIRST:-0}" -c "${COUNT:-100}" $work/bench_gpu ${CASES:-} >"$logs/ncu.log" 2>&1
