@@ -3,6 +3,7 @@
 # usage: scripts/gpu_visit.sh stage…, each with its time limit behind a colon, in seconds:
 #   info                            card, driver, what is missing
 #   sequences                       bench_sequences_gpu's cases ($CASES, or all)
+#   nets                            bench_nets' six nets in tf32 and fp16: with no compiled kernel at hand, with all, and in PyTorch
 #   start bench race cifar accuracy the figures of scripts/gpu_results.py: first steps, bench_gpu's cases ($CASES, or all), training runs
 #   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
@@ -111,6 +112,13 @@ run_stage() {  # name, seconds
       timeout "$limit" $work/bench_gpu ${CASES:-} >/dev/null 2>&1  # compiles and chooses algorithms
       timeout "$limit" $work/bench_gpu ${CASES:-} ;;
     sequences) timeout "$limit" $work/bench_sequences_gpu ${CASES:-} ;;
+    nets)
+      for precision in tf32 fp16; do
+        export TEGULA_BENCH_DEVICE=cuda TEGULA_BENCH_PRECISION=$precision
+        rm -rf /tmp/cold-nets
+        for label in cold warm warm; do TEGULA_CACHE_DIR=/tmp/cold-nets timeout "$limit" $work/bench_nets ${NETS:-} | sed "s/^/$precision $label /"; done
+        timeout "$limit" python3 bench/peers/nets_torch.py ${NETS:-} 2>>"$logs/peers.err" | sed -u "s/^/$precision /"
+      done ;;
     race) timeout "$limit" $work/bench_mnist_race $work/mnist 512 2 8e-3 tf32 4 ;;
     cifar) decode; timeout "$limit" $work/bench_cifar10 /tmp/cifar 8 3 ;;
     accuracy)
