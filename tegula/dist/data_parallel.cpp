@@ -7,12 +7,15 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::dist {
 
 void broadcast_values(const Parameters& state, const Group& group, int root, std::source_location where) {
   refuse_in_trace("broadcast_values", where);
   if (group.size() == 1) return;
+  default_device().synchronize();  // exchanges that are still queued come first
   for (const Parameter& parameter : state) {
     const HostArray mine = parameter.read(where).to_array(where);
     HostArray theirs = HostArray::empty(mine.dtype, mine.shape);

@@ -303,6 +303,7 @@ std::vector<runtime::PlannedLaunch> Executable::launches() const {
 void Executable::issue(std::size_t s) {
   const Step& step = plan_.steps[s];
   const Prepared& prepared = prepared_[s];
+  const runtime::CallSite site(step.origin.where);
   if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
   else step.kernel->launch(prepared.sets, options_of(s));
 }
