@@ -14,6 +14,7 @@
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/multiply_codes.h"
 #include "tegula/compile/passes/order_effects.h"
+#include "tegula/compile/passes/raise_slices.h"
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/compile/passes/sink_casts.h"
 #include "tegula/compile/passes/spell_out.h"
@@ -97,6 +98,8 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder)
   fold_epilogues(graph, device);
   fold_gradients(graph, device);
   done(graph, "epilogue");
+  raise_slices(graph);
+  done(graph, "slices");
   assign_layouts(graph, device);
   done(graph, "layout");
   sink_casts(graph);
