@@ -1,10 +1,12 @@
 // tegula info: the devices of this machine.
 
+#include <algorithm>
 #include <cstdio>
 
 #include "app/commands.h"
 #include "app/progress.h"
 #include "tegula/core/text.h"
+#include "tegula/dist/environment.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 
@@ -33,6 +35,12 @@ void run() {
   if (count == 0) std::printf("%s\n", why.c_str());
 }
 
+/// Of ranks on one machine each takes a GPU of its own for "cuda", in turn where there are fewer.
+Device& device_of_rank(const std::string& name) {
+  const auto place = name == "cuda" ? dist::find_place() : std::nullopt;
+  return place ? cuda(place->local_rank % std::max(cuda_count(), 1), {}) : device(name, {});
+}
+
 }  // namespace
 
 void add_info(Command& app) {
@@ -42,7 +50,8 @@ void add_info(Command& app) {
 void add_device_option(Command& command) {
   command
       .option(
-          "--device", [](const std::string& name) { set_default_device(device(name, {})); }, "where to compute: cpu, cuda, cuda:1, … [cpu]")
+          "--device", [](const std::string& name) { set_default_device(device_of_rank(name)); },
+          "where to compute: cpu, cuda (of ranks: each its own GPU), cuda:1, … [cpu]")
       .type("NAME");
 }
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include "app/commands.h"
@@ -29,7 +30,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct LaunchChoice {
-  std::int64_t ranks = 2, restarts = 0;
+  std::int64_t ranks = 0, restarts = 0;
+  std::vector<std::string> devices;
   double timeout = 300;
 };
 
@@ -106,6 +108,8 @@ class Ranks {
                                                                  {"TEGULA_SECRET", secret}};
       // Ranks share the processors, unless the user has divided them.
       if (!std::getenv("OMP_NUM_THREADS")) variables.emplace_back("OMP_NUM_THREADS", std::to_string(threads));
+      if (!choice.devices.empty())
+        variables.emplace_back("CUDA_VISIBLE_DEVICES", choice.devices[static_cast<std::size_t>(r) % choice.devices.size()]);
       start(static_cast<std::size_t>(r), environment_with(variables));
     }
   }
@@ -223,7 +227,17 @@ void run(const LaunchChoice& choice, const std::vector<std::string>& program) {
 void add_launch(Command& app) {
   auto choice = std::make_shared<LaunchChoice>();
   Command command = app.command("launch", "run a program several times, as the ranks of one training: launch -n 2 tegula train mnist-cnn");
-  command.option("-n,--ranks", choice->ranks, "how many").check(positive()).shows_default().type("N");
+  command.option("-n,--ranks", choice->ranks, "how many").check(positive()).shows_default("2, or one for each of --devices").type("N");
+  command
+      .option(
+          "--devices",
+          [choice](const std::string& list) {
+            std::istringstream words(list);
+            for (std::string device; std::getline(words, device, ',');) choice->devices.push_back(device);
+          },
+          "GPUs by number, such as 0,1: rank r sees the r-th alone, in turn where there are fewer, and calls it cuda")
+      .check(not_empty())
+      .type("LIST");
   command.option("--restarts", choice->restarts, "how often all start again when one fails; `train --checkpoint` goes on from its file")
       .check(not_negative())
       .shows_default()
@@ -232,7 +246,10 @@ void add_launch(Command& app) {
       .check(positive_real())
       .shows_default()
       .type("S");
-  command.runs_program([choice](const std::vector<std::string>& program) { run(*choice, program); });
+  command.runs_program([choice](const std::vector<std::string>& program) {
+    if (choice->ranks == 0) choice->ranks = choice->devices.empty() ? 2 : static_cast<std::int64_t>(choice->devices.size());
+    run(*choice, program);
+  });
 }
 
 }  // namespace tegula::app

@@ -1,5 +1,5 @@
 // Nets of other kinds than those of the other programs: training steps (forward, backward, Adam), and how long the first of them takes.
-// bench_nets [prefix…]; bench/peers/nets_torch.py has the same nets. $TEGULA_BENCH_DEVICE is cpu where it is not set.
+// bench_nets [prefix…]; bench/peers/nets_torch.py has the same nets. $TEGULA_BENCH_DEVICE is cpu where it is not set, $TEGULA_BENCH_PRECISION fp32.
 
 #include "bench/measure.h"
 #include "tegula/tegula.h"
@@ -100,7 +100,7 @@ void measure(const std::string& name, Step step) {
   const auto begin = std::chrono::steady_clock::now();
   step();
   bench::report(name + ".first", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), "s");
-  bench::report(name, bench::wall(step, 3.0) * 1e3, "ms/step");
+  bench::report(name, bench::wall(step, default_device().asynchronous() ? 1.0 : 3.0) * 1e3, "ms/step");
 }
 
 /// By class, or, where `targets` is the shape of the input, its reconstruction.
@@ -111,7 +111,7 @@ void train(const std::string& name, Net net, const Shape& shape) {
   auto adam = optim::Adam(parameters(net), {.lr = 1e-3});
   auto step = jit([&](Tensor x, Tensor y) {
     const Tensor out = net(x);
-    const Tensor loss = out.shape() == x.shape() ? mse_loss(out, x) : cross_entropy(out, y);
+    const Tensor loss = out.shape() == x.shape() ? mse_loss(out, x) : cross_entropy(cast(out, f32), y);
     adam.step(grad(loss, parameters(net)));
     return loss;
   });
@@ -141,6 +141,8 @@ void train_gan(const std::string& name, std::int64_t batch) {
 
 int main(int argc, char** argv) {
   if (std::getenv("TEGULA_BENCH_DEVICE")) bench::choose_device();
+  const char* const precision = std::getenv("TEGULA_BENCH_PRECISION");
+  const PrecisionScope arithmetic(precision_of(precision ? precision : "fp32").value());
   const auto wanted = [&](const char* name) { return bench::selected(argc, argv, name); };
   if (wanted("vit")) train("vit.b16", Vit{}, {16, 3, 32, 32});
   if (wanted("unet")) train("unet.b8", UNet{}, {8, 3, 64, 64});

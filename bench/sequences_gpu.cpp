@@ -1,4 +1,4 @@
-// Sequence models on the GPU, as bench/peers time them in PyTorch. `bench_sequences_gpu [prefix…]`; on another device with TEGULA_BENCH_DEVICE (the
+// Sequence models and words on the GPU, as bench/peers time them in PyTorch. `bench_sequences_gpu [prefix…]`; on another device with TEGULA_BENCH_DEVICE (the
 // CPU runs everything at a hundredth of the size). TEGULA_BENCH_PLAN=1 prints the plans.
 
 #include "bench/support/gpu_times.h"
@@ -120,8 +120,9 @@ void gpt2_decoding(std::int64_t batch) {
   }
 }
 
+/// BERT-base's layers, in training with f32 weights, in inference with halves.
 void encoder(std::int64_t length, std::int64_t batch) {
-  const std::string at = ".t" + std::to_string(length) + ".b" + std::to_string(batch);
+  const std::string name = "bert_base.T" + std::to_string(length) + ".B" + std::to_string(batch);
   const std::int64_t width = scaled(768, 12), layers = scaled(12, 6), rows = scaled(batch, 16), places = scaled(length, 8);
   const auto net = [&](DType dtype) {
     return nn::TransformerEncoder(
@@ -130,7 +131,7 @@ void encoder(std::int64_t length, std::int64_t batch) {
   };
   const Tensor x = normal({rows, places, width});
   eval(x);
-  if (wanted("bert.train" + at)) {
+  if (wanted(name + ".train.bf16")) {
     const PrecisionScope arithmetic(Precision::bf16);
     auto encode = net(f32);
     optim::AdamW adam(parameters(encode), {.lr = 1e-4});
@@ -139,18 +140,40 @@ void encoder(std::int64_t length, std::int64_t batch) {
       adam.step(grad(loss, parameters(encode)));
       return loss;
     });
-    bench::report("bert.train" + at, timed(repeated(step, x)) * 1e3, "ms");
+    bench::report(name + ".train.bf16", timed(repeated(step, x)) * 1e3, "ms");
     print_plan(step);
   }
-  if (wanted("bert.infer" + at)) {
+  if (wanted(name + ".infer.fp16")) {
     auto encode = net(f16);
     eval(encode);
     const Tensor half = cast(x, f16);
     eval(half);
     auto run = jit([&](Tensor x) { return encode(x); });
-    bench::report("bert.infer" + at, timed(repeated(run, half)) * 1e3, "ms");
+    bench::report(name + ".infer.fp16", timed(repeated(run, half)) * 1e3, "ms");
     print_plan(run);
   }
+}
+
+/// Skip-gram with negative sampling: of each pair the centre's row, and those of the word that is there (the first) and five others. Only these rows change.
+void word2vec() {
+  const std::string name = "word2vec.skip_gram.V50000.d128.n5.B8192";
+  if (!wanted(name)) return;
+  const std::int64_t words = small ? 100 : 50000, size = small ? 8 : 128, batch = small ? 16 : 8192;
+  constexpr std::int64_t kAsked = 6;
+  constexpr double kRate = 0.025;
+  Variable centres(uniform({words, size}, -0.5 / double(size), 0.5 / double(size))), contexts(zeros({words, size}));
+  const Tensor centre = randint(0, words, {batch}), asked = randint(0, words, {batch, kAsked});
+  eval(centre, asked);
+  auto step = jit([&](Tensor at, Tensor others) {
+    const Tensor x = unsqueeze(take(centres, at, 0), 1), y = take(contexts, others, 0);  // (B, 1, D), (B, 6, D)
+    const Tensor label = cast(arange(kAsked) == 0, f32);  // (6)
+    const Tensor error = unsqueeze((label - sigmoid(sum(x * y, -1))) * kRate, 2);  // (B, 6, 1)
+    centres = index_add(centres, 0, at, sum(error * y, 1));
+    contexts = index_add(contexts, 0, flatten(others), reshape(error * x, {batch * kAsked, size}));
+  });
+  const double seconds = timed(repeated(step, centre, asked));
+  bench::report(name, static_cast<double>(batch) / seconds / 1e6, "M pairs/s");
+  print_plan(step);
 }
 
 }  // namespace
@@ -171,5 +194,6 @@ int main(int argc, char** argv) {
        {std::tuple<int, int, int, int>{256, 1, 32, 64}, {512, 2, 100, 128}, {1024, 2, 128, 64}}) {
     attempt("lstm", [&] { recurrent<nn::LSTM>("lstm", hidden, layers, steps, batch); });
   }
-  for (const auto& [length, batch] : {std::pair<int, int>{128, 64}, {512, 32}}) attempt("bert", [&] { encoder(length, batch); });
+  for (const auto& [length, batch] : {std::pair<int, int>{128, 64}, {512, 32}}) attempt("bert_base", [&] { encoder(length, batch); });
+  attempt("word2vec", word2vec);
 }

@@ -3,13 +3,13 @@
 # usage: scripts/gpu_visit.sh stage…, each with its time limit behind a colon, in seconds:
 #   info                            card, driver, what is missing
 #   sequences                       bench_sequences_gpu's cases ($CASES, or all)
+#   nets                            bench_nets' six nets in tf32 and fp16: with no compiled kernel at hand, with all, and in PyTorch
 #   start bench race cifar accuracy the figures of scripts/gpu_results.py: first steps, bench_gpu's cases ($CASES, or all), training runs
 #   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
 #                                   $GROUP tests a process, $JOBS at once (all cores), spread over the GPUs numbered in $GPUS (all)
 #   property                        random graphs: on the GPU $TOGETHER of them (2000), $BATCH (40) to a plan and so to a compilation, from seed
 #                                   $SEED (1) on, then $GRAPHS (20) in every mode; on all cores at once, beside it, CPU graphs where $CPU_GRAPHS names a number
-#   words                           BERT-base's layers and a step of word2vec ($WORDS, or all of bench_words_gpu), then the same in PyTorch
 #   learn                           trainings on real texts beside PyTorch's ($LEARN, or all: scripts/gpu_learn.sh)
 #   profile                         time of each of $COUNT kernels of bench_gpu's $CASES, from the $FIRST on
 set -uo pipefail
@@ -112,6 +112,13 @@ run_stage() {  # name, seconds
       timeout "$limit" $work/bench_gpu ${CASES:-} >/dev/null 2>&1  # compiles and chooses algorithms
       timeout "$limit" $work/bench_gpu ${CASES:-} ;;
     sequences) timeout "$limit" $work/bench_sequences_gpu ${CASES:-} ;;
+    nets)
+      for precision in tf32 fp16; do
+        export TEGULA_BENCH_DEVICE=cuda TEGULA_BENCH_PRECISION=$precision
+        rm -rf /tmp/cold-nets
+        for label in cold warm warm; do TEGULA_CACHE_DIR=/tmp/cold-nets timeout "$limit" $work/bench_nets ${NETS:-} | sed "s/^/$precision $label /"; done
+        timeout "$limit" python3 bench/peers/nets_torch.py ${NETS:-} 2>>"$logs/peers.err" | sed -u "s/^/$precision /"
+      done ;;
     race) timeout "$limit" $work/bench_mnist_race $work/mnist 512 2 8e-3 tf32 4 ;;
     cifar) decode; timeout "$limit" $work/bench_cifar10 /tmp/cifar 8 3 ;;
     accuracy)
@@ -125,9 +132,6 @@ run_stage() {  # name, seconds
     test) pool test "$limit" ;;
     memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
     property) property "$limit" ;;
-    words)
-      timeout "$limit" $work/bench_words_gpu ${WORDS:-}
-      timeout "$limit" python3 $work/peers/sequences_h200.py encoder word2vec 2>>"$logs/peers.err" | sed -u "s/^/peer /" ;;
     learn) work=$work logs=$logs bash scripts/gpu_learn.sh "$limit" ${LEARN:-} ;;
     profile)
       timeout "$limit" ncu --graph-profiling node --metrics gpu__time_duration.sum,launch__grid_size,launch__registers_per_thread -s "${FIRST:-0}" -c "${COUNT:-100}" $work/bench_gpu ${CASES:-} >"$logs/ncu.log" 2>&1

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from sequences_torch import like_lengths
 from translation_torch import ladder, read_model, write_model
 
 
@@ -231,11 +232,7 @@ def classify(a, tensors, options, tokenizer, precise):
         return 100 * int(right) / len(of)
     step, best, kept, steps = 0, -1, None, a.epochs * (len(train) // a.batch)
     for epoch in range(a.epochs):
-        random.shuffle(train)
-        runs = [sorted(train[i:i + 100 * a.batch], key=lambda row: len(row[1])) for i in range(0, len(train), 100 * a.batch)]
-        batches = [run[i:i + a.batch] for run in runs for i in range(0, len(run) - a.batch + 1, a.batch)]
-        random.shuffle(batches)
-        for rows in batches:
+        for rows in like_lengths(train, a.batch):
             for group in optimizer.param_groups:
                 group["lr"] = schedule(step, a.lr, steps)
             x, n, y = batch(rows)

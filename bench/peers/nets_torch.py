@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The nets of bench_nets in PyTorch, eager and compiled; on $TEGULA_BENCH_DEVICE, cpu where it is not set. usage: nets_torch.py [prefix…]
+"""The nets of bench_nets in PyTorch, eager and compiled; on $TEGULA_BENCH_DEVICE, cpu where it is not set, in $TEGULA_BENCH_PRECISION (fp32, tf32, bf16 or fp16). usage: nets_torch.py [prefix…]
 
 Two lines for each net and mode: `peer.vit.b16.eager.first 0.21 s`, `peer.vit.b16.eager 41.2 ms/step`.
 """
+import contextlib
 import os
 import sys
 import time
@@ -16,6 +17,13 @@ DEVICE = os.environ.get("TEGULA_BENCH_DEVICE", "cpu")
 MODES = os.environ.get("TEGULA_PEER_MODES", "eager compile").split()
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 torch.manual_seed(0)
+PRECISION = os.environ.get("TEGULA_BENCH_PRECISION", "fp32")
+torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = PRECISION != "fp32"
+HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(PRECISION)
+
+
+def arithmetic():
+    return torch.autocast(DEVICE, HALF) if HALF else contextlib.nullcontext()
 
 
 def conv_block(n, m):
@@ -100,7 +108,7 @@ def measure(name, step):
     first = timed()
     for _ in range(3):
         one = timed()
-    times = sorted(timed() for _ in range(max(5, min(20000, int(3 / one)))))
+    times = sorted(timed() for _ in range(max(5, min(20000, int((3 if DEVICE == "cpu" else 1) / one)))))
     print(f"peer.{name}.first {first:.3f} s\npeer.{name} {times[len(times) // 2] * 1e3:.3f} ms/step", flush=True)
 
 
@@ -113,8 +121,9 @@ def train(name, make, shape):
 
         def step():
             adam.zero_grad(set_to_none=True)
-            out = run(x)
-            loss = F.mse_loss(out, x) if out.shape == x.shape else F.cross_entropy(out, y)
+            with arithmetic():
+                out = run(x)
+                loss = F.mse_loss(out, x) if out.shape == x.shape else F.cross_entropy(out, y)
             loss.backward()
             adam.step()
             loss.item()
@@ -133,9 +142,10 @@ def train_gan(name, batch):
         loss = F.binary_cross_entropy_with_logits
 
         def step():
-            drawn = make(z)
-            told = loss(tell(x), ones) + loss(tell(drawn.detach()), zeros)
-            fooled = loss(tell(drawn), ones)
+            with arithmetic():
+                drawn = make(z)
+                told = loss(tell(x), ones) + loss(tell(drawn.detach()), zeros)
+                fooled = loss(tell(drawn), ones)
             of_g = torch.autograd.grad(fooled, list(g.parameters()), retain_graph=True)
             adam_c.zero_grad(set_to_none=True)
             told.backward()

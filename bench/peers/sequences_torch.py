@@ -190,6 +190,15 @@ class TransformerClassifier(nn.Module):
         return self.out(self.dropout(y.masked_fill(pad[:, :, None], 0).sum(1) / lengths[:, None]))
 
 
+def like_lengths(rows, batch):
+    """Batches of rows (label, tokens) of like lengths, drawn anew at each call."""
+    random.shuffle(rows)
+    runs = [sorted(rows[i:i + 100 * batch], key=lambda row: len(row[1])) for i in range(0, len(rows), 100 * batch)]
+    batches = [run[i:i + batch] for run in runs for i in range(0, len(run) - batch + 1, batch)]
+    random.shuffle(batches)
+    return batches
+
+
 def classify(a):
     def read(path):
         pairs = [line.rstrip("\n").lower().split(" ", 1) for line in open(path, encoding="utf-8", errors="replace") if line.strip()]
@@ -221,11 +230,7 @@ def classify(a):
 
     best, since, kept, begin = 0, 0, None, time.perf_counter()
     for epoch in range(a.epochs):
-        random.shuffle(train)
-        runs = [sorted(train[i:i + 100 * a.batch], key=lambda row: len(row[1])) for i in range(0, len(train), 100 * a.batch)]
-        batches = [run[i:i + a.batch] for run in runs for i in range(0, len(run) - a.batch + 1, a.batch)]
-        random.shuffle(batches)
-        for rows in batches:
+        for rows in like_lengths(train, a.batch):
             x, n, y = batch(rows)
             loss = F.cross_entropy(net(x, n), y)
             optimizer.zero_grad(set_to_none=True)

@@ -1,10 +1,8 @@
 #include "tegula/compile/sizes.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
-#include "tegula/core/error.h"
+#include "tegula/core/setting.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/runtime/device.h"
 
@@ -16,14 +14,8 @@ constexpr std::size_t kExactPlans = 2;
 enum class Rule : std::uint8_t { ByHistory, Exact, Ladder };
 
 Rule rule() {
-  static const Rule chosen = [] {
-    const char* text = std::getenv("TEGULA_SIZES");
-    if (!text || !*text) return Rule::ByHistory;
-    if (std::string_view(text) == "exact") return Rule::Exact;
-    if (std::string_view(text) == "ladder") return Rule::Ladder;
-    throw Error({.op = "jit", .got = "TEGULA_SIZES=" + std::string(text), .expected = "exact or ladder"});
-  }();
-  return chosen;
+  static const auto word = word_set("TEGULA_SIZES", {"exact", "ladder"}, "jit");
+  return !word ? Rule::ByHistory : *word == 0 ? Rule::Exact : Rule::Ladder;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tegula/dist/collectives.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
@@ -12,11 +13,12 @@
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/call_site.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/host_turn.h"
 
 namespace tegula::dist {
 namespace {
 
-/// On a device that computes in host memory.
+/// Over host memory.
 class HostCall final : public runtime::Call {
  public:
   HostCall(Group group, const Collective& what) : group_(std::move(group)), what_(what) {}
@@ -55,14 +57,25 @@ class CollectiveOp final : public LibraryOp {
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }
   double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[0])); }
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout>, const Layout&, DType, Epilogue) const override {
-    if (device.asynchronous()) {
-      throw Error({.op = std::string(name()),
-                   .got = "a tensor on " + device.name(),
-                   .expected = "one on the cpu: collectives between GPUs (NCCL) are not there yet",
-                   .advice = "set_default_device(cpu()), or train on one GPU"});
-    }
-    return std::make_unique<HostCall>(group_, what_);
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& result, DType dtype,
+                                         Epilogue) const override {
+    auto call = std::make_unique<HostCall>(group_, what_);
+    if (!device.asynchronous()) return call;
+    auto* const queue = dynamic_cast<runtime::GivesHostTurns*>(&device);
+    if (!queue) throw Error({.op = std::string(name()), .got = "a tensor on " + device.name(), .expected = "one on the cpu or a GPU"});
+    const auto bytes = [&](const Shape& shape) { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); };
+    const std::shared_ptr<const runtime::Call> shared = std::move(call);
+    const Ref<Buffer> scratch = allocate_host(shared->scratch_bytes());
+    return queue->host_turn({.input_bytes = bytes(inputs[0].shape),
+                             .output_bytes = bytes(result.shape),
+                             .text = shared->describe() + ", by the host",
+                             .queued = [shared, scratch]() -> runtime::HostTurn::Work {
+                               return [shared, scratch, where = runtime::CallSite::current()](const void* input, void* output) {
+                                 const runtime::CallSite site(where);
+                                 const std::array buffers{const_cast<void*>(input), output};
+                                 shared->run(buffers, scratch->data(), 1);
+                               };
+                             }});
   }
   /// Of a group of one.
   void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {

@@ -6,14 +6,16 @@
 #include "tegula/dist/sharding.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
-#include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::dist {
 
 void broadcast_values(const Parameters& state, const Group& group, int root, std::source_location where) {
   refuse_in_trace("broadcast_values", where);
   if (group.size() == 1) return;
+  default_device().synchronize();  // exchanges that are still queued come first
   for (const Parameter& parameter : state) {
     const HostArray mine = parameter.read(where).to_array(where);
     HostArray theirs = HostArray::empty(mine.dtype, mine.shape);
@@ -67,17 +69,14 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
   if (options_.group.size() == 1) return gradients;
   if (sharding_) return sharding_->reduced(gradients, reduction, where);
   const In frame("data_parallel", where);
-  std::vector<Tensor> out(gradients.size());
-  for (const auto& bucket : buckets_of(gradients, options_.bucket_bytes)) {
-    std::vector<Tensor> flat;
-    for (const std::size_t i : bucket) flat.push_back(flatten(Arg(gradients[i], where)));
-    const Tensor all = all_reduce(Arg(flat.size() == 1 ? flat[0] : concat(flat, 0, where), where), options_.group, reduction);
-    std::int64_t begin = 0;
-    for (std::size_t k = 0; k < bucket.size(); ++k) {
-      const std::int64_t end = begin + flat[k].numel();
-      out[bucket[k]] = reshape(Arg(slice(Arg(all, where), 0, {begin, end}), where), gradients[bucket[k]].shape());
-      begin = end;
-    }
+  std::vector<Tensor> flat(gradients.size());
+  for (std::size_t i = 0; i < flat.size(); ++i) {
+    if (gradients[i].defined()) flat[i] = flatten(Arg(gradients[i], where));
+  }
+  const auto exchange = [&](const Tensor& all) { return all_reduce(Arg(all, where), options_.group, reduction); };
+  std::vector<Tensor> out = in_buckets(flat, options_.bucket_bytes, exchange, where);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i].defined()) out[i] = reshape(Arg(out[i], where), gradients[i].shape());
   }
   return out;
 }

@@ -106,17 +106,10 @@ std::vector<Tensor> Sharding::reduced(const std::vector<Tensor>& gradients, Redu
       out[i] = reduction == Reduction::Mean ? Arg(gradients[i], where) / static_cast<double>(group.size())
                                             : gradients[i];  // summed by the gather's gradient
   }
-  for (const auto& bucket : buckets_of(rows, options_.bucket_bytes)) {
-    std::vector<Tensor> members;
-    for (const std::size_t i : bucket) members.push_back(rows[i]);
-    const Tensor all = members.size() == 1 ? members[0] : concat(members, 1, where);
-    const Tensor own = select(Arg(reduce_scatter(Arg(all, where), group, reduction), where), 0, 0);
-    std::int64_t begin = 0;
-    for (const std::size_t i : bucket) {
-      const std::int64_t end = begin + rows[i].shape()[1];
-      out[i] = slice(Arg(own, where), 0, {begin, end});
-      begin = end;
-    }
+  const auto exchange = [&](const Tensor& all) { return reduce_scatter(Arg(all, where), group, reduction); };
+  const std::vector<Tensor> own = in_buckets(rows, options_.bucket_bytes, exchange, where);  // (1, k)
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].defined()) out[i] = flatten(Arg(own[i], where));
   }
   return out;
 }
@@ -125,19 +118,12 @@ void Sharding::publish(Location where) const {
   const In frame("data_parallel", where);
   std::vector<Tensor> parts(parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (kept_whole(i)) parts[i] = parts_[i].read(where);
+    if (kept_whole(i)) parts[i] = unsqueeze(Arg(parts_[i].read(where), where), 0);
   }
-  for (const auto& bucket : buckets_of(parts, options_.bucket_bytes)) {
-    std::vector<Tensor> members;
-    for (const std::size_t i : bucket) members.push_back(parts[i]);
-    const Tensor own = members.size() == 1 ? members[0] : concat(members, 0, where);
-    const Tensor rows = all_gather(Arg(unsqueeze(Arg(own, where), 0), where), options_.group);
-    std::int64_t begin = 0;
-    for (const std::size_t i : bucket) {
-      const std::int64_t end = begin + parts[i].shape()[0];
-      whole_[i].assign(from_rows(slice(Arg(rows, where), 1, {begin, end}), whole_[i].cell->shape(), where), where);
-      begin = end;
-    }
+  const auto exchange = [&](const Tensor& own) { return all_gather(Arg(own, where), options_.group); };
+  const std::vector<Tensor> rows = in_buckets(parts, options_.bucket_bytes, exchange, where);  // (n, k)
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].defined()) whole_[i].assign(from_rows(rows[i], whole_[i].cell->shape(), where), where);
   }
 }
 

@@ -142,7 +142,7 @@ class LibraryOp : public Op {
   Role role() const final { return Role::Library; }
   Numerics numerics() const override { return Numerics::TensorCore; }
   virtual Effect effect() const { return Effect::None; }
-  /// Whether who reads its result late should have it made anew, instead of memory being held until then (passes/gather_again.h).
+  /// Whether who reads its result late should have it made anew, instead of memory being held until then (passes/gather_anew.h).
   virtual bool makes_anew() const { return false; }
   /// What the compiler folded into the call, and how it may multiply.
   struct Epilogue {

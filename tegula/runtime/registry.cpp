@@ -114,6 +114,8 @@ std::atomic<Device*>& default_slot() {
   return slot;
 }
 
+thread_local Device* scoped_device = nullptr;
+
 }  // namespace
 
 Device& cpu() { return runtime::cpu(); }
@@ -154,9 +156,13 @@ Device& device(std::string_view name, std::source_location where) {
 void set_default_device(Device& device) { default_slot().store(&device, std::memory_order_release); }
 
 Device& default_device() {
+  if (scoped_device) return *scoped_device;
   Device* device = default_slot().load(std::memory_order_acquire);
   return device ? *device : cpu();
 }
+
+DeviceScope::DeviceScope(Device& device) : before_(std::exchange(scoped_device, &device)) {}
+DeviceScope::~DeviceScope() { scoped_device = before_; }
 
 }  // namespace tegula
 

@@ -32,6 +32,18 @@ Device& device(std::string_view name, std::source_location where = std::source_l
 void set_default_device(Device& device);
 Device& default_device();
 
+/// Another default device for this thread while it lives: ranks that are threads, work on a second GPU.
+class DeviceScope {
+ public:
+  explicit DeviceScope(Device& device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  Device* before_;
+};
+
 }  // namespace tegula
 
 namespace tegula::runtime {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tegula/tile/sort_order.h"
+
 namespace tegula::gpu {
 
 using tile::Word;
@@ -371,7 +373,7 @@ void Writer::sort(Id id) {
   line("int* const order = reinterpret_cast<int*>(shared + " + std::to_string(keys) + ");");
   to_shared(from, "tile");
   line("const int* const sorted = sort_shared(tile, order, order + " + n + ", " + n + ", " + length + ", " + stride + ", " +
-       (self.attribute2 % 2 == 1 ? "true" : "false") + ");");
+       (tile::SortOrder::of(self).descending ? "true" : "false") + ");");
   const std::string index = linear(spread(id), self.type.shape);
   if (self.word == Word::ArgSort) from_shared(id, "sorted[" + index + "]");
   else from_shared(id, "tile[" + index + " + (sorted[" + index + "] - " + index + " / " + stride + " % " + length + ") * " + stride + "]");

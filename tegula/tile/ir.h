@@ -61,7 +61,7 @@ enum class Word : std::uint8_t {
   // AtomicAdd(pointer, value[, mask]) has no result; the order of additions is that of the program ids.
   Load, Store, AtomicAdd,
   // Across a tile: along axis `attribute`, kind in `kind`. Reduce keeps the axis with size 1. ArgReduce gives i64 positions (first of equals; a NaN
-  // wins). Scan is inclusive. Sort, ArgSort: stable, ascending, descending if attribute2 is odd; NaN is largest; attribute2 / 2: in order up to there (0: all).
+  // wins). Scan is inclusive. Sort, ArgSort: stable, as attribute2 says (sort_order.h); NaN is largest.
   Reduce, ArgReduce, Scan, Sort, ArgSort,
   Dot,         // (M, K) x (K, N) + accumulator (M, N)
   RandomBits,  // (seed i64 scalar, index i64 tile) -> i32: philox_word(seed, index)

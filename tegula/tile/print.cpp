@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "tegula/tile/ir.h"
+#include "tegula/tile/sort_order.h"
 
 namespace tegula::tile {
 namespace {
@@ -57,9 +58,9 @@ std::string attribute_text(const Program& program, const Instruction& instructio
     case Word::Scan: return std::string(name(instruction.kind)) + " axis " + number;
     case Word::Sort:
     case Word::ArgSort: {
-      const std::int64_t ordered = instruction.attribute2 / 2;
-      return (ordered > 0 ? "first " + std::to_string(ordered) + " " : "") +
-             (instruction.attribute2 % 2 != 0 ? "descending axis " : "ascending axis ") + number;
+      const SortOrder order = SortOrder::of(instruction);
+      return (order.ordered > 0 ? "first " + std::to_string(order.ordered) + " " : "") +
+             (order.descending ? "descending axis " : "ascending axis ") + number;
     }
     case Word::Narrow: {
       const bool known = instruction.attribute >= 0 && instruction.attribute <= static_cast<int>(DType::boolean);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tegula/tile/sort_order.h"
+
 namespace tegula::tile {
 namespace {
 
@@ -218,7 +220,7 @@ class Rule {
     const bool logical = !sorts && (self_.kind == Reduction::Any || self_.kind == Reduction::All);
     if (self_.word == Word::ArgReduce && self_.kind != Reduction::Min && self_.kind != Reduction::Max) return "the kind min or max";
     if (logical != (from.dtype == boolean)) return logical ? "a bool tile" : "a tile of floats or integers";
-    if (sorts && (self_.attribute2 < 0 || self_.attribute2 / 2 > from.shape[static_cast<int>(self_.attribute)]))
+    if (sorts && (self_.attribute2 < 0 || SortOrder::of(self_).ordered > from.shape[static_cast<int>(self_.attribute)]))
       return "attribute2 of 0 (ascending) or 1 (descending), and twice how many are in order";
     Type expected = from;
     if (self_.word == Word::ArgReduce || self_.word == Word::ArgSort) expected.dtype = i64;

@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/tile/builder.h"
 #include "tegula/tile/rules.h"
+#include "tegula/tile/sort_order.h"
 
 namespace tegula::tile {
 namespace {
@@ -172,13 +173,13 @@ Value scan(Value x, int axis, Reduction kind) {
 Value sort(Value x, int axis, bool descending) {
   Builder& builder = builder_of("sort", {x});
   axis = axis_of(builder, "sort", x, axis, x.shape().rank());
-  return builder.emit(Word::Sort, x.type(), {x.id()}, axis, Reduction::Sum, descending ? 1 : 0);
+  return builder.emit(Word::Sort, x.type(), {x.id()}, axis, Reduction::Sum, SortOrder{descending}.packed());
 }
 
 Value argsort(Value x, int axis, bool descending) {
   Builder& builder = builder_of("argsort", {x});
   axis = axis_of(builder, "argsort", x, axis, x.shape().rank());
-  return builder.emit(Word::ArgSort, {i64, false, x.shape()}, {x.id()}, axis, Reduction::Sum, descending ? 1 : 0);
+  return builder.emit(Word::ArgSort, {i64, false, x.shape()}, {x.id()}, axis, Reduction::Sum, SortOrder{descending}.packed());
 }
 
 Value dot(Value a, Value b, Value accumulator) {

@@ -13,6 +13,7 @@
 
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
@@ -238,6 +239,34 @@ TEST(Threads, PlansAreMadeForTheirNumber) {
   EXPECT_NEAR(one, three, 1e-2);
   EXPECT_EQ(f.executables(), 2);
   set_num_threads(before);
+}
+
+TEST(Threads, EachMayHaveADeviceOfItsOwn) {
+  Device& before = default_device();
+  const HostArray values = uniform({5, 3}).to_array();
+  const auto weighted = [](const Tensor& x) { return sum(exp(x) * x, {1}); };
+  const std::vector<float> expected = weighted(from_array(values)).to_host<float>();
+  auto f = jit(weighted);
+  std::vector<std::vector<float>> lazily(3), compiled(3);
+  std::vector<std::string> names(3);
+  on_threads(3, [&](int thread) {
+    Device& mine = thread == 0 ? before : test::QueuedDevice::create();
+    const DeviceScope scope(mine);
+    const auto t = static_cast<std::size_t>(thread);
+    const Tensor x = from_array(values), y = weighted(x);
+    lazily[t] = y.to_host<float>();
+    for (int i = 0; i < 3; ++i) compiled[t] = f(x).to_host<float>();
+    names[t] = y.device();
+    EXPECT_EQ(&default_device(), &mine);
+  });
+  EXPECT_EQ(&default_device(), &before);
+  for (std::size_t t = 0; t < 3; ++t) {
+    EXPECT_EQ(names[t], t == 0 ? before.name() : "queued");
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(lazily[t][i], expected[i], 1e-5);
+      EXPECT_NEAR(compiled[t][i], expected[i], 1e-5);
+    }
+  }
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ fake_driver_test(no_device none "Registry.*")
 fake_driver_test(architecture_too_old sm_70 "Registry.*")
 fake_driver_test(library_path_wrong sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=missing.so)
 fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=libcuda.so.1)
-fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaLost.*")
+fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaLost.*:CudaHostTurn.*")
 fake_driver_test(listing paper "CudaListing.*")
 
 # A copy of the program in a folder without the library.

@@ -43,6 +43,20 @@ TEST(Launch, EachRankKnowsItsPlace) {
   for (const char* rank : {"rank 0 of 3, ", "rank 1 of 3, ", "rank 2 of 3, "}) EXPECT_HAS(ran.out, rank);
 }
 
+TEST(Launch, EachRankSeesOneOfTheDevices) {
+  const std::string at = folder();
+  const Ran ran =
+      tegula_cli({"launch", "--devices", "3,5", "sh", "-c", "echo $TEGULA_SIZE $CUDA_VISIBLE_DEVICES > " + at + "$TEGULA_RANK"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  for (const auto& [rank, said] : {std::pair("0", "2 3"), {"1", "2 5"}}) {
+    std::ifstream file(at + rank);
+    std::string line;
+    std::getline(file, line);
+    EXPECT_EQ(line, said);
+  }
+  std::filesystem::remove_all(at);
+}
+
 TEST(Launch, ItEndsAsTheFirstRankThatFails) {
   const Ran ran = tegula_cli(launch("2", {"sh", "-c", "exit $((3 * $TEGULA_RANK))"}));
   EXPECT_EQ(ran.status, 3);

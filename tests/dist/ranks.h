@@ -1,16 +1,26 @@
 #pragma once
-// Ranks that are threads of the test.
+// Ranks that are threads of the test. TEGULA_TEST_DEVICE=queued: each with a device that queues its work.
 
+#include <cstdlib>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "tegula/dist/group.h"
 #include "tegula/dist/sockets.h"
+#include "tegula/runtime/registry.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula::test {
+
+inline bool ranks_queue() {
+  const char* const name = std::getenv("TEGULA_TEST_DEVICE");
+  return name && std::string_view(name) == "queued";
+}
 
 /// f(rank) on so many threads, each with a world of its own. What each threw, or "".
 inline std::vector<std::string> failures_of(int size, const std::function<void(int)>& f, double timeout = 60) {
@@ -21,8 +31,11 @@ inline std::vector<std::string> failures_of(int size, const std::function<void(i
     threads.emplace_back([&, r] {
       try {
         const dist::WorldScope scope(dist::group_over(std::move(transports[static_cast<std::size_t>(r)])));
+        std::optional<DeviceScope> device;
+        if (ranks_queue()) device.emplace(QueuedDevice::create());
         try {
           f(r);
+          default_device().synchronize();  // what is queued and nobody reads
         } catch (const std::exception& error) {
           failures[static_cast<std::size_t>(r)] = error.what();
           dist::stop_others(error.what());

@@ -3,6 +3,7 @@
 // that only an asynchronous device uses, where there is no GPU.
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <list>
@@ -13,17 +14,20 @@
 #include <vector>
 
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/host_turn.h"
 
 namespace tegula::test {
 
-class QueuedDevice : public runtime::Device {
+class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
  public:
   using Work = std::function<void()>;
 
   /// A new one that is never destroyed: kernels, plans and tensors of static objects, which may use it, outlive main. Each has a number of its own,
   /// since kernels are kept by the device's number and queue where they were made.
   static QueuedDevice& create() {
+    static std::mutex mutex;
     static auto& all = *new std::vector<QueuedDevice*>;  // where LeakSanitizer finds them
+    const std::scoped_lock lock(mutex);
     return *all.emplace_back(new QueuedDevice);
   }
 
@@ -130,6 +134,7 @@ class QueuedDevice : public runtime::Device {
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& d) override { return wrap(runtime::cpu().convolution(d)); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& d) override { return wrap(runtime::cpu().pooling(d)); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& d) override { return wrap(runtime::cpu().scatter_sum(d)); }
+  std::unique_ptr<runtime::Call> host_turn(runtime::HostTurn turn) override { return std::make_unique<QueuedTurn>(*this, std::move(turn)); }
   bool prefers_channels_last(const runtime::Convolution& d) const override { return runtime::cpu().prefers_channels_last(d); }
   int max_threads() const override { return 1; }
 
@@ -232,6 +237,19 @@ class QueuedDevice : public runtime::Device {
     QueuedDevice& device_;
     std::shared_ptr<runtime::Call> call_;
   };
+  class QueuedTurn final : public runtime::Call {
+   public:
+    QueuedTurn(QueuedDevice& device, runtime::HostTurn turn) : device_(device), turn_(std::move(turn)) {}
+    void run(std::span<void* const> buffers, void*, int) const override {
+      device_.counters.calls++;
+      device_.submit([work = turn_.queued(), input = buffers.front(), output = buffers.back()] { work(input, output); });
+    }
+    std::string describe() const override { return turn_.text; }
+
+   private:
+    QueuedDevice& device_;
+    runtime::HostTurn turn_;
+  };
   std::unique_ptr<runtime::Call> wrap(std::unique_ptr<runtime::Call> call) { return std::make_unique<QueuedCall>(*this, std::move(call)); }
 
   void submit(Work work) {
@@ -240,7 +258,7 @@ class QueuedDevice : public runtime::Device {
   }
 
   static int next_number() {
-    static int number = 77;
+    static std::atomic<int> number = 77;
     return number++;
   }
 

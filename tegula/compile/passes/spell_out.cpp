@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <map>
 #include <unordered_map>
 
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/core/error.h"
+#include "tegula/core/setting.h"
 #include "tegula/graph/regions/composed.h"
 #include "tegula/graph/regions/same_op.h"
 #include "tegula/graph/structural.h"
@@ -27,18 +26,6 @@ double nodes_of(const LoopOp& loop) {
     nodes += within ? nodes_of(*within) : 1;
   }
   return nodes * static_cast<double>(loop.form().length);
-}
-
-/// By TEGULA_LOOPS.
-std::optional<bool> forced_to_stay() {
-  static const std::optional<bool> chosen = []() -> std::optional<bool> {
-    const char* text = std::getenv("TEGULA_LOOPS");
-    if (!text || !*text) return std::nullopt;
-    if (std::string_view(text) == "steps") return true;
-    if (std::string_view(text) == "written") return false;
-    throw Error({.op = "jit", .got = "TEGULA_LOOPS=" + std::string(text), .expected = "steps or written"});
-  }();
-  return chosen;
 }
 
 /// What the device would rather run than this call; nothing when the call stays.
@@ -97,7 +84,8 @@ std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runti
 bool stays_loop(const LoopOp& loop, const runtime::Device& device) {
   if (!device.asynchronous()) return true;
   if (loop.has_check()) return false;
-  if (const auto forced = forced_to_stay()) return *forced;
+  static const auto forced = word_set("TEGULA_LOOPS", {"steps", "written"}, "jit");
+  if (forced) return *forced == 0;
   return nodes_of(loop) > device.costs().loop_nodes;
 }
 

@@ -1,4 +1,4 @@
-// Which steps must wait for which, by the memory they touch.
+// Which steps must wait for which, by the memory they touch; exchanges with other processes also for the one before.
 
 #include <algorithm>
 #include <functional>
@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tegula/compile/plan/plan.h"
+#include "tegula/graph/regions/effect.h"
 
 namespace tegula::compile {
 namespace {
@@ -183,10 +184,15 @@ class Before {
 
 }  // namespace
 
+bool exchanges(const Plan& plan, const Step& step) {
+  return step.call && !step.writes.empty() && effect_of(*plan.graph[producer_of(plan.graph, step.writes[0])].op) != Effect::None;
+}
+
 std::vector<std::vector<int>> dependencies(const Plan& plan) {
   const Ranges ranges(plan);
   Memory memory;
   std::vector<int> checks;
+  int exchange = -1;
   std::vector<Before> before;
   std::vector<std::vector<int>> out;
   for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
@@ -197,6 +203,10 @@ std::vector<std::vector<int>> dependencies(const Plan& plan) {
     for (const Range& range : touched.reads) memory.touch(range, s, false, waits);
     for (const Range& range : touched.writes) memory.touch(range, s, true, waits);
     if (step.checks) checks.push_back(s);
+    if (exchanges(plan, step)) {
+      if (exchange >= 0) waits.push_back(exchange);
+      exchange = s;
+    }
     std::ranges::sort(waits, std::greater());
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
     std::vector<int> direct;

@@ -92,8 +92,10 @@ void request_kernels(const Plan& plan, runtime::Device& device);
 /// Names and scratch memory of library calls, for which a device may have to try them out: asked when all calls and kernels are there, so
 /// that it can prepare them side by side. Before plan_memory.
 void look_at_calls(Plan& plan);
+/// Whether other processes take part in the step: such steps stay in their order (passes/order_effects.h).
+bool exchanges(const Plan& plan, const Step& step);
 /// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
-/// what it overwrites; steps that change state for all checks. Without those that others on the list wait for anyway. After plan_memory.
+/// what it overwrites; steps that change state for all checks; exchanges for each other. Without those that others on the list wait for anyway. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
 /// An order that respects `after` (see dependencies), in which the steps that most work waits for come first.
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after);

@@ -104,6 +104,15 @@ ArenaUse::~ArenaUse() {
 
 ArenaUse::Lease ArenaUse::lease() { return {arenas_, *take(true)}; }
 
+ArenaUse::Lease::Lease(Arenas& arenas, Arena& arena)
+    : data_(static_cast<std::byte*>(arena.memory->data())),
+      arenas_(&arenas),
+      arena_(&arena) {}
+
+ArenaUse::Lease::~Lease() {
+  if (arena_) arenas_->give_back(*arena_);
+}
+
 /// Large enough, and lent from now on. Null instead of waiting.
 Arena* ArenaUse::take(bool waits) {
   Arena* arena = nullptr;
@@ -132,11 +141,6 @@ Arena* ArenaUse::take(bool waits) {
   }
   return arena;
 }
-
-ArenaUse::Lease::~Lease() {
-  if (arena_) arenas_.give_back(*arena_);
-}
-std::byte* ArenaUse::Lease::data() const { return static_cast<std::byte*>(arena_->memory->data()); }
 
 std::size_t arena_memory() {
   std::size_t bytes = 0;

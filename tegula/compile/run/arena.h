@@ -27,18 +27,20 @@ class ArenaUse {
   ArenaUse(const ArenaUse&) = delete;
   ArenaUse& operator=(const ArenaUse&) = delete;
 
-  /// An arena for one run, given back at the end of its life.
+  /// The memory of one run. An arena is given back at the end of its life.
   class Lease {
    public:
-    Lease(Arenas& arenas, Arena& arena) : arenas_(arenas), arena_(&arena) {}
+    explicit Lease(std::byte* callers) : data_(callers) {}
+    Lease(Arenas& arenas, Arena& arena);
     ~Lease();
-    Lease(Lease&& other) noexcept : arenas_(other.arenas_), arena_(std::exchange(other.arena_, nullptr)) {}
-    Lease& operator=(Lease&&) = delete;
-    std::byte* data() const;
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    std::byte* data() const { return data_; }
 
    private:
-    Arenas& arenas_;
-    Arena* arena_;
+    std::byte* data_;
+    Arenas* arenas_ = nullptr;
+    Arena* arena_ = nullptr;
   };
   /// Throws as the constructor does: others may have taken the memory in between.
   Lease lease();

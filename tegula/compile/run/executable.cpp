@@ -128,14 +128,6 @@ std::size_t Executable::arena_bytes() const {
   return bytes;
 }
 
-// The arena of a run, until the lease ends.
-std::optional<ArenaUse::Lease> Executable::borrow(const Bindings& bindings, bool& moved) {
-  std::optional<ArenaUse::Lease> lease;
-  if (arena_use_) lease.emplace(arena_use_->lease());
-  moved = move_arena(lease ? lease->data() : bindings.arena);
-  return lease;
-}
-
 // True when what lies in the arena has other addresses than at the last run.
 bool Executable::move_arena(std::byte* begin) {
   if (begin == arena_) return false;
@@ -191,8 +183,8 @@ void Executable::patch(const Bindings& bindings) {
 
 // The steps one after another, each finished before the next.
 void Executable::walk(const Bindings& bindings) {
-  bool moved = false;
-  const auto lease = borrow(bindings, moved);
+  const ArenaUse::Lease lease = borrow(bindings);
+  move_arena(lease.data());
   patch(bindings);
   if (poisons_) poison_all(bindings);
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
@@ -238,8 +230,8 @@ void Executable::upload_constants() {
 // Queues one run or, in one recording, several of so many; returns how many.
 int Executable::queue(const Bindings& bindings, int times) {
   confirm();
-  bool moved = false;
-  const auto lease = borrow(bindings, moved);
+  const ArenaUse::Lease lease = borrow(bindings);
+  const bool moved = move_arena(lease.data());
   const auto same = [&] {
     if (moved) return false;
     std::size_t i = 0;
@@ -311,6 +303,7 @@ std::vector<runtime::PlannedLaunch> Executable::launches() const {
 void Executable::issue(std::size_t s) {
   const Step& step = plan_.steps[s];
   const Prepared& prepared = prepared_[s];
+  const runtime::CallSite site(step.origin.where);
   if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
   else step.kernel->launch(prepared.sets, options_of(s));
 }

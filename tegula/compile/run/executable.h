@@ -102,7 +102,7 @@ class Executable {
   std::unique_ptr<runtime::Recording> record(int times);
   void upload_constants();
   std::optional<std::size_t> arena_offset(const Reference& reference) const;
-  std::optional<ArenaUse::Lease> borrow(const Bindings& bindings, bool& moved);
+  ArenaUse::Lease borrow(const Bindings& bindings) { return arena_use_ ? arena_use_->lease() : ArenaUse::Lease(bindings.arena); }
   bool move_arena(std::byte* begin);
   void* address(const Reference& reference, const Bindings& bindings) const;
   [[noreturn]] void throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const;

@@ -4,6 +4,7 @@
 
 #include "tegula/cpu/executor/executor_compile.h"
 #include "tegula/cpu/executor/executor_steps.h"
+#include "tegula/tile/sort_order.h"
 
 namespace tegula::host {
 namespace {
@@ -329,8 +330,9 @@ Form Compiler::across(const Instruction& self) {
   for (int i = 0; i < axis; ++i) outer *= shape[i];
   for (int i = axis + 1; i < shape.rank(); ++i) step.inner *= shape[i];
   step.outer = slot_of(known(outer));
-  step.descending = static_cast<std::int32_t>(self.attribute2 % 2);
-  step.ordered = static_cast<std::int32_t>(self.attribute2 / 2);
+  const tile::SortOrder order = tile::SortOrder::of(self);
+  step.descending = static_cast<std::int32_t>(order.descending);
+  step.ordered = static_cast<std::int32_t>(order.ordered);
   std::vector<int> writes;
   if (self.word == Word::Sort || self.word == Word::ArgSort) {
     const int scratch = new_tile(DType::i64, {4 * step.length});

@@ -10,9 +10,9 @@
 
 namespace tegula::gpu {
 
-Library Dnn::open() {
-  Library library("cudnn", {"libcudnn.so.9", "libcudnn.so"},
-                  "install cuDNN 9 (package libcudnn9-cuda-13 or nvidia-cudnn-cu13) or add its folder to LD_LIBRARY_PATH");
+Dnn::Dnn(Context& context) {
+  const Library library("cudnn", {"libcudnn.so.9", "libcudnn.so"},
+                        "install cuDNN 9 (package libcudnn9-cuda-13 or nvidia-cudnn-cu13) or add its folder to LD_LIBRARY_PATH");
   const auto find = [&](auto& function, const char* symbol) {
     function = library.function<std::remove_pointer_t<std::remove_reference_t<decltype(function)>>>(symbol);
   };
@@ -24,23 +24,10 @@ Library Dnn::open() {
   find(execute, "cudnnBackendExecute");
   find(error_string, "cudnnGetErrorString");
   find(last_error, "cudnnGetLastErrorString");
-  return library;
-}
-
-Dnn::Dnn(Context& context) {
-  const Library library = open();
   context.enter();
   check(library.function<decltype(cudnnCreate)>("cudnnCreate")(&handle), "a handle");
   check(library.function<decltype(cudnnSetStream)>("cudnnSetStream")(handle, context.stream), "the stream");
   section = context.name + ", cuDNN " + std::to_string(library.function<decltype(cudnnGetVersion)>("cudnnGetVersion")());
-}
-
-Dnn::Dnn(std::string_view card) {
-  open();
-  check(create(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &described), "a described card");
-  check(set(described, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, static_cast<std::int64_t>(card.size()), card.data()),
-        "a described card");
-  check(finalize(described), "a described card");
 }
 
 void Dnn::check(cudnnStatus_t status, const char* what) const {
@@ -50,11 +37,6 @@ void Dnn::check(cudnnStatus_t status, const char* what) const {
   std::string got = std::string("cuDNN: ") + error_string(status) + ", for " + what;
   if (message[0] != '\0') got += " (" + std::string(message.data()) + ")";
   throw Error({.op = "cudnn", .got = std::move(got)});
-}
-
-void Dnn::set_card(DnnDescriptor& descriptor, cudnnBackendAttributeName_t by_handle, cudnnBackendAttributeName_t by_description) const {
-  if (described) descriptor.set(by_description, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &described);
-  else descriptor.set(by_handle, CUDNN_TYPE_HANDLE, 1, &handle);
 }
 
 const Dnn& dnn(Context& context) {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tegula/core/shape.h"
@@ -19,7 +18,6 @@ class DnnDescriptor;
 
 struct Dnn {
   cudnnHandle_t handle = nullptr;
-  cudnnBackendDescriptor_t described = nullptr;  // instead of a handle: a card that is only described
   std::string section;  // of the tuning file: "NVIDIA H200, cuDNN 91900"
   mutable std::mutex mutex;  // a handle serves one thread at a time
 
@@ -33,15 +31,8 @@ struct Dnn {
   decltype(&cudnnGetLastErrorString) last_error;
 
   explicit Dnn(Context& context);
-  /// Plans for a card that is not there, in cuDNN's words (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION). They cannot be run.
-  explicit Dnn(std::string_view card);
   /// Throws Error("cudnn: got cuDNN …") unless the call succeeded.
   void check(cudnnStatus_t status, const char* what) const;
-  /// Says for which card `descriptor` is, by the one attribute or by the other.
-  void set_card(DnnDescriptor& descriptor, cudnnBackendAttributeName_t by_handle, cudnnBackendAttributeName_t by_description) const;
-
- private:
-  Library open();
 };
 
 /// The one of this card. Makes the context current.

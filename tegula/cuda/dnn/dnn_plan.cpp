@@ -32,7 +32,7 @@ DnnPlan::DnnPlan(const Dnn& dnn, DnnDescriptor configuration, std::string engine
       configuration_(std::move(configuration)),
       plan_(dnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR),
       engine_(std::move(engine)) {
-  dnn.set_card(plan_, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn.handle);
   plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration_);
   plan_.finalize();
   workspace_ = static_cast<std::size_t>(plan_.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
@@ -96,7 +96,7 @@ void DnnGraph::finish() {
   std::vector<cudnnBackendDescriptor_t> operations;
   for (const DnnDescriptor& operation : operations_) operations.push_back(operation.raw());
   graph_.emplace(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  if (!dnn_->described) graph_->set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn_->handle);
+  graph_->set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &dnn_->handle);
   graph_->set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations.size()),
               operations.data());
   graph_->finalize();
@@ -107,7 +107,6 @@ std::vector<DnnDescriptor> DnnGraph::configurations(cudnnBackendHeurMode_t mode)
     DnnDescriptor heuristic(*dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, *graph_);
     heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    if (dnn_->described) heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &dnn_->described);
     heuristic.finalize();
     const std::int64_t count = heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
     return heuristic.get_all(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, std::min<std::int64_t>(count, 64));
@@ -153,7 +152,6 @@ std::optional<DnnPlan> DnnGraph::plan(const std::string& engine, std::size_t wor
     DnnDescriptor descriptor(*dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     descriptor.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, *graph_);
     descriptor.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, index);
-    if (dnn_->described) descriptor.set(CUDNN_ATTR_ENGINE_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &dnn_->described);
     descriptor.finalize();
     if (!allows_(descriptor)) return std::nullopt;
     std::vector<DnnDescriptor> knobs;

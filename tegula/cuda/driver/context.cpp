@@ -89,9 +89,22 @@ void Context::synchronize(std::string_view op) const {
     if (const CUresult result = cuEventRecord(reached, stream); result != CUDA_SUCCESS) fail(result, op, queued_last());
   }
   const CUresult result = cuEventSynchronize(reached);
-  const std::scoped_lock lock(order);
-  if (result != CUDA_SUCCESS) fail(result, op, queued_last());
-  idle_events_.push_back(reached);
+  {
+    const std::scoped_lock lock(order);
+    if (result != CUDA_SUCCESS) fail(result, op, queued_last());
+    idle_events_.push_back(reached);
+  }
+  std::exception_ptr failure;
+  {
+    const std::scoped_lock lock(failing_);
+    failure = std::exchange(host_failure_, nullptr);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void Context::host_failed(std::exception_ptr failure) const {
+  const std::scoped_lock lock(failing_);
+  if (!host_failure_) host_failure_ = std::move(failure);
 }
 
 std::string Context::queued_last() const {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <exception>
 #include <initializer_list>
 #include <mutex>
 #include <string>
@@ -39,10 +40,12 @@ struct Context {
   /// Makes the context current on this thread. Cheap when it is already.
   void enter() const;
   /// Waits for what is on the stream, without keeping others from queueing more. Work that failed is reported with the names of the
-  /// kernels that were queued last. `op` names who waits.
+  /// kernels that were queued last, the host's turns by what they threw. `op` names who waits.
   void synchronize(std::string_view op) const;
   /// Remembers the name of a queued kernel, which lives as long as the process. TEGULA_CUDA_SYNC=1 waits for each.
   void queued(const char* kernel);
+  /// What a turn of the host threw: the next synchronize() throws it. Needs nothing of the driver.
+  void host_failed(std::exception_ptr failure) const;
   std::string device_name() const { return "cuda:" + std::to_string(index); }
   /// Of the tuning file: choices that hold whatever libraries there are.
   std::string own_section() const { return name + ", Tegula"; }
@@ -53,6 +56,8 @@ struct Context {
   std::array<const char*, 8> recent_{};  // a ring
   unsigned count_ = 0;
   mutable std::vector<CUevent> idle_events_;  // all three guarded by `order`
+  mutable std::mutex failing_;
+  mutable std::exception_ptr host_failure_;
 };
 
 /// Throws Error("<op>: got CUDA_ERROR_…, …") unless `result` is CUDA_SUCCESS. `op` names what was tried, in the user's words.

@@ -11,6 +11,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/cuda/driver/host_turn.h"
 #include "tegula/cuda/driver/kernel.h"
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/driver/properties.h"
@@ -114,7 +115,7 @@ class OrderedCall final : public runtime::Call {
   mutable std::unique_ptr<runtime::Call> call_;
 };
 
-class CudaDevice final : public runtime::Device, public runtime::Attends {
+class CudaDevice final : public runtime::Device, public runtime::Attends, public runtime::GivesHostTurns {
  public:
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
     context_.device = device;
@@ -204,6 +205,7 @@ class CudaDevice final : public runtime::Device, public runtime::Attends {
     return gpu::attends(context_, description);
   }
   std::unique_ptr<runtime::Call> attention(const runtime::Attention& description) override { return now(make_attention, description); }
+  std::unique_ptr<runtime::Call> host_turn(runtime::HostTurn turn) override { return now(make_host_turn, turn); }
   bool multiplies_e4m3() const override { return context_.card.architecture >= 89; }
   std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override { return now(make_matmul_e4m3, description); }
   bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }

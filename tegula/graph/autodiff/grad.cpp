@@ -216,9 +216,6 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
   return gradients;
 }
 
-}  // namespace
-
-namespace {
 const Ref<Cell>& held_here(const Ref<Cell>& cell, const std::string& name, const std::source_location& where) {
   if (!cell->source()) return cell;
   throw Error({.op = "grad",
@@ -226,6 +223,7 @@ const Ref<Cell>& held_here(const Ref<Cell>& cell, const std::string& name, const
                .expected = "the parts: grad(loss, parallel.leaves())",
                .where = origin_at(where).where});
 }
+
 }  // namespace
 
 Wrt::Wrt(const Variable& variable, Location where)

@@ -16,6 +16,7 @@
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/tile/sort_order.h"
 
 namespace tegula {
 namespace {
@@ -84,7 +85,7 @@ class SortOp final : public KernelOp {
     const std::int64_t last = begin_ + count_;
     const bool few = context.longest_sort() == std::numeric_limits<std::int64_t>::max() && columns > 64 && 4 * last <= columns && last > 0;
     return b.emit(tile::Word::ArgSort, {i64, false, values.shape()}, {values.id()}, 1, tile::Reduction::Sum,
-                  (order_ == Order::Descending ? 1 : 0) + (few ? 2 * last : 0));
+                  tile::SortOrder{order_ == Order::Descending, few ? last : 0}.packed());
   }
   // What is wanted of the elements at `order` of the lines at `x`, which come at `places` among all.
   void store(const KernelContext& context, ops::RowKernel& kernel, Value x, Value order, Value places, std::int64_t columns) const {

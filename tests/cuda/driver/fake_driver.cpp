@@ -222,6 +222,9 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid, unsigned, un
   return list(function, grid, threads, 1, shared);
 }
 
+CUresult CUDAAPI cuLaunchHostFunc(CUstream, CUhostFn work, void* data) {
+  return queue([=] { work(data); });
+}
 CUresult CUDAAPI cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
   const std::scoped_lock lock(machine().mutex);
   machine().capture = new Graph;

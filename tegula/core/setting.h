@@ -1,0 +1,14 @@
+#pragma once
+// Words that environment variables may have.
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace tegula {
+
+/// The place among `words` of the variable's value; nothing where it is unset or empty. Throws Error, of the op, for other values.
+std::optional<std::size_t> word_set(const char* variable, const std::vector<std::string_view>& words, const char* op);
+
+}  // namespace tegula

@@ -1,0 +1,14 @@
+#pragma once
+// Host functions on the stream: they are nodes of a recording, too.
+
+#include <memory>
+
+#include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/host_turn.h"
+
+namespace tegula::gpu {
+
+/// runtime::GivesHostTurns. Keeps pinned memory for what comes and goes.
+std::unique_ptr<runtime::Call> make_host_turn(Context& context, const runtime::HostTurn& turn);
+
+}  // namespace tegula::gpu
