@@ -46,7 +46,7 @@ class Applier final : public nn::Visitor {
   int finish() const {
     int layers = 0;
     for (std::size_t i = 0; i < plan_.size(); ++i) {
-      if (found_[i] == 0)
+      if (found_[i] == 0 && !plan_[i].optional)
         refuse(plan_[i].layers, "no layer of that name that can be shared out", "the names of parameters(net), without those of weights");
       layers += found_[i];
     }
@@ -106,7 +106,8 @@ class Applier final : public nn::Visitor {
     const bool fine = split.is(Split::Style::Columns) ? split.output != Sequence
                       : split.is(Split::Style::Rows)  ? split.input != Sequence
                                                       : split.input != Features && split.output != Features;
-    if (!fine) refuse(layer, std::string(name_of(plan)) + " with such an input or output", "the placements that its declaration names");
+    if (!fine || split.scores == Sequence)
+      refuse(layer, std::string(name_of(plan)) + " with such an input or output", "the placements that its declaration names");
   }
 
   void check_shares(const std::string& layer, std::int64_t features, std::int64_t units) const {
@@ -137,6 +138,8 @@ int tensor_parallel(const nn::AnyModule& net, const TensorPlan& plan, const Tens
   refuse_in_trace("tensor_parallel", where);
   const In frame("tensor_parallel", where);
   broadcast_values(nn::state(net), options.group, 0, where);
+  Generator& numbers = default_generator();  // zeros of dropout in what all ranks have are the same
+  broadcast_values({{"seed", numbers.seed_variable().cell()}, {"counter", numbers.counter_variable().cell()}}, options.group, 0, where);
   Applier applier(plan, options, where);
   net.visit(applier);
   return applier.finish();

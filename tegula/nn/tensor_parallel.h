@@ -35,15 +35,18 @@ struct SequenceParallel {
 struct LayerPlan {
   std::string layers;
   std::variant<ColwiseParallel, RowwiseParallel, VocabularyParallel, SequenceParallel> style;
+  bool optional = false;  // the network may be without it
 };
 using TensorPlan = std::vector<LayerPlan>;
+/// Of a model's ready-made plan: whether ranks also share out the steps between layers that are split.
+enum class Steps : bool { Whole, Shared };
 
 struct TensorParallelOptions {
   Group group = world();
   int step_axis = 1;  // of what SequenceParallel cuts: 1 in (N, T, E)
 };
 
-/// Gives all ranks rank 0's weights, and each its part of those that the plan names: before the optimiser is made. All ranks then see the same batches and
+/// Gives all ranks rank 0's weights and random numbers, and each its part of those that the plan names: before the optimiser is made. All ranks then see the same batches and
 /// compute the same loss; gradients of all parameters are right as grad gives them. state_dict, save, load and checkpoints have the whole state, and all ranks
 /// call them. A group of one leaves the network as it is. Returns how many layers were shared out.
 /// Throws Error where a line of the plan fits no layer, a layer has not that style, is shared out already, or heads or features cannot be shared out equally.

@@ -106,6 +106,18 @@ struct LastStep {
 };
 nn::Sequential recurrent() { return {Steps{3}, Steps{4}, LastStep{}, nn::Linear{4, 3, {.dtype = f64}}}; }
 
+struct Tokens {
+  nn::Embedding words{21, 8, {.dtype = f64}}, places{6, 8, {.dtype = f64}};
+  Tensor operator()(const Tensor& x) { return words(cast(10 * x + 10.5, i64)) + places.weight.read(); }
+};
+struct Block {
+  nn::TransformerEncoderLayer layer{8, 2, {.dim_feedforward = 16, .dropout = 0, .batch_first = true, .norm_first = true, .dtype = f64}};
+  Tensor operator()(const Tensor& x) { return layer(x, {.is_causal = true}); }
+};
+nn::Sequential transformer() {
+  return {Tokens{}, Block{}, Block{}, nn::LayerNorm{8, {.dtype = f64}}, nn::Flatten{}, nn::Linear{48, 3, {.dtype = f64}}};
+}
+
 using State = std::map<std::string, std::vector<double>>;
 struct Trained {
   std::vector<double> losses;
@@ -206,6 +218,12 @@ TEST(Pipeline, AnMlpTrainsAsInOneProcess) {
 TEST(Pipeline, AnLstmTrainsAsInOneProcess) {
   expect_like_one_process(recurrent, {{5, 3}}, 3, {.group = {}, .micro_batches = 5});
   expect_like_one_process(recurrent, {{5, 3}}, 2, {.group = {}, .order = PipelineOrder::GPipe, .micro_batches = 2, .begins = {1}});
+}
+TEST(Pipeline, ATransformerTrainsAsInOneProcess) {
+  expect_like_one_process(transformer, {{6}}, 3, {.group = {}, .micro_batches = 3});
+  expect_like_one_process(
+      transformer, {{6}}, 2,
+      {.group = {}, .order = PipelineOrder::Interleaved, .micro_batches = 2, .stages_per_rank = 2, .begins = {1, 2, 3}});
 }
 /// Batch norm takes the statistics of a micro-batch, as when batches are accumulated: one micro-batch is one batch.
 TEST(Pipeline, ACnnTrainsAsInOneProcess) { expect_like_one_process(cnn, {{1, 6, 6}}, 2, {.group = {}, .micro_batches = 1, .begins = {4}}); }

@@ -16,8 +16,8 @@ using dist::ColwiseParallel;
 using dist::Placement;
 using dist::RowwiseParallel;
 using dist::SequenceParallel;
+using dist::Steps;
 using dist::VocabularyParallel;
-using models::Steps;
 
 std::vector<double> doubles(const Tensor& x) { return cast(x, f64).to_host<double>(); }
 
@@ -205,7 +205,8 @@ TEST(TensorParallel, CrossEntropyOfClassesThatAreSharedOut) {
 constexpr std::int64_t kWords = 41;
 struct Gpt {
   models::Gpt2 net;
-  explicit Gpt(DType dtype = f32) : net({.vocabulary = kWords, .width = 16, .layers = 2, .heads = 4, .context = 8, .dtype = dtype}) {}
+  explicit Gpt(DType dtype = f32, double dropout = 0)
+      : net({.vocabulary = kWords, .width = 16, .layers = 2, .heads = 4, .context = 8, .dropout = dropout, .dtype = dtype}) {}
   Tensor operator()(const Tensor& tokens) { return net(tokens); }
   static constexpr auto fields = nn::fields<&Gpt::net>;
 };
@@ -229,17 +230,19 @@ data::ArrayDataset sentences(std::int64_t count) {
   return {tokens, next};
 }
 
-TEST(TensorParallel, GradientsOfAGpt) {
+/// Loss and gradients of a language model, whole or with shared steps.
+template <class Make>
+void expect_gradients_of_one_process(const Make& make, const std::function<dist::TensorPlan(Steps)>& plan, const std::vector<int>& sizes) {
   const auto run = [&](const dist::Group& group, int seed, Steps steps) {
     manual_seed(static_cast<std::uint64_t>(seed));
-    Gpt gpt(f64);
-    dist::tensor_parallel(gpt, plan_of_gpt(steps), {.group = group});
+    auto net = make();
+    dist::tensor_parallel(net, plan(steps), {.group = group});
     const data::ArrayDataset three = sentences(3);
     data::Loader loader(three, {.batch = 3});
     const auto batch = loader.next();
-    const Tensor loss = loss_of_words(group)({gpt(batch->x)}, {batch->y});
+    const Tensor loss = loss_of_words(group)({net(batch->x)}, {batch->y});
     Results results{{"loss", doubles(loss)}};
-    const Parameters trained = parameters(gpt);
+    const Parameters trained = parameters(net);
     const auto gradients = grad(loss, trained);
     for (std::size_t i = 0; i < trained.size(); ++i) {
       const auto& partition = trained[i].cell->partition();
@@ -248,12 +251,22 @@ TEST(TensorParallel, GradientsOfAGpt) {
     return results;
   };
   const Results alone = run({}, 7, Steps::Whole);
-  for (const int size : {2, 4}) {
+  for (const int size : sizes) {
     for (const Steps steps : {Steps::Whole, Steps::Shared}) {
       for (const auto& results : test::on_ranks<Results>(size, [&](int rank) { return run(dist::world(), 7 + rank, steps); })) {
         for (const auto& [name, values] : alone) expect_near(results.at(name), values, 1e-10, name);
       }
     }
+  }
+}
+TEST(TensorParallel, GradientsOfAGpt) {
+  expect_gradients_of_one_process([] { return Gpt(f64); }, plan_of_gpt, {2, 4});
+}
+TEST(TensorParallel, GradientsOfALlama) {
+  for (const bool tied : {false, true}) {
+    const models::LlamaOptions options{
+        .vocabulary = kWords, .width = 16, .layers = 2, .heads = 4, .kv_heads = 2, .hidden = 12, .context = 8, .tied = tied, .dtype = f64};
+    expect_gradients_of_one_process([&] { return models::Llama(options); }, models::llama_plan, {2});
   }
 }
 
@@ -296,6 +309,53 @@ TEST(TensorParallel, AGptTrainsAsInOneProcess) {
       EXPECT_EQ(rank.state, ranks[0].state) << "the same bits on all ranks";
     }
   }
+}
+
+/// The state of a network and, of this rank alone, what is whole on all of them.
+using Held = std::map<std::string, std::vector<float>>;
+template <class Net>
+Held held_by(const Net& net) {
+  Held out;
+  for (const auto& [name, value] : state_dict(net)) out[name] = value.to_host();
+  for (const Parameter& one : parameters(net)) {
+    if (!one.cell->partition()) out["own " + one.name] = one.read().to_host();
+  }
+  return out;
+}
+
+TEST(TensorParallel, RanksStayTheSameWithDropout) {
+  for (const Steps steps : {Steps::Whole, Steps::Shared}) {
+    const auto ranks = test::on_ranks<Held>(2, [&](int rank) {
+      manual_seed(static_cast<std::uint64_t>(rank));
+      Gpt gpt(f32, 0.3);
+      dist::tensor_parallel(gpt, plan_of_gpt(steps));
+      optim::Adam adam(parameters(gpt), {.lr = 0.01});
+      Trainer(gpt, adam, loss_of_words(dist::world()), {.epochs = 2, .batch = 5}).fit(sentences(10));
+      return held_by(gpt);
+    });
+    EXPECT_EQ(ranks[0], ranks[1]);
+  }
+}
+
+TEST(TensorParallel, ANumberThatIsNoneInOnePartStopsTheStepOfAll) {
+  struct Net {
+    nn::Linear in{6, 12}, out{12, 3};
+    Tensor operator()(const Tensor& x) { return out(relu(in(x))); }
+  };
+  const auto ranks = test::on_ranks<Held>(2, [&](int) {
+    manual_seed(7);
+    Net net;
+    Tensor weight = net.out.weight;
+    net.out.weight = where(iota(weight.shape(), 1) == 11, 5e4, weight);  // the gradient of the last hidden feature overflows in f16
+    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}, {"out", RowwiseParallel{}}});
+    optim::SGD sgd(parameters(net), {.lr = 1e-3});
+    Trainer(net, sgd, cross_entropy, {.epochs = 2, .batch = 16, .precision = Precision::fp16}).fit(test::rows(32, {6}));
+    Held out = held_by(net);
+    out["steps"] = {sgd.steps().item<float>()};
+    return out;
+  });
+  EXPECT_EQ(ranks[0], ranks[1]);
+  EXPECT_LT(ranks[0].at("steps")[0], 4) << "some step was left out";
 }
 
 TEST(TensorParallel, AMeshTrainsAsOneProcessAndItsCheckpointIsThatOfOne) {

@@ -116,7 +116,7 @@ nn::KeyValueCache Gpt2::cache(std::int64_t batch, std::int64_t capacity) const {
                             .dtype = options_.dtype});
 }
 
-dist::TensorPlan gpt2_plan(Steps steps) {
+dist::TensorPlan gpt2_plan(dist::Steps steps) {
   using namespace dist;
   const Placement between = steps == Steps::Shared ? Placement::Sequence : Placement::Replicated;
   TensorPlan plan{{"wte", VocabularyParallel{}}};

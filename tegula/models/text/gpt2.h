@@ -89,8 +89,7 @@ class Gpt2 {
 
 /// For dist::tensor_parallel(net, …): heads, hidden features and the vocabulary are shared out, so that net(tokens) gives this rank's scores, which
 /// dist::cross_entropy takes. With Steps::Shared what lies between is, too: norms, dropout and sums of a rank see its part of the steps.
-enum class Steps : bool { Whole, Shared };
-dist::TensorPlan gpt2_plan(Steps steps = Steps::Whole);
+dist::TensorPlan gpt2_plan(dist::Steps steps = dist::Steps::Whole);
 
 /// The names as this model has them: without "transformer." in front, the masks that old files hold ("h.0.attn.bias") and a tied "lm_head.weight".
 StateDict gpt2_state(const StateDict& hugging_face);
