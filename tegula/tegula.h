@@ -87,6 +87,7 @@
 #include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
 #include "tegula/nn/state.h"         // state_dict, save, load
 #include "tegula/nn/summary.h"       // summary(net, {1, 3, 32, 32})
+#include "tegula/nn/tensor_parallel.h" // dist::tensor_parallel
 #include "tegula/nn/weight_norm.h"   // nn::WeightNorm, nn::SpectralNorm
 
 // Training.
@@ -118,7 +119,9 @@
 
 // Several ranks.
 #include "tegula/dist/collectives.h"   // dist::all_reduce, dist::all_gather, …
+#include "tegula/dist/tensor_parallel.h" // dist::cross_entropy, dist::copy_to_ranks, …
 #include "tegula/train/data_parallel.h" // dist::data_parallel
+#include "tegula/train/pipeline.h" // dist::Pipeline
 
 // Data and files.
 #include "tegula/data/augment.h"     // data::augmented, data::RandomFlip, …

@@ -78,7 +78,7 @@ Sharding::Sharding(Parameters whole, const ShardingOptions& options, Location wh
   const In frame("data_parallel", where);
   for (std::size_t i = 0; i < whole_.size(); ++i) {
     const Parameter& parameter = whole_[i];
-    if (parameter.cell->source()) {
+    if (parameter.cell->source() || parameter.cell->partition()) {
       throw Error({.op = "data_parallel",
                    .got = parameter.name + ", of which every rank keeps a part already",
                    .expected = "parameters that are whole",

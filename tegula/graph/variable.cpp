@@ -190,12 +190,13 @@ Variable::Variable(const Tensor& value, Location where) {
 Variable::Variable(const Variable& other) {
   if (!other.cell_) return;
   *this = Variable(other.read());  // refuses inside a trace
+  cell_->set_partition(other.cell_->partition());
 }
 
 Variable& Variable::operator=(const Variable& other) {
   if (this == &other) return *this;
   if (!other.cell_) throw_empty(Location{});
-  if (!cell_) cell_ = make<Cell>(other.cell_->handle());
+  if (!cell_) cell_ = make<Cell>(other.cell_->handle()), cell_->set_partition(other.cell_->partition());
   else assign(other.read(), Location{});
   return *this;
 }
@@ -225,6 +226,14 @@ const Ref<Cell>& Variable::cell(Location where) const {
 
 Tensor Parameter::read(std::source_location where) const { return read_cell(cell, where); }
 void Parameter::assign(const Tensor& value, std::source_location where) const { write_cell(cell, value, where); }
+
+const Shape& Parameter::whole_shape() const { return cell->partition() ? cell->partition()->shape() : cell->shape(); }
+Tensor Parameter::read_whole(std::source_location where) const {
+  return cell->partition() ? cell->partition()->whole(read(where), where) : read(where);
+}
+void Parameter::assign_whole(const Tensor& value, std::source_location where) const {
+  assign(cell->partition() ? cell->partition()->part(value, where) : value, where);
+}
 
 int Flag::get() const {
   if (Trace* trace = Trace::current()) trace->depend_on(value_);

@@ -25,6 +25,27 @@ class CellSource {
   virtual void write(const Tensor& value, const std::source_location& where) const = 0;
 };
 
+/// What ranks have together where a cell holds this rank's part of it (dist/partition.h). All of them call the functions in the same order.
+class Partition {
+ public:
+  Partition() = default;
+  virtual ~Partition() = default;
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
+  /// Of the whole.
+  virtual const Shape& shape() const = 0;
+  /// The whole, of everybody's parts: a collective.
+  virtual Tensor whole(const Tensor& part, const std::source_location& where) const = 0;
+  /// This rank's part of the whole.
+  virtual Tensor part(const Tensor& whole, const std::source_location& where) const = 0;
+  /// Σ over the ranks, of which each element of the whole lies on one. A collective.
+  virtual Tensor sum(const Tensor& x, const std::source_location& where) const = 0;
+  /// Names the ranks: equal for equal ones.
+  virtual std::int64_t ranks() const = 0;
+  /// Whether this rank is the one that writes the file which all have together.
+  virtual bool writes() const = 0;
+};
+
 /// The storage behind a Variable. Shape and dtype never change. Held by parameter lists and traces.
 /// Its value is a node of its own, a leaf for `grad`: over the same memory as what was written, or, while that is not computed, a view of it
 /// through which no gradient flows.
@@ -58,6 +79,10 @@ class Cell final : public Shared {
   /// Null for a cell that holds its value.
   const CellSource* source() const { return source_.get(); }
 
+  /// What this cell holds a part of, or null. Moments of an optimiser, and copies, are shared out as what they belong to.
+  const std::shared_ptr<const Partition>& partition() const { return partition_; }
+  void set_partition(std::shared_ptr<const Partition> partition) { partition_ = std::move(partition); }
+
   /// The cells written on this thread whose value is pending, in the order of the writes. They are not kept alive by this.
   static std::vector<Ref<Cell>> pending();
   static bool any_pending();
@@ -82,6 +107,7 @@ class Cell final : public Shared {
   Shape shape_;
   DType dtype_;
   std::unique_ptr<const CellSource> source_;
+  std::shared_ptr<const Partition> partition_;
   std::uint64_t version_ = 1, born_ = 0;
   std::uint32_t place_;
   mutable class PendingCells* pending_ = nullptr;  // the list it stands in, at pending_index_
@@ -149,6 +175,10 @@ struct Parameter {
   Ref<Cell> cell;
   Tensor read(std::source_location where = std::source_location::current()) const;
   void assign(const Tensor& value, std::source_location where = std::source_location::current()) const;
+  /// The same of the whole where ranks share it out: what files hold. Reading is a collective then.
+  const Shape& whole_shape() const;
+  Tensor read_whole(std::source_location where = std::source_location::current()) const;
+  void assign_whole(const Tensor& value, std::source_location where = std::source_location::current()) const;
 };
 using Parameters = std::vector<Parameter>;
 

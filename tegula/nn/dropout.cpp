@@ -3,7 +3,10 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/creation.h"
 #include "tegula/ops/dropout.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::nn {
 
@@ -20,7 +23,20 @@ void detail::AnyDropout::visit(Visitor& visitor, const Path& path) { visitor.fla
 Dropout::Dropout(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "Dropout", where) {}
 Tensor Dropout::operator()(Arg x) const {
   In frame("Dropout", x.loc);
-  return training ? dropout(x, p, generator_) : graph::identity(x.tensor("Dropout"), x.loc);
+  const Tensor input = x.tensor("Dropout");
+  if (!split.is(dist::Split::Style::Steps)) return training ? dropout(x, p, generator_) : graph::identity(input, x.loc);
+  const Tensor own = split.enter(input, x.loc);
+  if (!training || p == 0) return split.leave(graph::identity(own, x.loc), x.loc);
+  Shape all = own.shape();
+  const std::int64_t steps = all[split.step_axis], begin = steps * split.group.rank();
+  all[split.step_axis] *= split.group.size();
+  const Tensor factors = dropout(ones(all, own.dtype()), p, generator_);
+  return split.leave(own * slice(factors, split.step_axis, {begin, begin + steps}), x.loc);
+}
+
+void Dropout::visit(Visitor& visitor, const Path& path) {
+  visitor.split(path, split, {});
+  AnyDropout::visit(visitor, path);
 }
 
 DropoutChannels::DropoutChannels(double p, Generator* generator, std::source_location where)

@@ -26,6 +26,9 @@ class Dropout : public detail::AnyDropout {
  public:
   explicit Dropout(double p = 0.5, Generator* generator = nullptr, std::source_location where = std::source_location::current());
   Tensor operator()(Arg x) const;
+  void visit(Visitor& visitor, const Path& path);
+
+  dist::Split split;  // of steps among ranks (nn/tensor_parallel.h): their zeros together are those of one process
 };
 
 /// Whole channels of x (N, C, spatial…) (Tompson et al., 2015). Dropout1d, 2d and 3d are the same.

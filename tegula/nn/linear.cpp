@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tegula/core/error.h"
+#include "tegula/dist/tensor_parallel.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/nn/checks.h"
@@ -12,7 +13,6 @@
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/rows/reduce.h"
-#include "tegula/ops/shape/embedding.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -31,13 +31,16 @@ Tensor Linear::operator()(Arg x) const { return with_weight(x, weight.read(x.loc
 
 Tensor Linear::with_weight(Arg x, const Tensor& weight) const {
   In frame("Linear", x.loc);
-  const Tensor input = x.tensor("Linear");
+  const Tensor input = split.enter(x.tensor("Linear"), x.loc);
   require_dtype("Linear", input, weight.dtype(), x.loc);
   require_features("Linear", input, -1, weight.shape()[1], "features", x.loc);
-  return bias.defined() ? linear(input, weight, bias) : linear(input, weight);
+  return dist::linear(input, weight, bias, split, x.loc);
 }
 
-void Linear::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
+void Linear::visit(Visitor& visitor, const Path& path) {
+  visitor.split(path, split, {{&weight, 0, 1, split.blocks}, {&bias, 0, SplitField::kNone, split.blocks}});
+  visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}});
+}
 
 Bilinear::Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features, const LinearOptions& options,
                    Location where) {
@@ -87,10 +90,22 @@ Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, co
 
 Tensor Embedding::operator()(Arg indices) const {
   In frame("Embedding", indices.loc);
-  return padding_idx_ ? embedding(indices, weight, *padding_idx_) : embedding(indices, weight);
+  return dist::embedding(indices.tensor("Embedding"), weight.read(indices.loc), padding_idx_, split, indices.loc);
 }
 
-void Embedding::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}}); }
+Tensor Embedding::scores(Arg x) const {
+  using enum dist::Split::Style;
+  In frame("Embedding", x.loc);
+  dist::Split across = split;  // its rows come out, its columns go in
+  across.style = split.is(Rows) ? Columns : split.is(Columns) ? Rows : None;
+  across.input = dist::Placement::Replicated, across.output = split.is(Rows) ? split.scores : dist::Placement::Replicated;
+  return dist::linear(across.enter(x.tensor("Embedding"), x.loc), weight.read(x.loc), {}, across, x.loc);
+}
+
+void Embedding::visit(Visitor& visitor, const Path& path) {
+  visitor.split(path, split, {{&weight, 1, 0}});
+  visit_fields(visitor, path, {{"weight", &weight}});
+}
 
 Tensor Flatten::operator()(Arg x) const {
   In frame("Flatten", x.loc);

@@ -23,6 +23,7 @@ class Linear {
 
   Variable weight;  // (out, in)
   Variable bias;    // (out), or empty
+  dist::Split split;  // of its columns or rows among ranks (nn/tensor_parallel.h)
 };
 
 /// a (…, in1), b (…, in2) -> (…, out): a·weight[o]·b + bias[o]; weight (out, in1, in2).
@@ -49,9 +50,12 @@ class Embedding {
   Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options = {},
             Location where = Location::current());
   Tensor operator()(Arg indices) const;
+  /// x (…, dim) -> (…, count), x · weightᵀ: scores of tokens by the table that they come in by.
+  Tensor scores(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight;  // (count, dim)
+  dist::Split split{.vocabulary = dist::Split::Style::Rows};
 
  private:
   std::optional<std::int64_t> padding_idx_;

@@ -20,13 +20,14 @@
 // block would begin with equal weights, and GCC 13.3 (Ubuntu 24.04) fails with an internal error on a default like = {{1, 2}, {2, 3}}.
 
 #include <array>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tegula/dist/group.h"
+#include "tegula/dist/split.h"
 #include "tegula/graph/variable.h"
 #include "tegula/nn/reflect.h"
 #include "tegula/ops/random.h"
@@ -65,6 +66,14 @@ struct Path {
   std::string text() const;
 };
 
+/// A parameter of a layer that ranks can share out: the axes that its columns and its rows lie along, and how many equal blocks its columns fall into.
+struct SplitField {
+  static constexpr int kNone = -1;  // stays whole
+  Variable* field;
+  int columns = kNone, rows = kNone;
+  std::int64_t blocks = 1;
+};
+
 /// What a walk does with what it finds.
 class Visitor {
  public:
@@ -75,6 +84,8 @@ class Visitor {
   virtual void flag(const Path&, Flag&) {}
   /// The ranks over whose rows a layer takes its statistics while it trains (BatchNorm).
   virtual void statistics(const Path&, dist::Group&) {}
+  /// Ahead of the parameters of a layer that ranks can share out.
+  virtual void split(const Path&, dist::Split&, std::initializer_list<SplitField>) {}
 };
 
 /// The listed fields of a class: static constexpr auto fields = nn::fields<&Net::conv1, &Net::head>;

@@ -136,10 +136,15 @@ LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& opti
 
 Tensor LayerNorm::operator()(Arg x) const {
   In frame("LayerNorm", x.loc);
-  return layer_norm(x, shape_, {.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_});
+  const Tensor input = split.enter(x.tensor("LayerNorm"), x.loc);
+  const NormOptions options{.weight = split.shared(weight, x.loc), .bias = split.shared(bias, x.loc), .eps = eps_};
+  return split.leave(layer_norm(input, shape_, options), x.loc);
 }
 
-void LayerNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
+void LayerNorm::visit(Visitor& visitor, const Path& path) {
+  visitor.split(path, split, {{&weight}, {&bias}});
+  visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}});
+}
 
 RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, Location where)
     : shape_(normalized_shape),
@@ -151,10 +156,14 @@ RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, L
 
 Tensor RMSNorm::operator()(Arg x) const {
   In frame("RMSNorm", x.loc);
-  return rms_norm(x, shape_, {.weight = value_or_empty(weight), .eps = eps_});
+  const Tensor input = split.enter(x.tensor("RMSNorm"), x.loc);
+  return split.leave(rms_norm(input, shape_, {.weight = split.shared(weight, x.loc), .eps = eps_}), x.loc);
 }
 
-void RMSNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}}); }
+void RMSNorm::visit(Visitor& visitor, const Path& path) {
+  visitor.split(path, split, {{&weight}});
+  visit_fields(visitor, path, {{"weight", &weight}});
+}
 
 GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options, Location where)
     : groups_(num_groups),

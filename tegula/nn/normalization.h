@@ -63,6 +63,7 @@ class LayerNorm {
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight, bias;  // normalized_shape, or empty
+  dist::Split split;  // of steps among ranks (nn/tensor_parallel.h)
 
  private:
   Shape shape_;
@@ -85,6 +86,7 @@ class RMSNorm {
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight;  // normalized_shape, or empty
+  dist::Split split;  // of steps among ranks (nn/tensor_parallel.h)
 
  private:
   Shape shape_;

@@ -35,7 +35,7 @@ std::map<std::string, const Tensor*> by_name(const StateDict& state, const std::
 StateDict state_dict(const Parameters& cells) {
   StateDict state;
   state.reserve(cells.size());
-  for (const Parameter& cell : cells) state.push_back({cell.name, cell.read()});
+  for (const Parameter& cell : cells) state.push_back({cell.name, cell.read_whole()});
   return state;
 }
 
@@ -51,7 +51,7 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
       report.missing.push_back(cell.name);
       continue;
     }
-    const Shape& expected = cell.cell->shape();
+    const Shape& expected = cell.whole_shape();
     if (found->second->shape() != expected) {
       misfits.push_back(cell.name + " " + to_string(found->second->shape()) + " for " + to_string(expected));
     }
@@ -74,7 +74,7 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
                  .advice = misfits.empty() ? "Strict::No loads what is there" : "is this the state of another network?",
                  .where = origin_at(where).where});
   }
-  for (auto [cell, value] : assignments) cell->assign(*value, where);
+  for (auto [cell, value] : assignments) cell->assign_whole(*value, where);
   return report;
 }
 

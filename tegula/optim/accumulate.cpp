@@ -12,6 +12,7 @@ GradientAccumulator::GradientAccumulator(const Parameters& parameters, Location 
   for (const Parameter& parameter : parameters) {
     names_.push_back(parameter.name);
     sums_.emplace_back(graph::full(parameter.cell->shape(), 0, parameter.cell->dtype() == f64 ? f64 : f32, where), where);
+    sums_.back().cell()->set_partition(parameter.cell->partition());
   }
   count_ = Variable(graph::scalar(0, i64, where), where);
 }

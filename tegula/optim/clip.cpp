@@ -1,6 +1,7 @@
 #include "tegula/optim/clip.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
@@ -12,12 +13,29 @@
 
 namespace tegula::optim {
 
-ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, std::source_location where) {
-  return clip_grad_norm(gradients, max_norm, [](const Tensor& square) { return square; }, where);
+namespace {
+
+/// Σ of the squares () f64 of the gradients of these parameters, where parts count together with those of the other ranks.
+Tensor total(const std::vector<Tensor>& squares, const Parameters& parameters, const std::source_location& where) {
+  std::vector<Tensor> terms;
+  std::map<std::int64_t, std::pair<const Partition*, std::vector<Tensor>>> parts;  // by their ranks
+  for (std::size_t i = 0; i < squares.size(); ++i) {
+    const Partition* const partition = i < parameters.size() ? parameters[i].cell->partition().get() : nullptr;
+    if (!partition) terms.push_back(squares[i]);
+    else parts[partition->ranks()].first = partition, parts[partition->ranks()].second.push_back(squares[i]);
+  }
+  for (const auto& [ranks, part] : parts) terms.push_back(part.first->sum(graph::add_n(part.second, where), where));
+  return graph::add_n(terms, where);
 }
 
-ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, const std::function<Tensor(const Tensor&)>& of_all,
-                                std::source_location where) {
+}  // namespace
+
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, std::source_location where) {
+  return clip_grad_norm(gradients, {}, max_norm, {}, where);
+}
+
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Parameters& parameters, double max_norm,
+                                const std::function<Tensor(const Tensor&)>& of_all, std::source_location where) {
   In frame("clip_grad_norm", where);
   if (gradients.empty()) {
     throw Error({.op = "clip_grad_norm", .got = "no gradients", .expected = "at least one", .where = origin_at(where).where});
@@ -31,7 +49,8 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max
     throw Error(
         {.op = "clip_grad_norm", .got = "max_norm " + std::to_string(max_norm), .expected = "at least 0", .where = origin_at(where).where});
   }
-  const Tensor norm = sqrt(of_all(graph::add_n(squares, where)));  // () f64
+  const Tensor square = total(squares, parameters, where);
+  const Tensor norm = sqrt(of_all ? of_all(square) : square);  // () f64
   const Tensor factor = clamp_max(max_norm / (norm + 1e-6), 1.0);
   const Tensor narrow = cast(factor, f32);
   const bool fine = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return g.dtype() == f64; });

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "tegula/graph/tensor.h"
+#include "tegula/graph/variable.h"
 
 namespace tegula::optim {
 
@@ -16,8 +16,10 @@ struct ClippedGradients {
 /// auto [clipped, norm] = optim::clip_grad_norm(grad(loss, parameters(net)), 1.0);
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
                                 std::source_location where = std::source_location::current());
-/// Where other ranks have the rest of the vector: `of_all` makes of the square of the norm of this one's part, () f64, that of all.
-ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, const std::function<Tensor(const Tensor&)>& of_all,
+/// Where other ranks have the rest of the vector. Gradient i is that of parameter i: of one that ranks share out (Cell::partition) the norm counts all
+/// parts. `of_all`, if any: makes of the square of the norm so far, () f64, that of all ranks of a training.
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Parameters& parameters, double max_norm,
+                                const std::function<Tensor(const Tensor&)>& of_all = {},
                                 std::source_location where = std::source_location::current());
 
 /// Each element limited to [-limit, limit].

@@ -60,6 +60,7 @@ std::vector<Variable>* Optimizer::add_state(std::string_view name, double value)
   values->reserve(parameters_.size());
   for (const Parameter& parameter : parameters_) {
     values->emplace_back(graph::full(parameter.cell->shape(), value, compute_dtype(parameter)));
+    values->back().cell()->set_partition(parameter.cell->partition());
   }
   states_.push_back({std::string(name), std::move(values)});
   return states_.back().values.get();
@@ -91,6 +92,10 @@ void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
                  .expected = "its shape " + to_string(shape),
                  .where = origin_at(where).where});
   }
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.cell->partition() && !elementwise())
+      refuse_parts(parameter.name + ", of which every rank has a part", "split no layers", where);
+  }
   steps_ = steps_ + 1;
   Step step{.t = graph::cast(steps_, f64, where), .lr = lr.read(where), .p = {}, .g = {}};
   for (std::size_t i = 0; i < gradients.size(); ++i) {
@@ -102,16 +107,18 @@ void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
   for (std::size_t i = 0; i < next.size(); ++i) parameters_[i].assign(next[i], where);
 }
 
+void Optimizer::refuse_parts(std::string got, std::string advice, const Location& where) const {
+  throw Error(
+      {.op = std::string(name_),
+       .got = std::move(got),
+       .expected = "an optimiser that updates element by element: SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Lion, or Groups of these",
+       .advice = std::move(advice),
+       .where = origin_at(where).where});
+}
+
 void Optimizer::take_parts(const Parameters& parts, const PartOf& part_of, Location where) {
   const In frame(name_, where);
-  if (!elementwise()) {
-    throw Error(
-        {.op = std::string(name_),
-         .got = "parameters of which every rank updates a part",
-         .expected = "an optimiser that updates element by element: SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Lion, or Groups of these",
-         .advice = "train with .shard = 0",
-         .where = origin_at(where).where});
-  }
+  if (!elementwise()) refuse_parts("parameters of which every rank updates a part", "train with .shard = 0", where);
   require(parts.size() == parameters_.size(), std::to_string(parts.size()) + " parts",
           "one of each of the " + std::to_string(parameters_.size()) + " parameters", where);
   adopt(parts, 0, part_of);

@@ -86,6 +86,8 @@ class Optimizer {
   }
 
  private:
+  [[noreturn]] void refuse_parts(std::string got, std::string advice, const Location& where) const;
+
   std::string_view name_;
   Parameters parameters_;
   Variable steps_;

@@ -121,8 +121,8 @@ data::Sampler::Position read_position(const Contents& contents, const data::Load
 void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool write) {
   io::NamedArrays arrays;
   for (const auto& parameter : cells_of(parts)) {
-    if (write) arrays.emplace_back(parameter.name, parameter.read().to_array());
-    else if (parameter.cell->source()) parameter.read();  // a collective
+    if (write) arrays.emplace_back(parameter.name, parameter.read_whole().to_array());
+    else if (parameter.cell->source() || parameter.cell->partition()) parameter.read_whole();  // a collective
   }
   if (!write) return;
   if (parts.loader) {
@@ -138,13 +138,13 @@ CheckpointContents load_checkpoint(const std::string& path, const CheckpointPart
   // Everything is looked up before anything is changed.
   std::vector<std::pair<Parameter, const HostArray*>> found;
   for (const auto& parameter : cells_of(parts)) {
-    found.emplace_back(parameter, &contents.get(parameter.name, parameter.cell->dtype(), parameter.cell->shape()));
+    found.emplace_back(parameter, &contents.get(parameter.name, parameter.cell->dtype(), parameter.whole_shape()));
     check_number(contents, parameter.name, *found.back().second);
   }
   data::Sampler::Position position;
   if (parts.loader) position = read_position(contents, *parts.loader, parts.epochs);
 
-  for (const auto& [parameter, array] : found) parameter.assign(from_array(*array));
+  for (const auto& [parameter, array] : found) parameter.assign_whole(from_array(*array));
   if (parts.loader) parts.loader->seek(position);
   CheckpointContents rest{{}, contents.file().metadata};
   for (const auto& [name, array] : contents.file().tensors) {

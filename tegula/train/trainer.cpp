@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -36,6 +37,17 @@ std::vector<ValidationReport> loaded_validations(const HostArray& array) {
 }
 
 using Clock = std::chrono::steady_clock;
+/// One of each set of ranks that share parameters out.
+std::vector<const Partition*> partitions_of(const Parameters& parameters) {
+  std::map<std::int64_t, const Partition*> found;
+  for (const Parameter& parameter : parameters) {
+    if (const Partition* const partition = parameter.cell->partition().get()) found.emplace(partition->ranks(), partition);
+  }
+  std::vector<const Partition*> out;
+  for (const auto& [ranks, partition] : found) out.push_back(partition);
+  return out;
+}
+
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 }  // namespace
@@ -79,6 +91,7 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
   for (const Parameter& parameter : optimizer_.parameters()) {
     const Tensor zero = zeros(parameter.cell->shape(), parameter.cell->dtype());
     sums_.push_back({"accumulated." + parameter.name, make<Cell>(zero, where)});
+    sums_.back().cell->set_partition(parameter.cell->partition());
   }
 }
 
@@ -122,11 +135,12 @@ void Trainer::take_step(std::vector<Tensor> gradients) {
   const bool has_parts = parallel_ && parallel_->sharding();
   const auto of_all = [&](const Tensor& square) { return has_parts ? dist::all_reduce(square, options_.group) : square; };
   const auto clipped = [&](std::vector<Tensor> all) {
-    return options_.clip_norm > 0 ? optim::clip_grad_norm(all, options_.clip_norm, of_all).gradients : all;
+    return options_.clip_norm > 0 ? optim::clip_grad_norm(all, optimizer_.parameters(), options_.clip_norm, of_all).gradients : all;
   };
   if (scaler_) {
     auto [unscaled, finite] = scaler_->unscale(gradients);
     if (has_parts) finite = !dist::all_reduce(!finite, options_.group, dist::Reduction::Max);
+    for (const Partition* partition : partitions_of(optimizer_.parameters())) finite = partition->sum(cast(!finite, f32), where_) == 0;
     scaler_->step(optimizer_, clipped(std::move(unscaled)), finite);
   } else {
     optimizer_.step(clipped(std::move(gradients)));
@@ -234,7 +248,9 @@ HostArray Trainer::saved_validations() const {
 
 void Trainer::save(const std::string& path) {
   if (!loader_) throw Error({.op = "Trainer::save", .got = "no training", .expected = "a call from a callback of fit, or after it"});
-  save_checkpoint(path, parts(), options_.group.rank() == 0);
+  bool writes = options_.group.rank() == 0;
+  for (const Partition* partition : partitions_of(optimizer_.parameters())) writes = writes && partition->writes();
+  save_checkpoint(path, parts(), writes);
 }
 
 /// All ranks take rank 0's weights and state.

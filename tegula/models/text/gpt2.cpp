@@ -2,8 +2,10 @@
 
 #include <cmath>
 
+#include "tegula/dist/tensor_parallel.h"
 #include "tegula/graph/frame.h"
 #include "tegula/models/text/decoder.h"
+#include "tegula/nn/checks.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -41,19 +43,25 @@ namespace gpt2 {
 Projection::Projection(std::int64_t in, std::int64_t out, double deviation, DType dtype)
     : weight(normal({in, out}, 0, deviation, {.dtype = dtype})),
       bias(zeros({out}, dtype)) {}
-Tensor Projection::operator()(Tensor x) const { return linear(x, transpose(weight), bias); }
+Tensor Projection::operator()(Tensor x) const { return dist::linear(split.enter(x, {}), transpose(weight), bias, split, {}); }
+void Projection::visit(nn::Visitor& visitor, const nn::Path& path) {
+  visitor.split(path, split, {{&weight, 1, 0, split.blocks}, {&bias, 0, nn::SplitField::kNone, split.blocks}});
+  nn::visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}});
+}
 
 Attention::Attention(const Gpt2Options& o)
     : c_attn(o.width, 3 * o.width, kDeviation, o.dtype),
       c_proj(o.width, o.width, last_deviation(o), o.dtype),
       resid_dropout(o.dropout),
       heads_(o.heads),
-      dropout_(o.dropout) {}
+      dropout_(o.dropout) {
+  c_attn.split.blocks = 3, c_attn.split.units = heads_;
+}
 
 Tensor Attention::operator()(Tensor x, nn::KeyValueCache* cache, int layer) const {
-  const std::int64_t batch = x.size(0), length = x.size(1), width = x.size(2);
-  const auto parts = split(c_attn(x), width, -1);
-  const auto heads = [&](const Tensor& t) { return reshape(t, {batch, length, heads_, width / heads_}); };
+  const std::int64_t own = c_attn.split.own(heads_);  // this rank's heads
+  const auto parts = chunk(c_attn(x), 3, -1);
+  const auto heads = [&](const Tensor& t) { return reshape(t, {t.size(0), t.size(1), own, t.size(2) / own}); };
   const Tensor y = attend_cached(heads(parts[0]), heads(parts[1]), heads(parts[2]), cache, layer, resid_dropout.training ? dropout_ : 0);
   return resid_dropout(c_proj(y));
 }
@@ -96,16 +104,32 @@ Tensor Gpt2::hidden(Arg tokens, nn::KeyValueCache* cache) const {
 
 Tensor Gpt2::head(Arg x) const {
   const In frame("Gpt2", x.loc);
-  return linear(x, wte.weight);
+  return wte.scores(x);
 }
 
 nn::KeyValueCache Gpt2::cache(std::int64_t batch, std::int64_t capacity) const {
   return nn::KeyValueCache({.layers = static_cast<int>(options_.layers),
                             .batch = batch,
                             .capacity = capacity > 0 ? capacity : options_.context,
-                            .heads = options_.heads,
+                            .heads = h.front().attn.c_attn.split.own(options_.heads),
                             .width = options_.width / options_.heads,
                             .dtype = options_.dtype});
+}
+
+dist::TensorPlan gpt2_plan(dist::Steps steps) {
+  using namespace dist;
+  const Placement between = steps == Steps::Shared ? Placement::Sequence : Placement::Replicated;
+  TensorPlan plan{{"wte", VocabularyParallel{}}};
+  for (const std::string part : {"attn", "mlp"}) {
+    plan.push_back({"h.*." + part + (part == "attn" ? ".c_attn" : ".c_fc"), ColwiseParallel{.input = between}});
+    plan.push_back({"h.*." + part + ".c_proj", RowwiseParallel{.output = between}});
+  }
+  if (steps == Steps::Whole) return plan;
+  plan.push_back({"drop", SequenceParallel{.input = Placement::Replicated}});
+  for (const std::string layer : {"h.*.ln_1", "h.*.ln_2", "h.*.attn.resid_dropout", "h.*.mlp.dropout"})
+    plan.push_back({layer, SequenceParallel{}});
+  plan.push_back({"ln_f", SequenceParallel{.output = Placement::Replicated}});
+  return plan;
 }
 
 StateDict gpt2_state(const StateDict& hugging_face) {

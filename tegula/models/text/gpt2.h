@@ -9,6 +9,7 @@
 #include "tegula/nn/normalization.h"
 #include "tegula/nn/sequences/cache.h"
 #include "tegula/nn/state.h"
+#include "tegula/nn/tensor_parallel.h"
 
 namespace tegula::models {
 
@@ -27,8 +28,9 @@ namespace gpt2 {
 struct Projection {
   Projection(std::int64_t in, std::int64_t out, double deviation, DType dtype);
   Tensor operator()(Tensor x) const;
+  void visit(nn::Visitor& visitor, const nn::Path& path);
   Variable weight, bias;
-  static constexpr auto fields = nn::fields<&Projection::weight, &Projection::bias>;
+  dist::Split split;  // of its columns or rows among ranks (nn/tensor_parallel.h)
 };
 
 struct Attention {
@@ -84,6 +86,10 @@ class Gpt2 {
  private:
   Gpt2Options options_;
 };
+
+/// For dist::tensor_parallel(net, …): heads, hidden features and the vocabulary are shared out, so that net(tokens) gives this rank's scores, which
+/// dist::cross_entropy takes. With Steps::Shared what lies between is, too: norms, dropout and sums of a rank see its part of the steps.
+dist::TensorPlan gpt2_plan(dist::Steps steps = dist::Steps::Whole);
 
 /// The names as this model has them: without "transformer." in front, the masks that old files hold ("h.0.attn.bias") and a tied "lm_head.weight".
 StateDict gpt2_state(const StateDict& hugging_face);

@@ -48,14 +48,23 @@ Attention::Attention(const LlamaOptions& o)
       heads_(o.heads),
       groups_(groups_of(o)),
       width_(o.width / o.heads),
-      rotary_(width_, o.rotary) {}
+      rotary_(width_, o.rotary) {
+  split.units = groups_;
+}
 
 Tensor Attention::operator()(Tensor x, Tensor places, nn::KeyValueCache* cache, int layer) const {
-  const std::int64_t batch = x.size(0), length = x.size(1);
-  const Tensor q = rotary_(reshape(q_proj(x), {batch, length, heads_, width_}), places);
-  const Tensor k = rotary_(reshape(k_proj(x), {batch, length, groups_, width_}), places);
-  const Tensor v = reshape(v_proj(x), {batch, length, groups_, width_});
+  x = split.enter(x, {});
+  const std::int64_t batch = x.size(0), length = x.size(1), heads = split.own(heads_), groups = split.own(groups_);  // this rank's
+  const Tensor q = rotary_(reshape(q_proj(x), {batch, length, heads, width_}), places);
+  const Tensor k = rotary_(reshape(k_proj(x), {batch, length, groups, width_}), places);
+  const Tensor v = reshape(v_proj(x), {batch, length, groups, width_});
   return o_proj(attend_cached(q, k, v, cache, layer));
+}
+
+void Attention::visit(nn::Visitor& visitor, const nn::Path& path) {
+  visitor.split(path, split, {{&q_proj.weight, 0}, {&k_proj.weight, 0}, {&v_proj.weight, 0}});
+  for (auto [name, layer] : {std::pair{"q_proj", &q_proj}, {"k_proj", &k_proj}, {"v_proj", &v_proj}, {"o_proj", &o_proj}})
+    layer->visit(visitor, nn::Path{&path, name});
 }
 
 FeedForward::FeedForward(const LlamaOptions& o)
@@ -63,7 +72,16 @@ FeedForward::FeedForward(const LlamaOptions& o)
       up_proj(projection(o.width, o.hidden, o)),
       down_proj(projection(o.hidden, o.width, o)) {}
 
-Tensor FeedForward::operator()(Tensor x) const { return down_proj(silu(gate_proj(x)) * up_proj(x)); }
+Tensor FeedForward::operator()(Tensor x) const {
+  x = split.enter(x, {});
+  return down_proj(silu(gate_proj(x)) * up_proj(x));
+}
+
+void FeedForward::visit(nn::Visitor& visitor, const nn::Path& path) {
+  visitor.split(path, split, {{&gate_proj.weight, 0}, {&up_proj.weight, 0}});
+  for (auto [name, layer] : {std::pair{"gate_proj", &gate_proj}, {"up_proj", &up_proj}, {"down_proj", &down_proj}})
+    layer->visit(visitor, nn::Path{&path, name});
+}
 
 Block::Block(const LlamaOptions& o)
     : self_attn(o),
@@ -99,16 +117,31 @@ Tensor Llama::hidden(Arg tokens, nn::KeyValueCache* cache) const {
 
 Tensor Llama::head(Arg x) const {
   const In frame("Llama", x.loc);
-  return lm_head ? (*lm_head)(x) : linear(x, model.embed_tokens.weight);
+  return lm_head ? (*lm_head)(x) : model.embed_tokens.scores(x);
 }
 
 nn::KeyValueCache Llama::cache(std::int64_t batch, std::int64_t capacity) const {
   return nn::KeyValueCache({.layers = static_cast<int>(options_.layers),
                             .batch = batch,
                             .capacity = capacity > 0 ? capacity : options_.context,
-                            .heads = groups_of(options_),
+                            .heads = model.layers.front().self_attn.split.own(groups_of(options_)),
                             .width = options_.width / options_.heads,
                             .dtype = options_.dtype});
+}
+
+dist::TensorPlan llama_plan(dist::Steps steps) {
+  using namespace dist;
+  const bool shared = steps == Steps::Shared;
+  const Placement between = shared ? Placement::Sequence : Placement::Replicated;
+  const std::string layers = "model.layers.*.";
+  TensorPlan plan{
+      {"model.embed_tokens", VocabularyParallel{.output = between}},     {layers + "self_attn", ColwiseParallel{.input = between}},
+      {layers + "self_attn.o_proj", RowwiseParallel{.output = between}}, {layers + "mlp", ColwiseParallel{.input = between}},
+      {layers + "mlp.down_proj", RowwiseParallel{.output = between}},    {"lm_head", VocabularyParallel{}, true}};  // tied: without
+  if (!shared) return plan;
+  for (const char* const norm : {"input_layernorm", "post_attention_layernorm"}) plan.push_back({layers + norm, SequenceParallel{}});
+  plan.push_back({"model.norm", SequenceParallel{.output = Placement::Replicated}});
+  return plan;
 }
 
 Llama load_llama2c(const std::string& path) { return parse_llama2c(io::read_file(path, {.op = "load_llama2c"}), path); }

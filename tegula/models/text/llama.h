@@ -11,6 +11,7 @@
 #include "tegula/nn/normalization.h"
 #include "tegula/nn/sequences/cache.h"
 #include "tegula/nn/sequences/positions.h"
+#include "tegula/nn/tensor_parallel.h"
 
 namespace tegula::models {
 
@@ -31,8 +32,9 @@ namespace llama {
 struct Attention {
   explicit Attention(const LlamaOptions& options);
   Tensor operator()(Tensor x, Tensor places, nn::KeyValueCache* cache, int layer) const;
+  void visit(nn::Visitor& visitor, const nn::Path& path);
   nn::Linear q_proj, k_proj, v_proj, o_proj;
-  static constexpr auto fields = nn::fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj>;
+  dist::Split split;  // of heads among ranks, o_proj's rows with them (nn/tensor_parallel.h)
 
  private:
   std::int64_t heads_, groups_, width_;
@@ -42,8 +44,9 @@ struct Attention {
 struct FeedForward {
   explicit FeedForward(const LlamaOptions& options);
   Tensor operator()(Tensor x) const;
+  void visit(nn::Visitor& visitor, const nn::Path& path);
   nn::Linear gate_proj, up_proj, down_proj;
-  static constexpr auto fields = nn::fields<&FeedForward::gate_proj, &FeedForward::up_proj, &FeedForward::down_proj>;
+  dist::Split split;  // of hidden features among ranks, down_proj's rows with them (nn/tensor_parallel.h)
 };
 
 struct Block {
@@ -85,6 +88,10 @@ class Llama {
  private:
   LlamaOptions options_;
 };
+
+/// For dist::tensor_parallel(net, …): heads, hidden features and the vocabulary are shared out, so that net(tokens) gives this rank's scores, which
+/// dist::cross_entropy takes. Heads of keys and values must be as many as the ranks, or a multiple.
+dist::TensorPlan llama_plan(dist::Steps steps = dist::Steps::Whole);
 
 /// A checkpoint of llama2.c ("legacy" format: seven i32 sizes, then f32 weights, pairs of rotary features side by side). Throws Error for a file
 /// that is none or of another size than its header says.

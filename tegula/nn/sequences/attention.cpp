@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tegula/core/error.h"
+#include "tegula/dist/tensor_parallel.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/nn/checks.h"
@@ -58,6 +59,7 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_
       options_(options) {
   const In frame(kName, where);
   require_positive(kName, {{"embed_dim", embed_dim}, {"num_heads", num_heads}}, where);
+  split.units = num_heads;
   if (embed_dim % num_heads != 0)
     ops::refuse(kName, "embed_dim " + std::to_string(embed_dim) + " and num_heads " + std::to_string(num_heads),
                 "a width that the heads divide", where);
@@ -94,6 +96,8 @@ MultiheadAttended MultiheadAttention::operator()(Arg of_query, Arg of_key, Arg o
                 where);
   }
   const bool same_keys = key.node() == query.node(), same_values = value.node() == key.node();
+  query = split.enter(query, where), key = same_keys ? query : split.enter(key, where),
+  value = same_values ? key : split.enter(value, where);
   const auto batch_in_front = [&](const Tensor& x) { return !batched ? unsqueeze(x, 0) : options_.batch_first ? x : transpose(x, 0, 1); };
   query = batch_in_front(query), key = same_keys ? query : batch_in_front(key), value = same_values ? key : batch_in_front(value);
   for (const Tensor* x : {&query, &key, &value}) require_dtype(kName, *x, options_.dtype, where);
@@ -101,6 +105,7 @@ MultiheadAttended MultiheadAttention::operator()(Arg of_query, Arg of_key, Arg o
   require_features(kName, key, -1, options_.kdim > 0 ? options_.kdim : width_, "features of keys", where);
   require_features(kName, value, -1, options_.vdim > 0 ? options_.vdim : width_, "features of values", where);
   const std::int64_t batch = query.size(0), length = query.size(1);
+  const std::int64_t width = split.own(width_), heads = split.own(heads_);  // this rank's
   if (key.size(0) != batch || value.size(0) != batch || key.size(1) != value.size(1)) {
     ops::refuse(kName,
                 "queries, keys and values " + to_string(query.shape()) + ", " + to_string(key.shape()) + " and " + to_string(value.shape()),
@@ -110,33 +115,38 @@ MultiheadAttended MultiheadAttention::operator()(Arg of_query, Arg of_key, Arg o
   // (N, T, features) of each; where they are one tensor, by one product.
   const auto project = [&](const Tensor& x, const Tensor& weight, std::int64_t first, std::int64_t count) {
     if (!in_proj_bias.defined()) return linear(x, weight);
-    return linear(x, weight, count == 3 ? in_proj_bias.read() : slice(in_proj_bias, 0, {first * width_, (first + count) * width_}));
+    return linear(x, weight, count == 3 ? in_proj_bias.read() : slice(in_proj_bias, 0, {first * width, (first + count) * width}));
   };
   const auto rows = [&](std::int64_t first, std::int64_t count) {
-    return slice(in_proj_weight, 0, {first * width_, (first + count) * width_});
+    return slice(in_proj_weight, 0, {first * width, (first + count) * width});
   };
   Tensor q, k, v;
   if (!in_proj_weight.defined()) {
     q = project(query, q_proj_weight, 0, 1), k = project(key, k_proj_weight, 1, 1), v = project(value, v_proj_weight, 2, 1);
   } else if (same_keys && same_values) {
-    const auto parts = split(project(query, in_proj_weight, 0, 3), width_, -1);
+    const auto parts = tegula::split(project(query, in_proj_weight, 0, 3), width, -1);
     q = parts[0], k = parts[1], v = parts[2];
   } else if (same_values) {
-    const auto parts = split(project(key, rows(1, 2), 1, 2), width_, -1);
+    const auto parts = tegula::split(project(key, rows(1, 2), 1, 2), width, -1);
     q = project(query, rows(0, 1), 0, 1), k = parts[0], v = parts[1];
   } else {
     q = project(query, rows(0, 1), 0, 1), k = project(key, rows(1, 1), 1, 1), v = project(value, rows(2, 1), 2, 1);
   }
   std::int64_t more = 0;  // keys behind those that were given
   const auto append = [&](const Tensor& to_k, const Tensor& to_v) {
-    k = concat({k, expand(to_k, {batch, 1, width_})}, 1), v = concat({v, expand(to_v, {batch, 1, width_})}, 1);
+    k = concat({k, expand(to_k, {batch, 1, width})}, 1), v = concat({v, expand(to_v, {batch, 1, width})}, 1);
     ++more;
   };
   if (bias_k.defined()) append(bias_k, bias_v);
-  if (options_.add_zero_attn) append(zeros({1, 1, width_}, k.dtype()), zeros({1, 1, width_}, v.dtype()));
+  if (options_.add_zero_attn) append(zeros({1, 1, width}, k.dtype()), zeros({1, 1, width}, v.dtype()));
   const std::int64_t given_keys = key.size(1), keys = given_keys + more;
 
   // Masks of scores (N, heads, L, S): booleans that are seen, and a sum of floats.
+  const auto own_heads = [&](const Tensor& mask) {  // (N * heads, L, S), the heads of all ranks
+    if (!split.is(dist::Split::Style::Columns)) return mask;
+    const std::int64_t first = heads * split.group.rank();
+    return flatten(slice(reshape(mask, {batch, heads_, mask.size(1), mask.size(2)}), 1, {first, first + heads}), 0, 1);
+  };
   AttentionOptions options{.dropout = training ? options_.dropout : 0};
   const auto with_more = [&](const Tensor& mask, double value) {
     if (more == 0) return mask;
@@ -163,21 +173,21 @@ MultiheadAttended MultiheadAttention::operator()(Arg of_query, Arg of_key, Arg o
     if (mask.shape() != one && mask.shape() != all)
       ops::refuse(kName, "an attn_mask of shape " + to_string(mask.shape()), to_string(one) + " or " + to_string(all), where);
     if (mask.rank() == 2) add_mask(mask, {1, 1, length, keys});
-    else add_mask(mask, {batch, heads_, length, keys});
+    else add_mask(own_heads(mask), {batch, heads, length, keys});
   }
   if (input.is_causal) {
     if (more == 0) options.causal = true;
     else add_mask(iota({length, given_keys}, 1) > iota({length, given_keys}, 0), {1, 1, length, keys});
   }
 
-  const auto heads = [&](const Tensor& x) { return reshape(x, {batch, x.size(1), heads_, width_ / heads_}); };
-  const auto by_head = [&](const Tensor& x) { return permute(heads(x), {0, 2, 1, 3}); };
+  const auto in_heads = [&](const Tensor& x) { return reshape(x, {batch, x.size(1), heads, width / heads}); };
+  const auto by_head = [&](const Tensor& x) { return permute(in_heads(x), {0, 2, 1, 3}); };
   const Tensor qs = by_head(q);
   Tensor ks, vs;
   if (input.cache) {
     if (more > 0 || options.mask.defined() || options.bias.defined())
       ops::refuse(kName, "a cache with masks, add_bias_kv or add_zero_attn", "the cache's own mask alone", where);
-    const auto seen = input.cache->extend(input.layer, heads(k), heads(v));
+    const auto seen = input.cache->extend(input.layer, in_heads(k), in_heads(v));
     const double dropout = options.dropout;
     ks = seen.keys, vs = seen.values, options = input.cache->attention();
     options.dropout = dropout;
@@ -185,11 +195,12 @@ MultiheadAttended MultiheadAttention::operator()(Arg of_query, Arg of_key, Arg o
     ks = by_head(k), vs = by_head(v);
   }
   const Attended attended = attention_with_log_sum_exp(qs, ks, vs, options);
-  Tensor y = out_proj(reshape(permute(attended.output, {0, 2, 1, 3}), {batch, length, width_}));
+  Tensor y = out_proj(reshape(permute(attended.output, {0, 2, 1, 3}), {batch, length, width}));
   MultiheadAttended out;
   out.output = !batched ? squeeze(y, 0) : options_.batch_first ? y : transpose(y, 0, 1);
   if (input.need_weights) {
     Tensor weights = attention_weights(qs, ks, options);
+    if (split.is(dist::Split::Style::Columns)) weights = dist::gather_from_ranks(weights, split.group, 1);
     if (input.average_attn_weights) weights = mean(weights, 1);
     out.weights = batched ? weights : squeeze(weights, 0);
   }
@@ -197,6 +208,15 @@ MultiheadAttended MultiheadAttention::operator()(Arg of_query, Arg of_key, Arg o
 }
 
 void MultiheadAttention::visit(Visitor& visitor, const Path& path) {
+  constexpr int kNone = SplitField::kNone;
+  visitor.split(path, split,
+                {{&in_proj_weight, 0, kNone, 3},
+                 {&q_proj_weight, 0},
+                 {&k_proj_weight, 0},
+                 {&v_proj_weight, 0},
+                 {&in_proj_bias, 0, kNone, 3},
+                 {&bias_k, 2},
+                 {&bias_v, 2}});
   visit_fields(visitor, path,
                {{"in_proj_weight", &in_proj_weight},
                 {"q_proj_weight", &q_proj_weight},

@@ -51,6 +51,7 @@ class MultiheadAttention {
   Variable in_proj_bias;  // (3 E), or empty
   Variable bias_k, bias_v;  // (1, 1, E), or empty
   Linear out_proj;  // E -> E
+  dist::Split split;  // of heads among ranks, out_proj's rows with them (nn/tensor_parallel.h)
   Flag training{1};
 
  private:

@@ -14,7 +14,9 @@ MultiheadAttention attention_of(std::int64_t d_model, std::int64_t nhead, const 
 }
 Linear first_linear(std::int64_t d_model, const TransformerOptions& o, const std::source_location& where) {
   const std::int64_t parts = o.activation == FeedForwardActivation::SwiGLU ? 2 : 1;
-  return Linear(d_model, parts * o.dim_feedforward, {.bias = o.bias, .dtype = o.dtype}, where);
+  Linear layer(d_model, parts * o.dim_feedforward, {.bias = o.bias, .dtype = o.dtype}, where);
+  layer.split.blocks = parts;
+  return layer;
 }
 Linear second_linear(std::int64_t d_model, const TransformerOptions& o, const std::source_location& where) {
   return Linear(o.dim_feedforward, d_model, {.bias = o.bias, .dtype = o.dtype}, where);

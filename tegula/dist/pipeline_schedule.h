@@ -1,0 +1,69 @@
+#pragma once
+// Who computes what when in a pipeline: stages of a network on several ranks, through which the parts of a batch pass one behind the other.
+
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tegula::dist {
+
+enum class PipelineOrder : std::uint8_t {
+  GPipe,  // all forward, then all backward: keeps what every micro-batch left (Huang et al., "GPipe", 2019)
+  OneForwardOneBackward,  // backward as soon as may be: keeps that of as many as there are stages (Narayanan et al., "PipeDream", 2019)
+  Interleaved,  // the same with several stages a rank, which wait less (Narayanan et al., "Efficient large-scale language model training", 2021)
+};
+std::string_view name(PipelineOrder order);
+
+/// The forward or backward pass of one micro-batch through one stage.
+struct PipelineWork {
+  bool backward = false;
+  int micro_batch = 0;
+  int stage = 0;
+  bool operator==(const PipelineWork&) const = default;
+};
+
+/// What a rank does next: computes, or hands the result of such a work over.
+struct PipelineAction {
+  enum class Kind : std::uint8_t { Compute, Send, Receive };
+  Kind kind = Kind::Compute;
+  PipelineWork work;
+  int peer = 0;  // of Send and Receive
+};
+
+/// A step of a training as a table of ranks and ticks, in each of which a rank computes one work or waits. Rank r has the stages r, r + ranks, …
+/// What is computed in a tick is handed over at its end, in one order that all ranks keep to, so that none waits for one that waits for it.
+class PipelineSchedule {
+ public:
+  using Location = std::source_location;
+  /// Throws Error for counts below 1, and for several stages a rank unless they are interleaved and the ranks divide the micro-batches.
+  PipelineSchedule(PipelineOrder order, int ranks, int micro_batches, int stages_per_rank = 1, Location where = Location::current());
+
+  int ranks() const { return static_cast<int>(table_.size()); }
+  int stages() const { return ranks() * stages_per_rank_; }
+  int micro_batches() const { return micro_batches_; }
+  int ticks() const { return static_cast<int>(table_[0].size()); }
+  int owner(int stage) const { return stage % ranks(); }
+  /// What a rank computes in a tick, or nothing.
+  const std::optional<PipelineWork>& at(int rank, int tick) const;
+  /// All that a rank does, in order.
+  std::vector<PipelineAction> actions(int rank) const;
+  /// The most micro-batches of which a rank keeps what the forward pass left, over its stages.
+  int kept(int rank) const;
+
+  /// The share of all ticks in which ranks wait, forward and backward passes taken for equally long.
+  double bubble() const;
+  /// What the papers say it is, of p ranks, m micro-batches and v stages a rank: (p - 1) / (v m + p - 1).
+  double bubble_by_formula() const;
+
+  /// The table, a line a rank: F3 is the forward pass of micro-batch 3, B3 the backward pass (F3.5: in stage 5, where a rank has several), a dot a tick of waiting.
+  std::string text() const;
+
+ private:
+  PipelineOrder order_;
+  int micro_batches_, stages_per_rank_;
+  std::vector<std::vector<std::optional<PipelineWork>>> table_;  // [rank][tick]
+};
+
+}  // namespace tegula::dist

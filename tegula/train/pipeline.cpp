@@ -1,0 +1,373 @@
+#include "tegula/train/pipeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include "tegula/core/error.h"
+#include "tegula/dist/collectives.h"
+#include "tegula/dist/data_parallel.h"
+#include "tegula/graph/autodiff/grad.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula::dist {
+namespace {
+
+/// Of a cell that another rank has: all get its value from there (StageCell).
+class CellElsewhere final : public CellSource {
+ public:
+  CellElsewhere(Group group, int owner, Shape shape, DType dtype)
+      : group_(std::move(group)),
+        owner_(owner),
+        shape_(std::move(shape)),
+        dtype_(dtype) {}
+  Tensor read(const std::source_location& where) const override {
+    return broadcast(Arg(zeros(shape_, dtype_, where), where), owner_, group_);
+  }
+  void write(const Tensor&, const std::source_location&) const override {}  // the owner writes its own
+
+ private:
+  Group group_;
+  int owner_;
+  Shape shape_;
+  DType dtype_;
+};
+
+/// Of a cell that this rank has and the others have not.
+class StageCell final : public Partition {
+ public:
+  StageCell(Group group, Shape shape) : group_(std::move(group)), shape_(std::move(shape)) {}
+  const Shape& shape() const override { return shape_; }
+  Tensor whole(const Tensor& part, const std::source_location& where) const override {
+    return broadcast(Arg(part, where), group_.rank(), group_);
+  }
+  Tensor part(const Tensor& whole, const std::source_location&) const override { return whole; }
+  Tensor sum(const Tensor& x, const std::source_location& where) const override { return all_reduce(Arg(x, where), group_); }
+  std::int64_t ranks() const override { return group_.id(); }
+  bool writes() const override { return group_.rank() == 0; }
+
+ private:
+  Group group_;
+  Shape shape_;
+};
+
+template <class T>
+std::vector<T> gathered(const std::vector<T>& mine, DType dtype, const Group& group, const std::source_location& where) {
+  std::vector<T> all(mine.size() * static_cast<std::size_t>(group.size()));
+  carry_out(group, {Kind::AllGather, dtype, {static_cast<std::int64_t>(mine.size())}}, mine.data(), all.data(), nullptr, where);
+  return all;
+}
+
+/// Everybody's text, in the order of ranks.
+std::vector<std::string> gather_texts(const std::string& mine, const Group& group, const std::source_location& where) {
+  const auto lengths = gathered<std::int64_t>({static_cast<std::int64_t>(mine.size())}, i64, group, where);
+  std::vector<std::uint8_t> bytes(mine.begin(), mine.end());
+  bytes.resize(static_cast<std::size_t>(*std::ranges::max_element(lengths)));
+  const auto all = gathered(bytes, u8, group, where);
+  std::vector<std::string> out;
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(r * bytes.size());
+    out.emplace_back(first, first + lengths[r]);
+  }
+  return out;
+}
+
+/// What layers weigh -> where stages begin so that the heaviest is as light as may be. Empty when there are too few layers with a weight.
+std::vector<std::size_t> balanced(const std::vector<std::int64_t>& weights, std::size_t stages) {
+  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  const std::size_t layers = weights.size();
+  // best[s][i]: the heaviest of s stages of the first i layers; from[s][i]: where the last of them begins.
+  std::vector<std::vector<std::int64_t>> best(stages + 1, std::vector<std::int64_t>(layers + 1, kNever));
+  std::vector<std::vector<std::size_t>> from(stages + 1, std::vector<std::size_t>(layers + 1));
+  best[0][0] = 0;
+  for (std::size_t s = 1; s <= stages; ++s) {
+    for (std::size_t i = 1; i <= layers; ++i) {
+      std::int64_t weight = 0;
+      for (std::size_t begin = i; begin-- > 0;) {  // late ones first: layers without a weight stay with those before them
+        weight += weights[begin];
+        if (weight == 0 || best[s - 1][begin] == kNever) continue;
+        const std::int64_t heaviest = std::max(best[s - 1][begin], weight);
+        if (heaviest < best[s][i]) best[s][i] = heaviest, from[s][i] = begin;
+      }
+    }
+  }
+  if (best[stages][layers] == kNever) return {};
+  std::vector<std::size_t> begins{layers};
+  for (std::size_t s = stages; s > 0; --s) begins.insert(begins.begin(), from[s][begins.front()]);
+  return begins;
+}
+
+std::int64_t weight_of(nn::Layer& layer) {
+  std::int64_t n = 0;
+  for (const Parameter& parameter : nn::detail::parameters(nn::AnyModule(layer))) n += numel(parameter.cell->shape());
+  return n;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Location where)
+    : net_(net),
+      loss_(std::move(loss)),
+      options_(std::move(options)),
+      begins_(options_.begins),
+      stages_(options_.group.size() * options_.stages_per_rank),
+      passed_(std::make_shared<std::map<std::pair<int, std::string>, std::pair<Shape, DType>>>()) {
+  refuse_in_trace("Pipeline", where);
+  const Group& group = options_.group;
+  const auto refuse = [&](const std::string& got, const std::string& expected) {
+    throw Error({.op = "Pipeline", .got = got, .expected = expected, .where = where});
+  };
+  PipelineSchedule(options_.order, group.size(), options_.micro_batches, options_.stages_per_rank, where);  // refuses
+  std::vector<std::int64_t> weights;
+  for (nn::Layer& layer : net) weights.push_back(weight_of(layer));
+  std::string wanted = std::to_string(net.size()) + " layers";
+  if (begins_.empty()) {
+    begins_ = balanced(weights, static_cast<std::size_t>(stages_));
+    if (begins_.empty()) {
+      const auto heavy = std::ranges::count_if(weights, [](std::int64_t weight) { return weight > 0; });
+      refuse(std::to_string(heavy) + " layers with parameters for " + std::to_string(stages_) + " stages", "at least one in each");
+    }
+  } else {
+    begins_.insert(begins_.begin(), 0), begins_.push_back(net.size());
+  }
+  wanted += ", stages that begin with";
+  for (std::size_t s = 0; s + 1 < begins_.size(); ++s) wanted += (s ? ", " : " ") + std::to_string(begins_[s]);
+  std::int64_t numbers = 0;
+  for (const auto weight : weights) numbers += weight;
+  wanted += ", " + std::to_string(numbers) + " parameters, " + std::string(name(options_.order)) + " of " +
+            std::to_string(options_.micro_batches) + " micro-batches";
+  if (group.size() > 1) {
+    const auto all = gather_texts(wanted, group, where);
+    for (std::size_t r = 1; r < all.size(); ++r) {
+      if (all[r] != all[0]) refuse(all[0] + " on rank 0 and " + all[r] + " on rank " + std::to_string(r), "the same pipeline on all ranks");
+    }
+  }
+  if (begins_.size() != static_cast<std::size_t>(stages_) + 1) {
+    refuse(std::to_string(begins_.size() - 2) + " layers with which stages begin",
+           "one less than the " + std::to_string(stages_) + " stages: the first begins with the first layer");
+  }
+  for (std::size_t s = 0; s < static_cast<std::size_t>(stages_); ++s) {
+    std::int64_t weight = 0;
+    for (std::size_t i = begins_[s]; i < std::min(begins_[s + 1], net.size()); ++i) weight += weights[i];
+    if (begins_[s + 1] <= begins_[s] || begins_[s + 1] > net.size() || weight == 0)
+      refuse("stage " + std::to_string(s) + " of the layers " + std::to_string(begins_[s]) + " to " + std::to_string(begins_[s + 1]),
+             "layers of the network in order, in each stage one with parameters");
+  }
+
+  for (const Parameter& cell : nn::state(net)) {
+    if (cell.cell->source() || cell.cell->partition()) refuse(cell.name + ", of which ranks have parts already", "a network that is whole");
+  }
+  broadcast_values(nn::state(net), group, 0, where);
+  std::map<const Cell*, int> stage_of;
+  for (int s = 0; s < stages_; ++s) {
+    for (std::size_t i = begins_[static_cast<std::size_t>(s)]; i < begins_[static_cast<std::size_t>(s) + 1]; ++i) {
+      for (const Parameter& cell : nn::state(nn::AnyModule(net[i]))) stage_of[cell.cell.get()] = s;
+    }
+  }
+  of_stage_.resize(static_cast<std::size_t>(stages_));
+  for (const Parameter& parameter : tegula::parameters(net)) {
+    const int stage = stage_of.at(parameter.cell.get());
+    if (!mine(stage)) continue;
+    of_stage_[static_cast<std::size_t>(stage)].push_back(trained_.size());
+    trained_.push_back(parameter);
+  }
+  for (const Parameter& cell : nn::state(net)) {
+    const int stage = stage_of.at(cell.cell.get());
+    if (mine(stage)) state_.push_back(cell);
+    if (group.size() == 1) continue;
+    if (mine(stage)) cell.cell->set_partition(std::make_shared<const StageCell>(group, cell.cell->shape()));
+    else cell.cell->keep_at(std::make_unique<CellElsewhere>(group, owner(stage), cell.cell->shape(), cell.cell->dtype()));
+  }
+}
+
+PipelineSchedule Pipeline::schedule(std::int64_t rows) const {
+  std::int64_t count = rows > 0 ? std::min<std::int64_t>(options_.micro_batches, rows) : options_.micro_batches;
+  if (options_.stages_per_rank > 1) count -= count % options_.group.size();
+  return PipelineSchedule(options_.order, options_.group.size(), static_cast<int>(count), options_.stages_per_rank);
+}
+
+Tensor Pipeline::run_stage(int stage, const Tensor& x, const Location& where) const {
+  Tensor y = x;
+  for (std::size_t i = begins_[static_cast<std::size_t>(stage)]; i < begins_[static_cast<std::size_t>(stage) + 1]; ++i)
+    y = net_[i](Arg(y, where));
+  if (stage + 1 < stages_ && !is_float(y.dtype())) {
+    throw Error({.op = "Pipeline",
+                 .got = "a tensor of dtype " + std::string(name(y.dtype())) + " behind stage " + std::to_string(stage),
+                 .expected = "floats between stages",
+                 .advice = "let the stage end behind another layer (.begins)",
+                 .where = origin_at(where).where});
+  }
+  return y;
+}
+
+/// Shape and dtype of what a stage gives for a micro-batch of this shape. The rank that has it tells, once: `y` there, nothing elsewhere.
+std::pair<Shape, DType> Pipeline::announced(int stage, const Tensor& micro_batch, const Tensor& y, Announcement to, int peer,
+                                            const Location& where) const {
+  const auto key = std::make_pair(to == Announcement::ToAll ? stages_ + stage : stage, to_string(micro_batch.shape()));
+  if (const auto known = passed_->find(key); known != passed_->end()) return known->second;
+  std::vector<std::int64_t> words(kMaxRank + 2);
+  if (y.defined()) {
+    words[0] = y.rank(), words[1] = static_cast<std::int64_t>(y.dtype());
+    for (int i = 0; i < y.rank(); ++i) words[static_cast<std::size_t>(i) + 2] = y.shape()[i];
+  }
+  const Kind kind = to == Announcement::ToAll ? Kind::Broadcast : y.defined() ? Kind::Send : Kind::Receive;
+  std::vector<std::int64_t> theirs = words;
+  carry_out(options_.group, {kind, i64, {static_cast<std::int64_t>(words.size())}, Reduction::Sum, peer}, words.data(), theirs.data(),
+            nullptr, where);
+  Shape shape;
+  for (std::int64_t i = 0; i < theirs[0]; ++i) shape.push_back(theirs[static_cast<std::size_t>(i) + 2]);
+  return passed_->emplace(key, std::make_pair(shape, static_cast<DType>(theirs[1]))).first->second;
+}
+
+void Pipeline::give(int stage, const Tensor& micro_batch, const Tensor& y, int to, const Location& where) const {
+  announced(stage, micro_batch, y, Announcement::ToNext, to, where);
+  send(Arg(y, where), to, options_.group);
+}
+
+Tensor Pipeline::take(int stage, const Tensor& micro_batch, int from, const Location& where) const {
+  const auto [shape, dtype] = announced(stage, micro_batch, {}, Announcement::ToNext, from, where);
+  return graph::stop_gradient(receive(shape, dtype, from, options_.group, {}, where), where);
+}
+
+/// What the last stage's rank has, on all of them.
+Tensor Pipeline::for_all(const Tensor& batch, const Tensor& result, int what, const Location& where) const {
+  const int root = owner(stages_ - 1);
+  const auto [shape, dtype] = announced(what, batch, result, Announcement::ToAll, root, where);
+  return broadcast(Arg(result.defined() ? graph::stop_gradient(result, where) : zeros(shape, dtype, where), where), root, options_.group);
+}
+
+Pipeline::Result Pipeline::gradients(Arg of_x, Arg of_y) const {
+  const Location where = of_x.loc;
+  const Tensor x = of_x.tensor("Pipeline"), y = of_y.tensor("Pipeline");
+  const std::int64_t rows = x.rank() > 0 ? x.size(0) : 0;
+  if (rows == 0 || y.rank() == 0 || y.size(0) != rows) {
+    throw Error({.op = "Pipeline",
+                 .got = "inputs " + to_string(x.shape()) + " and targets " + to_string(y.shape()),
+                 .expected = "as many rows of both, at least one",
+                 .where = origin_at(where).where});
+  }
+  const PipelineSchedule schedule = this->schedule(rows);
+  const auto part = [&](const Tensor& of, int i) {
+    const std::int64_t n = schedule.micro_batches();
+    return slice(Arg(of, where), 0, {rows * i / n, rows * (i + 1) / n});
+  };
+  // By (stage, micro-batch).
+  using Place = std::pair<int, int>;
+  struct Kept {
+    Tensor in, out;
+  };
+  std::map<Place, Kept> kept;
+  std::map<Place, Tensor> arrived, back;  // what goes into a stage; the gradient of what came out
+  std::map<Place, Tensor> leaving;        // of the stage that made it: y, or the gradient of its input
+  std::vector<Tensor> sums(trained_.size());
+  Tensor loss;
+  const auto forward = [&](int stage, int i) {
+    const Tensor in = stage == 0 ? part(x, i) : arrived.extract({stage, i}).mapped();
+    Tensor out = run_stage(stage, in, where);
+    if (stage == stages_ - 1) {
+      const Tensor micro = part(y, i);
+      out = loss_({out}, {micro}, where) * (static_cast<double>(micro.size(0)) / static_cast<double>(rows));
+      loss = loss.defined() ? loss + out : out;
+    } else if (mine(stage + 1)) {
+      arrived[{stage + 1, i}] = graph::stop_gradient(out, where);
+    } else {
+      leaving[{stage, i}] = out;
+    }
+    kept[{stage, i}] = {in, out};
+  };
+  const auto backward = [&](int stage, int i) {
+    const auto [in, out] = kept.extract({stage, i}).mapped();
+    const auto& own = of_stage_[static_cast<std::size_t>(stage)];
+    std::vector<Wrt> xs;
+    for (const std::size_t p : own) xs.emplace_back(trained_[p]);
+    if (stage > 0) xs.emplace_back(in);
+    const bool last = stage == stages_ - 1;
+    const auto parts = last ? grad(out, xs, where) : vjp({out}, {back.extract({stage, i}).mapped()}, xs, where);
+    const In frame("Pipeline", where);
+    for (std::size_t k = 0; k < own.size(); ++k) sums[own[k]] = sums[own[k]].defined() ? sums[own[k]] + parts[k] : parts[k];
+    if (stage > 0) (mine(stage - 1) ? back[{stage - 1, i}] : leaving[{stage, i}]) = parts.back();
+  };
+  for (const PipelineAction& action : schedule.actions(options_.group.rank())) {
+    const auto [backwards, i, stage] = action.work;
+    if (action.kind == PipelineAction::Kind::Compute) {
+      backwards ? backward(stage, i) : forward(stage, i);
+    } else if (action.kind == PipelineAction::Kind::Send) {
+      const Tensor value = leaving.extract({stage, i}).mapped();
+      if (backwards) send(Arg(value, where), action.peer, options_.group);
+      else give(stage, part(x, i), value, action.peer, where);
+    } else if (backwards) {
+      const Tensor& out = kept.at({stage - 1, i}).out;
+      back[{stage - 1, i}] = receive(out.shape(), out.dtype(), action.peer, options_.group, {}, where);
+    } else {
+      arrived[{stage + 1, i}] = take(stage, part(x, i), action.peer, where);
+    }
+  }
+  return {for_all(x, loss, 0, where), std::move(sums)};
+}
+
+Tensor Pipeline::operator()(Arg of_x) const {
+  const Location where = of_x.loc;
+  const Tensor x = of_x.tensor("Pipeline");
+  Tensor y = x;
+  for (int stage = 0; stage < stages_; ++stage) {
+    const bool here = mine(stage), next = stage + 1 < stages_ && mine(stage + 1);
+    if (here) y = run_stage(stage, y, where);
+    if (here && !next && stage + 1 < stages_) give(stage, x, y, owner(stage + 1), where);
+    if (!here && next) y = take(stage, x, owner(stage), where);
+  }
+  return for_all(x, mine(stages_ - 1) ? y : Tensor(), 1, where);
+}
+
+Parameters Pipeline::whole(const Parameters& cells, Location where) const {
+  refuse_in_trace("Pipeline::whole", where);
+  const Group& group = options_.group;
+  if (group.size() == 1) return cells;
+  std::string mine_as_text;
+  for (const Parameter& cell : cells) {
+    mine_as_text += cell.name + "\n" + std::to_string(static_cast<int>(cell.cell->dtype()));
+    for (const auto size : cell.whole_shape()) mine_as_text += " " + std::to_string(size);
+    mine_as_text += "\n";
+  }
+  struct Entry {
+    int owner = 0, ranks = 0;
+    DType dtype{};
+    Shape shape;
+  };
+  std::vector<std::string> names;
+  std::map<std::string, Entry> entries;
+  const auto texts = gather_texts(mine_as_text, group, where);
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    std::istringstream lines(texts[r]);
+    for (std::string name, line; std::getline(lines, name) && std::getline(lines, line);) {
+      Entry& entry = entries[name];
+      if (entry.ranks++ > 0) continue;
+      names.push_back(name);
+      std::istringstream words(line);
+      int dtype = 0;
+      words >> dtype;
+      entry.owner = static_cast<int>(r), entry.dtype = static_cast<DType>(dtype);
+      for (std::int64_t size = 0; words >> size;) entry.shape.push_back(size);
+    }
+  }
+  Parameters out;
+  for (const std::string& name : names) {
+    const Entry& entry = entries.at(name);
+    const auto own = std::ranges::find(cells, name, &Parameter::name);
+    if (entry.ranks == group.size() || entry.owner == group.rank()) {
+      out.push_back(*own);
+      if (entry.ranks < group.size()) own->cell->set_partition(std::make_shared<const StageCell>(group, entry.shape));
+      continue;
+    }
+    out.push_back({name, make<Cell>(graph::full(entry.shape, 0, entry.dtype, where))});
+    out.back().cell->keep_at(std::make_unique<CellElsewhere>(group, entry.owner, entry.shape, entry.dtype));
+  }
+  return out;
+}
+
+}  // namespace tegula::dist

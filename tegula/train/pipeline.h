@@ -1,0 +1,85 @@
+#pragma once
+// Pipeline parallel: ranks have different layers of a network, and the parts of a batch pass through them one behind the other.
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tegula/dist/group.h"
+#include "tegula/dist/pipeline_schedule.h"
+#include "tegula/nn/sequential.h"
+#include "tegula/train/loss.h"
+
+namespace tegula::dist {
+
+struct PipelineOptions {
+  Group group = world();  // rank r has the stages r, r + ranks, …
+  PipelineOrder order = PipelineOrder::OneForwardOneBackward;
+  int micro_batches = 4;  // parts of a batch, whose numbers of rows differ by one at most; fewer for a batch of fewer rows
+  int stages_per_rank = 1;  // with PipelineOrder::Interleaved
+  std::vector<std::size_t> begins = {};  // the layers with which the stages 1, 2, … begin; empty: as equal as numbers of parameters allow
+};
+
+/// The layers of a Sequential as stages. All ranks make the whole network and the Pipeline, and see the same batches:
+///   dist::Pipeline pipeline(net, cross_entropy, {.micro_batches = 8});
+///   optim::Adam adam(pipeline.parameters());
+///   auto step = jit([&](const Tensor& x, const Tensor& y) {
+///     const auto [loss, gradients] = pipeline.gradients(x, y);
+///     adam.step(gradients);
+///     return loss;
+///   });
+/// From then on a rank has the weights of its own stages alone. state_dict(net), load(net, …), save and checkpoints are of the whole network, as one process has
+/// them; all ranks call them. With data parallel on a mesh: DataParallel(pipeline.state(), {.group = mesh.along("data")}).
+class Pipeline {
+ public:
+  using Location = std::source_location;
+  /// Gives all ranks rank 0's weights; `net` has to stay. `loss`: a mean over rows. Throws Error where ranks want different stages, a stage has no parameters, or
+  /// `begins` are not layers in order.
+  Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options = {}, Location where = Location::current());
+
+  /// Those of this rank's stages, under their names in the network: what the optimiser updates.
+  const Parameters& parameters() const { return trained_; }
+  /// The same with buffers.
+  const Parameters& state() const { return state_; }
+
+  struct Result {
+    Tensor loss;  // of the whole batch, on all ranks
+    std::vector<Tensor> gradients;  // of it, by parameters()
+  };
+  /// Forward and backward, one micro-batch behind the other. x and y (rows, …). Between stages there is one float tensor.
+  Result gradients(Arg x, Arg y) const;
+  /// What the network gives for x, on all ranks: at one time one rank computes.
+  Tensor operator()(Arg x) const;
+
+  /// Cells of which each rank has those of its stages, such as adam.state(): those of all ranks, for state_dict, load and checkpoints. All ranks call it; what all
+  /// have by one name ("lr") is each rank's own.
+  Parameters whole(const Parameters& cells, Location where = Location::current()) const;
+
+  /// Of a batch of so many rows; 0: of enough for all micro-batches.
+  PipelineSchedule schedule(std::int64_t rows = 0) const;
+  /// The first layer of each stage, and behind the last the number of layers.
+  const std::vector<std::size_t>& begins() const { return begins_; }
+
+ private:
+  enum class Announcement : std::uint8_t { ToNext, ToAll };
+  int owner(int stage) const { return stage % options_.group.size(); }
+  bool mine(int stage) const { return owner(stage) == options_.group.rank(); }
+  Tensor run_stage(int stage, const Tensor& x, const Location& where) const;
+  std::pair<Shape, DType> announced(int stage, const Tensor& micro_batch, const Tensor& y, Announcement to, int peer,
+                                    const Location& where) const;
+  void give(int stage, const Tensor& micro_batch, const Tensor& y, int to, const Location& where) const;
+  Tensor take(int stage, const Tensor& micro_batch, int from, const Location& where) const;
+  Tensor for_all(const Tensor& batch, const Tensor& result, int what, const Location& where) const;
+
+  nn::Sequential& net_;
+  Loss loss_;
+  PipelineOptions options_;
+  std::vector<std::size_t> begins_;
+  int stages_;
+  Parameters trained_, state_;
+  std::vector<std::vector<std::size_t>> of_stage_;  // places in trained_
+  /// What comes out of a stage for a micro-batch of some shape: asked for once. Shared: a copy of the Pipeline is the same one.
+  std::shared_ptr<std::map<std::pair<int, std::string>, std::pair<Shape, DType>>> passed_;
+};
+
+}  // namespace tegula::dist

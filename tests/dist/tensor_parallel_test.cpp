@@ -1,0 +1,480 @@
+// Ranks that share out layers compute what one process computes.
+
+#include "tegula/nn/tensor_parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tegula/dist/partition.h"
+#include "tests/dist/trainings.h"
+
+namespace tegula {
+namespace {
+
+using dist::ColwiseParallel;
+using dist::Placement;
+using dist::RowwiseParallel;
+using dist::SequenceParallel;
+using dist::Steps;
+using dist::VocabularyParallel;
+
+std::vector<double> doubles(const Tensor& x) { return cast(x, f64).to_host<double>(); }
+
+void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance, const std::string& what) {
+  ASSERT_EQ(a.size(), b.size()) << what;
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance) << what << " " << i;
+}
+
+/// What a network gives, its loss, and the gradients of that, whole, by the names of the parameters; "x" is the input's.
+using Results = std::map<std::string, std::vector<double>>;
+
+template <class Net>
+Results results_of(Net& net, const Tensor& x, bool jitted) {
+  const auto pass = [&](const Tensor& in) {
+    const Tensor y = net(in);
+    const Tensor loss = sum(y * y * (iota(y.shape(), -1) + 1));
+    std::vector<Wrt> wrt;
+    if (is_float(in.dtype())) wrt.emplace_back(in);
+    for (const Parameter& parameter : parameters(net)) wrt.emplace_back(parameter);
+    std::vector<Tensor> out = grad(loss, wrt);
+    out.push_back(y);
+    return out;
+  };
+  auto fast = jit(pass);
+  std::vector<Tensor> all = jitted ? fast(x) : pass(x);
+  Results results{{"y", doubles(all.back())}};
+  std::size_t i = 0;
+  if (is_float(x.dtype())) results["x"] = doubles(all[i++]);
+  for (const Parameter& parameter : parameters(net)) {
+    const auto& partition = parameter.cell->partition();
+    results[parameter.name] = doubles(partition ? partition->whole(all[i], {}) : all[i]);
+    ++i;
+  }
+  return results;
+}
+
+/// The same values and gradients on every rank as in one process, in plain code and jit-ed. Ranks begin with other weights: rank 0's count.
+template <class Make>
+void expect_like_one_process(const Make& make, const Shape& input, const dist::TensorPlan& plan, const std::vector<int>& sizes) {
+  const auto run = [&](const dist::Group& group, int seed, bool jitted) {
+    manual_seed(3);
+    const Tensor x = normal(input, 0, 1, {.dtype = f64});
+    eval(x);
+    manual_seed(static_cast<std::uint64_t>(seed));
+    auto net = make();
+    EXPECT_GE(dist::tensor_parallel(net, plan, {.group = group}), static_cast<int>(plan.size()));
+    return results_of(net, x, jitted);
+  };
+  const Results alone = run({}, 7, false);
+  for (const int size : sizes) {
+    for (const bool jitted : {false, true}) {
+      for (const auto& results : test::on_ranks<Results>(size, [&](int rank) { return run(dist::world(), 7 + rank, jitted); })) {
+        for (const auto& [name, values] : alone) expect_near(results.at(name), values, 1e-9, name);
+      }
+    }
+  }
+}
+
+struct Mlp {
+  nn::LayerNorm norm{6, {.dtype = f64}};
+  nn::Linear in{6, 12, {.dtype = f64}}, out{12, 6, {.dtype = f64}};
+  nn::LayerNorm last{6, {.dtype = f64}};
+  Tensor operator()(const Tensor& x) { return last(x + out(relu(in(norm(x))))); }
+};
+
+TEST(TensorParallel, ColumnsThenRows) {
+  expect_like_one_process([] { return Mlp(); }, {3, 6}, {{"in", ColwiseParallel{}}, {"out", RowwiseParallel{}}}, {2, 3});
+}
+TEST(TensorParallel, EachLayerByItself) {
+  expect_like_one_process(
+      [] { return Mlp(); }, {3, 6},
+      {{"in", ColwiseParallel{.output = Placement::Replicated}}, {"out", RowwiseParallel{.input = Placement::Replicated}}}, {2});
+}
+TEST(TensorParallel, StepsBetweenLayersAreSharedOut) {
+  struct Net {
+    nn::LayerNorm first{6, {.dtype = f64}};
+    Mlp mlp;
+    Tensor operator()(const Tensor& x) { return mlp(first(x)); }
+  };
+  expect_like_one_process([] { return Net(); }, {3, 4, 6},
+                          {{"first", SequenceParallel{.input = Placement::Replicated}},
+                           {"mlp.norm", SequenceParallel{}},
+                           {"mlp.in", ColwiseParallel{.input = Placement::Sequence}},
+                           {"mlp.out", RowwiseParallel{.output = Placement::Sequence}},
+                           {"mlp.last", SequenceParallel{.output = Placement::Replicated}}},
+                          {2, 4});
+}
+
+struct Encoder {
+  nn::TransformerEncoderLayer layer;
+  explicit Encoder(nn::FeedForwardActivation activation)
+      : layer(8, 4, {.dim_feedforward = 12, .dropout = 0, .activation = activation, .batch_first = true, .dtype = f64}) {}
+  Tensor operator()(const Tensor& x) { return layer(x, {.is_causal = true}); }
+  static constexpr auto fields = nn::fields<&Encoder::layer>;
+};
+TEST(TensorParallel, HeadsOfAttention) {
+  for (const auto activation : {nn::FeedForwardActivation::Gelu, nn::FeedForwardActivation::SwiGLU}) {
+    expect_like_one_process([&] { return Encoder(activation); }, {2, 5, 8},
+                            {{"layer.self_attn", ColwiseParallel{}},
+                             {"layer.self_attn.out_proj", RowwiseParallel{}},
+                             {"layer.linear1", ColwiseParallel{}},
+                             {"layer.linear2", RowwiseParallel{}}},
+                            {2, 4});
+  }
+}
+TEST(TensorParallel, HeadsOfAttentionToSomethingElse) {
+  struct Net {
+    nn::MultiheadAttention attention{8, 4, {.add_bias_kv = true, .add_zero_attn = true, .kdim = 3, .batch_first = true, .dtype = f64}};
+    Tensor operator()(const Tensor& x) {
+      const Tensor keys = slice(x, 2, {0, 3}), hidden = iota({8, 5, 5}, 2) > iota({8, 5, 5}, 1) + 2;
+      const auto [y, weights] = attention(x, keys, x, {.attn_mask = hidden, .need_weights = true});
+      return y + sum(weights * weights, -1, Keep::Yes);
+    }
+  };
+  expect_like_one_process([] { return Net(); }, {2, 5, 8}, {{"attention", ColwiseParallel{}}, {"attention.out_proj", RowwiseParallel{}}},
+                          {2});
+}
+
+struct Words {
+  nn::Embedding table;
+  explicit Words(std::int64_t padding) : table(11, 6, {.padding_idx = padding, .dtype = f64}) {}
+  Tensor operator()(const Tensor& x) { return table.scores(table(tensor<std::int64_t>({0, 10, 5, 5, 1, 6, 4, 10}, {2, 4})) + mean(x)); }
+  static constexpr auto fields = nn::fields<&Words::table>;
+};
+TEST(TensorParallel, AVocabularyThatTheRanksDoNotDivide) {
+  const dist::TensorPlan plan{{"table", VocabularyParallel{.scores = Placement::Replicated}}};
+  expect_like_one_process([] { return Words(10); }, {1}, plan, {2, 3});
+  expect_like_one_process([] { return Words(5); }, {1}, plan, {4});
+  expect_like_one_process([] { return Words(5); }, {1}, {{"table", ColwiseParallel{.output = Placement::Replicated}}}, {3});
+}
+
+TEST(TensorParallel, DropoutOfStepsIsThatOfOneProcess) {
+  const auto run = [](const dist::Group& group) {
+    manual_seed(5);
+    nn::Sequential net{nn::Dropout{0.3}, nn::Dropout{0.5}};
+    dist::tensor_parallel(
+        net, {{"0", SequenceParallel{.input = Placement::Replicated}}, {"1", SequenceParallel{.output = Placement::Replicated}}},
+        {.group = group});
+    return net(ones({3, 8, 5})).to_host();
+  };
+  const auto alone = run({});
+  for (const auto& values : test::on_ranks<std::vector<float>>(4, [&](int) { return run(dist::world()); })) EXPECT_EQ(values, alone);
+}
+
+TEST(TensorParallel, CrossEntropyOfClassesThatAreSharedOut) {
+  struct Case {
+    Shape shape;
+    std::optional<std::int64_t> ignored;
+    LossReduction reduction;
+    double smoothing;
+  };
+  for (const Case& c : {Case{{6, 7}, {}, LossReduction::Mean, 0}, Case{{3, 8, 2}, 4, LossReduction::Mean, 0.1},
+                        Case{{6, 11}, -1, LossReduction::Sum, 0.2}, Case{{6, 9}, {}, LossReduction::None, 0}}) {
+    const std::int64_t classes = c.shape[1];
+    const auto run = [&](const dist::Group& group, bool parts) {
+      manual_seed(1);
+      const Tensor all = normal(c.shape, 0, 30, {.dtype = f64});
+      Shape labels_shape = c.shape;
+      labels_shape.erase(1);
+      Tensor labels = randint(0, classes, labels_shape);
+      if (c.ignored) labels = where(iota(labels_shape, 0) == 1, *c.ignored, labels);
+      eval(all, labels);
+      const Tensor x = from_array(all.to_array());
+      const dist::Part own = dist::part_of(classes, group.rank(), group.size());
+      const Tensor loss =
+          parts ? dist::cross_entropy(slice(x, 1, {own.begin, own.begin + own.size}), labels,
+                                      {.group = group,
+                                       .classes = classes,
+                                       .ignore_index = c.ignored,
+                                       .reduction = c.reduction,
+                                       .label_smoothing = c.smoothing})
+                : cross_entropy(x, labels, {.ignore_index = c.ignored, .reduction = c.reduction, .label_smoothing = c.smoothing});
+      Tensor dx = grad(sum(loss * loss), x);
+      if (parts) dx = dist::all_reduce(dx, group);  // zeros outside of this rank's part
+      return Results{{"loss", doubles(loss)}, {"dx", doubles(dx)}};
+    };
+    const Results alone = run({}, false);
+    for (const auto& results : test::on_ranks<Results>(3, [&](int) { return run(dist::world(), true); })) {
+      expect_near(results.at("loss"), alone.at("loss"), 1e-10, "loss");
+      expect_near(results.at("dx"), alone.at("dx"), 1e-12, "dx");
+    }
+  }
+}
+
+constexpr std::int64_t kWords = 41;
+struct Gpt {
+  models::Gpt2 net;
+  explicit Gpt(DType dtype = f32, double dropout = 0)
+      : net({.vocabulary = kWords, .width = 16, .layers = 2, .heads = 4, .context = 8, .dropout = dropout, .dtype = dtype}) {}
+  Tensor operator()(const Tensor& tokens) { return net(tokens); }
+  static constexpr auto fields = nn::fields<&Gpt::net>;
+};
+dist::TensorPlan plan_of_gpt(Steps steps) {
+  dist::TensorPlan plan = models::gpt2_plan(steps);
+  for (auto& line : plan) line.layers = "net." + line.layers;
+  return plan;
+}
+Loss loss_of_words(const dist::Group& group) {
+  return [group](const Tensor& scores, const Tensor& labels) {
+    return dist::cross_entropy(reshape(scores, {-1, scores.size(2)}), reshape(labels, {-1}), {.group = group, .classes = kWords});
+  };
+}
+data::ArrayDataset sentences(std::int64_t count) {
+  HostArray tokens = HostArray::empty(i64, {count, 8}), next = HostArray::empty(i64, {count, 8});
+  for (std::int64_t i = 0; i < count * 8; ++i) {
+    const auto word = [&](std::int64_t at) { return (i / 8 * 7 + at * at) % kWords; };
+    tokens.values<std::int64_t>()[static_cast<std::size_t>(i)] = word(i % 8);
+    next.values<std::int64_t>()[static_cast<std::size_t>(i)] = word(i % 8 + 1);
+  }
+  return {tokens, next};
+}
+
+/// Loss and gradients of a language model, whole or with shared steps.
+template <class Make>
+void expect_gradients_of_one_process(const Make& make, const std::function<dist::TensorPlan(Steps)>& plan, const std::vector<int>& sizes) {
+  const auto run = [&](const dist::Group& group, int seed, Steps steps) {
+    manual_seed(static_cast<std::uint64_t>(seed));
+    auto net = make();
+    dist::tensor_parallel(net, plan(steps), {.group = group});
+    const data::ArrayDataset three = sentences(3);
+    data::Loader loader(three, {.batch = 3});
+    const auto batch = loader.next();
+    const Tensor loss = loss_of_words(group)({net(batch->x)}, {batch->y});
+    Results results{{"loss", doubles(loss)}};
+    const Parameters trained = parameters(net);
+    const auto gradients = grad(loss, trained);
+    for (std::size_t i = 0; i < trained.size(); ++i) {
+      const auto& partition = trained[i].cell->partition();
+      results[trained[i].name] = doubles(partition ? partition->whole(gradients[i], {}) : gradients[i]);
+    }
+    return results;
+  };
+  const Results alone = run({}, 7, Steps::Whole);
+  for (const int size : sizes) {
+    for (const Steps steps : {Steps::Whole, Steps::Shared}) {
+      for (const auto& results : test::on_ranks<Results>(size, [&](int rank) { return run(dist::world(), 7 + rank, steps); })) {
+        for (const auto& [name, values] : alone) expect_near(results.at(name), values, 1e-10, name);
+      }
+    }
+  }
+}
+TEST(TensorParallel, GradientsOfAGpt) {
+  expect_gradients_of_one_process([] { return Gpt(f64); }, plan_of_gpt, {2, 4});
+}
+TEST(TensorParallel, GradientsOfALlama) {
+  for (const bool tied : {false, true}) {
+    const models::LlamaOptions options{
+        .vocabulary = kWords, .width = 16, .layers = 2, .heads = 4, .kv_heads = 2, .hidden = 12, .context = 8, .tied = tied, .dtype = f64};
+    expect_gradients_of_one_process([&] { return models::Llama(options); }, models::llama_plan, {2});
+  }
+}
+
+struct Trained {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<float>> state;
+};
+/// By the Trainer: Adam, gradients limited and accumulated, a checkpoint after each epoch.
+Trained train_gpt(const dist::Group& data, const dist::Group& tensor, Steps steps, std::int64_t epochs, const std::string& path,
+                  const std::string& from = {}) {
+  manual_seed(static_cast<std::uint64_t>(7 + dist::world().rank()));
+  Gpt gpt;
+  dist::tensor_parallel(gpt, plan_of_gpt(steps), {.group = tensor});
+  optim::Adam adam(parameters(gpt), {.lr = 0.01});
+  Trainer trainer(gpt, adam, loss_of_words(tensor),
+                  {.epochs = epochs, .batch = 6, .clip_norm = 0.3, .accumulate = 2, .group = data, .checkpoint = path});
+  if (!from.empty()) trainer.resume(from);
+  Trained out;
+  for (const EpochRecord& record : trainer.fit(sentences(20))) out.losses.push_back(record.train_loss);
+  for (const auto& [name, value] : state_dict(gpt)) out.state[name] = value.to_host();
+  return out;
+}
+void expect_alike(const Trained& a, const Trained& b) {
+  expect_near(a.losses, b.losses, 1e-4, "loss");
+  ASSERT_EQ(a.state.size(), b.state.size());
+  for (const auto& [name, values] : b.state) {
+    const auto& others = a.state.at(name);
+    expect_near({others.begin(), others.end()}, {values.begin(), values.end()}, 5e-4, name);
+  }
+}
+
+TEST(TensorParallel, AGptTrainsAsInOneProcess) {
+  const Trained alone = train_gpt({}, {}, Steps::Whole, 3, "");
+  EXPECT_LT(alone.losses.back(), 0.98 * alone.losses.front());
+  for (const int size : {2, 4}) {
+    const auto ranks =
+        test::on_ranks<Trained>(size, [&](int) { return train_gpt({}, dist::world(), size == 4 ? Steps::Whole : Steps::Shared, 3, ""); });
+    for (const Trained& rank : ranks) {
+      expect_alike(rank, alone);
+      EXPECT_EQ(rank.state, ranks[0].state) << "the same bits on all ranks";
+    }
+  }
+}
+
+/// The state of a network and, of this rank alone, what is whole on all of them.
+using Held = std::map<std::string, std::vector<float>>;
+template <class Net>
+Held held_by(const Net& net) {
+  Held out;
+  for (const auto& [name, value] : state_dict(net)) out[name] = value.to_host();
+  for (const Parameter& one : parameters(net)) {
+    if (!one.cell->partition()) out["own " + one.name] = one.read().to_host();
+  }
+  return out;
+}
+
+TEST(TensorParallel, RanksStayTheSameWithDropout) {
+  for (const Steps steps : {Steps::Whole, Steps::Shared}) {
+    const auto ranks = test::on_ranks<Held>(2, [&](int rank) {
+      manual_seed(static_cast<std::uint64_t>(rank));
+      Gpt gpt(f32, 0.3);
+      dist::tensor_parallel(gpt, plan_of_gpt(steps));
+      optim::Adam adam(parameters(gpt), {.lr = 0.01});
+      Trainer(gpt, adam, loss_of_words(dist::world()), {.epochs = 2, .batch = 5}).fit(sentences(10));
+      return held_by(gpt);
+    });
+    EXPECT_EQ(ranks[0], ranks[1]);
+  }
+}
+
+TEST(TensorParallel, ANumberThatIsNoneInOnePartStopsTheStepOfAll) {
+  struct Net {
+    nn::Linear in{6, 12}, out{12, 3};
+    Tensor operator()(const Tensor& x) { return out(relu(in(x))); }
+  };
+  const auto ranks = test::on_ranks<Held>(2, [&](int) {
+    manual_seed(7);
+    Net net;
+    Tensor weight = net.out.weight;
+    net.out.weight = where(iota(weight.shape(), 1) == 11, 5e4, weight);  // the gradient of the last hidden feature overflows in f16
+    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}, {"out", RowwiseParallel{}}});
+    optim::SGD sgd(parameters(net), {.lr = 1e-3});
+    Trainer(net, sgd, cross_entropy, {.epochs = 2, .batch = 16, .precision = Precision::fp16}).fit(test::rows(32, {6}));
+    Held out = held_by(net);
+    out["steps"] = {sgd.steps().item<float>()};
+    return out;
+  });
+  EXPECT_EQ(ranks[0], ranks[1]);
+  EXPECT_LT(ranks[0].at("steps")[0], 4) << "some step was left out";
+}
+
+TEST(TensorParallel, AMeshTrainsAsOneProcessAndItsCheckpointIsThatOfOne) {
+  const Trained alone = train_gpt({}, {}, Steps::Whole, 4, "");
+  const auto on_mesh = [&](std::int64_t epochs, const std::string& path, const std::string& from) {
+    return test::on_ranks<Trained>(4, [&](int) {
+      const dist::Mesh mesh({{"data", 2}, {"tensor", 2}});
+      return train_gpt(mesh.along("data"), mesh.along("tensor"), Steps::Shared, epochs, path, from);
+    });
+  };
+  for (const Trained& rank : on_mesh(2, "mesh.checkpoint", "")) EXPECT_EQ(rank.losses.size(), 2u);
+  expect_alike(train_gpt({}, {}, Steps::Whole, 4, "", "mesh.checkpoint"), alone);
+  train_gpt({}, {}, Steps::Whole, 2, "one.checkpoint");
+  for (const Trained& rank : on_mesh(4, "", "one.checkpoint")) expect_alike(rank, alone);
+}
+
+TEST(TensorParallel, StateIsThatOfOneProcess) {
+  manual_seed(1);
+  Gpt whole;
+  save(whole, "whole.safetensors");
+  const auto bits = [](const Gpt& gpt) {
+    std::map<std::string, std::vector<float>> out;
+    for (const auto& [name, value] : state_dict(gpt)) out[name] = value.to_host();
+    return out;
+  };
+  test::on_ranks<int>(3, [&](int rank) {
+    manual_seed(2);
+    Gpt gpt;
+    dist::tensor_parallel(gpt, {{"net.wte", VocabularyParallel{}}, {"net.wpe", ColwiseParallel{}}}, {.group = dist::world().sub({rank})});
+    EXPECT_EQ(gpt.net.wte.weight.shape(), (Shape{kWords, 16})) << "a group of one";
+    dist::tensor_parallel(gpt, {{"net.wte", VocabularyParallel{}}});
+    EXPECT_EQ(gpt.net.wte.weight.shape(), (Shape{rank == 2 ? 13 : 14, 16}));
+    load(gpt, "whole.safetensors");
+    EXPECT_EQ(bits(gpt), bits(whole));
+    const Gpt copy = gpt;
+    EXPECT_EQ(bits(copy), bits(whole));
+    if (rank == 0) save(gpt, "again.safetensors");
+    else state_dict(gpt);
+    return 0;
+  });
+  Gpt again;
+  load(again, "again.safetensors");
+  EXPECT_EQ(bits(again), bits(whole));
+}
+
+TEST(TensorParallel, WhatCannotBeSharedOutIsAnError) {
+  const auto failure = [](int ranks, const std::function<void()>& f) {
+    std::string all;
+    for (const std::string& one : test::failures_of(ranks, [&](int) { f(); })) all += one + "\n";
+    return all;
+  };
+  const auto expect = [&](const std::string& text, int ranks, const std::function<void()>& f) {
+    const std::string all = failure(ranks, f);
+    EXPECT_NE(all.find(text), std::string::npos) << all;
+    EXPECT_NE(all.find("tensor_parallel_test.cpp:"), std::string::npos) << all;
+  };
+  expect("net.h.0.attn.c_attn: 4 heads for 3 ranks", 3, [] {
+    Gpt gpt;
+    dist::tensor_parallel(gpt, plan_of_gpt(Steps::Whole));
+  });
+  expect("layer.self_attn: 4 heads for 3 ranks, expected a number that the ranks divide", 3, [] {
+    Encoder net(nn::FeedForwardActivation::Relu);
+    dist::tensor_parallel(net, {{"layer.self_attn", ColwiseParallel{}}});
+  });
+  expect("in: 12 features for 5 ranks", 5, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}});
+  });
+  expect("hidden.*: no layer of that name", 2, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"hidden.*", ColwiseParallel{}}});
+  });
+  expect("in: SequenceParallel, expected one of the other styles", 2, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"in", SequenceParallel{}}});
+  });
+  expect("norm: RowwiseParallel, expected SequenceParallel", 2, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"norm", RowwiseParallel{}}});
+  });
+  expect("in: RowwiseParallel with such an input or output", 2, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"in", RowwiseParallel{.input = Placement::Sequence}}});
+  });
+  expect("in: a layer that is shared out already", 2, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}});
+    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}});
+  });
+  expect("for 4 ranks, expected equal blocks, and something of each for every rank", 4, [] {
+    nn::Embedding table(3, 2);
+    dist::tensor_parallel(table, {{"", VocabularyParallel{}}});
+  });
+  expect("12 features", 2, [] {  // columns without rows behind them
+    Mlp net;
+    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}});
+    net(ones({3, 6}, f64));
+  });
+  expect("scatter_to_ranks: got shape (3, 7, 6) for 2 ranks", 2, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"norm", SequenceParallel{.input = Placement::Replicated}}});
+    net(ones({3, 7, 6}, f64));
+  });
+  expect("LAMB: got in.weight, of which every rank has a part", 2, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}, {"out", RowwiseParallel{}}});
+    optim::LAMB lamb(parameters(net), {});
+    lamb.step(grad(sum(net(ones({3, 6}, f64))), parameters(net)));
+  });
+  expect("of which every rank keeps a part already", 2, [] {
+    Mlp net;
+    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}});
+    dist::data_parallel(net, {.shard = 1});
+  });
+  expect("label 9, expected one in [0, 9)", 3,
+         [] { dist::cross_entropy(ones({2, 3}), tensor<std::int64_t>({1, 9}), {.classes = 9}).item(); });
+  expect("a number of classes that the ranks do not divide has to be given", 3,
+         [] { dist::cross_entropy(ones({2, 3}), tensor<std::int64_t>({1, 2}), {.classes = 11}); });
+}
+
+}  // namespace
+}  // namespace tegula
