@@ -2,6 +2,7 @@
 // bench_nets [prefix…]; bench/peers/nets_torch.py has the same nets. $TEGULA_BENCH_DEVICE is cpu where it is not set, $TEGULA_BENCH_PRECISION fp32.
 
 #include "bench/measure.h"
+#include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 
 using namespace tegula;

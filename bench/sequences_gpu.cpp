@@ -79,11 +79,14 @@ models::Gpt2Options gpt2_124m(DType dtype) {
   return {.vocabulary = 50304, .dtype = dtype};
 }
 
-void gpt2_training(std::int64_t batch) {
-  const std::string name = "gpt2.train.b" + std::to_string(batch);
+/// With sums between the layers in f32, or in bf16.
+void gpt2_training(std::int64_t batch, bool half_residual) {
+  const std::string name = (half_residual ? "gpt2.train.half_residual.b" : "gpt2.train.b") + std::to_string(batch);
   if (!wanted(name)) return;
   const PrecisionScope arithmetic(Precision::bf16);
-  models::Gpt2 net(gpt2_124m(f32));
+  models::Gpt2Options options = gpt2_124m(f32);
+  if (half_residual) options.residual = bf16;
+  models::Gpt2 net(options);
   const std::int64_t length = net.options().context, sequences = scaled(batch, 16);
   optim::AdamW adam(parameters(net), {.lr = 3e-4, .beta2 = 0.95, .weight_decay = 0.1});
   auto step = jit([&](Tensor x, Tensor y) {
@@ -183,7 +186,9 @@ int main(int argc, char** argv) {
   bench::choose_device();
   small = default_device().number() == 0 || std::getenv("TEGULA_BENCH_SMALL");
   using bench::attempt;
-  for (const std::int64_t batch : {32, 4, 16}) attempt("gpt2.train", [&] { gpt2_training(batch); });
+  for (const std::int64_t batch : {32, 4, 16}) {
+    for (const bool half_residual : {false, true}) attempt("gpt2.train", [&] { gpt2_training(batch, half_residual); });
+  }
   for (const std::int64_t batch : {1, 32}) attempt("gpt2.decode", [&] { gpt2_decoding(batch); });
   for (const std::int64_t width : {64, 128}) {
     for (const std::int64_t length : {512, 1024, 4096, 16384}) {

@@ -32,6 +32,7 @@ struct LanguageChoice {
   double validation = 0.1;
   std::int64_t layers = 0, heads = 4, width = 128, embedding = 64, context = 64;
   double dropout = 0;
+  bool half_residual = false;
   std::int64_t batch = 0, accumulate = 1, steps = 2000, warmup = 100;
   double lr = 1e-3, beta2 = 0.99, weight_decay = 0, clip = 1;
   std::optional<double> min_lr;
@@ -272,7 +273,8 @@ void run_gpt(LanguageChoice choice) {
                     .layers = choice.layers,
                     .heads = choice.heads,
                     .context = choice.context,
-                    .dropout = choice.dropout});
+                    .dropout = choice.dropout,
+                    .residual = choice.half_residual ? std::optional(storage_of(default_precision())) : std::nullopt});
   GptForTraining forward{net};
   const Loss loss = [&net](const Tensor& features, const Tensor& labels) {
     return models::next_token_loss(features, net.wte.weight, labels);
@@ -375,6 +377,7 @@ void add_train_language(Command& train) {
     Command command = train.command("gpt", "a transformer that writes on (GPT-2), from plain texts");
     command.option("--width", choice->width, "numbers of a token within the net").check(positive()).shows_default().type("N");
     command.option("--heads", choice->heads, "of its attention").check(positive()).shows_default().type("N");
+    command.flag("--half-residual", choice->half_residual, "with --precision bf16: the sums between the layers are kept in it, too");
     add_options(command, *choice);
     command.runs([choice] { run_gpt(*choice); });
   }

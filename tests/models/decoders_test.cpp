@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tegula/models/text/bert.h"
 #include "tegula/models/text/gpt2.h"
 #include "tegula/models/text/llama.h"
+#include "tegula/tegula.h"
 #include "tests/support/fixed_weights.h"
 
 namespace tegula {
@@ -39,6 +42,38 @@ TEST(Gpt2, TakesTheNamesOfHuggingFace) {
   models::Gpt2 other(net.options());
   load(other, models::gpt2_state(state));
   EXPECT_EQ(other(tokens()).to_host(), net(tokens()).to_host());
+}
+
+TEST(Gpt2, KeepsTheResidualStreamInHalf) {
+  models::Gpt2Options options{.vocabulary = 13, .width = 8, .layers = 2, .heads = 2, .context = 8, .residual = bf16};
+  const models::Gpt2 net(options);
+  const auto rounded = [](const Tensor& x) { return cast(cast(x, bf16), f32); };
+  Tensor x = rounded(net.wte(tokens()) + slice(net.wpe.weight, 0, {0, 5}));
+  for (const auto& block : net.h) {
+    x = rounded(x + block.attn(block.ln_1(x), nullptr, 0));
+    x = rounded(x + block.mlp(block.ln_2(x)));
+  }
+  const auto got = net.hidden(tokens()).to_host(), want = net.ln_f(x).to_host();
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6);
+  // Gradients reach everything, about as in f32.
+  options.residual = std::nullopt;
+  models::Gpt2 whole(options);
+  load(whole, state_dict(net));
+  const auto gradients = [](const models::Gpt2& one) {
+    std::vector<std::vector<float>> out;
+    for (const Tensor& g : grad(sum(sin(one.hidden(tokens()) * 3.0)), parameters(one))) out.push_back(g.to_host());
+    return out;
+  };
+  const auto half = gradients(net), full = gradients(whole);
+  double difference = 0, size = 0;
+  for (std::size_t p = 0; p < half.size(); ++p) {
+    for (std::size_t i = 0; i < half[p].size(); ++i) {
+      difference += std::pow(half[p][i] - full[p][i], 2), size += std::pow(full[p][i], 2);
+    }
+  }
+  EXPECT_GT(difference, 0);
+  EXPECT_LT(std::sqrt(difference / size), 0.03);
+  EXPECT_THROW(models::Gpt2({.width = 8, .heads = 2, .residual = i64}), Error);
 }
 
 TEST(Llama, GivesPyTorchsNumbers) {

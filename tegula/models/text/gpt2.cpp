@@ -9,6 +9,7 @@
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/ops/shape/join.h"
@@ -23,6 +24,8 @@ constexpr double kDeviation = 0.02;
 double last_deviation(const Gpt2Options& o) { return kDeviation / std::sqrt(2.0 * static_cast<double>(o.layers)); }
 
 const Gpt2Options& checked(const Gpt2Options& o) {
+  if (o.residual && !is_float(*o.residual))
+    ops::refuse("Gpt2", "a residual stream of " + std::string(name(*o.residual)), "a float dtype", {});
   if (o.vocabulary < 1 || o.layers < 1 || o.heads < 1 || o.context < 1 || o.width < 1 || o.width % o.heads != 0) {
     ops::refuse("Gpt2", "width " + std::to_string(o.width) + ", heads " + std::to_string(o.heads) + ", layers " + std::to_string(o.layers),
                 "positive sizes and a width that the heads divide", {});
@@ -39,6 +42,12 @@ nn::Embedding table(std::int64_t rows, std::int64_t width, DType dtype) {
 }  // namespace
 
 namespace gpt2 {
+namespace {
+
+/// x, of which the dtype has what is stored.
+Tensor kept_in(const std::optional<DType>& dtype, const Tensor& x) { return dtype ? cast(cast(x, *dtype), x.dtype()) : x; }
+
+}  // namespace
 
 Projection::Projection(std::int64_t in, std::int64_t out, double deviation, DType dtype)
     : weight(normal({in, out}, 0, deviation, {.dtype = dtype})),
@@ -76,10 +85,11 @@ Block::Block(const Gpt2Options& o)
     : ln_1(o.width, {.eps = o.norm_eps, .dtype = o.dtype}),
       attn(o),
       ln_2(o.width, {.eps = o.norm_eps, .dtype = o.dtype}),
-      mlp(o) {}
+      mlp(o),
+      residual_(o.residual) {}
 Tensor Block::operator()(Tensor x, nn::KeyValueCache* cache, int layer) const {
-  x = x + attn(ln_1(x), cache, layer);
-  return x + mlp(ln_2(x));
+  x = kept_in(residual_, x + attn(ln_1(x), cache, layer));
+  return kept_in(residual_, x + mlp(ln_2(x)));
 }
 
 }  // namespace gpt2
@@ -96,7 +106,8 @@ Tensor Gpt2::hidden(Arg tokens, nn::KeyValueCache* cache) const {
   const In frame("Gpt2", tokens.loc);
   const Tensor t = checked_tokens("Gpt2", tokens, options_.context);
   const Tensor embedded = wte(t);
-  Tensor x = drop(embedded + (cache ? wpe(cache->places(t.size(1))) : slice(wpe.weight, 0, {0, t.size(1)})));
+  Tensor x =
+      gpt2::kept_in(options_.residual, drop(embedded + (cache ? wpe(cache->places(t.size(1))) : slice(wpe.weight, 0, {0, t.size(1)}))));
   for (std::size_t i = 0; i < h.size(); ++i) x = h[i](x, cache, static_cast<int>(i));
   if (cache) cache->advance(t.size(1));
   return ln_f(x);

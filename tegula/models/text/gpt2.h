@@ -2,6 +2,7 @@
 // GPT-2: a decoder with learned positions and layer norms before its parts (Radford et al., 2019). Parameters have the names of the published
 // files ("h.0.attn.c_attn.weight"), whose matrices lie (in, out).
 
+#include <optional>
 #include <vector>
 
 #include "tegula/nn/dropout.h"
@@ -20,6 +21,8 @@ struct Gpt2Options {
   double dropout = 0;  // of embeddings, attention weights and what each part adds; the published models were trained with 0.1
   double norm_eps = 1e-5;
   DType dtype = f32;
+  /// What the sums between the parts are kept in, such as bf16 beside weights of f32: half the bytes of a training's largest tensors.
+  std::optional<DType> residual = {};
 };
 
 namespace gpt2 {
@@ -61,6 +64,9 @@ struct Block {
   nn::LayerNorm ln_2;
   FeedForward mlp;
   static constexpr auto fields = nn::fields<&Block::ln_1, &Block::attn, &Block::ln_2, &Block::mlp>;
+
+ private:
+  std::optional<DType> residual_;
 };
 
 }  // namespace gpt2
