@@ -1,10 +1,10 @@
 #include "tegula/compile/run/slots.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <mutex>
 #include <set>
+#include <span>
 
 #include "tegula/compile/run/placement.h"
 #include "tegula/graph/tensor.h"
@@ -76,7 +76,7 @@ void* Slots::argument(std::size_t i, const Node& value, runtime::Device& device)
   const HostArray contents = Tensor(Ref<Node>(const_cast<Node*>(&value))).to_array(value.origin().where);
   const auto* from = static_cast<const std::byte*>(contents.buffer->data());
   if (bytes <= kFewBytes) {
-    if (slot.number.size() == bytes && std::memcmp(slot.number.data(), from, bytes) == 0) return slot.address;
+    if (std::ranges::equal(slot.number, std::span(from, bytes))) return slot.address;
     slot.number.assign(from, from + bytes);
   }
   device.copy_in(slot.address, from, bytes);

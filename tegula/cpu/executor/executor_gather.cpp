@@ -109,25 +109,29 @@ const Step* write_indices(const Step* at, Frame& frame) {
   const Slot* slots = frame.slots;
   auto* out = reinterpret_cast<std::int64_t*>(slots[step.out].pointer);
   const int last = step.rank - 1;
-  const std::int64_t stride = slots[step.stride[last]].integer;
-  const auto walk = [&](auto&& self, int axis, std::int64_t base, const std::byte* offset) -> void {
+  // Integers wrap around.
+  using Wrapping = std::uint64_t;
+  const auto number = [&](int slot) { return static_cast<Wrapping>(slots[slot].integer); };
+  const Wrapping stride = number(step.stride[last]), scale = static_cast<Wrapping>(step.scale);
+  const auto walk = [&](auto&& self, int axis, Wrapping base, const std::byte* offset) -> void {
     if (has_inner(axis, last)) {
       for (std::int64_t i = 0; i < step.size[axis]; ++i) {
-        self(self, axis + 1, base + i * slots[step.stride[axis]].integer, offset + i * step.offset_stride[axis]);
+        self(self, axis + 1, base + static_cast<Wrapping>(i) * number(step.stride[axis]), offset + i * step.offset_stride[axis]);
       }
       return;
     }
     const std::int64_t count = step.size[last];
     if (step.offset < 0) {
-      for (std::int64_t i = 0; i < count; ++i) out[i] = base + i * stride;
+      for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<std::int64_t>(base + static_cast<Wrapping>(i) * stride);
     } else {
       for (std::int64_t i = 0; i < count; ++i) {
-        out[i] = base + i * stride + *reinterpret_cast<const std::int64_t*>(offset + i * step.offset_stride[last]) * step.scale;
+        const auto at = static_cast<Wrapping>(*reinterpret_cast<const std::int64_t*>(offset + i * step.offset_stride[last]));
+        out[i] = static_cast<std::int64_t>(base + static_cast<Wrapping>(i) * stride + at * scale);
       }
     }
     out += count;
   };
-  walk(walk, 0, slots[step.base].integer, step.offset < 0 ? nullptr : slots[step.offset].pointer);
+  walk(walk, 0, number(step.base), step.offset < 0 ? nullptr : slots[step.offset].pointer);
   return following(step);
 }
 
