@@ -11,6 +11,8 @@
 #   property                        random graphs: on the GPU $TOGETHER of them (2000), $BATCH (40) to a plan and so to a compilation, from seed
 #                                   $SEED (1) on, then $GRAPHS (20) in every mode; on all cores at once, beside it, CPU graphs where $CPU_GRAPHS names a number
 #   learn                           trainings on real texts beside PyTorch's ($LEARN, or all: scripts/gpu_learn.sh)
+#   trace                           time of every kernel of $TRACED (bench_sequences_gpu), one run of it for each of $CASES, by CUPTI: kernels of replayed graphs
+#                                   in the last $TEGULA_TRACE_MS milliseconds, and how long the card was idle
 #   profile                         time of each of $COUNT kernels of bench_gpu's $CASES, from the $FIRST on
 set -uo pipefail
 work=/tmp/tegula-visit logs=${LOGS:-/tmp/tegula-logs}
@@ -133,6 +135,11 @@ run_stage() {  # name, seconds
     memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
     property) property "$limit" ;;
     learn) work=$work logs=$logs bash scripts/gpu_learn.sh "$limit" ${LEARN:-} ;;
+    trace)
+      for case in $CASES; do
+        echo "--- $case"
+        CUDA_INJECTION64_PATH=$work/libkernel_trace.so TEGULA_TRACE_FILE=$logs/trace.$case timeout "$limit" $work/${TRACED:-bench_sequences_gpu} $case
+      done ;;
     profile)
       timeout "$limit" ncu --graph-profiling node --metrics gpu__time_duration.sum,launch__grid_size,launch__registers_per_thread -s "${FIRST:-0}" -c "${COUNT:-100}" $work/bench_gpu ${CASES:-} >"$logs/ncu.log" 2>&1
       python3 - "$logs/ncu.log" <<'PY'

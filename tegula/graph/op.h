@@ -198,6 +198,8 @@ class KernelOp : public Op {
   /// The input whose storage the result takes over: lower writes what changes, everything else stays as it was. -1: none. The compiler copies
   /// the input first where somebody else still needs it.
   virtual int overwrites() const { return -1; }
+  /// Whether input `index` may lie so (KernelContext::Operand::strides); otherwise the compiler makes a dense copy. Never asked of the one that is overwritten.
+  virtual bool accepts(int /*index*/, const Layout& layout) const { return layout.is_dense(); }
   virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                          const Shape& shape) const;
   /// The same of an op with several results: all of them.

@@ -62,12 +62,13 @@ class Joins {
   virtual Ref<const Op> without_gaps() const = 0;
 };
 
-/// Inputs and outputs are dense and row-major. Launches run in the order in which they were added.
+/// Outputs are dense and row-major, and so are inputs where the op does not accept others. Launches run in the order in which they were added.
 class KernelContext {
  public:
   struct Operand {
     Shape shape;
     DType dtype;
+    Strides strides;  // in elements, from where the argument points
   };
   /// `wanted`: which of the outputs somebody reads; the others have no buffers.
   KernelContext(std::vector<Operand> inputs, std::vector<Operand> outputs, std::vector<bool> wanted, const tile::TilePreference& tiles)
@@ -88,6 +89,8 @@ class KernelContext {
   bool wanted(int k) const { return wanted_[static_cast<std::size_t>(k)]; }
   /// A good number of elements for a tile on this device.
   std::int64_t tile_elements() const { return tiles_.elements; }
+  /// About how many instances keep the device busy: as many as it has. Not what is free of it.
+  std::int64_t instances() const { return tiles_.instances; }
   std::int64_t longest_sort() const { return tiles_.longest_sort > 0 ? tiles_.longest_sort : std::numeric_limits<std::int64_t>::max(); }
   /// The same as tile_elements where `total` elements are independent of each other.
   std::int64_t tile_elements_for(std::int64_t total) const { return tiles_.elements_for(total); }

@@ -122,8 +122,10 @@ class Materializer {
     for (int k = 0; k < static_cast<int>(item.inputs.size()); ++k) {
       int& input = item.inputs[static_cast<std::size_t>(k)];
       const Layout at = layout(input);
-      const bool kept = k == item.as<KernelOp>().overwrites() && (!in_place || at.offset != 0 || numel(at.shape) != elements_below(input));
-      if (kept || !is_memory(input) || !at.is_dense()) input = copy(input);
+      const bool is_below = k == item.as<KernelOp>().overwrites();
+      const bool kept = is_below && (!in_place || at.offset != 0 || numel(at.shape) != elements_below(input));
+      const bool fits = is_below ? at.is_dense() : item.as<KernelOp>().accepts(k, at);
+      if (kept || !is_memory(input) || !fits) input = copy(input);
     }
   }
   std::int64_t elements_below(int item) const { return numel(out()[access_of(out(), item).base].shape); }

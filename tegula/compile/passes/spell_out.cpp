@@ -38,6 +38,7 @@ std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs
   if (const DType stored = storage_of(call.precision); is_half(stored) && call.dtype == f32) {
     if (auto halves = composed->in_halves(stored, device, inputs); !halves.empty()) return halves;
   }
+  if (auto faster = call.as<LibraryOp>().spelled_out(device, inputs); !faster.empty()) return faster;
   return composed->composition(inputs);
 }
 

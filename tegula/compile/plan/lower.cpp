@@ -207,14 +207,17 @@ std::vector<std::int64_t> extents_that_change(const Plan& plan, int i) {
 void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
-  for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
-  if (item.computed->input >= 0) inputs[static_cast<std::size_t>(item.computed->input)] = {item.computed->shape, item.computed->dtype};
+  for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype, access_of(plan.graph, input).layout.strides});
+  if (item.computed->input >= 0) {
+    const Shape& shape = item.computed->shape;
+    inputs[static_cast<std::size_t>(item.computed->input)] = {shape, item.computed->dtype, Layout::dense(shape).strides};
+  }
   const std::vector<int> values = values_of(plan.graph, i);
   std::vector<KernelContext::Operand> outputs;
   std::vector<bool> wanted;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Result result = item.results.empty() ? Result{item.shape, item.dtype} : item.results[k];
-    outputs.push_back({result.shape, result.dtype});
+    outputs.push_back({result.shape, result.dtype, Layout::dense(result.shape).strides});
     wanted.push_back(values[k] >= 0);
   }
   KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);

@@ -115,9 +115,11 @@ class TextGenerator::Impl {
     beams_ = o.beams;
     prefill_.emplace(jit(Function([this](const Tensor& in) {  // (B, 1 + W): how long each is, then its tokens
                            const Tensor last = slice(in, 1, {0, 1}) - 1, tokens = slice(in, 1, {1, {}});
+                           const auto beginning = cache_.from_empty();
                            const Tensor h = hidden_(tokens, &cache_);
-                           const Shape one{h.size(0), 1, h.size(2)};
-                           return chosen(squeeze(gather(h, 1, expand(unsqueeze(last, -1), one)), 1));
+                           // Without a check, behind which the cache could not be written where it lies.
+                           const Tensor is_last = unsqueeze(arange(h.size(1)) == last, -1);  // (B, W, 1)
+                           return chosen(sum(where(is_last, h, 0.0), 1));
                          }),
                          {.signatures = 16}));
     step_.emplace(jit(Function([this](const Tensor& in) {  // (B) tokens; of beams (2, B), with the order of their former beams

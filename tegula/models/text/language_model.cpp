@@ -162,9 +162,11 @@ LanguageModel load_language_model(const std::string& path, const std::string& to
 Tensor next_token_loss(Arg features, Arg weight, Arg labels, const Tensor& bias) {
   const In frame("next_token_loss", features.loc);
   const Tensor w = weight.tensor("next_token_loss"), y = flatten(labels);
-  constexpr std::int64_t kLarge = 8192;  // from here on scores take more memory than anything else
+  constexpr double kMostBytes = 4.0 * (1 << 30);
   const Tensor x = reshape(features, {-1, w.size(1)});
-  if (w.size(0) > kLarge) return linear_cross_entropy(x, w, y, {.bias = bias});
+  const DType stored = is_half(x.dtype()) ? x.dtype() : storage_of(current_precision());
+  const double bytes = static_cast<double>(x.size(0) * w.size(0)) * static_cast<double>(size_of(is_half(stored) ? stored : x.dtype()));
+  if (bytes > kMostBytes) return linear_cross_entropy(x, w, y, {.bias = bias});
   return cross_entropy(bias.defined() ? linear(x, w, bias) : linear(x, w), y);
 }
 

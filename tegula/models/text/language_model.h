@@ -38,8 +38,8 @@ void save_language_model(const std::string& path, const LstmLanguageModel& net, 
 /// fit, and when the tokenizer has more tokens than the model.
 LanguageModel load_language_model(const std::string& path, const std::string& tokenizer = "");
 
-/// The mean of -log p(label) over all places: features (…, F) · weight (vocabulary, F) + bias -> scores, for labels (…). Scores of a large vocabulary
-/// are never in memory as a whole (linear_cross_entropy).
+/// The mean of -log p(label) over all places: features (…, F) · weight (vocabulary, F) + bias -> scores, for labels (…). Scores of more than
+/// 4 GiB, as they are stored, are never in memory as a whole (linear_cross_entropy); the backward pass computes those anew.
 Tensor next_token_loss(Arg features, Arg weight, Arg labels, const Tensor& bias = {});
 
 struct WriteOptions {

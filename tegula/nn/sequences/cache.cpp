@@ -51,12 +51,25 @@ KeyValueCache::Seen KeyValueCache::extend(int layer, Arg of_keys, Arg of_values)
                 of_keys.loc, "make the cache larger, or cut the prompt");
   }
   const auto i = static_cast<std::size_t>(layer);
-  keys_[i] = update_slice(keys_[i], cast(keys, size_.dtype), length_, 1);
-  values_[i] = update_slice(values_[i], cast(values, size_.dtype), length_, 1);
+  const Tensor new_keys = cast(keys, size_.dtype), new_values = cast(values, size_.dtype);
+  if (begins_) {
+    keys_[i] = update_slice(keys_[i], new_keys, 0, 1);
+    values_[i] = update_slice(values_[i], new_values, 0, 1);
+    return {permute(new_keys, {0, 2, 1, 3}), permute(new_values, {0, 2, 1, 3})};
+  }
+  keys_[i] = update_slice(keys_[i], new_keys, length_, 1);
+  values_[i] = update_slice(values_[i], new_values, length_, 1);
   return {permute(keys_[i], {0, 2, 1, 3}), permute(values_[i], {0, 2, 1, 3})};
 }
 
+KeyValueCache::Beginning KeyValueCache::from_empty(Location where) {
+  const In frame(kName, where);
+  length_ = zeros({}, i64);
+  return Beginning(*this);
+}
+
 AttentionOptions KeyValueCache::attention() const {
+  if (begins_) return {.causal = true};
   AttentionOptions options{.causal = true, .start = length_.read()};
   if (ragged_) {
     const Tensor column = arange(size_.capacity);
@@ -68,6 +81,7 @@ AttentionOptions KeyValueCache::attention() const {
 
 Tensor KeyValueCache::places(std::int64_t count, Location where) const {
   const In frame(kName, where);
+  if (begins_) return arange(count, where);
   const Tensor column = arange(count, where) + length_;
   if (!ragged_) return column;
   return tegula::where(column < gap_end_, column, column - (gap_end_ - expand_dims(gap_begin_, 1)));

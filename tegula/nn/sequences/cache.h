@@ -28,7 +28,7 @@ class KeyValueCache {
   explicit KeyValueCache(const CacheSize& size, Location where = Location::current());
 
   struct Seen {
-    Tensor keys, values;  // (batch, heads, capacity, width): with attention(), what is not written yet is hidden
+    Tensor keys, values;  // (batch, heads, capacity, width): with attention(), what is not written yet is hidden; from_empty() those of the T tokens
   };
   /// Writes keys and values (batch, T, heads, width) behind the first length(). An Error when it is run and there is no room for them.
   Seen extend(int layer, Arg keys, Arg values);
@@ -38,6 +38,20 @@ class KeyValueCache {
   Tensor places(std::int64_t count, Location where = Location::current()) const;
   /// `count` tokens were written in every layer.
   void advance(std::int64_t count, Location where = Location::current());
+
+  /// While it lives, the cache is empty, and in a jit-ed function it is at every call: what is written goes to the front, and new tokens see each other
+  /// alone, by whatever attention is fastest for that (of sequences of different lengths, too: padding follows behind, and is not seen).
+  class Beginning {
+   public:
+    explicit Beginning(KeyValueCache& cache) : cache_(cache) { cache_.begins_ = true; }
+    ~Beginning() { cache_.begins_ = false; }
+    Beginning(const Beginning&) = delete;
+    Beginning& operator=(const Beginning&) = delete;
+
+   private:
+    KeyValueCache& cache_;
+  };
+  [[nodiscard]] Beginning from_empty(Location where = Location::current());
 
   /// How many columns are written: () i64.
   Tensor length(Location where = Location::current()) const { return length_.read(where); }
@@ -60,6 +74,7 @@ class KeyValueCache {
   NonPersistentBuffer gap_begin_;  // (batch) i64: where a shorter sequence's padding begins …
   NonPersistentBuffer gap_end_;  // () i64: … and all of them end
   Flag ragged_{0};
+  bool begins_ = false;  // not of a copy's concern: it lives as long as a call
 };
 
 }  // namespace tegula::nn

@@ -3,6 +3,7 @@
 #include "tegula/graph/autodiff/vjp_parts.h"
 #include "tegula/graph/regions/composed.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/products/attention_decode.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/attention.h"
 
@@ -152,6 +153,9 @@ class AttentionOp final : public AnyAttention {
  public:
   explicit AttentionOp(const AttentionForm& form) : AnyAttention(form, false) {}
   std::string_view name() const override { return "attention"; }
+  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const override {
+    return attention_decode(form_, inputs, device).value_or(std::vector<Tensor>());
+  }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const std::source_location& where) const override {
     const Shape &q = inputs[0].shape(), &v = inputs[2].shape();
     const DType dtype = inputs[0].dtype();

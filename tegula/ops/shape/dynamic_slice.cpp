@@ -21,11 +21,12 @@ using tile::Value;
 /// For one tile: where its elements lie in both. A place that failed its check names nothing; not every device waits for checks.
 struct Places {
   Value slice, whole, mask;
-  Places(RowKernel& kernel, const Extents& lines, int at) {
+  /// `row_of_slice`: from one of its rows to the next.
+  Places(RowKernel& kernel, const Extents& lines, int at, std::int64_t row_of_slice) {
     tile::Builder& b = kernel.builder();
     const Value first = kernel.load(at, kernel.input_by_place(at), b.constant(std::int64_t{0}, i64), {}),
                 inner = kernel.number(lines.inner);
-    slice = kernel.row() * kernel.number(lines.count * lines.inner) + kernel.column();
+    slice = kernel.row() * kernel.number(row_of_slice) + kernel.column();
     whole = kernel.row() * kernel.number(lines.length * lines.inner) + first * inner + kernel.column();
     mask = RowKernel::both(kernel.mask(), tile::broadcast(first >= 0 && first <= kernel.number(lines.length - lines.count), slice.shape()));
   }
@@ -61,7 +62,7 @@ class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
     const Extents lines(context.input(0).shape, context.output().shape, axis_);
     RowKernel kernel(context, "dynamic_slice", lines.outer, lines.count * lines.inner);
     const Value x = kernel.input(0), y = kernel.output();
-    const Places places(kernel, lines, 1);
+    const Places places(kernel, lines, 1, lines.count * lines.inner);
     kernel.builder().store(y + places.slice, kernel.builder().load(x + places.whole, places.mask), kernel.mask());
     kernel.launch();
   }
@@ -82,6 +83,12 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace {
   void attributes(Attributes& a) const override { a("axis", axis_); }
   int overwrites() const override { return 0; }
   int input_read_by_place() const override { return 2; }
+  /// The source may be rows within wider ones, as a part of a projection is.
+  bool accepts(int index, const Layout& layout) const override {
+    if (index != 1) return layout.is_dense();
+    const auto rows = rows_of(layout);
+    return rows && (rows->shape[1] <= 1 || rows->strides[1] == 1);
+  }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     const auto& where = y.origin().where;
     const Tensor at(y.inputs()[2]);
@@ -95,7 +102,7 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace {
     const Extents lines(context.output().shape, context.input(1).shape, axis_);
     RowKernel kernel(context, "update_slice", lines.outer, lines.count * lines.inner);
     const Value source = kernel.input(1), y = kernel.output();
-    const Places places(kernel, lines, 2);
+    const Places places(kernel, lines, 2, rows_of({context.input(1).shape, context.input(1).strides})->strides[0]);
     kernel.builder().store(y + places.whole, kernel.builder().load(source + places.slice, kernel.mask()), places.mask);
     kernel.launch();
   }
@@ -106,6 +113,11 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace {
   }
 
  private:
+  /// The source as (outer, what one line of x takes).
+  std::optional<Layout> rows_of(const Layout& source) const {
+    const std::int64_t outer = numel(source.shape, 0, axis_);
+    return tegula::reshape(source, {outer, numel(source.shape, axis_, source.shape.rank())});
+  }
   int axis_;
 };
 
