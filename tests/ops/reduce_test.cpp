@@ -77,6 +77,16 @@ TEST(Reduce, PositionsAreOfTheFirst) {
   long_line[6000] = long_line[7000] = kNan;
   expect_values(argmax(doubles(long_line)), {6000});
   expect_values(argmin(doubles(long_line)), {6000});
+  // A few long lines, of which several instances have a share each.
+  Values long_lines(2 * 40000, -kInfinite);
+  expect_values(argmax(doubles(long_lines), 0), {0});
+  long_lines[30000] = long_lines[39999] = 3, long_lines[40000 + 39998] = -7;
+  expect_values(argmax(reshape(doubles(long_lines), {2, 40000}), 1), {30000, 39998});
+  expect_values(argmin(reshape(doubles(long_lines), {2, 40000}), 1), {0, 0});
+  long_lines[39000] = long_lines[39500] = kNan;
+  expect_values(argmax(reshape(doubles(long_lines), {2, 40000}), 1), {39000, 39998});
+  expect_values(argmin(reshape(doubles(long_lines), {2, 40000}), 1), {39000, 0});
+  expect_values(argmax(reshape(cast(iota({40003}, 0) % 7, bf16), {1, 40003}), 1), {6});
   expect_values(argmax(full({3, 5000}, -kInfinite), 1), {0, 0, 0});
   EXPECT_EQ(argmax(counted({2, 3}), std::nullopt, Keep::Yes).shape(), (Shape{1, 1}));
 }

@@ -17,6 +17,10 @@ namespace tegula::compile {
 namespace {
 
 bool is_view(const Item& item) { return item.role() == Role::View; }
+/// A half in f32: stored as the half, it is the same number.
+bool widens(const Graph& graph, const Item& item, DType half) {
+  return item.op == cast_op() && item.dtype == f32 && graph[item.inputs[0]].dtype == half;
+}
 bool repeats(const Graph& graph, const Item& view) { return numel(view.shape) > numel(graph[view.inputs[0]].shape); }
 
 /// The dtype of each item: half where that saves memory and costs no accuracy that the products have not already given up.
@@ -64,7 +68,8 @@ class Chooser {
       input = graph_[input].inputs[0];
     }
     const Item& item = graph_[input];
-    if (item.op->numerics() == Numerics::Either && may_be_half(item) && storage_of(item.precision) == half)
+    const bool either = item.op->numerics() == Numerics::Either || widens(graph_, item, half);
+    if (either && may_be_half(item) && storage_of(item.precision) == half)
       wanted_[static_cast<std::size_t>(input)] = true;
   }
 
@@ -130,6 +135,7 @@ class Caster {
     rewriter_.each([this](int i, Item& item) {
       item.dtype = chooser_.chosen()[static_cast<std::size_t>(i)];
       if (!item.results.empty()) item.results[0].dtype = item.dtype;
+      if (item.op == cast_op() && out()[item.inputs[0]].dtype == item.dtype) item.op = reshape_op(item.shape);  // nothing is left to do
       if (item.role() == Role::Library) finish_call(item);
       if (item.role() == Role::Elementwise && is_half(item.dtype)) {
         for (std::size_t k = 0; k < item.inputs.size(); ++k) {
@@ -169,6 +175,10 @@ class Caster {
     int to = known(i);
     for (; to < 0; to = known(i)) {
       const Item& item = out()[i];
+      if (is_half(dtype) && widens(out(), item, dtype)) {
+        to = item.inputs[0];
+        break;
+      }
       if (!is_view(item) || numel(item.shape) < numel(out()[item.inputs[0]].shape)) {
         Item cast = inserted(cast_op(), {i}, item);
         cast.dtype = dtype;

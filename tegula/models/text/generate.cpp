@@ -49,6 +49,7 @@ Tensor sample(Arg scores, const Sampling& s, const Tensor& seen, Generator* gene
   if (given.rank() != 2 || !is_float(given.dtype()) || given.size(1) == 0)
     ops::refuse("sample", "scores of shape " + to_string(given.shape()), "floats (batch, vocabulary)", scores.loc);
   check(s, given.size(1), scores.loc);
+  if (s.temperature == 0 && s.repetition_penalty == 1) return argmax(given, 1);
   Tensor x = cast(given, f32);
   if (s.repetition_penalty != 1) {
     if (!seen.defined() || seen.shape() != x.shape())

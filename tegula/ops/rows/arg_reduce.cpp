@@ -24,29 +24,21 @@ class ArgReduceOp final : public KernelOp {
   void lower(KernelContext& context) const override {
     const Shape& shape = context.input(0).shape;
     const std::int64_t columns = shape.back(), rows = columns == 0 ? 0 : numel(shape) / columns;
+    // A few long lines: many instances look for the best of a share each, and one for the best of those.
+    const std::int64_t tile = context.tile_elements(), most = columns / std::max<std::int64_t>(2 * tile, 1);
+    const std::int64_t shares = std::min(most, context.instances() / std::max<std::int64_t>(4 * rows, 1));
+    if (shares > 1 && !context.ladder().on) return lower_shares(context, rows, columns, (columns + shares * tile - 1) / (shares * tile) * tile);
     ops::RowKernel kernel(context, std::string(name()), rows, columns, ops::Columns::Looped);
     tile::Builder& b = kernel.builder();
     const Value x = kernel.input(0), y = kernel.output(), width = kernel.number(columns);
-    // Booleans are compared as numbers.
-    const DType compute = context.input(0).dtype == boolean ? i32 : tile::compute_type(context.input(0).dtype);
+    const DType compute = compute_type(context);
     const Shape column{kernel.tile_rows(), 1};
-    const Value nothing = tile::identity_of(b, kind_, compute);
     const Value before = b.constant(std::int64_t{-1}, i64);
     const auto found = kernel.for_each_tile(
-        {tile::broadcast(nothing, column), tile::broadcast(before, column)}, [&](std::span<const Value> best) -> std::vector<Value> {
-          Value values = b.load(x + (kernel.row() * width + kernel.column()), kernel.mask());
-          if (values.dtype() != compute) values = tile::cast(values, compute);
-          if (!kernel.column_mask().is_empty()) values = tile::select(kernel.column_mask(), values, nothing);
-          values = tile::broadcast(values, {kernel.tile_rows(), kernel.tile_columns()});
-          const Value extreme = tile::reduce(values, 1, kind_);
-          const Value place = tile::arg_reduce(values, 1, kind_) + kernel.first_column();
-          Value better = kind_ == Reduction::Max ? extreme > best[0] : extreme < best[0];
-          if (is_float(compute)) {
-            const Value nan = tile::unary(tile::Word::IsNan, extreme), had_nan = tile::unary(tile::Word::IsNan, best[0]);
-            better = better || (nan && !had_nan);
-          }
-          better = better || best[1] < 0;  // the first tile
-          return {tile::select(better, extreme, best[0]), tile::select(better, place, best[1])};
+        {tile::broadcast(tile::identity_of(b, kind_, compute), column), tile::broadcast(before, column)},
+        [&](std::span<const Value> best) {
+          const Value values = b.load(x + (kernel.row() * width + kernel.column()), kernel.mask());
+          return better_of(b, best, values, kernel.column_mask(), {kernel.tile_rows(), kernel.tile_columns()}, kernel.first_column(), compute);
         });
     b.store(y + kernel.row(), found[1], kernel.row_mask());
     kernel.launch();
@@ -66,6 +58,63 @@ class ArgReduceOp final : public KernelOp {
   }
 
  private:
+  /// Booleans are compared as numbers.
+  static DType compute_type(const KernelContext& context) {
+    return context.input(0).dtype == boolean ? i32 : tile::compute_type(context.input(0).dtype);
+  }
+
+  /// {extreme, place} (R, 1) of what was found before and of a tile (R, C) whose first column is `first`. A place below 0 is that of nothing yet.
+  std::vector<Value> better_of(tile::Builder& b, std::span<const Value> best, Value values, Value inside, const Shape& shape, Value first,
+                               DType compute) const {
+    if (values.dtype() != compute) values = tile::cast(values, compute);
+    if (!inside.is_empty()) values = tile::select(inside, values, tile::identity_of(b, kind_, compute));
+    values = tile::broadcast(values, shape);
+    const Value extreme = tile::reduce(values, 1, kind_), place = tile::arg_reduce(values, 1, kind_) + first;
+    Value better = kind_ == Reduction::Max ? extreme > best[0] : extreme < best[0];
+    if (is_float(compute)) {
+      const Value nan = tile::unary(tile::Word::IsNan, extreme), had_nan = tile::unary(tile::Word::IsNan, best[0]);
+      better = better || (nan && !had_nan);
+    }
+    better = better || best[1] < 0;  // the first tile
+    return {tile::select(better, extreme, best[0]), tile::select(better, place, best[1])};
+  }
+
+  /// Each instance has `share` columns of a row, tile after tile.
+  void lower_shares(KernelContext& context, std::int64_t rows, std::int64_t columns, std::int64_t share) const {
+    const std::int64_t tile = context.tile_elements(), shares = (columns + share - 1) / share;
+    const DType compute = compute_type(context);
+    const int extremes = context.scratch(rows * shares * static_cast<std::int64_t>(size_of(compute))),
+              places = context.scratch(rows * shares * static_cast<std::int64_t>(size_of(i64)));
+    {
+      ops::KernelLaunch kernel(context, std::string(name()) + "_part");
+      tile::Builder& b = kernel.builder();
+      const auto number = [&](std::int64_t n) { return b.constant(n, i64); };
+      const Value x = kernel.input(0), to_extremes = kernel.scratch(extremes, compute, true), to_places = kernel.scratch(places, i64, true);
+      const Value width = kernel.number(columns), row = b.program_id(0), part = b.program_id(1), begin = part * number(share);
+      const Value end = tile::select(begin + number(share) < width, begin + number(share), width);
+      const Shape one{1, 1};
+      const std::vector<Value> found =
+          b.for_(begin, end, number(tile),
+                 {tile::broadcast(tile::identity_of(b, kind_, compute), one), tile::broadcast(number(-1), one)},
+                 [&](Value first, std::span<const Value> best) {
+                   const Value column = first + tile::row(b.arange(0, tile)), inside = column < end;
+                   return better_of(b, best, b.load(x + (row * width + column), inside), inside, {1, tile}, first, compute);
+                 });
+      const Value at = tile::reshape(row * number(shares) + part, one);
+      b.store(to_extremes + at, found[0]);
+      b.store(to_places + at, found[1]);
+      kernel.launch({rows, shares, 1});
+    }
+    ops::KernelLaunch kernel(context, std::string(name()) + "_combine");
+    tile::Builder& b = kernel.builder();
+    const Value from_extremes = kernel.scratch(extremes, compute, false), from_places = kernel.scratch(places, i64, false), y = kernel.output();
+    const Value row = b.program_id(0), begin = row * b.constant(shares, i64);
+    // Of equal ones the first share's: the lower place.
+    const Value best = tile::arg_reduce(b.load(from_extremes + (begin + tile::row(b.arange(0, shares)))), 1, kind_);
+    b.store(y + tile::reshape(row, {1, 1}), b.load(from_places + (begin + best)));
+    kernel.launch({rows, 1, 1});
+  }
+
   Reduction kind_;
 };
 

@@ -45,6 +45,33 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
   return access.base;
 }
 
+namespace {
+
+// An activation of views of a call that nothing else reads: the call has it, and the item is the last of the views.
+bool fold_below_views(Graph& graph, int i, const std::vector<int>& uses, const runtime::Device& device) {
+  const Item& item = graph[i];
+  const std::uint8_t activation = activation_of(item.as<ElementwiseOp>().epilogue());
+  if (activation == 0 || item.inputs.size() != 1 || graph[item.inputs[0]].role() != Role::View) return false;
+  int producer = item.inputs[0];
+  for (; graph[producer].role() == Role::View; producer = graph[producer].inputs[0]) {
+    const bool adds = numel(graph[producer].shape) != numel(graph[graph[producer].inputs[0]].shape);
+    if (uses[static_cast<std::size_t>(producer)] != 1 || adds || graph[producer].as<ViewOp>().waits()) return false;
+  }
+  const Item& library = graph[producer];
+  const bool fits = library.role() == Role::Library && library.results.empty() && library.epilogue.activation == 0 &&
+                    library.dtype == item.dtype && uses[static_cast<std::size_t>(producer)] == 1 &&
+                    library.as<LibraryOp>().accepts_activation(activation) &&
+                    device.fuses(library.dtype, static_cast<runtime::Activation>(activation));
+  if (!fits) return false;
+  graph[producer].epilogue.activation = activation;
+  graph[producer].origin = item.origin;
+  const Item& view = graph[item.inputs[0]];
+  graph[i].op = view.op, graph[i].inputs = view.inputs;
+  return true;
+}
+
+}  // namespace
+
 // The sum or activation takes the library item's place, so that its number (and all who use it) stay valid.
 void fold_epilogues(Graph& graph, const runtime::Device& device) {
   const std::vector<int> uses = count_uses(graph);
@@ -53,6 +80,7 @@ void fold_epilogues(Graph& graph, const runtime::Device& device) {
     if (item.role() != Role::Elementwise) continue;
     const Kind kind = item.as<ElementwiseOp>().epilogue();
     if (kind == Kind::None || kind == Kind::Multiply || kind == Kind::GeluTanhGradient) continue;
+    if (fold_below_views(graph, i, uses, device)) continue;
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       const int producer = item.inputs[k];
       const Item& library = graph[producer];
