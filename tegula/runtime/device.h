@@ -100,6 +100,7 @@ class Kernel {
 struct RecordedStep {
   std::function<void()> work;
   std::vector<int> after;
+  std::span<const std::byte> own = {};  // memory that no other step touches: what sets it beforehand need not wait for other steps
 };
 
 /// Work that was recorded once and is repeated as a whole, at the same addresses (a CUDA graph).

@@ -107,7 +107,8 @@ class Planner {
     std::vector<std::size_t> scratch_block;
     for (const std::size_t bytes : plan_.scratch_bytes) {
       scratch_block.push_back(blocks.size());
-      blocks.push_back({aligned(bytes), end, 0, 0});
+      const bool own = asynchronous_ && is_own_scratch(bytes);
+      blocks.push_back({aligned(bytes), own ? 0 : end, own ? end : 0, 0});
     }
     for (int s = 0; s < end; ++s) {
       for (const int scratch : plan_.steps[static_cast<std::size_t>(s)].scratch) {

@@ -61,6 +61,9 @@ struct Storage {
   std::size_t offset = 0;    // Arena: in bytes. Output, Update: of a piece of the join that lies there
 };
 
+/// So little scratch memory is a step's alone on a device that queues: counters of a library, which can then be set while other steps run.
+inline bool is_own_scratch(std::size_t bytes) { return bytes <= 4096; }
+
 struct Plan {
   Graph graph;
   Fusion fusion;

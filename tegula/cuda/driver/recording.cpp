@@ -1,6 +1,7 @@
 #include "tegula/cuda/driver/recording.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -103,7 +104,76 @@ void require_no_recording(const Context& context, std::string_view op) {
   throw Error({.op = std::string(op), .got = "a recording in progress", .expected = "no need to wait for the device"});
 }
 
-std::unique_ptr<runtime::Recording> record(Context& context, const std::function<void()>& work) {
+namespace {
+
+/// A library sets a counter of a few bytes and then runs a kernel that counts with it. Between the kernel and the one before it the card would wait for
+/// that twice, some microseconds; where the counter is the step's own it is set beside the step before.
+class EarlyCounters {
+ public:
+  /// The step's nodes are recorded: they waited for `before`, and are over with `end`. `earlier`: what the step before waited for.
+  void note(std::span<const std::byte> own, const Nodes& before, const Nodes& end, const Nodes& earlier) {
+    if (own.empty() || before.empty() || end.size() != 1) return;
+    CUgraphNode first = end[0];
+    for (Nodes needed = needs(first); needed.size() == 1 && needed != before; needed = needs(first)) first = needed[0];
+    CUDA_MEMSET_NODE_PARAMS set{};
+    if (needs(first) != before || type_of(first) != CU_GRAPH_NODE_TYPE_MEMSET || cuGraphMemsetNodeGetParams(first, &set) != CUDA_SUCCESS) return;
+    const auto begin = device_pointer(const_cast<std::byte*>(own.data()));
+    if (set.height > 1 || set.dst < begin || set.dst + set.width * set.elementSize > begin + own.size()) return;
+    Nodes wait = earlier;
+    Nodes& last = users_[begin];  // the same step's, in another run
+    wait.insert(wait.end(), last.begin(), last.end());
+    if (!wait.empty()) moved_.push_back({first, before, wait});
+    last = end;
+  }
+
+  void move(CUgraph graph) const {
+    for (const Moved& one : moved_) {
+      const Nodes readers = followers(one.set);
+      for (const CUgraphNode from : one.before) {
+        check(cuGraphRemoveDependencies(graph, &from, &one.set, nullptr, 1), "recording");
+        for (const CUgraphNode reader : readers) check(cuGraphAddDependencies(graph, &from, &reader, nullptr, 1), "recording");
+      }
+      Nodes wait = one.wait_for;
+      std::ranges::sort(wait);
+      wait.erase(std::unique(wait.begin(), wait.end()), wait.end());
+      for (const CUgraphNode from : wait) check(cuGraphAddDependencies(graph, &from, &one.set, nullptr, 1), "recording");
+    }
+  }
+
+ private:
+  struct Moved {
+    CUgraphNode set;
+    Nodes before, wait_for;
+  };
+  static CUgraphNodeType type_of(CUgraphNode node) {
+    CUgraphNodeType type{};
+    check(cuGraphNodeGetType(node, &type), "recording");
+    return type;
+  }
+  static Nodes needs(CUgraphNode node) {
+    std::size_t count = 0;
+    check(cuGraphNodeGetDependencies(node, nullptr, nullptr, &count), "recording");
+    Nodes nodes(count);
+    if (count > 0) check(cuGraphNodeGetDependencies(node, nodes.data(), nullptr, &count), "recording");
+    std::ranges::sort(nodes);
+    return nodes;
+  }
+  static Nodes followers(CUgraphNode node) {
+    std::size_t count = 0;
+    check(cuGraphNodeGetDependentNodes(node, nullptr, nullptr, &count), "recording");
+    Nodes nodes(count);
+    if (count > 0) check(cuGraphNodeGetDependentNodes(node, nodes.data(), nullptr, &count), "recording");
+    return nodes;
+  }
+
+  std::vector<Moved> moved_;
+  std::map<CUdeviceptr, Nodes> users_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
+                                             const std::function<void(CUgraph)>& finish) {
   if (Capture::current(context)) return nullptr;
   const std::scoped_lock lock(context.order);
   context.enter();
@@ -119,6 +189,7 @@ std::unique_ptr<runtime::Recording> record(Context& context, const std::function
   context.enter();  // `work` may have left another device current
   CUgraph graph = capture.end();
   if (!graph) return nullptr;
+  finish(graph);
   CUgraphExec executable = nullptr;
   const CUresult result = cuGraphInstantiate(&executable, graph, 0);
   cuGraphDestroy(graph);
@@ -132,10 +203,15 @@ std::unique_ptr<runtime::Recording> record(Context& context, const std::function
   return recording;
 }
 
+std::unique_ptr<runtime::Recording> record(Context& context, const std::function<void()>& work) {
+  return recorded(context, work, [](CUgraph) {});
+}
+
 std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps) {
-  return record(context, [&] {
+  EarlyCounters counters;
+  const auto work = [&] {
     std::vector<Nodes> ends(steps.size());  // of each step: what has to be over for it to be over
-    Nodes all;
+    Nodes all, earlier;
     for (std::size_t s = 0; s < steps.size(); ++s) {
       Nodes before;
       for (const int step : steps[s].after) {
@@ -144,13 +220,18 @@ std::unique_ptr<runtime::Recording> record(Context& context, std::span<const run
       }
       // A graph that begins with several nodes takes microseconds to begin.
       if (before.empty() && s > 0) before = ends[0];
-      let_next_wait_for(context, std::move(before));
+      std::ranges::sort(before);
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+      let_next_wait_for(context, before);
       steps[s].work();
       ends[s] = next_waits_for(context);
+      counters.note(steps[s].own, before, ends[s], earlier);
+      earlier = std::move(before);
       all.insert(all.end(), ends[s].begin(), ends[s].end());
     }
     let_next_wait_for(context, std::move(all));
-  });
+  };
+  return recorded(context, work, [&](CUgraph graph) { counters.move(graph); });
 }
 
 }  // namespace tegula::gpu

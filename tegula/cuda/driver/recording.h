@@ -21,6 +21,9 @@ std::unique_ptr<runtime::Recording> record(Context& context, const std::function
 /// The same for steps that wait only for the ones they name: the graph may run the others side by side.
 std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps);
 
+/// What both are: `finish` may change the graph before it is made executable.
+std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work, const std::function<void(CUgraph)>& finish);
+
 /// A recording in progress, and what it has to keep alive.
 class Capture {
  public:
@@ -36,7 +39,8 @@ class Capture {
   void* constant(std::span<const std::byte> bytes);
 
  private:
-  friend std::unique_ptr<runtime::Recording> record(Context& context, const std::function<void()>& work);
+  friend std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
+                                                      const std::function<void(CUgraph)>& finish);
   friend void require_no_recording(const Context& context, std::string_view op);
   struct Constant {
     Ref<Buffer> buffer;
