@@ -75,7 +75,7 @@ void plot(const std::string& path, const Bars& bars) {
           "set datafile missing 'NaN'\nset border 1 linecolor rgb '#555555'\nset tics nomirror out scale 0.6 textcolor rgb '#333333'\n"
           "set grid xtics linecolor rgb '#E3E3E3' linetype 1 linewidth 0.8\nset grid noytics\n"
           "set style fill solid 1 border rgb 'white'\n"
-          "set key below center horizontal samplen 1.5 spacing 1.2 width 2 textcolor rgb '#333333'\n"
+          "set key below center horizontal Left reverse samplen 1.5 spacing 1.2 width 1 textcolor rgb '#333333'\n"
           "set ytics scale 0 (" +
           ticks + ")\nset xrange [" + number(low - 0.005 * range) + ":" + number(high + 0.005 * range) + "]\nset yrange [" +
           number(place(bars.rows.size() - 1) + 0.6) + ":-0.6]\n";
