@@ -133,8 +133,9 @@ void run(ScalingChoice choice) {
   }
   const std::int64_t most = std::ranges::max(choice.ranks);
   const int threads = std::max(1, processors / static_cast<int>(most));
-  Report report("scaling", {{"ranks", "ranks", 6, 0},
-                            {"step", "step ms", 10, 3, 1e3},
+  Report report("scaling", {{"device", "device", 7},
+                            {"ranks", "ranks", 6, 0},
+                            {"seconds", "step ms", 10, 3, 1e3},
                             {"rate", "images/s", 10, 0},
                             {"efficiency", "efficiency %", 13, 1, 100},
                             {"exchange", "exchange ms", 12, 3, 1e3},
@@ -159,7 +160,7 @@ void run(ScalingChoice choice) {
       if (ranks <= processors || simulated.bytes == 0)
         simulated = {alone, told.at("bytes"), told.at("hidden"), link, link, static_cast<int>(choice.per_host)};
     }
-    report.add({static_cast<double>(ranks), step, static_cast<double>(ranks * choice.batch) / step, alone / step,
+    report.add({"cpu", static_cast<double>(ranks), step, static_cast<double>(ranks * choice.batch) / step, alone / step,
                 ranks > 1 ? told.at("exchange").get<double>() : NAN, ranks > 1 ? told.at("hidden").get<double>() : NAN, latency, rate});
   }
   if (simulated.bytes > 0) {
@@ -170,8 +171,8 @@ void run(ScalingChoice choice) {
   finish(choice, report,
          {.title = "mnist-cnn, " + std::to_string(choice.batch) + " images a step and rank",
           .x_label = "ranks",
-          .panels = {{.y_label = "images/s", .series = report.curves("ranks", "rate", {}), .from_zero = true},
-                     {.y_label = "ms a step", .series = report.curves("ranks", "step", {}), .from_zero = true}},
+          .panels = {{.y_label = "images/s", .series = report.curves("ranks", "rate", {"device"}), .from_zero = true},
+                     {.y_label = "ms a step", .series = report.curves("ranks", "seconds", {"device"}), .from_zero = true}},
           .x_scale = io::Scale::Log2});
 }
 
