@@ -261,8 +261,9 @@ void add_train(Command& app) {
   add_checkpoint(command, choice->checkpoint, choice->resume);
   add_options(command, choice->log);
   command
-      .option("--timeline", choice->timeline,
-              "what each rank computes and exchanges when: .json for chrome://tracing or ui.perfetto.dev, .png or .svg for a picture of a step")
+      .option(
+          "--timeline", choice->timeline,
+          "what each rank computes and exchanges when: .json for chrome://tracing or ui.perfetto.dev, .png or .svg for a picture of a step")
       .check(not_empty())
       .type("FILE");
   command

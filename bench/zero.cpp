@@ -72,7 +72,8 @@ int main(int argc, char** argv) {
   const auto all = dist::all_gather(tensor({static_cast<float>(peak), static_cast<float>(seconds)}, {1, 2}), ranks).to_host();
   if (ranks.rank() != 0) return 0;
   for (std::size_t r = 0; 2 * r < all.size(); ++r)
-    bench::report("stage " + std::string(argv[1]) + ", rank " + std::to_string(r) + " of " + std::to_string(ranks.size()), all[2 * r], "MB");
+    bench::report("stage " + std::string(argv[1]) + ", rank " + std::to_string(r) + " of " + std::to_string(ranks.size()), all[2 * r],
+                  "MB");
   bench::report("a step", 1e3 * all[1], "ms");
   bench::report("parameters", parameters_mb, "MB");
 }

@@ -108,20 +108,26 @@ void run_rank(const ScalingChoice& choice) {
 
 json run_ranks(const ScalingChoice& choice, std::int64_t ranks, int threads) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  std::vector<std::string> words{"env",   "OMP_NUM_THREADS=" + std::to_string(threads),
-                                 program, "launch",
-                                 "-n",    std::to_string(ranks),
-                                 program, "bench",
-                                 "scaling", "--batch",
+  std::vector<std::string> words{"env",
+                                 "OMP_NUM_THREADS=" + std::to_string(threads),
+                                 program,
+                                 "launch",
+                                 "-n",
+                                 std::to_string(ranks),
+                                 program,
+                                 "bench",
+                                 "scaling",
+                                 "--batch",
                                  std::to_string(choice.batch)};
   if (choice.quick) words.emplace_back("--quick");
   const io::ChildResult result = io::run_child(words, {});
   const std::string text(reinterpret_cast<const char*>(result.output.data()), result.output.size());
   const json told = json::parse(text, nullptr, false);
   if (result.exit_code != 0 || !told.is_object()) {
-    throw Error({.op = "tegula bench scaling",
-                 .got = std::to_string(ranks) + " ranks that ended with status " + std::to_string(result.exit_code) + ": " + result.messages,
-                 .expected = "their measurements"});
+    throw Error(
+        {.op = "tegula bench scaling",
+         .got = std::to_string(ranks) + " ranks that ended with status " + std::to_string(result.exit_code) + ": " + result.messages,
+         .expected = "their measurements"});
   }
   return told;
 }
@@ -142,8 +148,8 @@ void run(ScalingChoice choice) {
                             {"hidden", "hidden %", 9, 1, 100},
                             {"latency", "latency us", 11, 2, 1e6},
                             {"bandwidth", "GB/s", 8, 2, 1e-9}});
-  report.note("work", "mnist-cnn, " + std::to_string(choice.batch) + " images a step and rank, " + std::to_string(threads) + " threads each, " +
-                          std::to_string(processors) + " processors");
+  report.note("work", "mnist-cnn, " + std::to_string(choice.batch) + " images a step and rank, " + std::to_string(threads) +
+                          " threads each, " + std::to_string(processors) + " processors");
   if (most > processors) report.note("shared", "ranks share processors: steps are longer than they would be with one each");
   dist::ScalingCase simulated{.per_host = static_cast<int>(choice.per_host)};
   double alone = 0;
@@ -181,7 +187,10 @@ void run(ScalingChoice choice) {
 void add_bench_scaling(Command& bench) {
   auto choice = std::make_shared<ScalingChoice>();
   Command command = bench.command("scaling", "a training on 1, 2, 4 … ranks, what exchanges cost, and a simulation of more ranks");
-  command.option("--ranks", choice->ranks, "how many, several may be given [1, 2, 4, … up to the processors]").commas().check(positive()).type("N");
+  command.option("--ranks", choice->ranks, "how many, several may be given [1, 2, 4, … up to the processors]")
+      .commas()
+      .check(positive())
+      .type("N");
   command.option("--batch", choice->batch, "images per step and rank").check(positive()).shows_default().type("N");
   command.option("--per-host", choice->per_host, "ranks of a host, in the simulation").check(positive()).shows_default().type("N");
   command.option("--latency", choice->latency, "of a message between hosts, in the simulation, in microseconds [as was measured here]")

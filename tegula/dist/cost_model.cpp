@@ -65,7 +65,8 @@ std::string simulated_scaling(const ScalingCase& of) {
                 1e3 * of.step_seconds, of.bytes / 1e6, 100 * of.hidden, of.per_host, 1e6 * of.within.latency,
                 of.within.bytes_per_second / 1e9, 1e6 * of.between.latency, of.between.bytes_per_second / 1e9);
   out += line;
-  std::snprintf(line, sizeof line, "%6s %12s %12s %16s %12s %12s\n", "ranks", "ring ms", "tree ms", "hierarchical ms", "step ms", "efficiency");
+  std::snprintf(line, sizeof line, "%6s %12s %12s %16s %12s %12s\n", "ranks", "ring ms", "tree ms", "hierarchical ms", "step ms",
+                "efficiency");
   out += line;
   for (int ranks = 8; ranks <= 1024; ranks *= 2) {
     const LinkCost& link = ranks > of.per_host ? of.between : of.within;  // the slowest one of a ring

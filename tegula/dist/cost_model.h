@@ -31,10 +31,10 @@ double hierarchical_all_reduce(const LinkCost& within, const LinkCost& between, 
 
 /// What a table of simulated scaling is made of.
 struct ScalingCase {
-  double step_seconds = 0;    // of one rank alone, with as many rows as each has
-  double bytes = 0;           // of gradients
-  double hidden = 0;          // share of the exchange that goes on beside the step, from 0 to 1
-  LinkCost within, between;   // of ranks of one host, and of hosts
+  double step_seconds = 0;  // of one rank alone, with as many rows as each has
+  double bytes = 0;  // of gradients
+  double hidden = 0;  // share of the exchange that goes on beside the step, from 0 to 1
+  LinkCost within, between;  // of ranks of one host, and of hosts
   int per_host = 8;
 };
 /// The table from 8 to 1024 ranks, under a heading that says that nobody had so many.

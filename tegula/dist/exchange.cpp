@@ -344,9 +344,8 @@ std::uint64_t begin(const Group& group, const Collective& collective, const void
   require_member(group, collective, where);
   Group::State& state = *group.state();  // which the caller holds until it has finished
   runtime::Timeline* const timeline = runtime::Timeline::current();
-  return state.world->progress.begin([=, &state, run = timeline ? timeline->run() : 0] {
-    carry_out_now(state, collective, in, out, scratch, where, timeline, run);
-  });
+  return state.world->progress.begin(
+      [=, &state, run = timeline ? timeline->run() : 0] { carry_out_now(state, collective, in, out, scratch, where, timeline, run); });
 }
 
 void finish(const Group& group, std::uint64_t ticket) {

@@ -25,8 +25,7 @@ void transfer(const Group& group, Kind kind, DType dtype, int other, void* memor
 
 json written(const std::vector<TimelineEvent>& events) {
   json out = json::array();
-  for (const TimelineEvent& e : events)
-    out.push_back({static_cast<int>(e.kind), e.name, e.begin, e.end, e.met, e.bytes, e.run, e.where});
+  for (const TimelineEvent& e : events) out.push_back({static_cast<int>(e.kind), e.name, e.begin, e.end, e.met, e.bytes, e.run, e.where});
   return out;
 }
 

@@ -24,9 +24,9 @@ struct ExchangeRow {
   std::string name, where;
   std::int64_t bytes = 0;
   std::size_t count = 0;
-  double coming = 0;    // until all ranks had come
-  double seconds = 0;   // from then on
-  double waited = 0;    // of those, how long the rank did nothing else
+  double coming = 0;  // until all ranks had come
+  double seconds = 0;  // from then on
+  double waited = 0;  // of those, how long the rank did nothing else
   double hidden() const { return seconds > 0 ? 1 - waited / seconds : 0; }
 };
 /// Those of runs with exchanges, without the first of each kind, in which memory is touched for the first time.

@@ -58,8 +58,8 @@ TEST(CostModel, HostsReduceWithinExchangeTheirPartsAndGather) {
       std::vector<double> inside(static_cast<std::size_t>(own));
       inside = walk_ring(within, inside, own - 1, bytes / own);
       const double reduced = last(inside);
-      const double exchanged = last(walk_ring(between, std::vector<double>(static_cast<std::size_t>(hosts), reduced), 2 * (hosts - 1),
-                                              bytes / own / hosts));
+      const double exchanged =
+          last(walk_ring(between, std::vector<double>(static_cast<std::size_t>(hosts), reduced), 2 * (hosts - 1), bytes / own / hosts));
       const double walked = last(walk_ring(within, std::vector<double>(static_cast<std::size_t>(own), exchanged), own - 1, bytes / own));
       EXPECT_NEAR(dist::hierarchical_all_reduce(within, between, hosts * own, own, bytes), walked, 1e-9 * walked + 1e-15);
     }
@@ -82,7 +82,8 @@ TEST(CostModel, TheFitFindsWhatTheRingWasMadeOf) {
 }
 
 TEST(CostModel, TheTableSaysThatItIsASimulation) {
-  const std::string table = dist::simulated_scaling({.step_seconds = 10e-3, .bytes = 100e6, .within = {5e-6, 200e9}, .between = {10e-6, 40e9}});
+  const std::string table =
+      dist::simulated_scaling({.step_seconds = 10e-3, .bytes = 100e6, .within = {5e-6, 200e9}, .between = {10e-6, 40e9}});
   EXPECT_EQ(table.rfind("SIMULATED", 0), 0u) << table;
   EXPECT_NE(table.find("  1024 "), std::string::npos) << table;
 }

@@ -19,9 +19,7 @@ Ran run(const std::vector<std::string>& words) {
   return {result.found ? result.exit_code : 127, testing::text_of(result.output), result.messages};
 }
 
-std::string program() {
-  return (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula").string();
-}
+std::string program() { return (std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula").string(); }
 
 /// Two hosts, 10.87.0.1 and 10.87.0.2, which see nothing of each other but the wire.
 class Hosts {
@@ -49,9 +47,16 @@ class Hosts {
   std::string address(int host) const { return "10.87.0." + std::to_string(host + 1); }
   /// A rank on a host, by nothing but the environment.
   std::vector<std::string> rank(int host, int number, int of, const std::string& secret, std::vector<std::string> words) const {
-    std::vector<std::string> all{"ip", "netns", "exec", name(host), "env",
-                                 "TEGULA_RANK=" + std::to_string(number), "TEGULA_SIZE=" + std::to_string(of),
-                                 "TEGULA_RENDEZVOUS=" + address(0) + ":29400", "TEGULA_SECRET=" + secret, "TEGULA_PATIENCE=20",
+    std::vector<std::string> all{"ip",
+                                 "netns",
+                                 "exec",
+                                 name(host),
+                                 "env",
+                                 "TEGULA_RANK=" + std::to_string(number),
+                                 "TEGULA_SIZE=" + std::to_string(of),
+                                 "TEGULA_RENDEZVOUS=" + address(0) + ":29400",
+                                 "TEGULA_SECRET=" + secret,
+                                 "TEGULA_PATIENCE=20",
                                  "OMP_NUM_THREADS=1"};
     all.insert(all.end(), words.begin(), words.end());
     return all;
@@ -71,8 +76,8 @@ class Hosts {
 };
 
 std::vector<std::string> training(const std::string& out) {
-  return {program(), "train", "mnist-mlp", "--limit", "256", "--epochs", "2", "--batch", "64", "--seed", "3", "--dropout", "0",
-          "--show",  "0",     "--out",     out,       "--plot", out + ".png"};
+  return {program(), "train",     "mnist-mlp", "--limit", "256", "--epochs", "2", "--batch", "64",        "--seed",
+          "3",       "--dropout", "0",         "--show",  "0",   "--out",    out, "--plot",  out + ".png"};
 }
 
 TEST(Hosts, RanksOfTwoHostsTrainAsThoseOfOne) {
@@ -81,9 +86,8 @@ TEST(Hosts, RanksOfTwoHostsTrainAsThoseOfOne) {
   std::vector<Ran> ran(3);
   std::vector<std::thread> threads;
   for (int rank : {0, 1, 2}) {  // two of them on the second host, which meet without the first
-    threads.emplace_back([&, rank] {
-      ran[static_cast<std::size_t>(rank)] = run(hosts.rank(rank == 0 ? 0 : 1, rank, 3, "s", training("hosts.st")));
-    });
+    threads.emplace_back(
+        [&, rank] { ran[static_cast<std::size_t>(rank)] = run(hosts.rank(rank == 0 ? 0 : 1, rank, 3, "s", training("hosts.st"))); });
   }
   for (auto& thread : threads) thread.join();
   for (const Ran& rank : ran) ASSERT_EQ(rank.status, 0) << rank.err;

@@ -119,7 +119,8 @@ TEST(Timeline, ThePictureShowsTheStepWithTheMostExchanges) {
   for (const io::Bar& bar : bars.bars) end = std::max(end, bar.end);
   EXPECT_NEAR(end, (101 - 10) * 1e-3, 1e-9);
   EXPECT_THROW(timeline_picture({{}}), Error);
-  EXPECT_THROW(io::plot("bars.png", io::Bars{.title = "", .rows = {"a"}, .kinds = {"k"}, .bars = {{.row = 1, .begin = 0, .end = 1}}}), Error);
+  EXPECT_THROW(io::plot("bars.png", io::Bars{.title = "", .rows = {"a"}, .kinds = {"k"}, .bars = {{.row = 1, .begin = 0, .end = 1}}}),
+               Error);
   EXPECT_THROW(io::plot("bars.png", io::Bars{.title = "", .rows = {"a"}, .kinds = {"k"}, .bars = {{.begin = 2, .end = 1}}}), Error);
 }
 

@@ -10,7 +10,7 @@ namespace tegula::compile {
 
 struct Overlap {
   std::vector<bool> begins;  // per step: an exchange that is begun there. Empty: no step is.
-  std::vector<int> waits;    // per step: the exchange, begun before, that has to be over first, and with it those before that; or -1
+  std::vector<int> waits;  // per step: the exchange, begun before, that has to be over first, and with it those before that; or -1
 };
 
 /// After plan_memory. An exchange with no other work between it and who waits for it is not begun, but carried out in its place.

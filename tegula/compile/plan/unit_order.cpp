@@ -129,10 +129,9 @@ class Orderer {
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       const Candidate& node = unit(*it);
       const bool call = node.unit.item >= 0 && plan_.graph[node.unit.item].role() == Role::Library;  // work that has its place
-      feeds[static_cast<std::size_t>(*it)] = !call && !stays[static_cast<std::size_t>(*it)] && !node.after.empty() &&
-                                             std::ranges::all_of(node.after, [&](int a) {
-                                               return feeds[static_cast<std::size_t>(a)] || effect(unit(a)) != Effect::None;
-                                             });
+      feeds[static_cast<std::size_t>(*it)] =
+          !call && !stays[static_cast<std::size_t>(*it)] && !node.after.empty() &&
+          std::ranges::all_of(node.after, [&](int a) { return feeds[static_cast<std::size_t>(a)] || effect(unit(a)) != Effect::None; });
     }
     int gather = std::numeric_limits<int>::max();  // where the one before would be in program order
     for (const int u : order) {
