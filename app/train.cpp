@@ -159,6 +159,15 @@ void draw_curve(const std::string& path, const History& history, const std::stri
   }
 }
 
+std::string told_by(TimelineRecorder& recorder, const std::string& path) {
+  try {
+    return "\n" + recorder.finish() + "timeline: " + path + "\n";
+  } catch (const Error& error) {  // nor is this picture
+    std::fprintf(stderr, "tegula: no timeline: %s\n", error.what());
+    return "";
+  }
+}
+
 /// What the ranks of a run do once: rank 0 says it, and writes the files.
 bool is_first(const dist::Group& ranks) { return ranks.rank() == 0; }
 
@@ -216,9 +225,9 @@ void run(TrainChoice choice) {
     ProgressLine line;
     report_progress(trainer, line, log, lr);
     history = trainer.fit(sets.train, sets.test);
-    if (recorder) exchanges = recorder->finish();
+    if (recorder) exchanges = told_by(*recorder, choice.timeline);
   }
-  if (!choice.timeline.empty()) std::printf("\n%stimeline: %s\n", exchanges.c_str(), choice.timeline.c_str());
+  std::printf("%s", exchanges.c_str());
   if (choice.print_precision) std::printf("\n%s", trainer.print_precision().c_str());
   if (const auto* scaler = trainer.loss_scaler()) {
     std::printf("\nloss scale %g, %lld steps skipped\n", scaler->scale().read().item<double>(),

@@ -8,6 +8,8 @@
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
 #include "tegula/io/plot.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula {
 namespace {
@@ -57,6 +59,13 @@ TimelineRecorder::TimelineRecorder(std::string path, dist::Group group, Location
     throw Error({.op = "timeline",
                  .got = "the file " + path_,
                  .expected = "a name that ends in .json (a trace), .png or .svg (a picture)",
+                 .where = where});
+  }
+  if (default_device().asynchronous()) {
+    throw Error({.op = "timeline",
+                 .got = "work on " + default_device().name() + ", which is queued",
+                 .expected = "the cpu, whose steps are walked",
+                 .advice = "NVIDIA's Nsight Systems shows what a GPU does when",
                  .where = where});
   }
   if (group_.rank() == 0) io::require_writable(path_, "timeline");

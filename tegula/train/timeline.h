@@ -13,12 +13,11 @@ namespace tegula {
 ///   TimelineRecorder recorder("run.json");       // on every rank
 ///   trainer.fit(train, test);
 ///   std::cout << recorder.finish();              // rank 0 writes the file
-/// On GPUs, which queue their work, exchanges alone are recorded.
 class TimelineRecorder {
  public:
   using Location = std::source_location;
-  /// `path`: .json for chrome://tracing and ui.perfetto.dev, .png or .svg for a picture of one step. Throws Error for another ending, and on rank 0 where
-  /// the file cannot be written.
+  /// `path`: .json for chrome://tracing and ui.perfetto.dev, .png or .svg for a picture of one step. Throws Error for another ending, on a
+  /// device that queues its work (a GPU), and on rank 0 where the file cannot be written.
   explicit TimelineRecorder(std::string path, dist::Group group = dist::world(), Location where = Location::current());
   /// Ends the recording; all ranks call it. Rank 0 writes the file and gets a table of the exchanges, the others an empty text.
   std::string finish();

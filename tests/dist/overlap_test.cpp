@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "tegula/dist/progress.h"
 #include "tegula/dist/timeline.h"
@@ -180,6 +181,28 @@ TEST(Overlap, ARankThatFailsBesideAnExchangeHangsNobody) {
   });
   EXPECT_NE(failures[0].find("99"), std::string::npos) << failures[0];
   EXPECT_NE(failures[1].find("a run that has stopped: rank 0: "), std::string::npos) << failures[1];
+}
+
+// ZeRO's stage 3 in the forward pass: while a layer computes, the parameters of the next one are on their way, and no more than those.
+TEST(Overlap, AGatherGoesBesideTheLayerBefore) {
+  const auto plans = test::on_ranks<std::string>(2, [](int) {
+    Deep net;
+    const dist::DataParallel parallel = dist::data_parallel(net, {.shard = 3});
+    auto step = jit([&](const Tensor& x) {
+      std::vector<Tensor> sums;
+      for (const Tensor& g : parallel.mean(grad(sum(net(x)), parallel.leaves()))) sums.push_back(sum(g));
+      return stack(sums, 0);
+    });
+    step(ones({8, 64}));
+    return step.print_plan();
+  });
+  std::string order;
+  std::istringstream lines(plans[0]);
+  for (std::string line; std::getline(lines, line) && order.size() < 10;) {
+    if (line.find("call all_gather") != std::string::npos) order += 'g';
+    if (line.find("call matmul") != std::string::npos) order += 'm';
+  }
+  EXPECT_EQ(order.substr(0, 8), "ggmgmgmm") << plans[0];
 }
 
 TEST(Progress, WorkIsDoneInItsOrderAndTheFirstFailureIsThatOfAllBehindIt) {

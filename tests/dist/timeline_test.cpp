@@ -79,6 +79,11 @@ TEST(Timeline, TheTraceHasAProcessForEachRank) {
 }
 
 TEST(Timeline, ATrainingOfTwoRanksLeavesOneFile) {
+  if (test::ranks_queue()) {
+    const auto failures = test::failures_of(2, [](int) { TimelineRecorder("run.json", dist::world()); });
+    for (const auto& failure : failures) EXPECT_NE(failure.find("which is queued"), std::string::npos) << failure;
+    return;
+  }
   for (const char* file : {"run.json", "run.png", "run.svg"}) {
     std::filesystem::remove(file);
     const auto told = test::on_ranks<std::string>(2, [&](int) {
@@ -93,7 +98,7 @@ TEST(Timeline, ATrainingOfTwoRanksLeavesOneFile) {
     EXPECT_TRUE(std::filesystem::exists(file));
     EXPECT_EQ(told[1], "");
     EXPECT_NE(told[0].find("bytes moved was hidden"), std::string::npos) << told[0];
-    if (test::ranks_queue() || std::string(file) != "run.json") continue;
+    if (std::string(file) != "run.json") continue;
     std::ifstream in(file);
     const json trace = json::parse(in);
     std::map<int, std::multiset<std::string>> exchanges;
