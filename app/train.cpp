@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "app/commands.h"
 #include "app/progress.h"
@@ -17,6 +18,7 @@
 #include "tegula/io/file.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
+#include "tegula/train/timeline.h"
 #include "tegula/train/trainer.h"
 
 namespace tegula::app {
@@ -71,7 +73,7 @@ struct TrainChoice {
   double smoothing = 0.1;
   std::string optimizer = "adam", schedule = "one-cycle";
   std::uint64_t seed = 0;
-  std::string out, plot, checkpoint, resume;
+  std::string out, plot, checkpoint, resume, timeline;
   TrainLogChoice log;
   std::int64_t show = 6;
   std::int64_t shard = 0;
@@ -157,6 +159,15 @@ void draw_curve(const std::string& path, const History& history, const std::stri
   }
 }
 
+std::string told_by(TimelineRecorder& recorder, const std::string& path) {
+  try {
+    return "\n" + recorder.finish() + "timeline: " + path + "\n";
+  } catch (const Error& error) {  // nor is this picture
+    std::fprintf(stderr, "tegula: no timeline: %s\n", error.what());
+    return "";
+  }
+}
+
 /// What the ranks of a run do once: rank 0 says it, and writes the files.
 bool is_first(const dist::Group& ranks) { return ranks.rank() == 0; }
 
@@ -207,11 +218,16 @@ void run(TrainChoice choice) {
              {"learning_rate", lr},
              {"seed", static_cast<double>(choice.seed)}});
   History history;
+  std::string exchanges;
   {
+    std::optional<TimelineRecorder> recorder;
+    if (!choice.timeline.empty()) recorder.emplace(choice.timeline, ranks);
     ProgressLine line;
     report_progress(trainer, line, log, lr);
     history = trainer.fit(sets.train, sets.test);
+    if (recorder) exchanges = told_by(*recorder, choice.timeline);
   }
+  std::printf("%s", exchanges.c_str());
   if (choice.print_precision) std::printf("\n%s", trainer.print_precision().c_str());
   if (const auto* scaler = trainer.loss_scaler()) {
     std::printf("\nloss scale %g, %lld steps skipped\n", scaler->scale().read().item<double>(),
@@ -253,6 +269,12 @@ void add_train(Command& app) {
   command.option("--plot", choice->plot, "the learning curve [MODEL.png]").check(not_empty()).type("FILE");
   add_checkpoint(command, choice->checkpoint, choice->resume);
   add_options(command, choice->log);
+  command
+      .option(
+          "--timeline", choice->timeline,
+          "what each rank computes and exchanges when: .json for chrome://tracing or ui.perfetto.dev, .png or .svg for a picture of a step")
+      .check(not_empty())
+      .type("FILE");
   command
       .option("--shard", choice->shard,
               "of which state each of the ranks of `tegula launch` keeps a part: 1 the optimizer's, 2 gradients, too, 3 parameters, too; "

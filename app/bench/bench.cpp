@@ -105,6 +105,7 @@ void add_bench(Command& app) {
   add_bench_mlp(bench);
   add_bench_saxpy(bench);
   add_bench_conv(bench);
+  add_bench_scaling(bench);
 }
 
 }  // namespace tegula::app

@@ -48,6 +48,7 @@ void add_bench_batched_gemm(Command& bench);
 void add_bench_mlp(Command& bench);
 void add_bench_saxpy(Command& bench);
 void add_bench_conv(Command& bench);
+void add_bench_scaling(Command& bench);
 
 /// --device, --out, --json, --quick; --precision where the command has a choice.
 enum class WithPrecision : std::uint8_t { No, Yes };

@@ -1,7 +1,11 @@
 #include "tegula/dist/buckets.h"
 
+#include <algorithm>
+
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::dist {
 namespace {
@@ -21,12 +25,21 @@ std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Tensor>& tens
   return buckets;
 }
 
+/// Where exchanges go on beside the backward pass, the first one of few must not wait for its end.
+std::int64_t most_in_one(const std::vector<Tensor>& tensors, std::int64_t most) {
+  constexpr std::int64_t kFew = 4, kLeast = 64 << 10;  // what a message of fewer bytes takes is mostly latency
+  if (default_device().asynchronous()) return most;
+  std::int64_t all = 0;
+  for (const Tensor& tensor : tensors) all += tensor.defined() ? bytes_of(tensor) : 0;
+  return std::min(most, std::max(all / kFew, kLeast));
+}
+
 }  // namespace
 
 std::vector<Tensor> in_buckets(const std::vector<Tensor>& tensors, std::int64_t most, const std::function<Tensor(const Tensor&)>& exchange,
                                const std::source_location& where) {
   std::vector<Tensor> out(tensors.size());
-  for (const auto& bucket : buckets_of(tensors, most)) {
+  for (const auto& bucket : buckets_of(tensors, most_in_one(tensors, most))) {
     std::vector<Tensor> members;
     for (const std::size_t i : bucket) members.push_back(tensors[i]);
     const Tensor all = exchange(members.size() == 1 ? members[0] : concat(members, -1, where));

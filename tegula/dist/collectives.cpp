@@ -11,6 +11,7 @@
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/begins.h"
 #include "tegula/runtime/call_site.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/host_turn.h"
@@ -19,13 +20,17 @@ namespace tegula::dist {
 namespace {
 
 /// Over host memory.
-class HostCall final : public runtime::Call {
+class HostCall final : public runtime::Call, public runtime::Begins {
  public:
   HostCall(Group group, const Collective& what) : group_(std::move(group)), what_(what) {}
   std::size_t scratch_bytes() const override { return dist::scratch_bytes(what_, group_.size()); }
   void run(std::span<void* const> buffers, void* scratch, int) const override {
     carry_out(group_, what_, buffers.front(), buffers.back(), scratch, runtime::CallSite::current());
   }
+  std::uint64_t begin(std::span<void* const> buffers, void* scratch) const override {
+    return dist::begin(group_, what_, buffers.front(), buffers.back(), scratch, runtime::CallSite::current());
+  }
+  void finish(std::uint64_t ticket) const override { dist::finish(group_, ticket); }
   std::string describe() const override {
     return std::string(name(what_.kind)) + " " + text_of(what_) + " among " + std::to_string(group_.size());
   }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -44,6 +45,10 @@ Found look_up(const std::string& address, bool listens) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon + 1 == address.size()) refuse("the address '" + address + "'", "name a port");
   std::string host = address.substr(0, colon), port = address.substr(colon + 1);
+  unsigned number = 0;  // a number too large would be cut off by getaddrinfo
+  const auto [end, bad] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (bad != std::errc() || end != port.data() + port.size() || number > 65535)
+    refuse("the address '" + address + "'", "a port is a number from 0 to 65535");
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   addrinfo wanted{};
   wanted.ai_family = AF_UNSPEC;

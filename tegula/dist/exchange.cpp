@@ -8,6 +8,7 @@
 #include "tegula/core/error.h"
 #include "tegula/dist/combine.h"
 #include "tegula/dist/group_state.h"
+#include "tegula/runtime/timeline.h"
 
 namespace tegula::dist {
 namespace {
@@ -253,6 +254,44 @@ void carry_out_in(Ring& ring, const Collective& what, const T* in, T* out, void*
   }
 }
 
+void require_member(const Group& group, const Collective& collective, const std::source_location& where) {
+  const Group::State& state = *group.state();
+  if (state.rank >= 0) return;
+  throw Error({.op = std::string(name(collective.kind)),
+               .got = "rank " + std::to_string(state.world->transport->rank()) + ", which is not in the group " + group.text(),
+               .expected = "the ranks of the group alone",
+               .where = where});
+}
+
+/// `timeline`: where it is recorded, or null; as a part of the run of a plan.
+void carry_out_now(Group::State& state, const Collective& collective, const void* in, void* out, void* scratch,
+                   const std::source_location& where, runtime::Timeline* timeline, std::int64_t run) {
+  const std::lock_guard lock(state.world->exchanging);
+  if (state.world->failure) std::rethrow_exception(state.world->failure);
+  try {
+    const std::int64_t begin = timeline ? runtime::Timeline::now() : 0;
+    Ring ring(state, collective, where);
+    const std::int64_t met = timeline ? runtime::Timeline::now() : 0;
+    visit(collective.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      carry_out_in(ring, collective, static_cast<const T*>(in), static_cast<T*>(out), scratch);
+    });
+    if (timeline) {
+      timeline->add({.kind = runtime::TimelineEvent::Kind::Exchange,
+                     .name = std::string(name(collective.kind)) + " " + text_of(collective),
+                     .begin = begin,
+                     .end = runtime::Timeline::now(),
+                     .met = met,
+                     .bytes = numel(collective.shape) * static_cast<std::int64_t>(size_of(collective.dtype)),
+                     .run = run,
+                     .where = to_string(where)});
+    }
+  } catch (...) {
+    state.world->failure = std::current_exception();
+    throw;
+  }
+}
+
 }  // namespace
 
 std::string_view name(Kind kind) {
@@ -293,25 +332,24 @@ void carry_out(const Group& group, const Collective& collective, const void* in,
     if (out && in) std::memcpy(out, in, static_cast<std::size_t>(numel(collective.shape)) * size_of(collective.dtype));
     return;
   }
-  Group::State& state = *group.state();
-  if (state.rank < 0) {
-    throw Error({.op = std::string(name(collective.kind)),
-                 .got = "rank " + std::to_string(state.world->transport->rank()) + ", which is not in the group " + group.text(),
-                 .expected = "the ranks of the group alone",
-                 .where = where});
-  }
-  const std::lock_guard lock(state.world->exchanging);
-  if (state.world->failure) std::rethrow_exception(state.world->failure);
-  try {
-    Ring ring(state, collective, where);
-    visit(collective.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      carry_out_in(ring, collective, static_cast<const T*>(in), static_cast<T*>(out), scratch);
-    });
-  } catch (...) {
-    state.world->failure = std::current_exception();
-    throw;
-  }
+  require_member(group, collective, where);
+  group.state()->world->progress.drain();
+  runtime::Timeline* const timeline = runtime::Timeline::current();
+  carry_out_now(*group.state(), collective, in, out, scratch, where, timeline, timeline ? timeline->run() : 0);
+}
+
+std::uint64_t begin(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
+                    const std::source_location& where) {
+  if (group.size() == 1) return carry_out(group, collective, in, out, scratch, where), 0;
+  require_member(group, collective, where);
+  Group::State& state = *group.state();  // which the caller holds until it has finished
+  runtime::Timeline* const timeline = runtime::Timeline::current();
+  return state.world->progress.begin(
+      [=, &state, run = timeline ? timeline->run() : 0] { carry_out_now(state, collective, in, out, scratch, where, timeline, run); });
+}
+
+void finish(const Group& group, std::uint64_t ticket) {
+  if (group.size() > 1) group.state()->world->progress.finish(ticket);
 }
 
 }  // namespace tegula::dist

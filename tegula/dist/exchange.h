@@ -44,6 +44,13 @@ std::size_t scratch_bytes(const Collective& collective, int ranks);
 void carry_out(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
                const std::source_location& where);
 
+/// Begins it, behind those begun before, and returns at once: another thread carries it out. Until it is finished its memory is its own. What carry_out
+/// does comes behind all that were begun.
+std::uint64_t begin(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
+                    const std::source_location& where);
+/// Waits for it and those begun before it in the group's run. Throws what carry_out would have thrown.
+void finish(const Group& group, std::uint64_t ticket);
+
 /// "f32 (3, 4)".
 std::string text_of(const Collective& collective);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tegula/dist/group.h"
+#include "tegula/dist/progress.h"
 #include "tegula/dist/transport.h"
 
 namespace tegula::dist {
@@ -22,6 +23,7 @@ struct World {
   std::exception_ptr failure;  // after which nothing is exchanged any more: whoever tries gets it again
   std::mutex naming;      // of groups
   std::map<std::vector<int>, std::weak_ptr<Group::State>> groups;
+  Progress progress;  // of exchanges that were begun. Last: its thread ends before the rest
 };
 
 struct Group::State {

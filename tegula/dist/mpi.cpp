@@ -69,12 +69,12 @@ class MpiTransport final : public Transport {
   void exchange(int to, std::span<const std::byte> out, int from, std::span<std::byte> in, const Doing& doing) override {
     while (!out.empty() || !in.empty()) {
       const std::size_t going = std::min(out.size(), kMostBytes), coming = std::min(in.size(), kMostBytes);
-      void* arrives = coming > 0 ? mpi_.receive(from, in.data(), coming, 0) : nullptr;
-      void* leaves = going > 0 ? mpi_.send(to, out.data(), going, 0) : nullptr;
+      void* arrives = coming > 0 ? receive(from, in.data(), coming, 0) : nullptr;
+      void* leaves = going > 0 ? send(to, out.data(), going, 0) : nullptr;
       const auto begin = Clock::now();
       for (int turn = 0; arrives || leaves; ++turn) {
-        if (arrives && mpi_.is_done(arrives)) arrives = nullptr;
-        if (leaves && mpi_.is_done(leaves)) leaves = nullptr;
+        if (arrives && is_done(arrives)) arrives = nullptr;
+        if (leaves && is_done(leaves)) leaves = nullptr;
         if (turn % 64 != 63) continue;
         listen(doing);
         if (since(begin) > timeout_) missing(arrives ? from : to, doing);
@@ -93,21 +93,39 @@ class MpiTransport final : public Transport {
     sentence_ = sentence;
     std::vector<void*> words;
     for (int r = 0; r < size_; ++r) {
-      if (r != rank_) words.push_back(mpi_.send(r, sentence_.data(), sentence_.size(), 1));
+      if (r != rank_) words.push_back(send(r, sentence_.data(), sentence_.size(), 1));
     }
     for (const auto begin = Clock::now(); since(begin) < 1;) {
-      std::erase_if(words, [&](void* word) { return mpi_.is_done(word); });
+      std::erase_if(words, [&](void* word) { return is_done(word); });
       if (words.empty()) return;
     }
   }
 
  private:
+  // One thread at a time is what MPI was asked for: stop() may be another one's, while a collective is under way.
+  void* send(int to, const void* bytes, std::size_t count, int channel) {
+    const std::lock_guard lock(calls_);
+    return mpi_.send(to, bytes, count, channel);
+  }
+  void* receive(int from, void* bytes, std::size_t count, int channel) {
+    const std::lock_guard lock(calls_);
+    return mpi_.receive(from, bytes, count, channel);
+  }
+  bool is_done(void* request) {
+    const std::lock_guard lock(calls_);
+    return mpi_.is_done(request);
+  }
+  bool waits(int channel, int* from, std::size_t* count) {
+    const std::lock_guard lock(calls_);
+    return mpi_.waits(channel, from, count);
+  }
+
   void listen(const Doing& doing) {
     int from = 0;
     std::size_t count = 0;
-    if (!mpi_.waits(1, &from, &count)) return;
+    if (!waits(1, &from, &count)) return;
     std::string sentence(count, ' ');
-    for (void* word = mpi_.receive(from, sentence.data(), count, 1); !mpi_.is_done(word);) {}
+    for (void* word = receive(from, sentence.data(), count, 1); !is_done(word);) {}
     stopped_ = true;
     throw PeerError({.op = doing.text(), .got = "a run that has stopped: " + sentence, .where = doing.where});
   }
@@ -124,6 +142,7 @@ class MpiTransport final : public Transport {
   }
 
   const MpiFunctions& mpi_;
+  std::mutex calls_;
   int rank_ = 0, size_ = 1;
   double timeout_;
   std::string sentence_;

@@ -1,48 +1,28 @@
 #include "tegula/io/plot.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "tegula/core/error.h"
-#include "tegula/io/child.h"
 #include "tegula/io/file.h"
+#include "tegula/io/gnuplot.h"
 
 namespace tegula::io {
 namespace {
 
 constexpr std::size_t kMaxPanels = 4;
-// Told apart by people with any colour vision (Okabe and Ito).
-constexpr const char* kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"};
 
-[[noreturn]] void complain(const std::string& path, const std::string& got, std::string expected, std::string advice) {
-  throw Error({.op = "plot", .got = path + ": " + got, .expected = std::move(expected), .advice = std::move(advice)});
-}
-
-/// A gnuplot string: single quotes, which are doubled inside; control characters become blanks.
-std::string literal(const std::string& text) {
-  std::string out = "'";
-  for (char c : text) {
-    if (c == '\'') out += "''";
-    else out += static_cast<unsigned char>(c) < 32 ? ' ' : c;
-  }
-  return out + "'";
-}
-
-/// In gnuplot's notation, whatever the locale.
-std::string number(double value) {
-  if (!std::isfinite(value)) return "NaN";
-  char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  return std::string(buffer, end);
-}
+using gnuplot::complain;
+using gnuplot::draw;
+using gnuplot::Format;
+using gnuplot::format_of;
+using gnuplot::kColours;
+using gnuplot::literal;
+using gnuplot::number;
+using gnuplot::quoted;
+using gnuplot::require_size;
+using gnuplot::terminal;
 
 bool shown(double value, Scale scale) { return std::isfinite(value) && (value > 0 || scale == Scale::Linear); }
-
-void require_size(const std::string& path, int width, int height) {
-  if (width >= 100 && height >= 100 && width <= 10000 && height <= 10000) return;
-  complain(path, std::to_string(width) + " x " + std::to_string(height) + " pixels", "100 to 10000 each way", "");
-}
 
 void check(const std::string& path, const Figure& figure) {
   if (figure.panels.empty() || figure.panels.size() > kMaxPanels) {
@@ -173,23 +153,6 @@ std::string y_axis(const Panel& panel) {
          logarithmic_ticks(low / factor, high * factor, panel.y_scale) + "\n";
 }
 
-enum class Format : std::uint8_t { Png, Svg };
-
-std::string terminal(Format format, int width, int height) {
-  return std::string("set terminal ") + (format == Format::Png ? "pngcairo" : "svg") + " size " + std::to_string(width) + "," +
-         std::to_string(height) + " noenhanced font 'sans,12' linewidth 1.2 background rgb 'white'\n";
-}
-
-/// A field of a data block.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\'';
-    else out += static_cast<unsigned char>(c) < 32 ? ' ' : c;
-  }
-  return out + "\"";
-}
-
 std::string script(const Figure& figure, Format format) {
   std::string text = data_blocks(figure);
   text += terminal(format, figure.width, figure.height) +
@@ -222,35 +185,6 @@ std::string script(const Figure& figure, Format format) {
     text += "\n";
   }
   return text + "unset multiplot\n";
-}
-
-/// By the end of the name: PNG also where it has none.
-Format format_of(const std::string& path) {
-  const std::string name = path.substr(path.find_last_of('/') + 1);
-  const auto dot = name.find_last_of('.');
-  const std::string end = dot == std::string::npos ? "" : name.substr(dot);
-  if (end == ".svg" || end == ".SVG") return Format::Svg;
-  if (end != "" && end != ".png" && end != ".PNG")
-    complain(path, "a name that ends in " + end, ".png or .svg", "no other kind of picture is drawn");
-  return Format::Png;
-}
-
-bool is_picture(const Bytes& bytes, Format format) {
-  const std::string_view magic = format == Format::Png ? "\x89PNG" : "<?xml";
-  return bytes.size() > magic.size() &&
-         std::equal(magic.begin(), magic.end(), bytes.begin(), [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
-}
-
-/// What gnuplot makes of a script, written as a whole.
-void draw(const std::string& path, const std::string& text) {
-  const Format format = format_of(path);
-  const ChildResult result = run_child({"gnuplot", "-d", "-"}, std::as_bytes(std::span(text)));
-  if (!result.found) complain(path, "no program gnuplot", "gnuplot in PATH", "install it (Debian and Ubuntu: apt-get install gnuplot-nox)");
-  if (result.exit_code != 0 || !is_picture(result.output, format)) {
-    complain(path, "gnuplot failed with code " + std::to_string(result.exit_code) + ": " + result.messages.substr(0, 400), "a picture",
-             "gnuplot 5 with the terminals pngcairo and svg is needed (Debian and Ubuntu: gnuplot-nox)");
-  }
-  write_atomically(path, result.output, "plot");
 }
 
 Series numbered(const std::string& name, double first_x, const std::vector<double>& values, double factor) {

@@ -205,6 +205,7 @@ TEST(App, BenchGemm) { bench({"gemm", "--precision", "fp32", "bf16", "--sizes", 
 TEST(App, BenchBatchedGemm) { bench({"batched-gemm", "--count", "5"}, "cpu fp32 batched", "speedup", 4); }
 TEST(App, BenchMlp) { bench({"mlp", "--batch", "8"}, "seconds for an epoch", "epoch", 2); }
 TEST(App, BenchSaxpy) { bench({"saxpy"}, "y = a x + y", "bandwidth", 2); }
+TEST(App, BenchScaling) { bench({"scaling", "--ranks", "1,2", "--batch", "8"}, "images/s", "rate", 2); }
 TEST(App, BenchConvolutionHasFiveRungs) { bench({"conv"}, "implicit-gemm", "flops", 5); }
 
 std::vector<nlohmann::json> json_lines(const std::string& path) {

@@ -42,6 +42,38 @@ TEST(UnderMpi, CollectivesOfTheWorld) {
   dist::barrier();
 }
 
+// Exchanges are begun beside the backward pass, on a thread that MPI did not see before.
+TEST(UnderMpi, TrainingGivesTheWeightsOfOneProcess) {
+  const auto place = dist::find_place();
+  if (!place || place->engine != "mpi") GTEST_SKIP() << "skipped: not started by mpirun";
+  const Tensor x = cast(normal({48, 64}), f64), y = randint(0, 3, {48});
+  eval(x, y);
+  const auto train = [&](const dist::Group& group) {
+    manual_seed(3);
+    const nn::LinearOptions in_f64{.dtype = f64};  // where rounding does not decide which side of a ReLU a value falls on
+    nn::Sequential net{nn::Linear{64, 200, in_f64}, relu, nn::Linear{200, 200, in_f64}, relu, nn::Linear{200, 3, in_f64}};
+    optim::SGD sgd(parameters(net), {.lr = 0.1});
+    const dist::DataParallel parallel = dist::data_parallel(net, {.group = group});
+    auto step = jit([&](const Tensor& in, const Tensor& labels) {
+      const Tensor loss = cross_entropy(net(in), labels);
+      sgd.step(parallel.mean(grad(loss, parameters(net))));
+      return loss;
+    });
+    const std::int64_t rows = 48 / group.size(), first = group.rank() * rows;  // 2, 3, 4 and 8 ranks have as many each
+    for (int i = 0; i < 8; ++i) step(slice(x, 0, {first, first + rows}), slice(y, 0, {first, first + rows}));
+    std::vector<double> weights;
+    for (const Parameter& parameter : Parameters(parameters(net))) {
+      const auto values = parameter.read().to_host<double>();
+      weights.insert(weights.end(), values.begin(), values.end());
+    }
+    return weights;
+  };
+  const auto alone = train({}), mine = train(dist::world());
+  for (std::size_t i = 0; i < mine.size(); ++i) ASSERT_NEAR(mine[i], alone[i], 1e-12) << i;
+  const Tensor weights = tensor(mine, {static_cast<std::int64_t>(mine.size())});
+  EXPECT_EQ(dist::broadcast(weights, 0).to_host<double>(), mine) << "the same bits on all ranks";
+}
+
 TEST(UnderMpi, WhatIsMissingIsSaidInASentence) {
   ::setenv("TEGULA_MPI_LIBRARY", "/nowhere/libtegula_mpi.so", 1);
   try {

@@ -7,7 +7,7 @@
 //  - Step::reads, writes, scratch and checks say what the arguments and the program do;
 //  - results and Variables' new values are where they are looked for at the end, copies at the end included;
 //  - nothing is written to a Variable before the last check, or, where failures are not waited for, by a step that is not guarded;
-//  - steps that a recording may run side by side do not meet, and a run repeated in one recording begins when the one before is over;
+//  - steps that a recording may run side by side do not meet, nor do an exchange and the steps of a walk it goes on beside (overlap.h), and a run repeated in one recording begins when the one before is over;
 //  - pieces that are stored within a join lie side by side there, in its order, and are all of it; a join is whole when all of them have been written;
 //  - what a value of a fused group is combined with inside the program lies under it: its views move no element (the places of fuse.h).
 // Not proved: what an op's program computes, that its strides follow the shape, that two instances never store one element, or that the sets of
@@ -21,7 +21,7 @@ namespace tegula::compile {
 /// Throws an Error that names the step, the value and the place. After plan_memory.
 void check_plan(const Plan& plan, bool asynchronous);
 
-/// The part about steps side by side: `after` as dependencies() gives it. For tests; check_plan does it where the device is asynchronous.
+/// The part about steps side by side: `after` as dependencies() or order_of_walk() gives it. For tests; check_plan does it.
 void check_order(const Plan& plan, const std::vector<std::vector<int>>& after);
 
 /// The part about fused groups, which needs no steps: places of items, and what is combined inside their programs.

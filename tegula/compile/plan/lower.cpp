@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <queue>
 
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
+#include "tegula/compile/plan/unit_order.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/runtime/kernel_cache.h"
@@ -13,91 +13,6 @@
 
 namespace tegula::compile {
 namespace {
-
-/// A group, or an item that is a call or has kernels of its own.
-struct Unit {
-  int group = -1, item = -1;
-  int last = 0;               // its last item: program order decides among units that are ready
-  std::vector<int> before;    // units it needs
-  std::vector<int> after;
-  int missing = 0;
-};
-
-class Orderer {
- public:
-  explicit Orderer(const Plan& plan) : plan_(plan), unit_of_(plan.graph.items.size(), -1) {
-    for (int g = 0; g < static_cast<int>(plan.fusion.groups.size()); ++g) {
-      const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
-      if (items.empty()) continue;
-      for (int i : items) unit_of_[static_cast<std::size_t>(i)] = static_cast<int>(units_.size());
-      units_.push_back({g, -1, items.back(), {}, {}, 0});
-    }
-    for (int i = 0; i < plan.graph.size(); ++i) {
-      if (plan.graph[i].role() != Role::Library && plan.graph[i].role() != Role::Kernel) continue;
-      unit_of_[static_cast<std::size_t>(i)] = static_cast<int>(units_.size());
-      units_.push_back({-1, i, i, {}, {}, 0});
-    }
-    for (int i = 0; i < plan.graph.size(); ++i) {
-      if (plan.graph[i].is_part()) {
-        unit_of_[static_cast<std::size_t>(i)] = unit_of_[static_cast<std::size_t>(plan.graph[i].inputs[0])];
-      } else if (unit_of_[static_cast<std::size_t>(i)] >= 0) {
-        for (int input : plan.graph[i].inputs) depend(unit_of_[static_cast<std::size_t>(i)], input);
-      }
-    }
-    // What writes over a Variable's old value comes behind all checks.
-    const std::vector<int> roots = storage_roots(plan.graph);
-    std::vector<int> checks;
-    for (int i = 0; i < plan.graph.size(); ++i) {
-      const int root = roots[static_cast<std::size_t>(i)];
-      if (root != i && plan.graph[root].role() == Role::Leaf)
-        for (const int check : checks) depend(unit_of_[static_cast<std::size_t>(i)], check);
-      if (has_check(plan.graph[i])) checks.push_back(i);
-    }
-  }
-
-  std::vector<Unit> run() {
-    for (std::size_t u = 0; u < units_.size(); ++u) {
-      auto& before = units_[u].before;
-      std::sort(before.begin(), before.end());
-      before.erase(std::unique(before.begin(), before.end()), before.end());
-      units_[u].missing = static_cast<int>(before.size());
-      for (int b : before) units_[static_cast<std::size_t>(b)].after.push_back(static_cast<int>(u));
-    }
-    using Entry = std::pair<int, int>;  // (last item, unit)
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    for (std::size_t u = 0; u < units_.size(); ++u) {
-      if (units_[u].missing == 0) ready.emplace(units_[u].last, static_cast<int>(u));
-    }
-    std::vector<Unit> order;
-    while (!ready.empty()) {
-      const int u = ready.top().second;
-      ready.pop();
-      order.push_back({.group = units_[static_cast<std::size_t>(u)].group, .item = units_[static_cast<std::size_t>(u)].item});
-      for (int a : units_[static_cast<std::size_t>(u)].after) {
-        if (--units_[static_cast<std::size_t>(a)].missing == 0) ready.emplace(units_[static_cast<std::size_t>(a)].last, a);
-      }
-    }
-    if (order.size() != units_.size()) {
-      throw Error({.op = "compile",
-                   .got = "groups that wait for each other",
-                   .expected = "an order to run them in",
-                   .advice = "this is a bug in Tegula"});
-    }
-    return order;
-  }
-
- private:
-  void depend(int unit, int item) {
-    each_behind_views(plan_.graph, item, [&](int base) {
-      const int producer = unit_of_[static_cast<std::size_t>(base)];
-      if (producer >= 0 && producer != unit) units_[static_cast<std::size_t>(unit)].before.push_back(producer);
-    });
-  }
-
-  const Plan& plan_;
-  std::vector<int> unit_of_;
-  std::vector<Unit> units_;
-};
 
 Reference value_reference(const Plan& plan, int input) {
   const Access access = access_of(plan.graph, input);
@@ -311,7 +226,7 @@ void lower(Plan& plan, runtime::Device& device) {
       separate_across(plan.graph, plan.fusion, static_cast<int>(g));
   }
   round_stored(plan.graph, plan.fusion);
-  for (const Unit& unit : Orderer(plan).run()) {
+  for (const Unit& unit : units_in_order(plan)) {
     if (unit.group >= 0) lower_group(plan, unit.group, device);
     else if (computes_nothing(plan.graph, unit.item)) continue;
     else if (plan.graph[unit.item].assembled) lower_join(plan, unit.item);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tegula/compile/plan/overlap.h"
 #include "tegula/compile/plan/plan.h"
 #include "tegula/runtime/kernel_cache.h"
 #include "tegula/tile/builder.h"
@@ -37,14 +38,15 @@ class Planner {
     written_.assign(count, -1);
     last_read_.assign(count, -1);
     find_chains();
+    if (!asynchronous_) until_ = in_use_until(plan, root_);
     for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
       for (int i : plan.steps[static_cast<std::size_t>(s)].writes) {
         for (const int value : {i, spots_[static_cast<std::size_t>(i)].root}) {
           if (written_[static_cast<std::size_t>(value)] < 0) written_[static_cast<std::size_t>(value)] = s;
         }
-        touch(i, s);
+        touch(i, last_of_step(s));
       }
-      for (int i : plan.steps[static_cast<std::size_t>(s)].reads) touch(i, s);
+      for (int i : plan.steps[static_cast<std::size_t>(s)].reads) touch(i, last_of_step(s));
       if (plan.steps[static_cast<std::size_t>(s)].checks) last_check_ = s;
     }
   }
@@ -114,7 +116,7 @@ class Planner {
       for (const int scratch : plan_.steps[static_cast<std::size_t>(s)].scratch) {
         Block& block = blocks[scratch_block[static_cast<std::size_t>(scratch)]];
         block.first = std::min(block.first, s);
-        block.last = std::max(block.last, s);
+        block.last = std::max(block.last, last_of_step(s));
       }
     }
     assign_offsets(blocks);
@@ -147,6 +149,8 @@ class Planner {
     }
   }
 
+  /// An exchange goes on beside the steps behind it, and its memory is in use until then.
+  int last_of_step(int s) const { return asynchronous_ ? s : until_[static_cast<std::size_t>(s)]; }
   Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
   void touch(int item, int step) {
     for (const int value : {item, spots_[static_cast<std::size_t>(item)].root})
@@ -259,6 +263,7 @@ class Planner {
   std::vector<Spot> spots_;
   std::vector<int> root_;  // of each item: the bottom of what it writes over, or the outermost join that it is stored in
   std::map<int, std::vector<int>> chains_;  // root -> who else has its place, in order
+  std::vector<int> until_;  // in_use_until
   std::vector<int> written_;  // step that first writes an item
   std::vector<int> last_read_;  // last step that reads or writes it
   int last_check_ = -1;

@@ -5,11 +5,15 @@
 #include <cstring>
 
 #include "tegula/compile/check.h"
+#include "tegula/compile/run/in_flight.h"
 #include "tegula/compile/run/placement.h"
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
 #include "tegula/core/error.h"
+#include "tegula/core/setting.h"
+#include "tegula/runtime/begins.h"
 #include "tegula/runtime/call_site.h"
+#include "tegula/runtime/timeline.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula::compile {
@@ -29,7 +33,9 @@ Executable::Executable(Plan plan, runtime::Device& device, Kept kept, ArenaOf ar
   }
   if (device_.asynchronous()) prepare_queue();
   prepare();
-  if (!device_.asynchronous()) show_kernels(plan_, launches());
+  if (device_.asynchronous()) return;
+  if (!poisons_ && word_set("TEGULA_OVERLAP", {"on", "off"}, "compile").value_or(0) == 0) overlap_ = overlap(plan_);
+  show_kernels(plan_, launches());
 }
 
 void Executable::prepare_queue() {
@@ -181,21 +187,33 @@ void Executable::patch(const Bindings& bindings) {
   for (const BufferPatch& patch : buffer_patches_) *patch.buffer = address(patch.reference, bindings);
 }
 
-// The steps one after another, each finished before the next.
+// The steps one after another, each finished before the next but for exchanges that are begun.
 void Executable::walk(const Bindings& bindings) {
   const ArenaUse::Lease lease = borrow(bindings);
   move_arena(lease.data());
   patch(bindings);
   if (poisons_) poison_all(bindings);
+  const runtime::Timeline::Run recorded(runtime::Timeline::current());
+  runtime::Timeline* const timeline = recorded.outermost();
+  InFlight in_flight(timeline);
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
     const Step& step = plan_.steps[s];
     const Prepared& prepared = prepared_[s];
+    if (!overlap_.waits.empty()) in_flight.finish(overlap_.waits[s]);
     if (step.call) {
       const int node = step.writes.empty() ? -1 : plan_.graph[step.writes[0]].node;
       const bool known = node >= 0 && !bindings.nodes.empty();
       const runtime::CallSite site(known ? bindings.nodes[static_cast<std::size_t>(node)]->origin().where : step.origin.where);
-      step.call->run(prepared.buffers, prepared.scratch, step.threads);
+      const bool begins = !overlap_.begins.empty() && overlap_.begins[s];
+      if (const auto* call = begins ? dynamic_cast<const runtime::Begins*>(step.call.get()) : nullptr) {
+        in_flight.add(static_cast<int>(s), *call, call->begin(prepared.buffers, prepared.scratch));
+      } else {
+        using Kind = runtime::TimelineEvent::Kind;
+        const runtime::TimelineSpan span(timeline, timeline && exchanges(plan_, step) ? Kind::Wait : Kind::Call, step.name);
+        step.call->run(prepared.buffers, prepared.scratch, step.threads);
+      }
     } else {
+      const runtime::TimelineSpan span(timeline, runtime::TimelineEvent::Kind::Program, step.name);
       runtime::Failure failure;
       step.kernel->launch(prepared.sets,
                           {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
@@ -203,6 +221,7 @@ void Executable::walk(const Bindings& bindings) {
     }
     if (poisons_) poison_after(s);
   }
+  in_flight.finish_all();
   for (const auto& [update, item] : plan_.late_updates) {
     const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
     if (const auto offset = arena_offset({Reference::Kind::Value, item, 0, 0})) from = arena_ + *offset;

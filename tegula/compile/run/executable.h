@@ -1,13 +1,14 @@
 #pragma once
 // A plan bound to memory: run it with new inputs as often as needed. A run allocates nothing.
 //
-// On a device that runs at once (the CPU) the steps are walked. On one that queues work, numbers lie in device memory and are uploaded
+// On a device that runs at once (the CPU) the steps are walked, and exchanges with other processes go on beside them (plan/overlap.h). On one that queues work, numbers lie in device memory and are uploaded
 // when they have changed, and a run at the same addresses as the one before is recorded once and replayed from then on.
 
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "tegula/compile/plan/overlap.h"
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/run/arena.h"
 #include "tegula/compile/run/kept.h"
@@ -116,6 +117,7 @@ class Executable {
   std::vector<BufferPatch> buffer_patches_;
   std::vector<ArenaPlace> arena_places_;
   std::vector<Prepared> prepared_;  // one per step
+  Overlap overlap_;  // of a walk
 
   Kept kept_;
   std::vector<void*> leaves_;  // those of a run, and the kept values

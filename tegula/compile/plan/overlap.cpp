@@ -1,0 +1,77 @@
+#include "tegula/compile/plan/overlap.h"
+
+#include <algorithm>
+
+namespace tegula::compile {
+
+Overlap overlap(const Plan& plan) {
+  const std::size_t count = plan.steps.size();
+  std::vector<bool> exchange(count);
+  bool any = false;
+  for (std::size_t s = 0; s < count; ++s) {
+    exchange[s] = exchanges(plan, plan.steps[s]);
+    any = any || exchange[s];
+  }
+  if (!any) return {};
+  const std::vector<std::vector<int>> after = dependencies(plan);
+  std::vector<std::size_t> first(count, count);  // who waits for the step first
+  for (std::size_t s = count; s-- > 0;) {
+    for (const int before : after[s])
+      if (!(exchange[s] && exchange[static_cast<std::size_t>(before)])) first[static_cast<std::size_t>(before)] = s;
+  }
+  // From the last one on, since who waits for an exchange waits for those before it, and one that is carried out in its place does, too.
+  Overlap out{.begins = std::vector<bool>(count), .waits = std::vector<int>(count, -1)};
+  std::size_t waited = count;
+  for (std::size_t s = count; s-- > 0;) {
+    if (!exchange[s]) continue;
+    waited = std::min(waited, first[s]);
+    for (std::size_t between = s + 1; between < waited; ++between) out.begins[s] = out.begins[s] || !exchange[between];
+    if (!out.begins[s]) waited = s;
+  }
+  int begun = -1;
+  for (std::size_t s = 0; s < count; ++s) {
+    if (out.begins[s]) {
+      begun = static_cast<int>(s);
+    } else if (exchange[s]) {
+      out.waits[s] = begun;
+    } else {
+      for (const int before : after[s])
+        if (out.begins[static_cast<std::size_t>(before)]) out.waits[s] = std::max(out.waits[s], before);
+    }
+  }
+  if (begun < 0) return {};
+  return out;
+}
+
+std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root) {
+  const int count = static_cast<int>(plan.steps.size());
+  std::vector<int> next(root.size(), count), out(static_cast<std::size_t>(count));  // of each root, the next step that touches it
+  for (int s = count; s-- > 0;) {
+    const Step& step = plan.steps[static_cast<std::size_t>(s)];
+    int& until = out[static_cast<std::size_t>(s)];
+    until = s;
+    if (exchanges(plan, step)) {
+      until = count - 1;
+      for (const int item : step.writes)
+        until = std::min(until, std::max(s, next[static_cast<std::size_t>(root[static_cast<std::size_t>(item)])] - 1));
+    }
+    for (const auto* items : {&step.reads, &step.writes})
+      for (const int item : *items) next[static_cast<std::size_t>(root[static_cast<std::size_t>(item)])] = s;
+  }
+  return out;
+}
+
+std::vector<std::vector<int>> order_of_walk(const Plan& plan, const Overlap& overlap) {
+  std::vector<std::vector<int>> after(plan.steps.size());
+  int step = -1, begun = -1;  // the last ones
+  for (std::size_t s = 0; s < after.size(); ++s) {
+    if (step >= 0) after[s].push_back(step);
+    const bool begins = !overlap.begins.empty() && overlap.begins[s];
+    if (begins && begun >= 0) after[s].push_back(begun);
+    if (!begins && !overlap.waits.empty() && overlap.waits[s] >= 0) after[s].push_back(overlap.waits[s]);
+    (begins ? begun : step) = static_cast<int>(s);
+  }
+  return after;
+}
+
+}  // namespace tegula::compile

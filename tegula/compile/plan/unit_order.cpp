@@ -1,0 +1,159 @@
+#include "tegula/compile/plan/unit_order.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/regions/effect.h"
+
+namespace tegula::compile {
+namespace {
+
+/// A unit, and what it waits for.
+struct Candidate {
+  Unit unit;
+  int last = 0;             // its last item
+  std::vector<int> before;  // those it needs
+  std::vector<int> after;
+  int missing = 0;
+  int key = 0;              // decides among those that are ready, then `last`: program order, or ahead of it
+};
+
+class Orderer {
+ public:
+  explicit Orderer(const Plan& plan) : plan_(plan), unit_of_(plan.graph.items.size(), -1) {
+    for (int g = 0; g < static_cast<int>(plan.fusion.groups.size()); ++g) {
+      const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
+      if (items.empty()) continue;
+      for (int i : items) unit_of(i) = static_cast<int>(units_.size());
+      units_.push_back({.unit = {.group = g}, .last = items.back(), .key = items.back()});
+    }
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      if (plan.graph[i].role() != Role::Library && plan.graph[i].role() != Role::Kernel) continue;
+      unit_of(i) = static_cast<int>(units_.size());
+      units_.push_back({.unit = {.item = i}, .last = i, .key = i});
+    }
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      if (plan.graph[i].is_part()) {
+        unit_of(i) = unit_of(plan.graph[i].inputs[0]);
+      } else if (unit_of(i) >= 0) {
+        for (int input : plan.graph[i].inputs) depend(unit_of(i), input);
+      }
+    }
+    // What writes over a Variable's old value comes behind all checks.
+    const std::vector<int> roots = storage_roots(plan.graph);
+    std::vector<int> checks;
+    for (int i = 0; i < plan.graph.size(); ++i) {
+      const int root = roots[static_cast<std::size_t>(i)];
+      if (root != i && plan.graph[root].role() == Role::Leaf)
+        for (const int check : checks) depend(unit_of(i), check);
+      if (has_check(plan.graph[i])) checks.push_back(i);
+    }
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      auto& before = units_[u].before;
+      std::sort(before.begin(), before.end());
+      before.erase(std::unique(before.begin(), before.end()), before.end());
+      for (int b : before) unit(b).after.push_back(static_cast<int>(u));
+    }
+  }
+
+  std::vector<Unit> run() {
+    const std::vector<int> in_program_order = sorted();
+    if (std::ranges::any_of(units_, [&](const Candidate& node) { return effect(node) != Effect::None; })) {
+      advance_exchanges(in_program_order);
+      return units(sorted());
+    }
+    return units(in_program_order);
+  }
+
+ private:
+  int& unit_of(int item) { return unit_of_[static_cast<std::size_t>(item)]; }
+  Candidate& unit(int u) { return units_[static_cast<std::size_t>(u)]; }
+
+  void depend(int unit, int item) {
+    each_behind_views(plan_.graph, item, [&](int base) {
+      const int producer = unit_of(base);
+      if (producer >= 0 && producer != unit) this->unit(unit).before.push_back(producer);
+    });
+  }
+
+  std::vector<int> sorted() {
+    struct Entry {
+      int key, last, unit;
+      auto operator<=>(const Entry&) const = default;
+    };
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    const auto push = [&](int u) { ready.push({unit(u).key, unit(u).last, u}); };
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      units_[u].missing = static_cast<int>(units_[u].before.size());
+      if (units_[u].missing == 0) push(static_cast<int>(u));
+    }
+    std::vector<int> order;
+    while (!ready.empty()) {
+      order.push_back(ready.top().unit);
+      ready.pop();
+      for (const int a : unit(order.back()).after)
+        if (--unit(a).missing == 0) push(a);
+    }
+    if (order.size() != units_.size()) {
+      throw Error({.op = "compile",
+                   .got = "groups that wait for each other",
+                   .expected = "an order to run them in",
+                   .advice = "this is a bug in Tegula"});
+    }
+    return order;
+  }
+
+  std::vector<Unit> units(const std::vector<int>& order) {
+    std::vector<Unit> out;
+    for (const int u : order) out.push_back(unit(u).unit);
+    return out;
+  }
+
+  Effect effect(const Candidate& node) const { return node.unit.item < 0 ? Effect::None : effect_of(*plan_.graph[node.unit.item].op); }
+
+  /// `order`: one that respects the data flow.
+  void advance_exchanges(const std::vector<int>& order) {
+    std::vector<bool> feeds(units_.size());  // what is read by exchanges alone, and by what they alone read
+    std::vector<bool> stays(units_.size());  // what the caller gets
+    const auto keep = [&](int item) {
+      each_behind_views(plan_.graph, item, [&](int base) {
+        if (unit_of(base) >= 0) stays[static_cast<std::size_t>(unit_of(base))] = true;
+      });
+    };
+    for (const int item : plan_.graph.outputs) keep(item);
+    for (const auto& update : plan_.graph.updates) keep(update.item);
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      const Candidate& node = unit(*it);
+      const bool call = node.unit.item >= 0 && plan_.graph[node.unit.item].role() == Role::Library;  // work that has its place
+      feeds[static_cast<std::size_t>(*it)] =
+          !call && !stays[static_cast<std::size_t>(*it)] && !node.after.empty() &&
+          std::ranges::all_of(node.after, [&](int a) { return feeds[static_cast<std::size_t>(a)] || effect(unit(a)) != Effect::None; });
+    }
+    int gather = std::numeric_limits<int>::max();  // where the one before would be in program order
+    for (const int u : order) {
+      Candidate& node = unit(u);
+      const Effect kind = effect(node);
+      if (kind == Effect::None && !feeds[static_cast<std::size_t>(u)]) continue;
+      if (kind == Effect::Always) continue;  // a program that sends, receives or waits says when
+      int key = -1;
+      for (const int b : node.before) key = std::max(key, unit(b).key);
+      if (kind != Effect::None && plan_.graph[node.unit.item].as<LibraryOp>().makes_anew())
+        key = std::max(key, std::exchange(gather, node.last));
+      node.key = std::min(key, node.last);
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<int> unit_of_;
+  std::vector<Candidate> units_;
+};
+
+}  // namespace
+
+std::vector<Unit> units_in_order(const Plan& plan) { return Orderer(plan).run(); }
+
+}  // namespace tegula::compile

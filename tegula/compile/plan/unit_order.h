@@ -1,0 +1,22 @@
+#pragma once
+// The order of what becomes steps: groups, calls, and items with kernels of their own.
+
+#include <vector>
+
+#include "tegula/compile/plan/plan.h"
+
+namespace tegula::compile {
+
+/// A group, or an item that is a call or has kernels of its own.
+struct Unit {
+  int group = -1, item = -1;
+};
+
+/// Program order, as far as the data flow allows; what writes over a Variable's old value comes behind all checks.
+///
+/// Exchanges with other processes go ahead of it: each stands where what it sends is there and the one before it has gone, and with it what is made for
+/// exchanges alone (the join of a bucket of gradients). Who reads their results stays behind. What is computed in between is what an exchange hides
+/// behind. A gather that is made anew where it is read (ZeRO's stage 3) goes ahead to where the one before it was: one layer, not all of them.
+std::vector<Unit> units_in_order(const Plan& plan);
+
+}  // namespace tegula::compile

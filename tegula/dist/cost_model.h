@@ -1,0 +1,43 @@
+#pragma once
+// What collectives cost by formulas: measured between few ranks, told of many.
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace tegula::dist {
+
+/// A message of b bytes between two ranks takes latency + b / bytes_per_second (Hockney, 1994: α and β).
+struct LinkCost {
+  double latency = 0;           // seconds
+  double bytes_per_second = 0;
+};
+
+/// An all-reduce that was measured.
+struct Measured {
+  double bytes = 0, seconds = 0;
+};
+
+/// α and β of which the ring among so many ranks takes what was measured, as nearly as may be: least squares of relative differences. At least two sizes.
+LinkCost fit_ring(std::span<const Measured> all, int ranks);
+
+/// Seconds of an all-reduce of so many bytes in a ring: 2 (n - 1) messages of b / n bytes (Patarasuk and Yuan, 2009), that is 2 (n - 1) α + 2 (n - 1)/n · b/β.
+double ring_all_reduce(const LinkCost& link, int ranks, double bytes);
+/// By recursive halving and doubling (Rabenseifner, 2004), the tree of a power of two: 2 log2(n) α + 2 (n - 1)/n · b/β; elsewhere two messages of all bytes more.
+double tree_all_reduce(const LinkCost& link, int ranks, double bytes);
+/// On hosts of so many ranks each: rings within the hosts reduce-scatter, each rank's part goes round a ring of the hosts, and is gathered within. Where
+/// `ranks` is no multiple of `per_host`, the last host counts as a whole one.
+double hierarchical_all_reduce(const LinkCost& within, const LinkCost& between, int ranks, int per_host, double bytes);
+
+/// What a table of simulated scaling is made of.
+struct ScalingCase {
+  double step_seconds = 0;  // of one rank alone, with as many rows as each has
+  double bytes = 0;  // of gradients
+  double hidden = 0;  // share of the exchange that goes on beside the step, from 0 to 1
+  LinkCost within, between;  // of ranks of one host, and of hosts
+  int per_host = 8;
+};
+/// The table from 8 to 1024 ranks, under a heading that says that nobody had so many.
+std::string simulated_scaling(const ScalingCase& of);
+
+}  // namespace tegula::dist

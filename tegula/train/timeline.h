@@ -1,0 +1,36 @@
+#pragma once
+// A recording of what all ranks do, for a file and a picture.
+
+#include <source_location>
+#include <string>
+
+#include "tegula/dist/timeline.h"
+#include "tegula/io/plot_bars.h"
+
+namespace tegula {
+
+/// Records this thread's steps and exchanges while it lives.
+///   TimelineRecorder recorder("run.json");       // on every rank
+///   trainer.fit(train, test);
+///   std::cout << recorder.finish();              // rank 0 writes the file
+class TimelineRecorder {
+ public:
+  using Location = std::source_location;
+  /// `path`: .json for chrome://tracing and ui.perfetto.dev, .png or .svg for a picture of one step. Throws Error for another ending, on a
+  /// device that queues its work (a GPU), and on rank 0 where the file cannot be written.
+  explicit TimelineRecorder(std::string path, dist::Group group = dist::world(), Location where = Location::current());
+  /// Ends the recording; all ranks call it. Rank 0 writes the file and gets a table of the exchanges, the others an empty text.
+  std::string finish();
+
+ private:
+  std::string path_;
+  dist::Group group_;
+  runtime::Timeline timeline_;
+  runtime::TimelineScope scope_;
+};
+
+/// One step of a recording: the run of a plan with the most exchanges, in the middle of those that took neither long nor short. A row for what each rank
+/// computes, one for what it exchanges. Throws Error for a recording without runs.
+io::Bars timeline_picture(const dist::Timelines& ranks);
+
+}  // namespace tegula
