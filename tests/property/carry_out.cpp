@@ -83,8 +83,11 @@ void Walk::write(const Instruction& one, const Tensor& next) {
   if (one.knobs[0] % 3 == 0) host_.write(variable, fitted);
   else host_.write(variable, before * 0.5 + fitted * (one.knobs[0] % 3 == 1 ? 0.5 : -0.25));
 }
+// By what a loop gives nothing is differentiated: second derivatives by it depend on whether first ones were written with the stack of all steps or with
+// the values of each (tanh: 1 - y²).
 Wrt Walk::target(int number) {
   const Instruction& one = program_[at(number)];
+  if (one.op.starts_with("loop")) throw Unfit{};
   if (one.op == "variable") return host_.target(number, host_.read(number));
   const Tensor& value = values_[at(number)];
   if (!value.defined()) throw Unfit{};
