@@ -26,10 +26,12 @@ except ImportError:
 import differential_attention
 import differential_images
 import differential_networks
+import differential_sequences
 import differential_shapes
 from differential_cases import ELEMENTWISE, NAMES, TORCH, Draw
 
-CASES = {**ELEMENTWISE, **differential_shapes.CASES, **differential_networks.CASES, **differential_images.CASES, **differential_attention.CASES}
+CASES = {**ELEMENTWISE, **differential_shapes.CASES, **differential_networks.CASES, **differential_images.CASES, **differential_attention.CASES,
+         **differential_sequences.CASES}
 EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 
 # Public functions of tegula.h that have no counterpart here, and why.

@@ -78,7 +78,7 @@ def moved(draw, name):
         k = draw.choice([-2, -1, 0, 1, 3, 2**40])
         return done(lambda t: getattr(torch, name)(t, max(-1000, min(1000, k))), k=k)
     if name == "diag":
-        x = x.reshape(-1)[:9] if draw.chance(0.5) else x.reshape(shape[0], -1)
+        x = x.reshape(-1)[:9] if draw.chance(0.5) else x.reshape(shape[0], x.numel() // max(shape[0], 1))
         k = draw.choice([-2, -1, 0, 1, 2]) if x.dim() == 1 else draw.choice([-1, 0, 1]) if min(x.shape) > 1 else 0
         return Case(name, [x], lambda t: torch.diag(t, k), {"k": k}, order=order)
     if name == "roll":

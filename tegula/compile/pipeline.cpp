@@ -19,6 +19,7 @@
 #include "tegula/compile/passes/sink_casts.h"
 #include "tegula/compile/passes/spell_out.h"
 #include "tegula/compile/passes/store_within.h"
+#include "tegula/compile/passes/widen_numbers.h"
 #include "tegula/compile/plan/check_plan.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/compile/show/memory_use.h"
@@ -82,6 +83,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder)
 }
 
 void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder) {
+  widen_numbers(graph);
   done(graph, "graph");
   gather_anew(graph);
   order_effects(graph);

@@ -46,6 +46,8 @@ struct OpCase {
   double tolerance = 16;
   /// The value jumps at places that rounding decides: one element in a hundred may be on the other side.
   bool jumps = false;
+  /// Makes a generator of its own at each call, which no trace may do.
+  bool draws = false;
   /// Without it the reference is the graph of the case, interpreted in f64 node by node.
   CaseReference reference = {};
 };

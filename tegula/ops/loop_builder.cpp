@@ -170,8 +170,8 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
     const Tensor outside(y.inputs()[i]);
     values.push_back(input(i) == Input::Carry   ? back.slice(stack_of_result(body().parameters()[i].get()))
                      : input(i) == Input::Slice ? back.slice(outside)
-                     : input(i) == Input::Same  ? back.same(outside)
-                                                : outside);
+                     : input(i) == Input::Same || wanted[i] ? back.same(outside)
+                                                            : outside);
   }
   const Region::Copies copies = body().copy(values);
   const auto is_float_result = [&](std::size_t r) { return is_float(results[r]->dtype()); };
@@ -186,7 +186,7 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
     ys.push_back(copies.at(results[r].get()));
   }
   for (std::size_t i = 0; i < inputs; ++i) {
-    if (!is_float(values[i].dtype()) || input(i) == Input::Number || (input(i) != Input::Carry && !wanted[i])) continue;
+    if (!is_float(values[i].dtype()) || (input(i) != Input::Carry && !wanted[i])) continue;
     targets.emplace_back(values[i]);
     target_of.push_back(i);
   }
@@ -205,7 +205,7 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
     if (input(i) == Input::Carry)
       next.push_back(parts[k].defined() ? parts[k] : graph::full(values[i].shape(), 0.0, values[i].dtype(), where));
     if (input(i) == Input::Slice && parts[k].defined()) stacked.push_back(parts[k]), stacked_of.push_back(i);
-    if (input(i) == Input::Same && parts[k].defined()) shares.push_back({.input = i});
+    if ((input(i) == Input::Same || input(i) == Input::Number) && parts[k].defined()) shares.push_back({.input = i});
   }
   SumsBehind behind(back, stacked);
   // Products say what is stacked; sums of that are then free.
@@ -338,7 +338,12 @@ LoopBuilder::Results LoopBuilder::finish(std::vector<Tensor> next, const std::ve
     const auto& nodes = closed.region->nodes();
     return std::ranges::find(closed.region->results(), parameter) == closed.region->results().end() &&
            std::ranges::all_of(nodes, [&](const auto& node) {
-             return node->op().role() == Role::Elementwise || std::ranges::find(node->inputs(), parameter) == node->inputs().end();
+             const LoopOp* const inner = LoopOp::of(node->op());
+             for (std::size_t k = 0; k < node->inputs().size(); ++k) {
+               const bool takes_numbers = inner ? inner->input(k) == LoopOp::Input::Number : node->op().role() == Role::Elementwise;
+               if (node->inputs()[k] == parameter && !takes_numbers) return false;
+             }
+             return true;
            });
   };
   LoopOp::Form form{.body = closed.region, .inputs = {}, .length = length_, .reverse = reverse_};

@@ -26,6 +26,7 @@ void add_losses(Registry& registry);
 void add_layers(Registry& registry);
 void add_training(Registry& registry);
 void add_attention(Registry& registry);
+void add_sequences(Registry& registry);
 
 // Attributes with defaults; infinities and NaN travel as text.
 inline double real(const Attributes& a, const char* name, double otherwise) {

@@ -30,11 +30,6 @@ Tensor gradient_of(const Tensor& y, const Wrt& x, std::uint32_t how) {
 }
 
 bool is_op(const Instruction& one) { return !one.is_leaf() && !one.is_statement() && one.op != "read" && one.op != "gradient"; }
- /// Draws of random numbers keep their place in the program's order.
-bool draws(const Instruction& one) {
-  constexpr std::string_view names[] = {"dropout", "normal", "uniform", "randint", "bernoulli", "shuffle"};
-  return std::find(std::begin(names), std::end(names), one.op) != std::end(names);
-}
 std::uint32_t coin(const Instruction& one, int i) {
   return (one.knobs[0] ^ one.knobs[1] * 7 ^ static_cast<std::uint32_t>(i) * 2654435761u) >> 3;
 }
@@ -88,8 +83,11 @@ void Walk::write(const Instruction& one, const Tensor& next) {
   if (one.knobs[0] % 3 == 0) host_.write(variable, fitted);
   else host_.write(variable, before * 0.5 + fitted * (one.knobs[0] % 3 == 1 ? 0.5 : -0.25));
 }
+// By what a loop gives nothing is differentiated: second derivatives by it depend on whether first ones were written with the stack of all steps or with
+// the values of each (tanh: 1 - y²).
 Wrt Walk::target(int number) {
   const Instruction& one = program_[at(number)];
+  if (one.op.starts_with("loop")) throw Unfit{};
   if (one.op == "variable") return host_.target(number, host_.read(number));
   const Tensor& value = values_[at(number)];
   if (!value.defined()) throw Unfit{};
@@ -121,7 +119,7 @@ Tensor Walk::build(int i, const std::function<Tensor(int)>& value) {
     x.push_back(value(input));
     if (!x.back().defined()) throw Unfit{};
   }
-  return graph_op(one.op).build({.x = x, .knobs = one.knobs, .generator = &host_.generator()});
+  return graph_op(one.op).build({.x = x, .knobs = one.knobs, .generator = &host_.generator(), .written_out = host_.written_out});
 }
 void Walk::drop(int i) {
   for (int input : program_[at(i)].inputs) {
@@ -145,7 +143,7 @@ void Walk::fold() {
   }
   for (int i = 0; i < static_cast<int>(program_.size()); ++i) {
     const Instruction& one = program_[at(i)];
-    folded_[at(i)] = is_op(one) && !draws(one) && !one.kept && uses[at(i)] == 1 && !named_[at(i)] && coin(one, i) % 3 != 0;
+    folded_[at(i)] = is_op(one) && !one.draws() && !one.kept && uses[at(i)] == 1 && !named_[at(i)] && coin(one, i) % 3 != 0;
   }
 }
 
@@ -161,7 +159,7 @@ Tensor Walk::under_checkpoint(int root) {
   }
   std::vector<Tensor> inputs;
   for (int i : outside) inputs.push_back(values_[at(i)]);
-  if (inputs.empty() || draws(program_[at(root)])) return inside(root, outside, inputs);
+  if (inputs.empty() || program_[at(root)].draws()) return inside(root, outside, inputs);
   return checkpoint([&](const std::vector<Tensor>& x) { return inside(root, outside, x); }, inputs);
 }
 Tensor Walk::inside(int i, const std::vector<int>& outside, const std::vector<Tensor>& x) {

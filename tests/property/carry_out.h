@@ -28,6 +28,7 @@ class Host {
 
   bool drops = false;        // handles end with their last use
   bool checkpoints = false;  // parts of the program are put under checkpoint
+  bool written_out = false;  // loops are their steps
 };
 
 /// What is kept, then the gradients. Throws Unfit or Error where the program means nothing.

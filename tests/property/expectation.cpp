@@ -38,10 +38,7 @@ std::string to_string(const Outcome& outcome) {
 }
 
 bool has_state(const Program& program) {
-  return std::any_of(program.begin(), program.end(), [](const Instruction& one) {
-    return one.op == "write" || one.op == "dropout" || one.op == "normal" || one.op == "uniform" || one.op == "randint" ||
-           one.op == "bernoulli" || one.op == "shuffle";
-  });
+  return std::ranges::any_of(program, [](const Instruction& one) { return one.op == "write" || one.draws(); });
 }
 
 std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::uint64_t noise) {

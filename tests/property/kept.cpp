@@ -34,6 +34,12 @@ v8 = mul v5 v7 [0 0 0 0]
 v9 = matmul v8 v1 [0 0 0 0]
 v10 = cross_entropy v9 v2 [0 0 0 0] *
 )"},
+      {"numbers of a loop within a loop, in half, and its second gradient", R"(
+v0 = input f64 () #106
+v1 = input bf16 () #926
+v2 = loop_gates v1 v0 [0 6 0 10] *
+v3 = gradients v1 [2 0 0 0]
+)"},
       {"a Variable that begins with a tensor is not that tensor", R"(
 v0 = input f64 () #308
 v1 = variable v0 f64 () #0

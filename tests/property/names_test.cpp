@@ -1,21 +1,47 @@
 // What files and people know an op by: each name belongs, for results of one dtype, to one class, and each attribute has a name of its own.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <typeinfo>
 
 #include "tegula/graph/print.h"
 #include "tegula/tegula.h"
 #include "tests/property/ops.h"
+#include "tests/support/source_folder.h"
 
 namespace tegula::property {
 namespace {
 
 /// Of a family of classes that are alike but for a number, which is an attribute: the family.
 std::string class_name(const Op& op) { return std::regex_replace(typeid(op).name(), std::regex("ELi[0-9]+E"), "ELi#E"); }
+
+// What declares cases is in the graphs, or random (moving_ops has those), or has no operands.
+TEST(Names, EveryFamilyOfDeclaredCasesIsInTheGraphs) {
+  const auto text = [](const std::filesystem::path& file) {
+    std::ostringstream all;
+    all << std::ifstream(file).rdbuf();
+    return all.str();
+  };
+  const std::set<std::string> left_out{"creation_cases", "dropout_cases", "random_cases"};
+  const std::string listed = text(source_folder() + "/tests/property/ops.cpp");
+  const std::regex declared("std::vector<OpCase> (\\w+_cases)\\(");
+  int families = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_folder() + "/tegula/ops")) {
+    if (entry.path().extension() != ".h") continue;
+    const std::string header = text(entry.path());
+    for (std::sregex_iterator found(header.begin(), header.end(), declared), end; found != end; ++found, ++families) {
+      const std::string name = (*found)[1];
+      EXPECT_NE(std::regex_search(listed, std::regex("\\b" + name + "\\b")), left_out.contains(name)) << name;
+    }
+  }
+  EXPECT_GT(families, 25);
+}
 
 TEST(Names, OfOpsBelongToOneClassAndOfAttributesToOneAttribute) {
   std::map<std::pair<std::string, DType>, std::string> class_of;

@@ -63,7 +63,7 @@ constexpr std::int64_t kLargestCase = 1500;  // elements of an operand: the refe
 void add_cases(std::vector<GraphOp>& ops, std::vector<OpCase> cases) {
   static std::map<std::string, int>& uses = *new std::map<std::string, int>;
   for (OpCase& one : cases) {
-    if (one.reference) continue;  // what it means is not in the graph
+    if (one.reference || one.draws) continue;  // what it means is not in the graph; no trace may make a generator
     std::vector<std::vector<Shape>> shapes{{}};
     for (const CaseInput& input : one.inputs) shapes[0].push_back(input.shape);
     shapes.insert(shapes.end(), one.more_shapes.begin(), one.more_shapes.end());
@@ -95,7 +95,8 @@ std::vector<GraphOp> declared_ops() {
        {arithmetic_cases,   math_cases,    compare_cases,       logic_cases, activation_cases, shape_cases,       join_cases,
         reduce_cases,       scan_cases,    index_cases,         sort_cases,  matmul_cases,     convolution_cases, convolution_ladder_cases,
         pooling_cases,      softmax_cases, normalization_cases, loss_cases,  class_loss_cases, embedding_cases,   e4m3_cases,
-        dynamic_slice_cases}) {
+        dynamic_slice_cases, attention_cases, distance_cases, einsum_cases, grid_sample_cases, interpolate_cases,
+        linear_cross_entropy_cases, search_cases, unfold_cases}) {
     add_cases(ops, cases());
   }
   for (GraphOp& op : ops) op.weight = 60.0 / static_cast<double>(ops.size());
@@ -105,7 +106,7 @@ std::vector<GraphOp> declared_ops() {
 const std::vector<GraphOp>& graph_ops() {
   static const auto& all = *new std::vector<GraphOp>([] {
     std::vector<GraphOp> ops;
-    for (auto* list : {elementwise_ops, moving_ops, combining_ops, declared_ops}) {
+    for (auto* list : {elementwise_ops, moving_ops, combining_ops, loop_ops, declared_ops}) {
       auto some = list();
       ops.insert(ops.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
     }

@@ -20,6 +20,7 @@ struct Use {
   std::span<const Tensor> x;
   Knobs knobs;
   Generator* generator;
+  bool written_out = false;  // loops as their steps, one after another: for the reference
 
   /// A number in [0, n); Unfit when there is none.
   int pick(int knob, std::int64_t n) const;
@@ -49,6 +50,7 @@ Tensor resized(const Tensor& x, const Shape& shape);
 std::vector<GraphOp> elementwise_ops();
 std::vector<GraphOp> moving_ops();     // views, joins, gathers, sorts
 std::vector<GraphOp> combining_ops();  // reductions, scans, products, networks
+std::vector<GraphOp> loop_ops();
 std::vector<GraphOp> declared_ops();
 
 }  // namespace tegula::property

@@ -14,6 +14,11 @@ std::uint64_t Random::next() {
   return x ^ x >> 31;
 }
 
+bool Instruction::draws() const {
+  constexpr std::string_view names[] = {"dropout", "normal", "uniform", "randint", "bernoulli", "shuffle", "loop_dropout"};
+  return std::ranges::find(names, op) != std::end(names);
+}
+
 std::string to_string(const Program& program) {
   std::string text;
   for (std::size_t i = 0; i < program.size(); ++i) {

@@ -36,6 +36,8 @@ struct Instruction {
   bool is_leaf() const { return op == "input" || op == "variable"; }
   /// Carried out for what it does: has no value of its own.
   bool is_statement() const { return op == "variable" || op == "write" || op == "look" || op == "gradients"; }
+  /// Takes random numbers, so that its place in the program's order counts.
+  bool draws() const;
 };
 
 using Program = std::vector<Instruction>;

@@ -156,7 +156,8 @@ class Caster {
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       int& input = item.inputs[k];
       if (!is_float(out()[input].dtype)) continue;  // an index stays what it is
-      if (loop && loop->input(k) == LoopOp::Input::Number) continue;
+      // A number is stored as the loop computes with it.
+      if (loop && loop->input(k) == LoopOp::Input::Number && out()[input].role() == Role::Scalar) continue;
       input = as(input, item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype));
     }
     const bool product = item.op->numerics() == Numerics::TensorCore;

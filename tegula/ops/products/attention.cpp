@@ -248,6 +248,7 @@ std::vector<OpCase> attention_cases() {
     Generator generator(5);
     return scaled_dot_product_attention(x[0], x[1], x[2], {.dropout = 0.3, .window = 4, .generator = &generator});
   });
+  cases.back().draws = true;
   for (const bool of_both : {false, true}) {
     add({{{2, 2, 5, 4}}, {{2, 1, 7, 4}}, {{2, 1, 7, 4}}}, [=](const Inputs& x) {
       const Attended y = attention_with_log_sum_exp(x[0], x[1], x[2], {.causal = true});
