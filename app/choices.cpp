@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/suggest.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
 #include "tegula/data/digits.h"
@@ -20,9 +22,14 @@ namespace {
 constexpr std::int64_t kDrawnTrain = 30'000, kDrawnTest = 5'000;
 constexpr std::uint64_t kTrainSeed = 1, kTestSeed = 2;  // fixed, so that every run is tested on the same digits
 
+std::vector<std::string> model_names() {
+  std::vector<std::string> all;
+  for (const auto& entry : models::all()) all.emplace_back(entry.name);
+  return all;
+}
 std::string names() {
   std::string text;
-  for (const auto& entry : models::all()) text += (text.empty() ? "" : ", ") + std::string(entry.name);
+  for (const auto& name : model_names()) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
@@ -62,8 +69,8 @@ Check between(double low, double high) {
   return number<double>(format("from %g to %g", low, high), format("%g to %g", low, high),
                         [=](double value) { return value >= low && value <= high; });
 }
-Check not_empty() {
-  return {"", [](const std::string& text) { return text.empty() ? "got an empty name, expected a file" : ""; }};
+Check not_empty(const std::string& complaint) {
+  return {"", [complaint](const std::string& text) { return text.empty() ? complaint : ""; }};
 }
 
 void add_options(Command& command, DataChoice& choice) {
@@ -103,12 +110,10 @@ Sets read_sets(const DataChoice& choice, const Shape& input) {
 }
 
 void add_options(Command& command, ModelChoice& choice, ModelFiles files) {
-  std::vector<std::string> all;
-  for (const auto& entry : models::all()) all.emplace_back(entry.name);
   command.option("model", choice.name_or_file, (files == ModelFiles::Yes ? "a model file, or one of: " : "") + names())
       .required()
       .type("MODEL")
-      .suggests(all);
+      .suggests(model_names());
   command.option("--dropout", choice.dropout, "probability of the dropout layer, 0 for none").check(between(0.0, 0.99)).type("P");
   command.flag("--batch-norm", choice.batch_norm, "batch normalisation before each ReLU");
 }
@@ -138,6 +143,14 @@ void add_precision(Command& command) {
 
 models::Model make_model(const ModelChoice& choice) {
   if (is_file(choice.name_or_file)) return models::load(choice.name_or_file);
+  const std::vector<std::string> known = model_names();
+  if (std::find(known.begin(), known.end(), choice.name_or_file) == known.end()) {
+    const std::string near = nearest(choice.name_or_file, known);
+    throw Error({.op = "tegula",
+                 .got = "the model " + choice.name_or_file + ", which is no file",
+                 .expected = "a model file, or one of " + names(),
+                 .advice = near.empty() ? "" : "did you mean " + near + "?"});
+  }
   models::Options options = models::find(choice.name_or_file).defaults;
   if (choice.dropout) options.dropout = *choice.dropout;
   options.batch_norm |= choice.batch_norm;

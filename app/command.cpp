@@ -72,16 +72,36 @@ std::string hint(const std::string& word, const std::vector<std::string>& candid
   return near.empty() ? "" : "; did you mean " + near + "?";
 }
 
-/// Throws when the arguments name a command that there is not: CLI11 would only say that one is required.
-void check_commands(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const Place place = command_of(app, arguments);
-  const std::vector<std::string> names = names_of(commands_of(*place.command));
-  if (declared().running.contains(place.command)) return;  // the word is an argument
-  if (names.empty() || place.next >= arguments.size() || arguments[place.next].starts_with("-")) return;
+/// The command's argument in front, where Option::suggests says what it may be; else null.
+const CLI::Option* listed_argument(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional()) return declared().choices.contains(option) ? option : nullptr;
+  }
+  return nullptr;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
   std::string list;
   for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+/// Throws when the arguments name a command that there is not: CLI11 would only say that one is required, or complain of what stands behind it.
+void check_commands(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const Place place = command_of(app, arguments);
+  std::vector<std::string> names = names_of(commands_of(*place.command));
+  if (names.empty() || place.next >= arguments.size() || arguments[place.next].starts_with("-")) return;
   const std::string& word = arguments[place.next];
-  throw CLI::ValidationError(place.name, "no command " + word + hint(word, names) + "\nThere are " + list + ".");
+  std::string kind = "command";
+  if (declared().running.contains(place.command)) {  // the word is its argument
+    const CLI::Option* argument = listed_argument(*place.command);
+    if (!argument) return;
+    const std::vector<std::string>& values = declared().choices.at(argument);
+    if (std::find(values.begin(), values.end(), word) != values.end()) return;
+    names.insert(names.begin(), values.begin(), values.end());
+    kind = argument->get_name() + " or command";
+  }
+  throw CLI::ValidationError(place.name, "no " + kind + " " + word + hint(word, names) + "\nThere are " + list_of(names) + ".");
 }
 
 /// In words what CLI11 could not place: "tegula train: unknown option --epoch; did you mean --epochs?"
@@ -315,6 +335,11 @@ int run_program(int argc, char** argv, const std::string& version, const std::fu
     return flushed() ? 0 : 1;
   } catch (const CLI::ExtrasError&) {
     app.exit(CLI::ValidationError(unplaced(app, words)));
+    return 2;
+  } catch (const CLI::RequiredError& error) {
+    const Place place = command_of(app, words);
+    const std::vector<std::string> names = names_of(commands_of(*place.command));
+    app.exit(CLI::ValidationError(place.name, error.what() + (names.empty() ? "" : "\nThere are " + list_of(names) + ".")));
     return 2;
   } catch (const CLI::ParseError& error) {
     const bool is_help = app.exit(error) == 0;  // or the version

@@ -28,7 +28,7 @@ Check any_count();     // whole, up to 64 bits
 Check positive_real();
 Check between(double low, double high);
 /// A variable of the shell that is not set must not stand for "no file".
-Check not_empty();
+Check not_empty(const std::string& complaint = "got an empty name, expected a file");
 Check one_of(std::vector<std::string> choices);
 
 /// An option of a command, as it was declared. Calls can be chained.

@@ -43,6 +43,24 @@ std::string fitted(std::vector<ProgressLine::Part> parts, int columns) {
   }
 }
 
+ProgressTable::ProgressTable(std::vector<Column> columns)
+    : ProgressTable(std::move(columns), isatty(STDOUT_FILENO) ? terminal_columns() : 1000) {}
+ProgressTable::ProgressTable(std::vector<Column> columns, int characters) : columns_(std::move(columns)), characters_(characters) {
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    columns_[i].width = std::max(columns_[i].width, static_cast<int>(columns_[i].name.size())) + (i > 0 ? 1 : 0);
+}
+std::string ProgressTable::heading() const {
+  std::vector<std::string> names;
+  for (const Column& column : columns_) names.push_back(column.name);
+  return row(names);
+}
+std::string ProgressTable::row(const std::vector<std::string>& cells) const {
+  std::vector<ProgressLine::Part> parts;
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    parts.push_back({format("%*s", columns_[i].width, cells.at(i).c_str()), columns_[i].rank});
+  return fitted(std::move(parts), characters_);
+}
+
 void ProgressLine::finish(const std::string& text) {
   std::printf(terminal_ ? "\r%s\x1b[K\n" : "%s\n", text.c_str());
   std::fflush(stdout);

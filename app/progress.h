@@ -34,6 +34,25 @@ class ProgressLine {
   std::chrono::steady_clock::time_point drawn_;
 };
 
+/// A table whose rows come one by one. Columns of the lowest rank are left out where the terminal is too narrow for all; in a file or a pipe none is.
+class ProgressTable {
+ public:
+  struct Column {
+    std::string name;
+    int rank;
+    int width = 0;  // of its values; at least the name's
+  };
+  explicit ProgressTable(std::vector<Column> columns);
+  ProgressTable(std::vector<Column> columns, int characters);
+  std::string heading() const;
+  /// One cell for each column.
+  std::string row(const std::vector<std::string>& cells) const;
+
+ private:
+  std::vector<Column> columns_;
+  int characters_;
+};
+
 /// Characters in a line of the terminal; 80 when there is none.
 int terminal_columns();
 /// The parts in their order, joined by blanks, without those of the lowest ranks as far as `columns` wants it.

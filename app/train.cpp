@@ -94,20 +94,14 @@ Loss make_objective(double smoothing) {
 
 std::string percent(double share) { return std::isnan(share) ? "-" : format("%.2f %%", 100 * share); }
 
-constexpr int kWideTable = 96;  // columns that the table takes with all of its own
-
-std::string heading(int columns) {
-  return columns >= kWideTable ? "epoch   train loss  train accuracy   test loss  test accuracy   time       images/s"
-                               : "epoch  train loss     right  test loss     right      time";
+ProgressTable make_table() {
+  return ProgressTable(
+      {{"epoch", 9}, {"train loss", 7}, {"train accuracy", 4}, {"test loss", 5}, {"test accuracy", 8}, {"time", 6, 8}, {"images/s", 3}});
 }
 
-std::string row(const EpochRecord& r, int columns) {
-  const auto epoch = static_cast<long long>(r.epoch);
-  const std::string train = percent(r.train_accuracy), test = percent(r.test_accuracy), time = duration(r.seconds);
-  if (columns < kWideTable)
-    return format("%5lld  %10.4f %9s %10.4f %9s %9s", epoch, r.train_loss, train.c_str(), r.test_loss, test.c_str(), time.c_str());
-  return format("%5lld   %10.4f  %14s   %9.4f  %13s   %8s   %s", epoch, r.train_loss, train.c_str(), r.test_loss, test.c_str(),
-                time.c_str(), quantity(r.rows_per_second).c_str());
+std::vector<std::string> row_of(const EpochRecord& r) {
+  return {std::to_string(r.epoch),  format("%.4f", r.train_loss), percent(r.train_accuracy),  format("%.4f", r.test_loss),
+          percent(r.test_accuracy), duration(r.seconds),          quantity(r.rows_per_second)};
 }
 
 std::vector<ProgressLine::Part> parts_of(const StepReport& r, int columns) {
@@ -124,15 +118,15 @@ std::vector<ProgressLine::Part> parts_of(const StepReport& r, int columns) {
 }
 
 void report_progress(Trainer& trainer, ProgressLine& line, TrainLog& log, double lr) {
-  const int columns = line.in_place() ? terminal_columns() : 1000;
-  std::printf("%s\n", heading(columns).c_str());
+  const ProgressTable table = make_table();
+  std::printf("%s\n", table.heading().c_str());
   std::fflush(stdout);
   trainer.on_step = [&line, &log](const StepReport& r) {
     log.step(r);
     if (line.due()) line.show(parts_of(r, terminal_columns()));
   };
-  trainer.on_epoch = [&line, &log, lr, columns](const EpochRecord& r) {
-    line.finish(row(r, columns));
+  trainer.on_epoch = [&line, &log, lr, table](const EpochRecord& r) {
+    line.finish(table.row(row_of(r)));
     log.epoch(r);
     if (std::isfinite(r.train_loss) || std::isfinite(r.test_loss)) return;
     throw Error({.op = "tegula train",

@@ -43,7 +43,10 @@ void TrainLog::begin(const std::vector<std::pair<std::string, std::string>>& tex
                      const std::vector<std::pair<std::string, double>>& numbers) {
   Json record{{"event", "begin"}};
   for (const auto& [name, text] : texts) record[name] = text;
-  for (const auto& [name, value] : numbers) record[name] = value;
+  for (const auto& [name, value] : numbers) {  // a count is written as one
+    if (value == std::floor(value) && std::abs(value) < 0x1p53) record[name] = static_cast<std::int64_t>(value);
+    else record[name] = value;
+  }
   files_->write(record);
 }
 

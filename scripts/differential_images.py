@@ -42,7 +42,7 @@ def resized(draw, name):
     smooth = mode.endswith("linear") or mode == "bicubic"
     if smooth and draw.chance(0.3):
         options["align_corners"] = True
-    elif axes == 2 and smooth and draw.chance(0.5):
+    if axes == 2 and smooth and draw.chance(0.5):
         options["antialias"] = True
     given = dict(options)
     if draw.chance(0.5):
@@ -82,7 +82,7 @@ def sampled(draw, name):
         shape = [max(n, 1), 2] + image
         return Case(name, [draw.tensor([max(n, 1), axes, axes + 1], dtype)], lambda t: F.affine_grid(t, shape, corners), {"size": shape, "align_corners": corners},
                     order=order_of(draw, dtype), factor=16)
-    padding, mode = draw.choice(["zeros", "border", "reflection"]), draw.choice(["bilinear", "bilinear", "nearest"])
+    padding, mode = draw.choice(["zeros", "border", "reflection"]), draw.choice(["bilinear", "bilinear", "nearest", "bicubic"] if axes == 2 else ["bilinear", "nearest"])
     x = draw.tensor([n, draw.choice([1, 2, 5])] + image, dtype)
     # Away from the places where a cell ends: which side they are on is rounding.
     pixels = torch.floor(torch.rand([n] + [draw.choice([1, 2, 3, 5]) for _ in range(axes)] + [axes], generator=draw.generator, dtype=torch.float64) * 3 * max(image) - max(image))

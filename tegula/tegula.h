@@ -104,6 +104,7 @@
 #include "tegula/models/text/bert.h"      // models::Bert
 #include "tegula/models/text/generate.h"  // models::TextGenerator
 #include "tegula/models/text/gpt2.h"      // models::Gpt2
+#include "tegula/models/text/hugging_face.h" // models::load_hugging_face
 #include "tegula/models/text/language_model.h" // models::load_language_model, models::TextWriter
 #include "tegula/models/text/llama.h"     // models::Llama
 #include "tegula/models/text/lstm_language_model.h" // models::LstmLanguageModel

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/progress.h"
@@ -28,11 +29,15 @@ void run_generate(GenerateChoice choice) {
     std::fwrite(piece.data(), 1, piece.size(), stdout);
     std::fflush(stdout);
   };
-  choice.options.on_text = show;
   for (std::int64_t i = 0; i < choice.samples; ++i) {
+    bool begun = false;
+    const auto begin = [&] {  // not before the prompt was found to be one
+      if (!std::exchange(begun, true) && choice.shows_prompt) show(choice.prompt);
+    };
+    choice.options.on_text = [&](std::string_view piece) { begin(), show(piece); };
     if (i > 0) show("---\n");
-    if (choice.shows_prompt) show(choice.prompt);
     const models::Written written = write(choice.prompt, choice.options);
+    begin();
     show("\n");
     if (!choice.says_speed) continue;
     std::fflush(stdout);
@@ -50,7 +55,11 @@ void add_generate(Command& app) {
   models::WriteOptions& o = choice->options;
   Command command = app.command("generate", "text from a language model, token by token");
   command.last_counts();
-  command.option("file", choice->file, "a model of tegula train gpt or char-lstm, or a .bin of llama2.c").required().type("FILE");
+  command
+      .option("file", choice->file,
+              "a model of tegula train gpt or char-lstm, a folder of Hugging Face's (gpt2, llama), or a .bin of llama2.c")
+      .required()
+      .type("FILE");
   command.option("--tokenizer", choice->tokenizer, "instead of the model's own; a .bin needs one").check(not_empty()).type("TOKENIZER");
   command.option("--prompt", choice->prompt, "the text to go on from").type("TEXT");
   command.option("--tokens", o.tokens, "to write, at most").check(not_negative()).shows_default().type("N");
@@ -71,7 +80,9 @@ void add_generate(Command& app) {
       .check(positive_real())
       .shows_default()
       .type("X");
-  command.option("--stop", o.stops, "ends the text, and is not part of it; may be given several times").check(not_empty()).type("TEXT");
+  command.option("--stop", o.stops, "ends the text, and is not part of it; may be given several times")
+      .check(not_empty("got an empty text, expected some"))
+      .type("TEXT");
   command.option("--samples", choice->samples, "texts").check(positive()).shows_default().type("N");
   command.option("--seed", choice->seed, "the same seed gives the same text").check(any_count()).shows_default().type("S");
   command.flag("!--no-prompt", choice->shows_prompt, "without the prompt in front of the text");

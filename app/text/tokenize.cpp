@@ -11,6 +11,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/text/lines.h"
+#include "tegula/text/token_windows.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 
 namespace tegula::app {
@@ -19,6 +20,7 @@ namespace {
 struct TokenizeChoice {
   std::string tokenizer;
   std::vector<std::string> files;
+  std::string out;
   bool tokens = false, count = false, decode = false, special = true;
 };
 
@@ -51,6 +53,16 @@ text::Ids numbers_of(const std::string& text) {
 void run(const TokenizeChoice& choice) {
   const text::Tokenizer tokenizer = text::read_tokenizer(choice.tokenizer);
   const auto special = choice.special ? text::SpecialTokens::Yes : text::SpecialTokens::No;
+  if (!choice.out.empty()) {
+    text::Ids all;
+    for (const std::string& text : read_texts(choice.files.empty() ? std::vector<std::string>{"-"} : choice.files)) {
+      const text::Ids ids = tokenizer.encode(text, special);
+      all.insert(all.end(), ids.begin(), ids.end());
+    }
+    text::write_tokens(choice.out, all);
+    std::printf("%s tokens: %s\n", quantity(static_cast<double>(all.size())).c_str(), choice.out.c_str());
+    return;
+  }
   for (const std::string& text : read_texts(choice.files.empty() ? std::vector<std::string>{"-"} : choice.files)) {
     if (choice.decode) {
       const std::string decoded = tokenizer.decode(numbers_of(text));
@@ -85,6 +97,9 @@ void add_tokenize(Command& app) {
   command.option("files", choice->files, "texts, plain or gzipped; - or none: what comes in").type("FILE");
   command.flag("--tokens", choice->tokens, "a token in each line, with its number");
   command.flag("--count", choice->count, "only how many there are");
+  command.option("--out", choice->out, "a file of the numbers for tegula train gpt: two bytes each, as nanoGPT's train.bin")
+      .check(not_empty())
+      .type("FILE.bin");
   command.flag("--decode", choice->decode, "numbers become text");
   command.flag("!--no-special", choice->special, "without the tokens that frame a text");
   command.runs([choice] { run(*choice); });

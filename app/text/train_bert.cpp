@@ -143,7 +143,9 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
   std::printf("%s: %s parameters, a vocabulary of %s. %s samples to learn from, %s for validation.\n", description.kind.c_str(),
               quantity(static_cast<double>(num_parameters(model))).c_str(), quantity(description.numbers.at("vocabulary")).c_str(),
               quantity(static_cast<double>(train.size())).c_str(), quantity(static_cast<double>(test.size())).c_str());
-  std::printf("epoch  train loss  %9s  validation  %9s      time  samples/s\n", share, share);
+  const ProgressTable table(
+      {{"epoch", 9}, {"train loss", 7}, {share, 4, 8}, {"validation", 5}, {share, 8, 8}, {"time", 6, 8}, {"samples/s", 3}});
+  std::printf("%s\n", table.heading().c_str());
   std::fflush(stdout);
   Trainer trainer(model, adam, loss, std::move(options));
   if (!choice.resume.empty()) trainer.resume(choice.resume);
@@ -167,9 +169,9 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
       const auto found = metrics.find("right");
       return found == metrics.end() || std::isnan(found->second) ? std::string("-") : format("%.2f %%", 100 * found->second);
     };
-    line.finish(format("%5lld  %10.4f  %9s  %10s  %9s  %8s  %9s", static_cast<long long>(r.epoch), r.train_loss,
-                       right(r.train_metrics).c_str(), std::isnan(r.test_loss) ? "-" : format("%.4f", r.test_loss).c_str(),
-                       right(r.test_metrics).c_str(), duration(r.seconds).c_str(), quantity(r.rows_per_second).c_str()));
+    line.finish(table.row({std::to_string(r.epoch), format("%.4f", r.train_loss), right(r.train_metrics),
+                           std::isnan(r.test_loss) ? "-" : format("%.4f", r.test_loss), right(r.test_metrics), duration(r.seconds),
+                           quantity(r.rows_per_second)}));
     if (!std::isfinite(r.train_loss))
       throw Error({.op = kTrainBert,
                    .got = "a loss that is no number",

@@ -128,7 +128,9 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
   History history;
   {
     ProgressLine line;
-    std::printf("epoch  train loss     right  validation loss     right      time    texts/s\n");
+    const ProgressTable table(
+        {{"epoch", 9}, {"train loss", 7}, {"right", 4, 8}, {"validation loss", 5}, {"right", 8, 8}, {"time", 6, 8}, {"texts/s", 3}});
+    std::printf("%s\n", table.heading().c_str());
     std::fflush(stdout);
     EarlyStopping stopping{.patience = choice.patience, .value = [](const EpochRecord& r) { return -r.test_accuracy; }};
     trainer.on_step = [&](const StepReport& r) {
@@ -147,9 +149,9 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
                  {format(" %s texts/s", quantity(r.rows_per_second).c_str()), 3}});
     };
     trainer.on_epoch = [&](const EpochRecord& r) {
-      line.finish(format("%5lld  %10.4f  %6.2f %%  %15.4f  %6.2f %%  %8s  %9s", static_cast<long long>(r.epoch), r.train_loss,
-                         100 * r.train_accuracy, r.test_loss, 100 * r.test_accuracy, duration(r.seconds).c_str(),
-                         quantity(r.rows_per_second).c_str()));
+      line.finish(table.row({std::to_string(r.epoch), format("%.4f", r.train_loss), format("%.2f %%", 100 * r.train_accuracy),
+                             format("%.4f", r.test_loss), format("%.2f %%", 100 * r.test_accuracy), duration(r.seconds),
+                             quantity(r.rows_per_second)}));
       log.epoch(r);
       if (r.test_accuracy > best_accuracy) best_accuracy = r.test_accuracy, best = state_dict(net);
       return stopping(r);

@@ -8,18 +8,18 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/text/language_texts.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/graph/precision.h"
 #include "tegula/io/file.h"
 #include "tegula/models/text/language_model.h"
 #include "tegula/optim/groups.h"
 #include "tegula/optim/optimizers.h"
-#include "tegula/text/lines.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 #include "tegula/text/token_windows.h"
-#include "tegula/text/tokens/tokenizer_files.h"
-#include "tegula/text/tokens/tokenizer_texts.h"
-#include "tegula/text/unicode.h"
 #include "tegula/train/trainer.h"
 
 namespace tegula::app {
@@ -27,12 +27,10 @@ namespace {
 
 struct LanguageChoice {
   std::string op;  // "tegula train gpt"
-  std::vector<std::string> files;
-  std::string validation_file, tokenizer = "char";
-  double validation = 0.1;
+  TextsChoice texts = {};
   std::int64_t layers = 0, heads = 4, width = 128, embedding = 64, context = 64;
   double dropout = 0;
-  bool half_residual = false;
+  bool half_residual = false, checkpoint_layers = false, print_memory = false;
   std::int64_t batch = 0, accumulate = 1, steps = 2000, warmup = 100;
   double lr = 1e-3, beta2 = 0.99, weight_decay = 0, clip = 1;
   std::optional<double> min_lr;
@@ -43,46 +41,38 @@ struct LanguageChoice {
   TrainLogChoice log;
 };
 
-/// The texts as tokens, and what they are measured by.
-struct Texts {
-  std::string tokenizer_json;
-  text::Tokenizer tokenizer;
-  text::SharedIds train, validation;
-  double characters_per_token;  // of the validation text
-};
-
-Texts read_texts(const LanguageChoice& choice) {
-  std::string train, validation;
-  for (const std::string& file : choice.files) train += text::read_text(file, choice.op);
-  if (!choice.validation_file.empty()) {
-    validation = text::read_text(choice.validation_file, choice.op);
-  } else {
-    std::size_t cut = train.size() - static_cast<std::size_t>(choice.validation * static_cast<double>(train.size()));
-    while (cut < train.size() && (static_cast<unsigned char>(train[cut]) & 0xC0) == 0x80) ++cut;  // not within a character
-    validation = train.substr(cut);
-    if (choice.tokenizer != "char") train.resize(cut);
-  }
-  const bool characters = choice.tokenizer == "char";
-  const std::string json = characters ? text::characters_json(choice.validation_file.empty() ? train : train + validation)
-                                      : text::read_tokenizer_json(choice.tokenizer);
-  if (characters && choice.validation_file.empty()) train.resize(train.size() - validation.size());
-  text::Tokenizer tokenizer = text::parse_tokenizer_json(json, choice.tokenizer);
-  const auto encoded = [&](const std::string& text) {
-    return std::make_shared<const text::Ids>(tokenizer.encode(text, text::SpecialTokens::No));
-  };
-  Texts out{json, tokenizer, encoded(train), encoded(validation), 1};
-  if (out.validation->size() > 1)
-    out.characters_per_token = static_cast<double>(text::count_characters(validation)) / static_cast<double>(out.validation->size());
-  return out;
-}
-
 /// A net with what differs between the kinds of nets.
 struct Training {
   std::function<io::Metadata(const std::string& tokenizer_json)> describe;
   std::function<void(const std::string& path, const std::string& tokenizer_json)> save;
   data::AnyDataset train, interim, whole;  // to train on, to measure now and then, to measure at the end
   std::int64_t test_batch;
+  double operations_per_token;  // floating-point, of a training step
 };
+
+/// Two for each weight that is multiplied, and twice that for the gradients (Chowdhery et al., "PaLM", 2022, appendix B). What only is looked up or added counts
+/// for nothing, a table that also gives the scores does.
+double operations_of_weights(const Parameters& all, const std::vector<std::string>& looked_up) {
+  double count = 0;
+  for (const Parameter& p : all) {
+    const bool is_table = std::find(looked_up.begin(), looked_up.end(), p.name) != looked_up.end();
+    if (p.cell->shape().rank() > 1 && !is_table) count += static_cast<double>(numel(p.cell->shape()));
+  }
+  return 6 * count;
+}
+
+/// Operations per second of products with the precision that is set; 0: not known.
+double peak_of_device() {
+  const auto p = default_device().properties();
+  switch (default_precision()) {
+    case Precision::fp32: return p.f32;
+    case Precision::tf32: return p.tf32 > 0 ? p.tf32 : p.f32;  // a device without it computes in fp32
+    case Precision::bf16: return p.bf16;
+    case Precision::fp16: return p.f16;
+    case Precision::fp8: return p.fp8;
+  }
+  return 0;
+}
 
 /// The decay of weights is for matrices: biases and norms have none, as GPT-2 was trained.
 std::unique_ptr<optim::Optimizer> make_optimizer(const Parameters& all, const LanguageChoice& choice) {
@@ -99,17 +89,19 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Parameters& all, const La
 /// The course of a training in the terminal: a row for each validation, and a line between them.
 class LanguageReport {
  public:
-  LanguageReport(const LanguageChoice& choice, Trainer& trainer, std::int64_t tokens_per_row)
+  LanguageReport(const LanguageChoice& choice, Trainer& trainer, std::int64_t tokens_per_row, double operations_per_token)
       : choice_(choice),
         trainer_(trainer),
         log_(choice.log),
-        tokens_per_row_(tokens_per_row) {
+        tokens_per_row_(tokens_per_row),
+        operations_per_token_(operations_per_token),
+        peak_(peak_of_device()) {
     trainer.on_step = [this](const StepReport& r) { return step(r); };
     trainer.on_validation = [this](const ValidationReport& r) { return validated(r); };
   }
 
   void begin(const Texts& texts, std::int64_t parameters) {
-    log_.begin({{"command", choice_.op}, {"text", choice_.files[0]}, {"tokenizer", choice_.tokenizer}},
+    log_.begin({{"command", choice_.op}, {"text", choice_.texts.files[0]}, {"tokenizer", choice_.texts.tokenizer}},
                {{"parameters", static_cast<double>(parameters)},
                 {"train_tokens", static_cast<double>(texts.train->size())},
                 {"validation_tokens", static_cast<double>(texts.validation->size())},
@@ -118,12 +110,17 @@ class LanguageReport {
                 {"steps", static_cast<double>(choice_.steps)},
                 {"learning_rate", choice_.lr},
                 {"seed", static_cast<double>(choice_.seed)}});
-    std::printf("   step  train loss  validation loss      time     tokens/s\n");
+    std::printf("%s\n", table_.heading().c_str());
     std::fflush(stdout);
     begin_ = last_ = Clock::now();
   }
 
   double tokens_per_second() const { return tokens_ / seconds_; }
+  /// Model FLOPs utilisation, "MFU 31 %": the share of what the device could do that the model's own operations take; nothing where it is not known what it could do.
+  std::string utilisation() const {
+    const double share = operations_per_token_ * tokens_per_second() / peak_;
+    return peak_ > 0 && std::isfinite(share) ? format("MFU %.*f %%", share < 0.1 ? 1 : 0, 100 * share) : "";
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -154,21 +151,23 @@ class LanguageReport {
     if (line_.due()) {
       const double share = static_cast<double>(r.step) / static_cast<double>(choice_.steps);
       const double per_step = static_cast<double>(choice_.batch * choice_.accumulate * tokens_per_row_) / tokens_per_second();
-      line_.show({{format("step %lld/%lld", static_cast<long long>(r.step), static_cast<long long>(choice_.steps)), 9},
-                  {bar(share, std::clamp(terminal_columns() - 70, 4, 24)), 2},
-                  {format(" loss %.4f", recent_), 8},
-                  {format(" lr %.2g", r.learning_rate), 3},
-                  {format(" %s tok/s", quantity(tokens_per_second()).c_str()), 6},
-                  {format(" ETA %s", clock(static_cast<double>(choice_.steps - r.step) * per_step).c_str()), 7}});
+      std::vector<ProgressLine::Part> parts{
+          {format("step %lld/%lld", static_cast<long long>(r.step), static_cast<long long>(choice_.steps)), 9},
+          {bar(share, std::clamp(terminal_columns() - 70, 4, 24)), 2},
+          {format(" loss %.4f", recent_), 8},
+          {format(" lr %.2g", r.learning_rate), 3},
+          {format(" %s tok/s", quantity(tokens_per_second()).c_str()), 6},
+          {format(" ETA %s", clock(static_cast<double>(choice_.steps - r.step) * per_step).c_str()), 7}};
+      if (const std::string share = utilisation(); !share.empty()) parts.insert(parts.end() - 1, {" " + share, 4});
+      line_.show(parts);
     }
     const bool is_validated = r.step % choice_.eval_every == 0;
     return r.step >= choice_.steps && !is_validated ? Go::Stop : Go::On;
   }
 
   Go validated(const ValidationReport& r) {
-    line_.finish(format("%7lld  %10.4f  %15.4f  %8s  %11s", static_cast<long long>(r.step), r.train_loss, r.test.loss,
-                        duration(std::chrono::duration<double>(Clock::now() - begin_).count()).c_str(),
-                        quantity(tokens_per_second()).c_str()));
+    line_.finish(table_.row({std::to_string(r.step), format("%.4f", r.train_loss), format("%.4f", r.test.loss),
+                             duration(std::chrono::duration<double>(Clock::now() - begin_).count()), quantity(tokens_per_second())}));
     log_.validation(r);
     if (!choice_.checkpoint.empty()) trainer_.save(choice_.checkpoint);
     last_ = Clock::now();
@@ -178,8 +177,10 @@ class LanguageReport {
   const LanguageChoice& choice_;
   Trainer& trainer_;
   ProgressLine line_;
+  ProgressTable table_{{{"step", 9, 7}, {"train loss", 7}, {"validation loss", 8}, {"time", 6, 8}, {"tokens/s", 3}}};
   TrainLog log_;
   std::int64_t tokens_per_row_, first_batch_ = -1;
+  double operations_per_token_, peak_;
   Clock::time_point begin_, last_;
   double tokens_ = 0, seconds_ = 0, recent_ = 0;
 };
@@ -220,19 +221,21 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   std::printf("%s: %s parameters, %lld tokens in the vocabulary. %s tokens to train on, %s to validate.\n", choice.op.c_str() + 13,
               quantity(static_cast<double>(count)).c_str(), static_cast<long long>(texts.tokenizer.size()),
               quantity(static_cast<double>(texts.train->size())).c_str(), quantity(static_cast<double>(texts.validation->size())).c_str());
-  double speed = 0;
+  std::string speed;
   {
-    LanguageReport report(choice, trainer, choice.context);
+    LanguageReport report(choice, trainer, choice.context, training.operations_per_token);
     report.begin(texts, count);
     trainer.fit(training.train, training.interim);
-    speed = report.tokens_per_second();
+    const std::string share = report.utilisation();
+    speed = quantity(report.tokens_per_second()) + " tokens/s" + (share.empty() ? "" : ", " + share);
   }
+  if (choice.print_memory) std::printf("\n%s\n", trainer.print_memory().c_str());
   if (!choice.checkpoint.empty()) trainer.save(choice.checkpoint);
   const double measured = trainer.evaluator().evaluate(training.whole).loss;
   training.save(choice.out, texts.tokenizer_json);
   std::printf("validation loss %.4f nats per token", measured);
   if (texts.characters_per_token > 1.005) std::printf(", %.4f per character", measured / texts.characters_per_token);
-  std::printf("; %s tokens/s\n", quantity(speed).c_str());
+  std::printf("; %s\n", speed.c_str());
   if (choice.sample > 0) {
     const models::LanguageModel model = models::load_language_model(choice.out);
     models::TextWriter write(model);
@@ -256,7 +259,7 @@ Texts begin(LanguageChoice& choice) {
   }
   io::require_picture(choice.plot);
   manual_seed(choice.seed);
-  return read_texts(choice);
+  return read_texts(choice.texts, choice.op);
 }
 
 /// The net as the Trainer calls it: what the scores are made of, which the loss takes.
@@ -274,7 +277,8 @@ void run_gpt(LanguageChoice choice) {
                     .heads = choice.heads,
                     .context = choice.context,
                     .dropout = choice.dropout,
-                    .residual = choice.half_residual ? std::optional(storage_of(default_precision())) : std::nullopt});
+                    .residual = choice.half_residual ? std::optional(storage_of(default_precision())) : std::nullopt,
+                    .checkpoint_layers = choice.checkpoint_layers});
   GptForTraining forward{net};
   const Loss loss = [&net](const Tensor& features, const Tensor& labels) {
     return models::next_token_loss(features, net.wte.weight, labels);
@@ -285,7 +289,9 @@ void run_gpt(LanguageChoice choice) {
                     .train = text::RandomWindows(texts.train, choice.context, text::endless(choice.batch)),
                     .interim = text::Windows(texts.validation, choice.context, choice.eval_batches * choice.batch),
                     .whole = text::Windows(texts.validation, choice.context),
-                    .test_batch = choice.batch};
+                    .test_batch = choice.batch,
+                    .operations_per_token = operations_of_weights(parameters(net), {"wpe.weight"}) +
+                                            12.0 * static_cast<double>(choice.layers * choice.width * choice.context)};
   });
 }
 
@@ -309,22 +315,29 @@ void run_lstm(LanguageChoice choice) {
                     .interim = text::Streams(texts.validation, streams, choice.context,
                                              streams * std::min(choice.eval_batches, (tokens - 1) / streams / choice.context)),
                     .whole = text::Streams(texts.validation, streams, choice.context),
-                    .test_batch = streams};
+                    .test_batch = streams,
+                    .operations_per_token = operations_of_weights(parameters(net), {"embedding.weight"})};
   });
 }
 
 void add_options(Command& command, LanguageChoice& c) {
   command.last_counts();
-  command.option("files", c.files, "texts, plain or gzipped, one behind the other").required().type("TEXT");
-  command.option("--validation-file", c.validation_file, "a text to validate on, instead of the end of the others")
+  command
+      .option(
+          "files", c.texts.files,
+          "texts, plain or gzipped, one behind the other; or files of tokens (.bin) as tegula tokenize --out, nanoGPT and llm.c write them")
+      .required()
+      .type("TEXT");
+  command.option("--validation-file", c.texts.validation_file, "a text to validate on, instead of the end of the others")
       .check(not_empty())
       .type("TEXT");
-  command.option("--validation", c.validation, "share of the text, at its end, to validate on")
+  command.option("--validation", c.texts.validation, "share of the text, at its end, to validate on")
       .check(between(0.0001, 0.9))
       .shows_default()
       .type("P");
   command
-      .option("--tokenizer", c.tokenizer, "char: the characters of the text; or tokenizer.json, or a folder with vocab.json and merges.txt")
+      .option("--tokenizer", c.texts.tokenizer,
+              "char: the characters of the text; or tokenizer.json, or a folder with vocab.json and merges.txt")
       .check(not_empty())
       .shows_default()
       .type("TOKENIZER");
@@ -354,6 +367,7 @@ void add_options(Command& command, LanguageChoice& c) {
       .check(not_empty())
       .type("FILE");
   add_options(command, c.log);
+  command.flag("--print-memory", c.print_memory, "what a training step holds in memory: the peak, what makes it up, its course");
   command.option("--sample", c.sample, "tokens of a text to write at the end").check(not_negative()).shows_default().type("N");
   add_precision(command);
   add_device_option(command);
@@ -377,6 +391,8 @@ void add_train_language(Command& train) {
     Command command = train.command("gpt", "a transformer that writes on (GPT-2), from plain texts");
     command.option("--width", choice->width, "numbers of a token within the net").check(positive()).shows_default().type("N");
     command.option("--heads", choice->heads, "of its attention").check(positive()).shows_default().type("N");
+    command.flag("--checkpoint-layers", choice->checkpoint_layers,
+                 "what is within a layer is computed again in the backward pass instead of kept: less memory, more work");
     command.flag("--half-residual", choice->half_residual, "with --precision bf16: the sums between the layers are kept in it, too");
     add_options(command, *choice);
     command.runs([choice] { run_gpt(*choice); });

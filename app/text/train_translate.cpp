@@ -210,7 +210,9 @@ void run_translate_training(TranslateTraining choice) {
   std::printf("%s: %s parameters. %s pairs to learn from, %s for validation; %lld steps of %lld pairs.\n", choice.model.c_str(),
               quantity(static_cast<double>(num_parameters(translator))).c_str(), quantity(static_cast<double>(train.size())).c_str(),
               quantity(static_cast<double>(test.size())).c_str(), static_cast<long long>(steps), static_cast<long long>(batch));
-  std::printf("epoch  train loss  validation  perplexity    BLEU      time  sentences/s\n");
+  const ProgressTable table(
+      {{"epoch", 9}, {"train loss", 7}, {"validation", 8}, {"perplexity", 4}, {"BLEU", 6, 6}, {"time", 5, 8}, {"sentences/s", 3}});
+  std::printf("%s\n", table.heading().c_str());
   std::fflush(stdout);
 
   optim::Adam adam(parameters(translator), {.lr = lr, .beta2 = 0.98, .eps = 1e-9});
@@ -264,9 +266,9 @@ void run_translate_training(TranslateTraining choice) {
       history.push_back(r);
       log.epoch(r);
       const double bleu = r.test_metrics.contains("bleu") ? r.test_metrics["bleu"] : std::nan("");
-      line.finish(format("%5lld  %10.4f  %10s  %10s  %6s  %8s  %11s", static_cast<long long>(r.epoch), r.train_loss,
-                         number_or_dash(r.test_loss, 4).c_str(), number_or_dash(std::exp(r.test_loss), 2).c_str(),
-                         number_or_dash(bleu, 2).c_str(), duration(r.seconds).c_str(), quantity(r.rows_per_second).c_str()));
+      line.finish(
+          table.row({std::to_string(r.epoch), format("%.4f", r.train_loss), number_or_dash(r.test_loss, 4),
+                     number_or_dash(std::exp(r.test_loss), 2), number_or_dash(bleu, 2), duration(r.seconds), quantity(r.rows_per_second)}));
       const double measured = std::isnan(r.test_loss) ? -static_cast<double>(r.epoch) : r.test_loss;  // without validation the last counts
       if (measured < best) {
         best = measured, best_epoch = r.epoch;

@@ -97,7 +97,7 @@ void add_translate(Command& app) {
   command.last_counts();
   command.option("model", choice->model, "a model of tegula train translate, or a checkpoint").required().type("MODEL");
   command.option("files", choice->files, "a sentence in each line, plain or gzipped; - or none: what comes in").type("FILE");
-  command.option("--text", choice->text, "this sentence").check(not_empty()).type("TEXT");
+  command.option("--text", choice->text, "this sentence").check(not_empty("got an empty text, expected a sentence")).type("TEXT");
   command.option("--out", choice->out, "where translations go, instead of to the terminal").check(not_empty()).type("FILE");
   command.option("--beam", choice->options.beams, "translations that are kept at each step; 1: always the likeliest token")
       .check(positive())

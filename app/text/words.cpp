@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/suggest.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/io/plot.h"
@@ -27,8 +28,22 @@ void print(const std::vector<text::Near>& words) {
   for (const auto& [word, similarity] : words) std::printf("%7.4f  %s\n", similarity, printable(word).c_str());
 }
 
+/// Throws for a word that has no vector.
+void require_known(const text::WordVectors& vectors, const std::vector<std::string>& words) {
+  const text::Vocabulary& vocabulary = vectors.vocabulary();
+  for (const std::string& word : words) {
+    if (vocabulary.contains(word)) continue;
+    const std::string near = nearest(word, vocabulary.tokens());
+    throw Error({.op = "tegula words",
+                 .got = "the word '" + printable(word.substr(0, 80)) + "', which has no vector",
+                 .expected = "one of the " + std::to_string(vectors.size()) + " words in the file",
+                 .advice = near.empty() ? "" : "did you mean '" + printable(near) + "'?"});
+  }
+}
+
 void similar(const WordsChoice& choice) {
   const text::WordVectors vectors = text::read_word_vectors(choice.vectors, choice.most);
+  require_known(vectors, choice.words), require_known(vectors, choice.without);
   print(vectors.most_similar(choice.words, choice.without, choice.count));
 }
 
@@ -36,7 +51,9 @@ void analogy(const WordsChoice& choice) {
   if (choice.words.size() != 3)
     throw Error(
         {.op = "tegula words analogy", .got = std::to_string(choice.words.size()) + " words", .expected = "three: a is to b as c is to …"});
-  print(text::read_word_vectors(choice.vectors, choice.most).analogy(choice.words[0], choice.words[1], choice.words[2], choice.count));
+  const text::WordVectors vectors = text::read_word_vectors(choice.vectors, choice.most);
+  require_known(vectors, choice.words);
+  print(vectors.analogy(choice.words[0], choice.words[1], choice.words[2], choice.count));
 }
 
 void evaluate(const WordsChoice& choice) {
@@ -60,6 +77,13 @@ void evaluate(const WordsChoice& choice) {
 void plot(const WordsChoice& choice) {
   io::require_picture(choice.picture);
   const text::WordVectors vectors = text::read_word_vectors(choice.vectors, choice.most);
+  require_known(vectors, choice.words);
+  if (choice.method == "tsne" && !choice.words.empty() && choice.words.size() < 4) {
+    throw Error({.op = "tegula words plot",
+                 .got = std::to_string(choice.words.size()) + " words",
+                 .expected = "at least 4 for t-SNE",
+                 .advice = "--method pca takes fewer"});
+  }
   std::vector<text::Id> ids;
   for (const std::string& word : choice.words) ids.push_back(vectors.vocabulary().id(word));
   for (text::Id id = 0; choice.words.empty() && id < std::min(choice.shown, vectors.size()); ++id) ids.push_back(id);

@@ -83,7 +83,8 @@ std::vector<HostArray> Arrays::gather(std::span<const std::int64_t> rows) const 
   return batch;
 }
 
-std::vector<HostArray> AnyDataset::gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream) const {
+std::vector<HostArray> AnyDataset::gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream,
+                                          std::source_location where) const {
   if (!held_) return {};
   if (held_->gathers()) return held_->gather(rows);
   std::vector<Sample> samples;
@@ -96,7 +97,8 @@ std::vector<HostArray> AnyDataset::gather(std::span<const std::int64_t> rows, st
                  .got = "sample " + std::to_string(rows[k]) + " with " + described(samples[k]) +
                         (k > 0 ? ", beside sample " + std::to_string(rows[0]) + " with " + described(samples[0]) : ""),
                  .expected = "the same number of arrays, dtypes and shapes in all samples",
-                 .advice = "resize, crop or pad in get, or in a transform (data::map)"});
+                 .advice = "resize, crop or pad in get, or in a transform (data::map)",
+                 .where = where});
   }
   return stack(samples);
 }

@@ -134,7 +134,8 @@ class AnyDataset {
   Sample get(std::int64_t i, RandomStream& random) const { return held_->get(i, random); }
   /// The samples of the given rows, stacked: each array (rows.size(), …). Sample k draws from RandomStream(seed, stream + k). Throws Error
   /// for samples that do not fit together, and what get throws.
-  std::vector<HostArray> gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream) const;
+  std::vector<HostArray> gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream,
+                                std::source_location where = std::source_location::current()) const;
 
  private:
   struct Held {

@@ -54,6 +54,7 @@ struct Loader::Impl {
   Sampler sampler;  // as far as batches were asked for
   std::size_t most_ahead;
   Shard shard;
+  std::source_location where;  // the user's line
   Sampler::Position position{};  // as far as they were handed out
   std::deque<Portion> asked{};   // of the batches that were asked for and not handed out
   bool epoch_ends = false;       // behind those that were asked for
@@ -63,7 +64,7 @@ struct Loader::Impl {
     const SamplerOptions& options = sampler.options();
     const auto rows = all.subspan(portion.begin, portion.size);
     return [this, rows = std::vector<std::int64_t>(rows.begin(), rows.end()), seed = options.seed,
-            stream = stream_of(at, options.batch) + portion.begin] { return dataset.gather(rows, seed, stream); };
+            stream = stream_of(at, options.batch) + portion.begin] { return dataset.gather(rows, seed, stream, where); };
   }
   void ask_ahead() {
     while (!epoch_ends && prefetch->waiting() < most_ahead) {
@@ -97,7 +98,7 @@ Loader::Loader(AnyDataset dataset, const LoaderOptions& options, std::source_loc
                  .where = where});
   }
   const auto most_ahead = static_cast<std::size_t>(options.workers) * static_cast<std::size_t>(options.prefetch);
-  impl_ = std::make_unique<Impl>(Impl{std::move(dataset), std::move(sampler), most_ahead, options.shard});
+  impl_ = std::make_unique<Impl>(Impl{std::move(dataset), std::move(sampler), most_ahead, options.shard, where});
   if (options.workers > 0) impl_->prefetch = std::make_unique<Prefetch>(options.workers);
 }
 Loader::~Loader() = default;

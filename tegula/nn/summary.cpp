@@ -114,7 +114,7 @@ namespace nn::detail {
 
 Tensor of_zeros(const Shape& shape, DType dtype, const std::source_location& where) { return graph::full(shape, 0.0, dtype, where); }
 
-Summary summary(const AnyModule& module, const std::function<Tensor(const std::vector<Tensor>&)>& forward,
+Summary summary(const AnyModule& module, const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward,
                 const std::vector<Tensor>& inputs, const std::source_location& where) {
   Summary out;
   Trace trace(where);
@@ -127,8 +127,8 @@ Summary summary(const AnyModule& module, const std::function<Tensor(const std::v
     placeholders.push_back(p.read());
     names[placeholders.back().node().get()] = p.name;
   }
-  const Tensor result = forward(arguments);
-  const std::vector<const Node*> nodes = nodes_below({&result, 1});
+  const std::vector<Tensor> results = forward(arguments);
+  const std::vector<const Node*> nodes = nodes_below(results);
   Table table(names, arguments);
   std::unordered_set<std::string> reached;
   for (const Node* node : nodes) {

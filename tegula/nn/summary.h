@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tegula/nn/call.h"
 #include "tegula/nn/module.h"
 
 namespace tegula {
@@ -33,30 +34,28 @@ struct Summary {
 std::ostream& operator<<(std::ostream& out, const Summary& summary);
 
 namespace nn::detail {
-Summary summary(const AnyModule& module, const std::function<Tensor(const std::vector<Tensor>&)>& forward,
+Summary summary(const AnyModule& module, const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward,
                 const std::vector<Tensor>& inputs, const std::source_location& where);
 Tensor of_zeros(const Shape& shape, DType dtype, const std::source_location& where);
 }  // namespace nn::detail
 
-/// What a call of the module with inputs like these does: std::cout << summary(net, {1, 3, 32, 32}). The call is traced: nothing is
-/// computed, no Variable changes, and the inputs' values do not matter. Throws Error where the module does, and where it looks at values.
+/// What a call of the module with an input like this does: std::cout << summary(net, {1, 3, 32, 32}). Modules that give several tensors, too (nn::LSTM). The call
+/// is traced: nothing is computed, no Variable changes, and the inputs' values do not matter. Throws Error where the module does, and where it looks at values.
 template <nn::Module T>
 Summary summary(T& module, const Shape& shape, DType dtype = DType::f32, std::source_location where = std::source_location::current()) {
   return nn::detail::summary(
-      module, [&module](const std::vector<Tensor>& x) -> Tensor { return module(x[0]); }, {nn::detail::of_zeros(shape, dtype, where)},
-      where);
+      module, [&](const std::vector<Tensor>& x) { return nn::call_at(where, module, x, std::make_index_sequence<1>()); },
+      {nn::detail::of_zeros(shape, dtype, where)}, where);
 }
-/// For a module with several inputs: summary(net, ids, mask).
+/// For a module with several inputs, or one of another kind: summary(net, ids, mask).
 template <nn::Module T, std::same_as<Tensor>... Inputs>
 requires(sizeof...(Inputs) > 0)
 Summary summary(T& module, const Inputs&... inputs) {
   const std::vector<Tensor> all{inputs...};
-  const auto forward = [&module]<std::size_t... I>(const std::vector<Tensor>& x, std::index_sequence<I...>) -> Tensor {
-    return module(x[I]...);
-  };
+  const std::source_location where = all[0].defined() ? all[0].node()->origin().where : std::source_location();
   return nn::detail::summary(
-      module, [&](const std::vector<Tensor>& x) { return forward(x, std::index_sequence_for<Inputs...>()); }, all,
-      all[0].defined() ? all[0].node()->origin().where : std::source_location());
+      module, [&](const std::vector<Tensor>& x) { return nn::call_at(where, module, x, std::index_sequence_for<Inputs...>()); }, all,
+      where);
 }
 
 }  // namespace tegula

@@ -1,9 +1,12 @@
 #include "tegula/text/token_windows.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/io/file.h"
 
 namespace tegula::text {
 namespace {
@@ -24,7 +27,55 @@ HostArray window(const Ids& tokens, std::int64_t begin, std::int64_t length) {
   return HostArray::from(std::span<const Id>(tokens).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(length)), {length});
 }
 
+/// Of llm.c (data_common.py): what its files of tokens begin with, in 256 little-endian i32: this, a version, the number of tokens.
+constexpr std::size_t kHeader = 1024;
+constexpr std::uint64_t kGpt2Magic = 20240520, kLlama3Magic = 20240801;
+
+std::uint64_t little_endian(std::span<const std::byte> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  return value;
+}
+
 }  // namespace
+
+Ids read_tokens(const std::string& path, std::int64_t vocabulary) {
+  const io::Bytes file = io::read_file(path, {.op = "read_tokens"});
+  const auto refuse = [&](std::string got, std::string expected, std::string advice = {}) {
+    throw Error({.op = "read_tokens", .got = path + ": " + std::move(got), .expected = std::move(expected), .advice = std::move(advice)});
+  };
+  std::span<const std::byte> bytes(file);
+  std::size_t width = 2;
+  const std::uint64_t magic = bytes.size() >= kHeader ? little_endian(bytes.first(4)) : 0;
+  if (magic == kGpt2Magic || magic == kLlama3Magic) {
+    width = magic == kLlama3Magic ? 4 : 2;
+    const std::uint64_t count = little_endian(bytes.subspan(8, 4));
+    bytes = bytes.subspan(kHeader);
+    if (bytes.size() != count * width)
+      refuse(std::to_string(bytes.size()) + " bytes behind the header",
+             std::to_string(count * width) + ", for " + std::to_string(count) + " tokens");
+  }
+  if (bytes.size() % width != 0) refuse(std::to_string(bytes.size()) + " bytes", "two for each token");
+  Ids ids(bytes.size() / width);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = static_cast<Id>(little_endian(bytes.subspan(i * width, width)));
+    if (ids[i] >= vocabulary)
+      refuse("the token number " + std::to_string(ids[i]) + " at place " + std::to_string(i), "numbers below " + std::to_string(vocabulary),
+             "take the tokenizer that the file was made with");
+  }
+  return ids;
+}
+
+void write_tokens(const std::string& path, const Ids& tokens) {
+  io::Bytes bytes;
+  bytes.reserve(2 * tokens.size());
+  for (const Id id : tokens) {
+    if (id < 0 || id > 0xFFFF)
+      throw Error({.op = "write_tokens", .got = "the token number " + std::to_string(id), .expected = "0 to 65535, as two bytes hold"});
+    bytes.push_back(static_cast<std::byte>(id & 0xFF)), bytes.push_back(static_cast<std::byte>(id >> 8));
+  }
+  io::write_atomically(path, bytes, "write_tokens");
+}
 
 RandomWindows::RandomWindows(SharedIds tokens, std::int64_t length, std::int64_t count)
     : tokens_(std::move(tokens)),

@@ -2,6 +2,7 @@
 // A long text as batches for language models: tokens, and the token that follows each.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tegula/data/dataset.h"
@@ -10,6 +11,12 @@
 namespace tegula::text {
 
 using SharedIds = std::shared_ptr<const Ids>;
+
+/// The numbers in a file of tokens: u16, little-endian (nanoGPT's train.bin), or behind a header of llm.c, which may say u32 (its Llama 3 files). Throws
+/// Error with the file's name where a number is outside of the vocabulary, or the file is of another size than its header says.
+Ids read_tokens(const std::string& path, std::int64_t vocabulary);
+/// Writes such a file, u16 without a header, atomically. Throws Error for a number of 2^16 or more.
+void write_tokens(const std::string& path, const Ids& tokens);
 
 /// A set that never comes to its end: for a data::Loader without shuffling.
 constexpr std::int64_t endless(std::int64_t batch) { return (std::int64_t{1} << 31) / batch * batch; }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tegula/compile/jit.h"
+#include "tegula/nn/call.h"
 #include "tegula/ops/rows/loss.h"
 
 namespace tegula {
@@ -77,10 +77,6 @@ struct Forward {
 
 namespace train_detail {
 
-template <class Model, std::size_t... I>
-std::vector<Tensor> call_with(Model& model, const std::vector<Tensor>& x, std::index_sequence<I...>) {
-  return compile::pack(model(x[I]...));
-}
 template <std::size_t>
 using TensorOf = const Tensor&;
 template <class Model, std::size_t... I>
@@ -91,7 +87,7 @@ constexpr bool takes(std::index_sequence<I...>) {
 
 }  // namespace train_detail
 
-/// `inputs`: how many tensors of a batch the model gets; 0: as few as it takes.
+/// `inputs`: how many tensors of a batch the model gets; 0: as few as it takes. `where`: the user's line, which a layer of the library as the model names.
 template <class Model>
 Forward forward_of(Model& model, std::size_t inputs, const std::source_location& where) {
   constexpr std::size_t kMost = 6;
@@ -101,7 +97,9 @@ Forward forward_of(Model& model, std::size_t inputs, const std::source_location&
       if constexpr (train_detail::takes<Model>(std::make_index_sequence<Count>())) {
         if (out.call || (inputs != 0 && inputs != Count)) return;
         out.inputs = Count;
-        out.call = [&model](const std::vector<Tensor>& x) { return train_detail::call_with(model, x, std::make_index_sequence<Count>()); };
+        out.call = [&model, where](const std::vector<Tensor>& x) {
+          return nn::call_at(where, model, x, std::make_index_sequence<Count>());
+        };
       }
     };
     (consider(std::integral_constant<std::size_t, N + 1>()), ...);

@@ -116,8 +116,9 @@ class Trainer {
   Callback<ValidationReport> on_validation = {};
   Callback<EpochRecord> on_epoch = {};
 
-  /// The plan, graph and table of dtypes of the training step, once there was one.
+  /// The plan, graph, table of dtypes and use of memory of the training step, once there was one.
   std::string print_plan() const { return step_.print_plan(); }
+  std::string print_memory() const { return step_.print_memory(); }
   std::string print_graph() const { return step_.print_graph(); }
   std::string print_precision() const { return step_.print_precision(); }
   /// Null unless the precision is fp16.

@@ -62,6 +62,16 @@ TEST_P(LanguageCommands, TrainSaveAndWriteOn) {
   EXPECT_EQ(stopped.out, "the cat sat on the \n");
 }
 
+TEST_P(LanguageCommands, SayWhatTheyUseOfTheMachine) {
+  const TemporaryFolder folder;
+  std::vector<std::string> options{"--steps", "20", "--out", folder / "m.st", "--sample", "0", "--print-memory"};
+  if (GetParam() == "gpt") options.insert(options.end(), {"--checkpoint-layers", "--layers", "3"});
+  const Ran trained = train(folder, GetParam(), write_verse(folder), options);
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_HAS(trained.out, " tokens/s, MFU ");  // of a peak that is measured
+  EXPECT_HAS(trained.out, "peak");
+}
+
 TEST_P(LanguageCommands, ResumeToTheBit) {
   const TemporaryFolder folder;
   const std::string text = write_verse(folder);
@@ -95,6 +105,15 @@ TEST(LanguageCommands, TrainWithATokenizerOfBytes) {
   EXPECT_HAS(trained.out, "per character");
   EXPECT_HAS(tegula_cli({"generate", folder / "m.st", "--prompt", "the dog", "--tokens", "8", "--temperature", "0"}).out,
              "the dog ran to the");
+  // The same from a file of tokens.
+  EXPECT_HAS(tegula_cli({"tokenize", folder / "bpe", text, "--out", folder / "verse.bin"}).out, " tokens: ");
+  const Ran again = train(folder, "gpt", folder / "verse.bin",
+                          {"--steps", "60", "--out", folder / "n.st", "--tokenizer", folder / "bpe", "--sample", "0"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_HAS(tegula_cli({"generate", folder / "n.st", "--prompt", "the dog", "--tokens", "8", "--temperature", "0"}).out,
+             "the dog ran to the");
+  EXPECT_HAS(train(folder, "gpt", folder / "verse.bin", {}).err, "a file of tokens, without a tokenizer");
+  EXPECT_HAS(tegula_cli({"train", "gpt", folder / "verse.bin", text}).err, "files of tokens (.bin) beside texts");
 }
 
 TEST(LanguageCommands, SayWhatIsWrong) {
@@ -116,6 +135,7 @@ TEST(LanguageCommands, SayWhatIsWrong) {
   ASSERT_EQ(train(folder, "gpt", text, {"--steps", "2", "--out", folder / "m.st", "--sample", "0"}).status, 0);
   const Ran longer = tegula_cli({"generate", folder / "m.st", "--prompt", "the cat sat on the mat."});
   EXPECT_EQ(longer.status, 1);
+  EXPECT_EQ(longer.out, "");
   EXPECT_HAS(longer.err, "a prompt of 23 tokens, expected at most 15: the model's context is 16");
   EXPECT_HAS(tegula_cli({"generate", folder / "m.st", "--prompt", "XYZ"}).err, "without any token of the model's vocabulary");
   EXPECT_HAS(tegula_cli({"generate", folder / "verse.txt"}).err, "verse.txt");

@@ -101,6 +101,8 @@ TEST(Dataset, SamplesThatDoNotFitTogetherAreNamed) {
   });
   Loader loader(uneven, {.batch = 4});
   EXPECT_ERROR(loader.next(), "sample 3 with f32(5,), f32(), i64(), beside sample 0 with f32(2,), f32(), i64()");
+  Loader again(uneven, {.batch = 4});
+  EXPECT_ERROR(again.next(), "dataset_test.cpp:");
   Loader empty(map(Own{4}, [](Sample) { return Sample{}; }), {.batch = 2});
   EXPECT_ERROR(empty.next(), "sample 0 with nothing");
 }

@@ -41,7 +41,9 @@ void add_images(Registry& r) {
   };
   r["grid_sample"] = [](const Tensors& x, const Attributes& a) {
     return Tensors{grid_sample(x[0], x[1],
-                               {.mode = text(a, "mode") == "nearest" ? GridMode::Nearest : GridMode::Bilinear,
+                               {.mode = text(a, "mode") == "nearest"   ? GridMode::Nearest
+                                        : text(a, "mode") == "bicubic" ? GridMode::Bicubic
+                                                                       : GridMode::Bilinear,
                                 .padding = text(a, "padding") == "border"       ? GridPadding::Border
                                            : text(a, "padding") == "reflection" ? GridPadding::Reflection
                                                                                 : GridPadding::Zeros,

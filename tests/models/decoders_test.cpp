@@ -44,6 +44,34 @@ TEST(Gpt2, TakesTheNamesOfHuggingFace) {
   EXPECT_EQ(other(tokens()).to_host(), net(tokens()).to_host());
 }
 
+TEST(Gpt2, ComputesLayersAgainInsteadOfKeepingThem) {
+  models::Gpt2Options options{.vocabulary = 13, .width = 16, .layers = 4, .heads = 2, .context = 8, .dropout = 0.2};
+  const models::Gpt2 kept(options);
+  options.checkpoint_layers = true;
+  models::Gpt2 again(options);
+  load(again, state_dict(kept));
+  const auto step = [](const models::Gpt2& net, std::string* memory) {
+    manual_seed(7);  // the same dropout
+    auto compiled = jit([&](const Tensor& t) { return grad(mean(square(net(t))), parameters(net)); });
+    std::vector<std::vector<float>> values;
+    for (const Tensor& gradient : compiled(tokens())) values.push_back(gradient.to_host());
+    *memory = compiled.print_graph();
+    return values;
+  };
+  std::string graph, graph_again;
+  const auto expected = step(kept, &graph), got = step(again, &graph_again);
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    for (std::size_t k = 0; k < got[i].size(); ++k) ASSERT_NEAR(got[i][k], expected[i][k], 1e-5 * (1 + std::abs(expected[i][k]))) << i;
+  }
+  const auto products = [](const std::string& text) {
+    int count = 0;
+    for (auto at = text.find("matmul"); at != std::string::npos; at = text.find("matmul", at + 1)) ++count;
+    return count;
+  };
+  EXPECT_GT(products(graph_again), products(graph)) << "forward products stand in the backward pass, too";
+}
+
 TEST(Gpt2, KeepsTheResidualStreamInHalf) {
   models::Gpt2Options options{.vocabulary = 13, .width = 8, .layers = 2, .heads = 2, .context = 8, .residual = bf16};
   const models::Gpt2 net(options);

@@ -222,6 +222,25 @@ TEST(Rotary, MakesProductsDependOnDistancesAlone) {
   }
 }
 
+TEST(Rotary, FrequenciesAreScaledAsLlama31s) {
+  const nn::Rotary rotary(16, {.scaling = {.factor = 8, .original_context = 64}});  // values of Transformers 5.23
+  const std::vector<double> expected{1.0,
+                                     0.24438458681106567,
+                                     0.013042256236076355,
+                                     0.0039528473280370235,
+                                     0.0012499999720603228,
+                                     0.00039528473280370235,
+                                     0.0001250000059371814,
+                                     3.9528473280370235e-05};
+  const auto got = rotary.frequencies().to_host<double>();
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-7 * expected[i]) << i;
+  const nn::Rotary linear(16, {.scaling = {.factor = 4}}), plain(16);
+  expect_near(linear.frequencies() * 4.0, plain.frequencies().to_host<double>(), 1e-15);
+  EXPECT_THROW(nn::Rotary(16, {.scaling = {.factor = 0}}), Error);
+  EXPECT_THROW(nn::Rotary(16, {.scaling = {.factor = 8, .original_context = 64, .low_freq_factor = 4}}), Error);
+}
+
 TEST(Alibi, HasThePublishedSlopes) {
   const auto eight = nn::alibi_slopes(8).to_host<double>();
   for (std::size_t k = 0; k < 8; ++k) EXPECT_NEAR(eight[k], std::exp2(-static_cast<double>(k + 1)), 1e-15);

@@ -95,9 +95,32 @@ TEST(Summary, TakesSequentialsSeveralInputsAndIndices) {
   EXPECT_EQ(summary(table, {7}, i64).rows.at(0).output, (Shape{7, 4}));
 }
 
-TEST(Summary, RefusesWhatTheModuleRefuses) {
-  nn::Linear layer{4, 8};
-  EXPECT_THROW(summary(layer, {5, 3}), Error);
+TEST(Summary, TakesModulesWithSeveralResults) {
+  nn::LSTM lstm{8, 16, {.layers = 2, .bidirectional = true}};
+  const Summary s = summary(lstm, {5, 3, 8});
+  EXPECT_EQ(s.parameters, num_parameters(lstm));
+  EXPECT_TRUE(s.unused.empty()) << s.text();
+  EXPECT_EQ(s.rows.front().type, "LSTM") << s.text();
+  nn::MultiheadAttention attention{8, 2};
+  const Tensor x = zeros({5, 3, 8});
+  EXPECT_TRUE(summary(attention, x, x, x).unused.empty());
+  struct Heads {
+    nn::Linear a{4, 2}, b{4, 3};
+    std::pair<Tensor, std::vector<Tensor>> operator()(Tensor x) { return {a(x), {b(x), x}}; }
+  } heads;
+  EXPECT_TRUE(summary(heads, {2, 4}).unused.empty());
+}
+
+TEST(Summary, RefusesWhatTheModuleRefusesAtTheUsersLine) {
+  nn::Sequential layers{nn::Linear{4, 8}};
+  const int line = __LINE__ + 2;
+  try {
+    summary(layers, {5, 3});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(static_cast<int>(e.report().where.line()), line) << e.what();
+    EXPECT_NE(std::string(e.report().where.file_name()).find("summary_test.cpp"), std::string::npos) << e.what();
+  }
 }
 
 }  // namespace

@@ -112,6 +112,18 @@ TEST(Interpolate, AntialiasLooksAtAllThatShrinks) {
   expect_values(interpolate(ones({1, 1, 16}, f64), {.size = 5, .mode = Cubic, .antialias = true}), Values(5, 1), 1e-14);
 }
 
+TEST(Interpolate, AntialiasWithAlignCornersIsPyTorchs) {
+  const Tensor squares = doubles({1, 4, 9, 16, 25, 36, 49}, {1, 1, 7});  // the results of PyTorch 2.11
+  const auto resized = [&](Interpolation mode, std::int64_t size) {
+    return interpolate(squares, {.size = size, .mode = mode, .align_corners = true, .antialias = true});
+  };
+  expect_values(resized(Linear, 3), {6, 79. / 3, 134. / 3}, 1e-12);
+  expect_values(resized(Linear, 1), {1}, 1e-12);
+  expect_values(resized(Linear, 9), {1, 2.875, 5.875, 9.875, 15.125, 21.625, 29.125, 37.625, 47.375}, 1e-12);
+  expect_values(resized(Cubic, 3), {4.546666666666668, 26.905882352941173, 48.59259259259258}, 1e-12);
+  expect_values(resized(Cubic, 1), {0.625}, 1e-12);
+}
+
 TEST(Interpolate, InfinitiesStayWhereTheyAre) {
   const Tensor x = doubles({0, 0, kInfinite, 0, 0, 0}, {1, 1, 6});
   const Values y = interpolate(x, {.scale_factor = 2, .mode = Linear}).to_host<double>();
@@ -134,9 +146,9 @@ TEST(Interpolate, GradientsAreRightWhateverTheSizes) {
   for (const Interpolation mode : {Nearest, NearestExact, Linear, Cubic}) {
     for (const std::int64_t in : {1, 2, 3, 7, 16}) {
       for (const std::int64_t out : {1, 2, 3, 5, 16, 40}) {
-        for (const int variant : {0, 1, 2}) {
+        for (const int variant : {0, 1, 2, 3}) {
           if (variant > 0 && mode != Linear && mode != Cubic) continue;
-          const InterpolateOptions options{.size = out, .mode = mode, .align_corners = variant == 1, .antialias = variant == 2};
+          const InterpolateOptions options{.size = out, .mode = mode, .align_corners = variant % 2 == 1, .antialias = variant >= 2};
           const Tensor x = drawn({1, 2, in}), g = drawn({1, 2, out}), y = interpolate(x, options);
           const double left = sum(y * g).item<double>(), right = sum(x * grad(sum(y * g), x)).item<double>();
           EXPECT_NEAR(left, right, 1e-12) << static_cast<int>(mode) << " " << in << " to " << out << ", variant " << variant;
@@ -171,7 +183,6 @@ TEST(Interpolate, Errors) {
   says(x, {.scale_factor = 0.1}, "scale_factor 0.100000 for an axis of size 4, expected a result with elements");
   says(x, {.size = 3, .align_corners = true}, "align_corners of a mode that has none");
   says(x, {.size = 3, .antialias = true}, "antialias of a mode that has none");
-  says(x, {.size = 3, .mode = Linear, .align_corners = true, .antialias = true}, "antialias with align_corners");
   says(counted({1, 4}), {.size = 3}, "shape (1, 4), expected (N, C, spatial…)");
   says(counted({1, 1, 4}, u8), {.size = 3, .mode = Linear}, "interpolate: got dtype u8, expected a float type for this mode");
   says(x, {.size = 0}, "size");
@@ -205,6 +216,20 @@ TEST(GridSample, PlacesThatAreNoneLieOutside) {
   expect_values(grid_sample(x, grid), {0, 0, 0, 1});
   expect_values(grid_sample(x, grid, {.padding = GridPadding::Border}), {0, 1, 1, 1});
   expect_values(grid_sample(x, grid, {.mode = GridMode::Nearest}), {0, 0, 0, 1});
+}
+
+TEST(GridSample, BicubicIsPyTorchs) {
+  const Tensor x = doubles({1, 4, 9, 16}, {1, 1, 1, 4}), grid = doubles({-1.5, 0, -0.3, 0, 0.5, 0, 0.9, 0}, {1, 1, 4, 2});
+  const auto sampled = [&](GridPadding padding) {
+    return grid_sample(x, grid, {.mode = GridMode::Bicubic, .padding = padding, .align_corners = true});
+  };  // the results of PyTorch 2.11
+  expect_values(sampled(GridPadding::Zeros), {0.12109375, 4.285624999999977, 11.67578125, 16.47840625}, 1e-12);
+  expect_values(sampled(GridPadding::Border), {0.89453125, 4.285624999999977, 11.11328125, 15.177906249999992}, 1e-12);
+  expect_values(sampled(GridPadding::Reflection), {2.6875, 4.285624999999977, 11.359375, 15.746874999999996}, 1e-12);
+  const Tensor none = doubles({kInfinite, 0, 0, std::nan("")}, {1, 1, 2, 2});
+  expect_values(grid_sample(x, none, {.mode = GridMode::Bicubic, .padding = GridPadding::Border}), {0, 0});
+  expect_part(refusal([] { grid_sample(zeros({1, 1, 2, 2, 2}), zeros({1, 1, 1, 1, 3}), {.mode = GridMode::Bicubic}); }),
+              "grid_sample: got Bicubic for a volume");
 }
 
 TEST(GridSample, Errors) {

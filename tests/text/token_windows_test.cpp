@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <numeric>
 
 #include "tegula/data/loader.h"
@@ -21,6 +22,30 @@ SharedIds counted(std::int64_t n) {
   Ids ids(static_cast<std::size_t>(n));
   std::iota(ids.begin(), ids.end(), 0);
   return std::make_shared<const Ids>(std::move(ids));
+}
+
+TEST(TokenFile, IsTwoBytesATokenOrLlmcs) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "t.bin";
+  write_tokens(path, {1, 258, 65535, 0});
+  EXPECT_EQ(testing::text_of(io::read_file(path)), std::string("\1\0\2\1\xFF\xFF\0\0", 8));
+  EXPECT_EQ(read_tokens(path, 65536), (Ids{1, 258, 65535, 0}));
+  EXPECT_ERROR(read_tokens(path, 300), "t.bin: the token number 65535 at place 2, expected numbers below 300");
+  EXPECT_ERROR(write_tokens(path, {70000}), "the token number 70000");
+  const auto with_header = [&](std::int32_t magic, std::int32_t count, const std::string& tokens) {
+    std::string text(1024, '\0');
+    const std::int32_t head[] = {magic, 1, count};
+    std::memcpy(text.data(), head, sizeof head);
+    io::write_atomically(path, testing::bytes_of(text + tokens));
+  };
+  with_header(20240520, 2, std::string("\1\0\2\0", 4));
+  EXPECT_EQ(read_tokens(path, 10), (Ids{1, 2}));
+  with_header(20240801, 2, std::string("\1\0\0\0\0\0\1\0", 8));
+  EXPECT_EQ(read_tokens(path, 70000), (Ids{1, 65536}));
+  with_header(20240520, 3, std::string("\1\0\2\0", 4));
+  EXPECT_ERROR(read_tokens(path, 10), "4 bytes behind the header, expected 6, for 3 tokens");
+  io::write_atomically(path, testing::bytes_of("abc"));
+  EXPECT_ERROR(read_tokens(path, 70000), "3 bytes, expected two for each token");
 }
 
 Ids ids_of(const HostArray& array) {

@@ -9,9 +9,12 @@
 #include "tegula/data/digits.h"
 #include "tegula/data/mnist.h"
 #include "tegula/models/registry.h"
+#include "tegula/nn/sequences/recurrent.h"
 #include "tegula/nn/sequential.h"
+#include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/random.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/optim/optimizers.h"
@@ -150,6 +153,27 @@ TEST(Trainer, ErrorsOfItsOwnLossNameTheUsersLine) {
   message = testing::message_of([&] { evaluator.evaluate(points); });
   EXPECT_EQ(line_of(message), other) << message;
   EXPECT_NE(testing::message_of([&] { evaluator.predict(HostArray::empty(f32, {0, 2})); }).find("trainer_test.cpp:"), std::string::npos);
+}
+
+TEST(Trainer, LayersOfTheLibraryAsTheModelNameTheUsersLine) {
+  nn::Sequential layers{nn::Linear{3, 2}};  // clouds have two features
+  optim::Adam adam(parameters(layers));
+  const std::string line = "trainer_test.cpp:" + std::to_string(__LINE__ + 1);
+  Trainer trainer(layers, adam, cross_entropy, {.epochs = 1, .batch = 32});
+  const std::string message = testing::message_of([&] { trainer.fit(clouds(64, 1)); });
+  EXPECT_NE(message.find("2), expected 3 features"), std::string::npos) << message;
+  EXPECT_NE(message.find(line), std::string::npos) << message;
+}
+
+TEST(Trainer, TakesModelsThatGiveAStruct) {
+  nn::LSTM lstm{2, 3};
+  optim::Adam adam(parameters(lstm));
+  const auto loss = [](const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) {
+    return mse_loss(outputs.at(0), targets.at(0)) + mean(square(outputs.at(2)));  // all outputs, and the last cell
+  };
+  Trainer trainer(lstm, adam, loss, {.epochs = 3, .batch = 4});
+  const History history = trainer.fit(data::ArrayDataset(normal({8, 5, 2}).to_array(), zeros({8, 5, 3}).to_array()));
+  EXPECT_LT(history.back().train_loss, history.front().train_loss);
 }
 
 TEST(Trainer, CallsBackAndTracesOncePerMode) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tegula/dist/tensor_parallel.h"
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/models/text/decoder.h"
 #include "tegula/nn/checks.h"
@@ -108,7 +109,10 @@ Tensor Gpt2::hidden(Arg tokens, nn::KeyValueCache* cache) const {
   const Tensor embedded = wte(t);
   Tensor x =
       gpt2::kept_in(options_.residual, drop(embedded + (cache ? wpe(cache->places(t.size(1))) : slice(wpe.weight, 0, {0, t.size(1)}))));
-  for (std::size_t i = 0; i < h.size(); ++i) x = h[i](x, cache, static_cast<int>(i));
+  for (std::size_t i = 0; i < h.size(); ++i) {
+    const auto layer = [&](const std::vector<Tensor>& in) { return h[i](in[0], cache, static_cast<int>(i)); };
+    x = options_.checkpoint_layers && !cache ? checkpoint(layer, {x}, tokens.loc) : layer({x});
+  }
   if (cache) cache->advance(t.size(1));
   return ln_f(x);
 }

@@ -23,6 +23,8 @@ struct Gpt2Options {
   DType dtype = f32;
   /// What the sums between the parts are kept in, such as bf16 beside weights of f32: half the bytes of a training's largest tensors.
   std::optional<DType> residual = {};
+  /// What is within a layer is computed again in the backward pass instead of kept (tegula::checkpoint): less memory, a third more work.
+  bool checkpoint_layers = false;
 };
 
 namespace gpt2 {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/models/description.h"
 #include "tegula/models/text/generate.h"
+#include "tegula/models/text/hugging_face.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/rows/linear_cross_entropy.h"
 #include "tegula/ops/shape/shape.h"
@@ -132,6 +134,7 @@ LanguageModel load_language_model(const std::string& path, const std::string& to
     std::visit([](auto& net) { eval(*net); }, model.net);
     return model;
   };
+  if (std::filesystem::is_directory(path)) return checked(load_hugging_face(path, tokenizer));
   if (path.ends_with(".bin")) {
     if (tokenizer.empty()) {
       throw Error({.op = "load_language_model",
@@ -206,8 +209,10 @@ Written TextWriter::operator()(const std::string& prompt, const WriteOptions& o)
   };
   const auto begin = Clock::now();
   auto first = begin;
+  text::Ids ends = ends_of(tokenizer);
+  ends.insert(ends.end(), impl_->model.ends.begin(), impl_->model.ends.end());
   GenerateOptions options{.sampling = o.sampling,
-                          .stop_tokens = ends_of(tokenizer),
+                          .stop_tokens = std::move(ends),
                           .on_token =
                               [&](std::size_t, std::int64_t token) {
                                 if (written.tokens++ == 0) first = Clock::now();

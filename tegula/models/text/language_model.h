@@ -19,6 +19,7 @@ namespace tegula::models {
 struct LanguageModel {
   std::variant<std::unique_ptr<Gpt2>, std::unique_ptr<LstmLanguageModel>, std::unique_ptr<Llama>> net;
   text::Tokenizer tokenizer;
+  text::Ids ends = {};  // tokens that end a text, beside those that the tokenizer knows as such
 
   std::string_view kind() const;  // "gpt2", "lstm", "llama"
   std::int64_t context() const;   // tokens that it can look at; 0: there is no bound
@@ -33,7 +34,8 @@ io::Metadata describe(const LstmLanguageModel& net, const std::string& tokenizer
 void save_language_model(const std::string& path, const Gpt2& net, const std::string& tokenizer_json);
 void save_language_model(const std::string& path, const LstmLanguageModel& net, const std::string& tokenizer_json);
 
-/// A file of save_language_model, or a checkpoint with describe() as metadata; or a checkpoint of llama2.c (.bin). `tokenizer`: a file for
+/// A file of save_language_model, or a checkpoint with describe() as metadata; a checkpoint of llama2.c (.bin); or a folder of Hugging Face's
+/// (models/text/hugging_face.h). `tokenizer`: a file for
 /// text::read_tokenizer instead of the one within, which llama2.c's files need. Throws Error when the file holds another model, when its weights do not
 /// fit, and when the tokenizer has more tokens than the model.
 LanguageModel load_language_model(const std::string& path, const std::string& tokenizer = "");

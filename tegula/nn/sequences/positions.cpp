@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
@@ -40,6 +41,22 @@ Tensor with_rows(std::string_view layer, const Arg& arg, const Tensor& table) {
                 "at most the " + std::to_string(table.shape()[0]) + " positions of the table", arg.loc);
   }
   return x + graph::cast(slice(table, 0, {0, length}), x.dtype(), arg.loc);
+}
+
+/// See RotaryScaling.
+Tensor scaled(const Tensor& frequencies, const RotaryScaling& scaling, const std::source_location& where) {
+  const double low = scaling.low_freq_factor, high = scaling.high_freq_factor;
+  if (!(scaling.factor > 0) || scaling.original_context < 0 || (scaling.original_context > 0 && !(low > 0 && high > low))) {
+    ops::refuse("Rotary",
+                "a scaling by " + std::to_string(scaling.factor) + " between " + std::to_string(low) + " and " + std::to_string(high),
+                "a positive factor, and low_freq_factor below high_freq_factor", where);
+  }
+  if (scaling.factor == 1) return frequencies;
+  const Tensor slower = frequencies / scaling.factor;
+  if (scaling.original_context == 0) return slower;
+  const Tensor fitting = frequencies * (static_cast<double>(scaling.original_context) / (2 * std::numbers::pi));  // wavelengths
+  const Tensor kept = clamp((fitting - low) / (high - low), 0, 1);
+  return kept * frequencies + (1 - kept) * slower;
 }
 
 }  // namespace
@@ -83,7 +100,7 @@ void LearnedPositions::visit(Visitor& visitor, const Path& path) { visit_fields(
 Rotary::Rotary(std::int64_t width, const RotaryOptions& options, Location where) : width_(width), options_(options) {
   const In frame("Rotary", where);
   require_even("Rotary", width, where);
-  frequencies_ = frequencies_of(width, options.theta);
+  frequencies_ = scaled(frequencies_of(width, options.theta), options.scaling, where);
   sign_ = reshape(cast(arange(2), f64) * 2.0 - 1.0, options.interleaved ? Shape{2} : Shape{2, 1});
   eval(frequencies_, sign_);
 }

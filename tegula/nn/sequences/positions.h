@@ -32,9 +32,18 @@ class LearnedPositions {
   Variable weight;  // (max_length, width), Gaussian with deviation 0.02
 };
 
+/// For contexts longer than those a model was trained with first: frequencies are divided by `factor`; all of them (Chen et al., "Extending context window of
+/// large language models via positional interpolation", 2023), or with an original_context those alone of which fewer than low_freq_factor wavelengths fit into
+/// it, none of which more than high_freq_factor fit, in between a part (Llama 3.1).
+struct RotaryScaling {
+  double factor = 1;
+  std::int64_t original_context = 0;  // 0: all frequencies
+  double low_freq_factor = 1, high_freq_factor = 4;
+};
 struct RotaryOptions {
-  double theta = 10000;      // the longest wavelength is about 2π theta
+  double theta = 10000;  // the longest wavelength is about 2π theta
   bool interleaved = false;  // features 2k and 2k + 1 turn together; otherwise k and k + width / 2 (Hugging Face's Llama)
+  RotaryScaling scaling = {};
 };
 /// Turns pairs of features by angles in proportion to the place, so that products of queries and keys depend on their distance (Su et al.,
 /// "RoFormer", 2021).
@@ -45,12 +54,14 @@ class Rotary {
   /// x (B, T, H, width), places (T) or (B, T), integers. Angles in f32 (f64 for f64).
   Tensor operator()(Arg x, Arg places) const;
   void visit(Visitor&, const Path&) {}
+  /// (width / 2) f64: how far the pairs turn from place to place.
+  const Tensor& frequencies() const { return frequencies_; }
 
  private:
   std::int64_t width_;
   RotaryOptions options_;
   Tensor frequencies_;  // (width / 2) f64
-  Tensor sign_;         // -1, 1: of the pair's features, f64
+  Tensor sign_;  // -1, 1: of the pair's features, f64
 };
 
 /// A bias for causal attention: (heads, 1, keys), slope_h * j. The slopes are a geometric series from 2^(-8 / heads) on; of head counts that are no

@@ -8,6 +8,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/images/resample.h"
 #include "tegula/ops/nodes.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/promote.h"
@@ -15,6 +16,8 @@
 
 namespace tegula {
 namespace {
+
+constexpr double kNowhere = -0x1p31;  // outside of every image: a place that is none
 
 /// Back and forth between low and high.
 Tensor reflected(const Tensor& place, double low, double high) {
@@ -24,27 +27,37 @@ Tensor reflected(const Tensor& place, double low, double high) {
   return where(remainder(floor(distance / span), 2) == 1, span - rest, rest) + low;
 }
 
-/// Places from -1 to 1 as those of pixels, brought inside as the padding says.
+/// A place in pixels, brought inside as the padding says.
+Tensor padded(Tensor at, std::int64_t size, const GridSampleOptions& options) {
+  const auto n = static_cast<double>(size);
+  if (options.padding == GridPadding::Reflection) at = options.align_corners ? reflected(at, 0, n - 1) : reflected(at, -0.5, n - 0.5);
+  return options.padding == GridPadding::Zeros ? at : clamp(at, 0, n - 1);
+}
+
+/// Places from -1 to 1 as those of pixels.
 Tensor pixel_of(const Tensor& place, std::int64_t size, const GridSampleOptions& options) {
   const auto n = static_cast<double>(size);
   Tensor at = options.align_corners ? (place + 1) * ((n - 1) / 2) : ((place + 1) * n - 1) / 2;
-  if (options.padding == GridPadding::Reflection) at = options.align_corners ? reflected(at, 0, n - 1) : reflected(at, -0.5, n - 0.5);
-  if (options.padding != GridPadding::Zeros) at = clamp(at, 0, n - 1);
-  return where(abs(at) < 0x1p31, at, -2);  // outside, and a whole number's
+  if (options.mode != GridMode::Bicubic) at = padded(at, size, options);  // cubic: each of its pixels
+  return where(abs(at) < 0x1p31, at, kNowhere);
 }
 
-/// What one axis adds to a corner of the cell around each place.
-struct Corner {
+/// What one axis adds to one of the pixels around each place.
+struct Pixel {
   Tensor place;   // (points) i64
   Tensor weight;  // empty: 1
   Tensor inside;  // booleans
 };
-Corner corner_of(const Tensor& at, bool upper, std::int64_t size, GridMode mode) {
-  const Tensor lower = mode == GridMode::Nearest ? round(at) : floor(at);
-  const Tensor place = cast(upper ? lower + 1 : lower, i64);
-  Tensor weight;
-  if (mode == GridMode::Bilinear) weight = upper ? at - lower : lower + 1 - at;
-  return {place, weight, place >= 0 && place < size};
+int pixels_along(GridMode mode) { return mode == GridMode::Nearest ? 1 : mode == GridMode::Bilinear ? 2 : 4; }
+Pixel pixel_along(const Tensor& at, int which, std::int64_t size, const GridSampleOptions& options) {
+  const bool is_cubic = options.mode == GridMode::Bicubic;
+  const Tensor first = options.mode == GridMode::Nearest ? round(at) : is_cubic ? floor(at) - 1 : floor(at);
+  const Tensor pixel = first + which, place = cast(is_cubic ? padded(pixel, size, options) : pixel, i64);
+  Pixel out{place, {}, place >= 0 && place < size};
+  if (is_cubic) out.inside = out.inside && at != kNowhere;
+  if (options.mode == GridMode::Bilinear) out.weight = which == 1 ? at - first : first + 1 - at;
+  else if (is_cubic) out.weight = ops::cubic(at - pixel, -0.75);
+  return out;
 }
 
 }  // namespace
@@ -62,7 +75,10 @@ Tensor grid_sample(Arg arg, Arg grid_arg, const GridSampleOptions& options) {
     ops::refuse("grid_sample", "shapes " + to_string(x.shape()) + " and " + to_string(grid.shape()),
                 "(N, C, H, W) and (N, H', W', 2), or (N, C, D, H, W) and (N, D', H', W', 3), images not empty", where);
   }
-  // Rows of C channels, of which each corner takes one for each place.
+  if (options.mode == GridMode::Bicubic && axes == 3) {
+    ops::refuse("grid_sample", "Bicubic for a volume " + to_string(x.shape()), "Bilinear or Nearest, or an image (N, C, H, W)", where);
+  }
+  // Rows of C channels, of which each pixel takes one for each place.
   const Shape& s = x.shape();
   const std::int64_t plane = numel(spatial(s)), points = grid.numel() / axes, each = s[0] > 0 ? points / s[0] : 0;
   const Tensor rows = graph::reshape(movedim(x, 1, -1), {s[0] * plane, s[1]}, where);
@@ -71,15 +87,18 @@ Tensor grid_sample(Arg arg, Arg grid_arg, const GridSampleOptions& options) {
   std::vector<Tensor> at;
   for (int i = 0; i < axes; ++i) at.push_back(pixel_of(select(flat, 1, axes - 1 - i), s[i + 2], options));
   std::vector<Tensor> terms;
-  for (int c = 0; c < (options.mode == GridMode::Bilinear ? 1 << axes : 1); ++c) {
+  const int along = pixels_along(options.mode);
+  int pixels = 1;
+  for (int i = 0; i < axes; ++i) pixels *= along;
+  for (int p = 0; p < pixels; ++p) {
     Tensor row = image, weight, inside;
     std::int64_t stride = plane;
-    for (int i = 0; i < axes; ++i) {
+    for (int i = 0, rest = p; i < axes; ++i, rest /= along) {
       stride /= s[i + 2];
-      const Corner corner = corner_of(at[static_cast<std::size_t>(i)], (c >> i & 1) != 0, s[i + 2], options.mode);
-      row = row + corner.place * stride;
-      inside = inside.defined() ? inside && corner.inside : corner.inside;
-      if (corner.weight.defined()) weight = weight.defined() ? weight * corner.weight : corner.weight;
+      const Pixel pixel = pixel_along(at[static_cast<std::size_t>(i)], rest % along, s[i + 2], options);
+      row = row + pixel.place * stride;
+      inside = inside.defined() ? inside && pixel.inside : pixel.inside;
+      if (pixel.weight.defined()) weight = weight.defined() ? weight * pixel.weight : pixel.weight;
     }
     Tensor pixel = ops::gather_along(rows, 0, tegula::where(inside, row, 0), ops::IndexForm::Shared, where);
     if (weight.defined()) pixel = pixel * expand_dims(weight, 1);
@@ -139,6 +158,10 @@ std::vector<OpCase> grid_sample_cases() {
   add({2, 3, 4, 4}, {2, 5, 3, 2}, {.padding = GridPadding::Reflection}, -2.9, 2.9);
   add({2, 3, 4, 4}, {2, 5, 3, 2}, {.padding = GridPadding::Reflection, .align_corners = true}, -2.9, 2.9);
   add({1, 3, 4, 4}, {1, 5, 3, 2}, {.mode = GridMode::Nearest, .align_corners = true}, -1.4, 1.4);
+  for (const GridPadding padding : {GridPadding::Zeros, GridPadding::Border, GridPadding::Reflection}) {
+    add({2, 3, 4, 4}, {2, 5, 3, 2}, {.mode = GridMode::Bicubic, .padding = padding}, -1.9, 1.9);
+  }
+  add({1, 3, 4, 4}, {1, 5, 3, 2}, {.mode = GridMode::Bicubic, .align_corners = true}, -1.4, 1.4);
   add({1, 2, 3, 3, 3}, {1, 2, 3, 2, 3}, {}, -1.2, 1.2);
   add({0, 3, 4, 4}, {0, 5, 3, 2}, {}, -1, 1);
   for (const bool corners : {false, true}) {

@@ -8,6 +8,7 @@ namespace tegula {
 enum class GridMode : std::uint8_t {
   Bilinear,  // of the four pixels around the place, in volumes eight
   Nearest,   // a place between two goes to the even one
+  Bicubic,   // of the 16 pixels around the place (Keys, 1981; a = -0.75), each of which the padding looks up for itself; images only
 };
 /// What lies outside of the image.
 enum class GridPadding : std::uint8_t {

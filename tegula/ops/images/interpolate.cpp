@@ -28,12 +28,7 @@ bool is_nearest(Interpolation mode) { return mode == Interpolation::Nearest || m
 
 Tensor tent(const Tensor& distance) { return relu(1 - abs(distance)); }
 
-/// Keys, "Cubic convolution interpolation for digital image processing", 1981, equation 15.
-Tensor cubic(const Tensor& distance, double a) {
-  const Tensor d = abs(distance);
-  const Tensor near = ((a + 2) * d - (a + 3)) * d * d + 1, far = ((d - 5) * d + 8) * d * a - 4 * a;
-  return where(d <= 1, near, where(d < 2, far, 0));
-}
+using ops::cubic;
 
 /// How one axis is resized: the matrix of (outputs, inputs) is a formula of both places, so its transposed one is too. All of it is a graph over
 /// places, in f64, which a jit-ed function computes once.
@@ -84,7 +79,7 @@ class AxisResize {
     Tensor first = graph::full({in_}, 0, f64, where_);
     if (scale_ > 0 && 2 * width / scale_ + 2 < static_cast<double>(out_)) {
       taps = static_cast<std::int64_t>(std::ceil(2 * width / scale_)) + 2;
-      first = floor(corners_ ? (j - width) / scale_ : (j - width + 0.5) / scale_ - 0.5);
+      first = floor(at_corners() ? (j - width) / scale_ : (j - width + 0.5) / scale_ - 0.5);
     }
     const Tensor o = expand_dims(first, 1) + graph::reshape(places(taps), {1, taps}, where_);
     return {graph::cast(first, i64, where_), graph::cast(weight(o, expand_dims(j, 1)), dtype, where_)};
@@ -93,8 +88,10 @@ class AxisResize {
  private:
   Tensor places(std::int64_t count) const { return graph::cast(graph::index({{count}, {1}, 0}, where_), f64, where_); }
 
+  /// With antialias, align_corners is PyTorch's: its scale, and the places of without (_compute_indices_weights_aa of its UpSampleKernel.cpp).
+  bool at_corners() const { return corners_ && !antialias_; }
   /// Where output o looks, in places of the input.
-  Tensor source(const Tensor& o) const { return corners_ ? o * scale_ : (o + 0.5) * scale_ - 0.5; }
+  Tensor source(const Tensor& o) const { return at_corners() ? o * scale_ : (o + 0.5) * scale_ - 0.5; }
   Tensor position(const Tensor& o) const {
     return mode_ == Interpolation::Linear ? clamp(source(o), 0.0, static_cast<double>(in_ - 1)) : source(o);
   }
@@ -151,7 +148,6 @@ void check_options(const Tensor& x, const InterpolateOptions& options, const std
   const bool smooth = options.mode == Interpolation::Linear || options.mode == Interpolation::Cubic;
   if (!smooth && options.align_corners) refuse("align_corners of a mode that has none", "Linear or Cubic");
   if (!smooth && options.antialias) refuse("antialias of a mode that has none", "Linear or Cubic");
-  if (options.align_corners && options.antialias) refuse("antialias with align_corners", "one of them");
   const std::vector<double>& factors = options.scale_factor.values();
   if (options.size.given() == !factors.empty())
     refuse(factors.empty() ? "neither size nor scale_factor" : "size and scale_factor", "one of them");
@@ -222,6 +218,7 @@ std::vector<OpCase> interpolate_cases() {
   add({1, 2, 5, 9}, {.size = {8, 7}, .mode = Interpolation::Bicubic, .align_corners = true});
   add({1, 2, 12, 9}, {.size = {5, 13}, .mode = Interpolation::Bilinear, .antialias = true});
   add({1, 2, 12, 9}, {.size = {5, 13}, .mode = Interpolation::Bicubic, .antialias = true});
+  add({1, 2, 12, 9}, {.size = {5, 13}, .mode = Interpolation::Bicubic, .align_corners = true, .antialias = true});
   add({1, 2, 12, 9}, {.size = {5, 3}, .mode = Interpolation::Area});
   return cases;
 }

@@ -37,7 +37,9 @@ struct InterpolateOptions {
   ScaleFactor scale_factor = {};   // the size is floor(input * factor), and places are computed with the factor itself, as in PyTorch
   Interpolation mode = Interpolation::Nearest;
   bool align_corners = false;      // the middles of the corner pixels coincide, not their outer edges; Linear and Cubic
-  bool antialias = false;  // Linear and Cubic: when an axis shrinks, over all elements that a pixel of the result covers, as Pillow
+  // Linear and Cubic: when an axis shrinks, over all elements that a pixel of the result covers, as Pillow. With align_corners as in PyTorch: a
+  // place is (in - 1) / (out - 1) inputs wide, but lies as without, so that the corners do not coincide
+  bool antialias = false;
 };
 
 /// x (N, C, spatial…) with one to three spatial axes -> (N, C, spatial'…). One axis after the other, the one that shrinks most first. Float dtypes,

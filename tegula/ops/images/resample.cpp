@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "tegula/graph/structural.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/rows/row_kernel.h"
 
 namespace tegula {
@@ -65,6 +68,12 @@ class ResampleOp final : public KernelOp {
 };
 
 }  // namespace
+
+Tensor ops::cubic(const Tensor& distance, double a) {
+  const Tensor d = abs(distance);
+  const Tensor near = ((a + 2) * d - (a + 3)) * d * d + 1, far = ((d - 5) * d + 8) * d * a - 4 * a;
+  return where(d <= 1, near, where(d < 2, far, 0));
+}
 
 Tensor ops::resample(const Tensor& x, int axis, const Band& matrix, const Band& transposed, const std::source_location& where) {
   Shape shape = x.shape(), lines{numel(shape, 0, axis), shape[axis], numel(shape, axis + 1, shape.rank())};

@@ -15,7 +15,7 @@
 namespace tegula::text {
 namespace {
 
-std::string quoted(std::string_view token) { return "'" + printable(token.substr(0, 80)) + "'"; }
+std::string in_quotes(std::string_view token) { return "'" + printable(token.substr(0, 80)) + "'"; }
 
 std::uint64_t key_of(std::uint64_t left, std::uint64_t right) { return left << 32 | right; }
 std::size_t slot_of(std::uint64_t key) { return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ull) >> 20); }
@@ -119,10 +119,10 @@ Bpe::Bpe(Vocabulary vocabulary, const Merges& merges, BpeOptions options) : Bpe(
     const auto a = vocabulary_.find(left), b = vocabulary_.find(right), both = vocabulary_.find(joined);
     if (!a || !b || !both) {
       throw Error({.op = "Bpe",
-                   .got = "merge " + std::to_string(rank + 1) + ", of " + quoted(left) + " and " + quoted(right) + ", but no token " +
-                          quoted(!a   ? left
-                                 : !b ? right
-                                      : joined),
+                   .got = "merge " + std::to_string(rank + 1) + ", of " + in_quotes(left) + " and " + in_quotes(right) + ", but no token " +
+                          in_quotes(!a   ? left
+                                    : !b ? right
+                                         : joined),
                    .expected = "a vocabulary with the parts and the result of every merge",
                    .advice = "take vocabulary and merges from one model"});
     }
