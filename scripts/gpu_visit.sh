@@ -3,6 +3,7 @@
 # usage: scripts/gpu_visit.sh stage…, each with its time limit behind a colon, in seconds:
 #   info                            card, driver, what is missing
 #   sequences                       bench_sequences_gpu's cases ($CASES, or all)
+#   loops                           LSTMs of 32 to 4096 steps (bench_loops; lengths: $LENGTHS), loops as calls and written out, and in PyTorch: some four minutes
 #   nets                            bench_nets' six nets in tf32 and fp16: with no compiled kernel at hand, with all, and in PyTorch
 #   start bench race cifar accuracy the figures of scripts/gpu_results.py: first steps, bench_gpu's cases ($CASES, or all), training runs
 #   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
@@ -114,6 +115,13 @@ run_stage() {  # name, seconds
       timeout "$limit" $work/bench_gpu ${CASES:-} >/dev/null 2>&1  # compiles and chooses algorithms
       timeout "$limit" $work/bench_gpu ${CASES:-} ;;
     sequences) timeout "$limit" $work/bench_sequences_gpu ${CASES:-} ;;
+    loops)
+      for length in ${LENGTHS:-32 128 512 2048 4096}; do
+        for body in lstm stack; do
+          for loops in steps written; do TEGULA_LOOPS=$loops timeout 60 $work/bench_loops $body "$length" || echo "loops.$body.$loops.t$length did not end"; done
+        done
+        for body in lstm cells graph; do timeout 60 python3 bench/peers/loops_torch.py $body "$length" 2>>"$logs/peers.err" || echo "peer loops.$body.t$length did not end"; done
+      done ;;
     nets)
       for precision in tf32 fp16; do
         export TEGULA_BENCH_DEVICE=cuda TEGULA_BENCH_PRECISION=$precision

@@ -313,15 +313,19 @@ void remove_dead(Graph& graph) {
     if (!live[static_cast<std::size_t>(i)]) continue;
     for (int input : graph[i].inputs) live[static_cast<std::size_t>(input)] = true;
   }
+  // What comes before the first dead item stays where it is.
+  const auto first_dead = static_cast<int>(std::ranges::find(live, false) - live.begin());
+  if (first_dead == graph.size()) return;
   std::vector<int> renumbered(graph.items.size(), -1);
-  std::vector<Item> kept;
-  for (int i = 0; i < graph.size(); ++i) {
+  for (int i = 0; i < first_dead; ++i) renumbered[static_cast<std::size_t>(i)] = i;
+  int count = first_dead;
+  for (int i = first_dead + 1; i < graph.size(); ++i) {
     if (!live[static_cast<std::size_t>(i)]) continue;
     for (int& input : graph[i].inputs) input = renumbered[static_cast<std::size_t>(input)];
-    renumbered[static_cast<std::size_t>(i)] = static_cast<int>(kept.size());
-    kept.push_back(std::move(graph[i]));
+    renumbered[static_cast<std::size_t>(i)] = count;
+    graph[count++] = std::move(graph[i]);
   }
-  graph.items = std::move(kept);
+  graph.items.erase(graph.items.begin() + count, graph.items.end());
   for (int& output : graph.outputs) output = renumbered[static_cast<std::size_t>(output)];
   for (auto& update : graph.updates) update.item = renumbered[static_cast<std::size_t>(update.item)];
   for (Seen& seen : graph.seen) seen.base = seen.base < 0 ? -1 : renumbered[static_cast<std::size_t>(seen.base)];

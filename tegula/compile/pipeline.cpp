@@ -82,7 +82,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder)
   return plan;
 }
 
-void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder) {
+void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder, std::int64_t runs) {
   widen_numbers(graph);
   done(graph, "graph");
   gather_anew(graph);
@@ -106,7 +106,7 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder)
   done(graph, "layout");
   sink_casts(graph);
   done(graph, "casts");
-  materialize(graph, device);
+  materialize(graph, device, runs);
   remove_dead(graph);
   done(graph, "materialize");
 }
@@ -118,8 +118,8 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
-                                    const tile::Ladder& ladder, ArenaOf arena_of) {
-  optimize(graph, device, ladder);
+                                    const tile::Ladder& ladder, ArenaOf arena_of, std::int64_t runs) {
+  optimize(graph, device, ladder, runs);
   const std::optional<Graph> once = cut_steady(graph);
   if (!once) return executable_of(std::move(graph), device, ladder, arena_of);
   done(*once, "steady");

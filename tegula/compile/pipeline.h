@@ -6,7 +6,7 @@
 
 namespace tegula::compile {
 
-/// Those up to materialize, one after another, each verified.
-void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder = {});
+/// Those up to materialize, one after another, each verified. `runs`: as materialize wants to know.
+void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder = {}, std::int64_t runs = 1);
 
 }  // namespace tegula::compile

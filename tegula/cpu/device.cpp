@@ -7,6 +7,7 @@
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/properties.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/operand_layout.h"
 
 namespace tegula::host {
 namespace {
@@ -18,7 +19,7 @@ void require_instruction_set() {
 #endif
 }
 
-class CpuDevice final : public runtime::Device, public runtime::Attends {
+class CpuDevice final : public runtime::Device, public runtime::Attends, public runtime::LaysOutOperands {
  public:
   CpuDevice() { require_instruction_set(); }
 
@@ -54,6 +55,9 @@ class CpuDevice final : public runtime::Device, public runtime::Attends {
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return make_pooling(description); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return make_scatter_sum(description); }
+  bool wants_rows(const runtime::Matmul& description, int index, std::int64_t products) const override {
+    return host::wants_rows(description, index, products);
+  }
   bool attends(const runtime::Attention&) const override { return true; }
   std::unique_ptr<runtime::Call> attention(const runtime::Attention& description) override { return make_attention(description); }
   bool prefers_channels_last(const runtime::Convolution& description) const override {

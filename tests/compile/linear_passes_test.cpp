@@ -78,8 +78,8 @@ std::vector<Tensor> lstm(std::int64_t steps) {
   return net.gradients(x);
 }
 
-std::vector<Tensor> gpt(std::int64_t layers) {
-  const std::int64_t tokens = 8, heads = 2, width = 16;
+std::vector<Tensor> gpt_of(std::int64_t layers, std::int64_t tokens, std::int64_t width) {
+  const std::int64_t heads = 2;
   std::vector<Wrt> weights;
   const auto weight = [&](const Shape& shape) {
     const Tensor w = normal(shape) * 0.1;
@@ -101,6 +101,10 @@ std::vector<Tensor> gpt(std::int64_t layers) {
   return grad(mean(square(x)), weights);
 }
 
+std::vector<Tensor> gpt(std::int64_t layers) { return gpt_of(layers, 8, 16); }
+/// The gradients of its norms' weights are programs of their own.
+std::vector<Tensor> wide_gpt(std::int64_t layers) { return gpt_of(layers, 16, 96); }
+
 runtime::Device& queue() {
   static test::QueuedDevice& device = test::QueuedDevice::create();
   return device;
@@ -109,6 +113,7 @@ runtime::Device& queue() {
 TEST(LinearPasses, AnUnrolledLstm) { expect_linear(lstm, 128, 1024, runtime::cpu()); }
 TEST(LinearPasses, AnUnrolledLstmOnADeviceThatQueues) { expect_linear(lstm, 128, 1024, queue()); }
 TEST(LinearPasses, LayersOfAttention) { expect_linear(gpt, 25, 200, runtime::cpu()); }
+TEST(LinearPasses, LayersWhoseNormsAreTakenApart) { expect_linear(wide_gpt, 25, 200, runtime::cpu()); }
 TEST(LinearPasses, LayersOfAttentionOnADeviceThatQueues) { expect_linear(gpt, 25, 200, queue()); }
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include "tegula/compile/passes/materialize.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
+#include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
+#include "tegula/runtime/operand_layout.h"
 
 namespace tegula::compile {
 
@@ -75,13 +78,21 @@ namespace {
 
 class Materializer {
  public:
-  Materializer(const Graph& from, const runtime::Device& device) : rewriter_(from), in_place_(in_place(from)), device_(device) {}
+  Materializer(const Graph& from, const runtime::Device& device, std::int64_t runs)
+      : rewriter_(from),
+        in_place_(in_place(from)),
+        device_(device) {
+    if ((lays_out_ = dynamic_cast<const runtime::LaysOutOperands*>(&device))) count_products(runs);
+  }
 
   Graph run() {
     rewriter_.each([this](int i, Item& item) {
       if (item.role() == Role::View) fix_view(item);
       if (item.role() == Role::Kernel) fix_kernel(item, in_place_[static_cast<std::size_t>(i)]);
-      if (item.role() == Role::Library) fix_library(item);
+      if (item.role() == Role::Library) {
+        lay_out_operand(i, item);
+        fix_library(item);
+      }
     });
     const auto take = [&](int item) {
       taken_.insert(item);
@@ -147,6 +158,33 @@ class Materializer {
     }
   }
 
+  // How many products read each item as their second operand, which no batch repeats.
+  void count_products(std::int64_t runs) {
+    const Graph& from = rewriter_.from();
+    const std::vector<bool> steady = runs > 1 ? steady_items(from) : std::vector<bool>(from.items.size());
+    for (const Item& item : from.items) {
+      if (!is_product(item)) continue;
+      const int operand = item.inputs[1];
+      products_[operand] += steady[static_cast<std::size_t>(operand)] ? runs : 1;
+    }
+  }
+  static bool is_product(const Item& item) { return item.role() == Role::Library && item.as<LibraryOp>().multiplies_matrices(); }
+
+  void lay_out_operand(int i, Item& item) {
+    if (!lays_out_ || !is_product(item) || is_half(item.dtype)) return;
+    const int operand = rewriter_.from()[i].inputs[1];
+    if (const auto known = rows_.find(operand); known != rows_.end()) {
+      item.inputs[1] = known->second;
+      return;
+    }
+    const Layout a = layout(item.inputs[0]), b = layout(item.inputs[1]);
+    const bool fits = item.as<LibraryOp>().accepts(device_, 0, a) && item.as<LibraryOp>().accepts(device_, 1, b);
+    const runtime::Matmul product{.dtype = item.dtype, .a = a, .b = b, .c = layout_of(item)};
+    if (!fits || b.is_dense() || !is_memory(item.inputs[1]) || !lays_out_->wants_rows(product, 1, products_.at(operand))) return;
+    item.inputs[1] = copy(item.inputs[1]);
+    rows_.emplace(operand, item.inputs[1]);
+  }
+
   // Axes of size 1 have no say.
   static bool lies_as(const Layout& a, const Layout& b) {
     for (int i = 0; i < a.shape.rank(); ++i) {
@@ -178,6 +216,9 @@ class Materializer {
   Rewriter rewriter_;
   std::vector<bool> in_place_;
   const runtime::Device& device_;
+  const runtime::LaysOutOperands* lays_out_ = nullptr;
+  std::unordered_map<int, std::int64_t> products_;  // that read an old item as their second operand
+  std::unordered_map<int, int> rows_;  // old items that are laid out for all of those: the copies
   std::unordered_set<int> taken_;  // outputs and updates so far
 };
 
@@ -199,8 +240,8 @@ void find_axes(Graph& graph) {
 
 }  // namespace
 
-void materialize(Graph& graph, const runtime::Device& device) {
-  graph = Materializer(graph, device).run();
+void materialize(Graph& graph, const runtime::Device& device, std::int64_t runs) {
+  graph = Materializer(graph, device, runs).run();
   find_axes(graph);
 }
 

@@ -1,7 +1,7 @@
 #include "tegula/compile/passes/simplify.h"
 
-#include <map>
 #include <typeinfo>
+#include <unordered_map>
 
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
@@ -51,10 +51,11 @@ void compose(const Graph& graph, Item& item) {
   item.inputs[0] = inner.inputs[0];
 }
 
-Words identity_of(const Item& item) {
+/// What tells an item from another, in `words`.
+void identify(const Item& item, Words& words) {
   const Op& op = *item.op;
-  Words words{static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype),
-              static_cast<std::uint64_t>(item.precision)};
+  words.assign({static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype),
+                static_cast<std::uint64_t>(item.precision)});
   append(words, op);
   append(words, item.shape);
   words.push_back(item.results.size());
@@ -63,8 +64,15 @@ Words identity_of(const Item& item) {
     append(words, item.results[k].shape);
   }
   for (int input : item.inputs) words.push_back(static_cast<std::uint64_t>(input));
-  return words;
 }
+
+struct Hash {
+  std::size_t operator()(const Words& words) const {
+    std::uint64_t hash = words.size();
+    for (const std::uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+    return hash;
+  }
+};
 
 /// A number made of other numbers (1 / N): the host computes it once per run instead of the device.
 class DerivedOp final : public Op {
@@ -94,7 +102,9 @@ void derive(Graph& graph, Item& item) {
 
 void simplify(Graph& graph) {
   std::vector<int> same(graph.items.size());
-  std::map<Words, int> known;
+  std::unordered_map<Words, int, Hash> known;
+  known.reserve(graph.items.size());
+  Words identity;
   for (int i = 0; i < graph.size(); ++i) {
     Item& item = graph[i];
     for (int& input : item.inputs) input = same[static_cast<std::size_t>(input)];
@@ -108,7 +118,8 @@ void simplify(Graph& graph) {
       }
     }
     derive(graph, item);
-    same[static_cast<std::size_t>(i)] = known.emplace(identity_of(item), i).first->second;
+    identify(item, identity);
+    same[static_cast<std::size_t>(i)] = known.try_emplace(identity, i).first->second;
   }
   for (int& output : graph.outputs) output = same[static_cast<std::size_t>(output)];
   for (auto& update : graph.updates) update.item = same[static_cast<std::size_t>(update.item)];

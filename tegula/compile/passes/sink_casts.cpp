@@ -1,5 +1,6 @@
 #include "tegula/compile/passes/sink_casts.h"
 
+#include <algorithm>
 #include <map>
 
 #include "tegula/compile/passes/rewriter.h"
@@ -57,6 +58,7 @@ class Sinker {
 }  // namespace
 
 void sink_casts(Graph& graph) {
+  if (std::ranges::none_of(graph.leaves, [](const Leaf& leaf) { return is_half(leaf.dtype); })) return;
   graph = Sinker(graph).run();
   remove_dead(graph);
 }

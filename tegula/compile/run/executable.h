@@ -147,8 +147,9 @@ class Executable {
 /// All passes: the straight list of what happens to a graph. TEGULA_PRINT=graph,fuse,plan,tile (or all) prints the stages through
 /// the warning handler.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device);
-/// Of a graph with steady leaves: what is made of those alone is kept, and shared with the function's other plans.
+/// Of a graph with steady leaves: what is made of those alone is kept, and shared with the function's other plans. `runs`: so many follow each other
+/// with the same values of these.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
-                                    const tile::Ladder& ladder = {}, ArenaOf arena_of = ArenaOf::Device);
+                                    const tile::Ladder& ladder = {}, ArenaOf arena_of = ArenaOf::Device, std::int64_t runs = 1);
 
 }  // namespace tegula::compile

@@ -156,7 +156,7 @@ class LoopCall final : public BodyCall {
     }
     for (Item& item : graph.items)
       if (item.role() == Role::Leaf) item.dtype = graph.leaves[static_cast<std::size_t>(item.slot)].dtype;
-    plan_ = compile(std::move(graph), device_, identities, kept_, {}, ArenaOf::Caller);
+    plan_ = compile(std::move(graph), device_, identities, kept_, {}, ArenaOf::Caller, length_);
   }
 
   // Outputs that are not stacked, and carried values that another carried value becomes, have two places each, used in turn.

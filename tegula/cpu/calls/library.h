@@ -13,6 +13,9 @@ std::unique_ptr<runtime::Call> make_convolution(const runtime::Convolution& desc
 std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(const runtime::ScatterSum& description);
 
+/// As runtime::LaysOutOperands.
+bool wants_rows(const runtime::Matmul& description, int index, std::int64_t products);
+
 /// Whether the activations of this convolution should lie (N, spatial…, C).
 bool convolution_prefers_channels_last(const runtime::Convolution& description);
 

@@ -8,7 +8,7 @@
 
 namespace tegula::host {
 
-/// C (M, N) = A · B in f32, all row-major with row strides; `transposed` means that the matrix lies transposed in memory.
+/// C (M, N) = A · B, or C + A · B, in f32, all row-major with row strides; `transposed` means that the matrix lies transposed in memory.
 /// On the calling thread.
 struct Sgemm {
   std::int64_t m = 0, n = 0, k = 0;
@@ -20,6 +20,7 @@ struct Sgemm {
   bool b_transposed = false;
   float* c = nullptr;
   std::int64_t c_stride = 0;
+  bool accumulate = false;  // onto what C holds
 };
 void sgemm(const Sgemm& product);
 

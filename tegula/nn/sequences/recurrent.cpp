@@ -44,11 +44,18 @@ Direction drawn_direction(Recurrence kind, std::int64_t features, std::int64_t h
 
 std::string_view name_of(Recurrence kind) { return kind == Recurrence::RNN ? "RNN" : kind == Recurrence::LSTM ? "LSTM" : "GRU"; }
 
-// gates (N, G): what the input contributes. state: h (N, H), and c (N, hidden) of an LSTM.
+/// What is added to the input's share. A GRU's second bias stays with the recurrent share, of which the reset gate takes a part.
+Tensor input_share(Recurrence kind, const Tensor& x, const Direction& one) {
+  if (kind == Recurrence::GRU || !one.bias_ih.defined()) return projected(x, one.weight_ih.read(), one.bias_ih);
+  return linear(x, one.weight_ih.read(), one.bias_ih.read() + one.bias_hh.read());
+}
+
+// gates (N, G): the input's share. state: h (N, H), and c (N, hidden) of an LSTM.
 std::vector<Tensor> step(Recurrence kind, Nonlinearity nonlinearity, const Direction& one, const Tensor& gates,
                          const std::vector<Tensor>& state) {
   const Tensor& h = state[0];
-  const Tensor recurrent = projected(h, one.weight_hh.read(), one.bias_hh);  // (N, G)
+  static const Variable none;
+  const Tensor recurrent = projected(h, one.weight_hh.read(), kind == Recurrence::GRU ? one.bias_hh : none);  // (N, G)
   if (kind == Recurrence::RNN) {
     const Tensor z = gates + recurrent;
     return {nonlinearity == Nonlinearity::Tanh ? tanh(z) : relu(z)};
@@ -119,7 +126,7 @@ CellState Cell::run(const Arg& arg, const CellState& state) const {
   };
   std::vector<Tensor> from{beginning(state.h)};
   if (kind_ == Recurrence::LSTM) from.push_back(beginning(state.c));
-  const auto next = step(kind_, options_.nonlinearity, one_, projected(x, one_.weight_ih.read(), one_.bias_ih), from);
+  const auto next = step(kind_, options_.nonlinearity, one_, input_share(kind_, x, one_), from);
   return {next[0], next.size() > 1 ? next[1] : Tensor()};
 }
 
@@ -171,7 +178,7 @@ Recurrent RecurrentLayers::run(const Arg& arg, const RecurrentState& state) cons
       std::vector<Tensor> start{select(h0, 0, static_cast<std::int64_t>(at))};
       if (kind_ == Recurrence::LSTM) start.push_back(select(c0, 0, static_cast<std::int64_t>(at)));
       // The input's share of all steps is one product.
-      std::vector<Tensor> xs{projected(x, one.weight_ih.read(), one.bias_ih)};
+      std::vector<Tensor> xs{input_share(kind_, x, one)};
       if (lengths.defined()) xs.push_back(arange(length));
       const Scanned scanned = scan(
           [&](const std::vector<Tensor>& carry, const std::vector<Tensor>& in) {

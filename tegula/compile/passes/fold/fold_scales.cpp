@@ -1,5 +1,7 @@
 #include "tegula/compile/passes/fold/fold_scales.h"
 
+#include <algorithm>
+
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/fold/fold_epilogues.h"
 #include "tegula/compile/passes/rewriter.h"
@@ -112,6 +114,11 @@ class Folder {
 }  // namespace
 
 void fold_scales(Graph& graph) {
+  const std::vector<bool> steady = steady_items(graph);
+  const bool any = std::ranges::any_of(graph.items, [&](const Item& item) {
+    return item.role() == Role::Library && item.as<LibraryOp>().weight_axis() >= 0 && steady[static_cast<std::size_t>(item.inputs[1])];
+  });
+  if (!any) return;
   graph = Folder(graph).run();
   remove_dead(graph);
 }

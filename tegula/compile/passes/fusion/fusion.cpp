@@ -38,20 +38,33 @@ Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size
   return out;
 }
 
+namespace {
+
+void store(const Graph& graph, Fusion& fusion, int item) {
+  fusion.stored[static_cast<std::size_t>(look_through(graph, item).base)] = true;
+}
+
+/// What item i reads from memory.
+void store_inputs(const Graph& graph, Fusion& fusion, int i) {
+  const Role role = graph[i].role();
+  if (role == Role::View || role == Role::Leaf || role == Role::Part) return;
+  for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) {
+    if (role == Role::Library || role == Role::Kernel || operand_of(graph, fusion, i, k).kind == Operand::Kind::Memory)
+      store(graph, fusion, graph[i].inputs[k]);
+  }
+}
+
+}  // namespace
+
 void mark_stored(const Graph& graph, Fusion& fusion) {
   fusion.stored.assign(graph.items.size(), false);
-  const auto store = [&](int item) { fusion.stored[static_cast<std::size_t>(look_through(graph, item).base)] = true; };
-  for (int output : graph.outputs) store(output);
-  for (const auto& update : graph.updates) store(update.item);
+  for (int output : graph.outputs) store(graph, fusion, output);
+  for (const auto& update : graph.updates) store(graph, fusion, update.item);
   for (int i = 0; i < graph.size(); ++i) {
     const Role role = graph[i].role();
     if (((role == Role::Library || role == Role::Kernel) && graph[i].results.empty()) || role == Role::Part)
       fusion.stored[static_cast<std::size_t>(i)] = true;
-    if (role == Role::View || role == Role::Leaf || role == Role::Part) continue;
-    for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) {
-      if (role == Role::Library || role == Role::Kernel || operand_of(graph, fusion, i, k).kind == Operand::Kind::Memory)
-        store(graph[i].inputs[k]);
-    }
+    store_inputs(graph, fusion, i);
   }
 }
 
@@ -79,7 +92,10 @@ void separate_across(const Graph& graph, Fusion& fusion, int number) {
   }
   group.items = std::move(left);
   fusion.groups.push_back(std::move(apart));
-  mark_stored(graph, fusion);
+  // What one of the two computes and the other one reads is stored now; nothing else has changed.
+  for (const int g : {number, own}) {
+    for (const int item : fusion.groups[static_cast<std::size_t>(g)].items) store_inputs(graph, fusion, item);
+  }
 }
 
 }  // namespace tegula::compile
