@@ -14,6 +14,8 @@
 
 namespace tegula::dist {
 
+class Engines;
+
 /// A run, as one of its ranks sees it.
 struct World {
   explicit World(std::shared_ptr<Transport> carrier) : transport(std::move(carrier)) {}
@@ -22,6 +24,7 @@ struct World {
   std::exception_ptr failure;  // after which nothing is exchanged any more: whoever tries gets it again
   std::mutex naming;      // of groups
   std::map<std::vector<int>, std::weak_ptr<Group::State>> groups;
+  std::shared_ptr<Engines> engines;  // once a device's own engine was looked for (engines.h); under `naming`. The first to go: it uses the others
 };
 
 struct Group::State {
