@@ -96,12 +96,14 @@ class Ranks {
         processes_(static_cast<std::size_t>(choice.ranks), 0) {
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / static_cast<int>(choice.ranks));
     const std::string secret = new_secret();
+    const char* const engine = std::getenv("TEGULA_ENGINE");
+    const std::string wished = engine ? engine : "";
     for (std::int64_t r = 0; r < choice.ranks; ++r) {
       std::vector<std::pair<std::string, std::string>> variables{{"TEGULA_RANK", std::to_string(r)},
                                                                  {"TEGULA_SIZE", std::to_string(choice.ranks)},
                                                                  {"TEGULA_LOCAL_RANK", std::to_string(r)},
                                                                  {"TEGULA_LAUNCHED", "1"},
-                                                                 {"TEGULA_ENGINE", "sockets"},
+                                                                 {"TEGULA_ENGINE", wished == "mpi" ? "sockets" : wished},
                                                                  {"TEGULA_RESTARTS", std::to_string(attempt)},
                                                                  {"TEGULA_RENDEZVOUS", "unix:" + folder_.path + "/meeting"},
                                                                  {"TEGULA_TIMEOUT", format("%g", choice.timeout)},

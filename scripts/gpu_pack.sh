@@ -10,7 +10,7 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 strip -o "$stage/libtegula_cuda.so" "$build/libtegula_cuda.so"
 [ ! -e "$build/bench/libkernel_trace.so" ] || cp "$build/bench/libkernel_trace.so" "$stage"
-for program in tests/test_{ops,compile,cuda,property} bench/bench_{gpu,sequences_gpu,loops,nets,start,mnist_race,cifar10} tegula tegula-nvrtc; do
+for program in tests/test_{ops,compile,cuda,property} bench/bench_{gpu,sequences_gpu,loops,nets,start,mnist_race,cifar10,collectives} tegula tegula-nvrtc; do
   strip -o "$stage/$(basename "$program")" "$build/$program"
   ldd "$build/$program" | awk '$3 ~ /lib(dnnl|hwy|OpenCL|png|jpeg|gtest|zstd|utf8proc|pcre2)/ {print $3}'
 done | sort -u | while read -r library; do cp -L "$library" "$stage/"; done

@@ -9,6 +9,8 @@
 #   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
 #                                   $GROUP tests a process, $JOBS at once (all cores), spread over the GPUs numbered in $GPUS (all)
+#   two                             two GPUs (issue 21): bench_collectives' $CASES, or all, on one rank, on two by NCCL, and all-reduces by turns of the host;
+#                                   the peers' in the same visit. NCCL's multicast stays off (NCCL_NVLS_ENABLE=0) unless it is set
 #   property                        random graphs: on the GPU $TOGETHER of them (2000), $BATCH (40) to a plan and so to a compilation, from seed
 #                                   $SEED (1) on, then $GRAPHS (20) in every mode; on all cores at once, beside it, CPU graphs where $CPU_GRAPHS names a number
 #   learn                           trainings on real texts beside PyTorch's ($LEARN, or all: scripts/gpu_learn.sh)
@@ -100,6 +102,17 @@ peers() {
   done
 }
 
+two() {
+  export NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0} TEGULA_CACHE_DIR=/tmp/tegula-two
+  [ "$(nvidia-smi -L | wc -l)" -ge 2 ] || { echo "two: fewer than two GPUs"; return; }
+  timeout "$1" $work/bench_collectives ${CASES:-mnist gpt2 resnet50}
+  TEGULA_ENGINE=nccl timeout "$1" $work/tegula launch --devices 0,1 $work/bench_collectives ${CASES:-} | sed 's/^/nccl /'
+  TEGULA_ENGINE=sockets timeout "$1" $work/tegula launch --devices 0,1 $work/bench_collectives all_reduce.f32.4096 all_reduce.f32.1048576 | sed 's/^/host /'
+  for ranks in 1 2; do
+    timeout "$1" torchrun --standalone --nproc-per-node $ranks $work/peers/two_h200.py 2>>"$logs/peers.err" | sed -u "s/^/by two_h200.py /"
+  done
+}
+
 run_stage() {  # name, seconds
   local log=$logs/$1.txt limit=${2:-400}
   case $1 in
@@ -141,6 +154,7 @@ run_stage() {  # name, seconds
     peers) peers "$limit" ;;
     test) pool test "$limit" ;;
     memcheck|racecheck|initcheck) pool "$1" "$limit" compute-sanitizer --tool "$1" ;;
+    two) two "$limit" ;;
     property) property "$limit" ;;
     learn) work=$work logs=$logs bash scripts/gpu_learn.sh "$limit" ${LEARN:-} ;;
     trace)

@@ -1,44 +1,22 @@
 #include "tegula/dist/collectives.h"
 
 #include <algorithm>
-#include <array>
 
 #include "tegula/core/error.h"
+#include "tegula/dist/device_call.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/shape/shape.h"
-#include "tegula/runtime/begins.h"
-#include "tegula/runtime/call_site.h"
 #include "tegula/runtime/device.h"
-#include "tegula/runtime/host_turn.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::dist {
 namespace {
-
-/// Over host memory.
-class HostCall final : public runtime::Call, public runtime::Begins {
- public:
-  HostCall(Group group, const Collective& what) : group_(std::move(group)), what_(what) {}
-  std::size_t scratch_bytes() const override { return dist::scratch_bytes(what_, group_.size()); }
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
-    carry_out(group_, what_, buffers.front(), buffers.back(), scratch, runtime::CallSite::current());
-  }
-  std::uint64_t begin(std::span<void* const> buffers, void* scratch) const override {
-    return dist::begin(group_, what_, buffers.front(), buffers.back(), scratch, runtime::CallSite::current());
-  }
-  void finish(std::uint64_t ticket) const override { dist::finish(group_, ticket); }
-  std::string describe() const override {
-    return std::string(name(what_.kind)) + " " + text_of(what_) + " among " + std::to_string(group_.size());
-  }
-
- private:
-  Group group_;
-  Collective what_;
-};
 
 /// Axis 0 is the one that is split. Input 0 is what goes in, or, of Receive, a tensor without elements that the result comes after.
 class CollectiveOp final : public LibraryOp {
@@ -62,25 +40,9 @@ class CollectiveOp final : public LibraryOp {
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }
   double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[0])); }
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& result, DType dtype,
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout>, const Layout& result, DType,
                                          Epilogue) const override {
-    auto call = std::make_unique<HostCall>(group_, what_);
-    if (!device.asynchronous()) return call;
-    auto* const queue = dynamic_cast<runtime::GivesHostTurns*>(&device);
-    if (!queue) throw Error({.op = std::string(name()), .got = "a tensor on " + device.name(), .expected = "one on the cpu or a GPU"});
-    const auto bytes = [&](const Shape& shape) { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); };
-    const std::shared_ptr<const runtime::Call> shared = std::move(call);
-    const Ref<Buffer> scratch = allocate_host(shared->scratch_bytes());
-    return queue->host_turn({.input_bytes = bytes(inputs[0].shape),
-                             .output_bytes = bytes(result.shape),
-                             .text = shared->describe() + ", by the host",
-                             .queued = [shared, scratch]() -> runtime::HostTurn::Work {
-                               return [shared, scratch, where = runtime::CallSite::current()](const void* input, void* output) {
-                                 const runtime::CallSite site(where);
-                                 const std::array buffers{const_cast<void*>(input), output};
-                                 shared->run(buffers, scratch->data(), 1);
-                               };
-                             }});
+    return collective_call(device, group_, what_, result.shape);
   }
   /// Of a group of one.
   void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {
@@ -293,6 +255,7 @@ void barrier(const Group& group, std::source_location where) {
   require_member("barrier", group, where);
   if (group.size() == 1) return;
   node_of(group, {Kind::Barrier, u8, {0}}, nothing(u8, where), {0}, where);
+  if (!Trace::current()) default_device().synchronize();
 }
 
 }  // namespace tegula::dist

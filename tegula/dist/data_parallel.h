@@ -6,11 +6,11 @@
 
 #include "tegula/dist/group.h"
 #include "tegula/graph/variable.h"
+#include "tegula/runtime/collective.h"
 
 namespace tegula::dist {
 
 class Sharding;
-enum class Reduction : std::uint8_t;
 
 struct DataParallelOptions {
   Group group = world();
@@ -58,7 +58,7 @@ class DataParallel {
   Sharding* sharding() const { return sharding_.get(); }
 
  private:
-  std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, Reduction reduction, const Location& where) const;
+  std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, runtime::Reduction reduction, const Location& where) const;
 
   DataParallelOptions options_;
   Parameters trained_;

@@ -100,8 +100,8 @@ std::optional<Place> find_place(const Environment& environment) {
     place.patience = seconds(environment, "TEGULA_PATIENCE", place.patience);
     if (!place.rendezvous.empty()) place.engine = "sockets";
     if (const std::string engine = text(environment, "TEGULA_ENGINE"); !engine.empty()) {
-      if (engine != "sockets" && engine != "mpi") refuse("TEGULA_ENGINE=" + engine, "sockets or mpi");
-      place.engine = engine;
+      if (engine != "sockets" && engine != "mpi" && engine != "nccl") refuse("TEGULA_ENGINE=" + engine, "sockets, mpi or nccl");
+      if (engine != "nccl") place.engine = engine;  // beside NCCL, which is the devices' (engines.h), ranks exchange as ever
     }
     if (place.engine == "sockets" && place.rendezvous.empty()) place.rendezvous = usual_rendezvous(environment, place.started_by);
     if (place.engine == "sockets" && place.rendezvous.empty()) {

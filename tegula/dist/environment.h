@@ -23,7 +23,7 @@ using Environment = std::function<const char*(const char* name)>;  // getenv, or
 /// Nothing for a program that was started alone, or as the only rank. Throws Error where variables contradict each other, or something is missing.
 ///   TEGULA_RANK, TEGULA_SIZE (`tegula launch` sets them), or RANK, WORLD_SIZE with MASTER_ADDR, MASTER_PORT (torchrun),
 ///   OMPI_COMM_WORLD_RANK, PMI_RANK (mpirun), SLURM_PROCID (srun);
-///   TEGULA_ENGINE=sockets|mpi, TEGULA_RENDEZVOUS=host:port or unix:/path, TEGULA_SECRET, TEGULA_TIMEOUT, TEGULA_PATIENCE.
+///   TEGULA_ENGINE=sockets|mpi|nccl, TEGULA_RENDEZVOUS=host:port or unix:/path, TEGULA_SECRET, TEGULA_TIMEOUT, TEGULA_PATIENCE.
 std::optional<Place> find_place(const Environment& environment);
 std::optional<Place> find_place();
 

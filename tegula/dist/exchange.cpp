@@ -1,7 +1,6 @@
 #include "tegula/dist/exchange.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 
@@ -9,57 +8,10 @@
 #include "tegula/dist/combine.h"
 #include "tegula/dist/group_state.h"
 #include "tegula/runtime/timeline.h"
+#include "tegula/dist/header.h"
 
 namespace tegula::dist {
 namespace {
-
-/// What a rank is about to do, sent ahead to its neighbour in the ring (or to who receives).
-struct Header {
-  std::uint32_t magic = 0x74674c31;
-  Kind kind{};
-  DType dtype{};
-  Reduction reduction{};
-  std::uint8_t rank_of_shape = 0;
-  std::int32_t root = 0;
-  std::int32_t sender = 0;  // in the run
-  std::uint64_t number = 0;  // of the group's collectives, from 1
-  std::uint64_t members = 0;  // a hash of the group's ranks
-  std::int64_t sizes[kMaxRank] = {};
-  char place[128] = {};  // the user's line
-};
-static_assert(std::is_trivially_copyable_v<Header>);
-
-std::uint64_t hash_of(const std::vector<int>& ranks) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const int rank : ranks) hash = (hash ^ static_cast<std::uint64_t>(rank)) * 0x100000001b3;
-  return hash;
-}
-
-Collective read(const Header& header) {
-  Collective out{.kind = header.kind, .dtype = header.dtype, .reduction = header.reduction, .root = header.root};
-  for (int i = 0; i < std::min<int>(header.rank_of_shape, kMaxRank); ++i) out.shape.push_back(header.sizes[i]);
-  return out;
-}
-
-bool has_root(Kind kind) { return kind == Kind::Broadcast || kind == Kind::Reduce; }
-bool reduces(Kind kind) { return kind == Kind::AllReduce || kind == Kind::ReduceScatter || kind == Kind::Reduce; }
-
-/// "all_reduce (sum) of f32 (3, 4) on rank 1 at a.cpp:12".
-std::string said_by(const Header& header) {
-  const Collective collective = read(header);
-  std::string text(name(header.kind));
-  if (reduces(header.kind)) text += " (" + std::string(name(header.reduction)) + ")";
-  if (has_root(header.kind)) text += " with root " + std::to_string(header.root);
-  if (header.kind != Kind::Barrier) text += " of " + text_of(collective);
-  text += " on rank " + std::to_string(header.sender);
-  const std::string place(header.place, ::strnlen(header.place, sizeof header.place));
-  return text + (place.empty() ? "" : " at " + place);
-}
-
-bool agree(const Header& a, const Header& b) {
-  return a.kind == b.kind && a.dtype == b.dtype && a.reduction == b.reduction && a.rank_of_shape == b.rank_of_shape &&
-         (!has_root(a.kind) || a.root == b.root) && a.members == b.members && std::equal(a.sizes, a.sizes + kMaxRank, b.sizes);
-}
 
 template <class T>
 std::span<const std::byte> bytes_of(const T* first, std::int64_t count) {
@@ -85,18 +37,7 @@ class Ring {
                where} {
     const bool between_two = what.kind == Kind::Send || what.kind == Kind::Receive;
     if (!between_two) ++state_.done;
-    header_.kind = what.kind;
-    header_.dtype = what.dtype;
-    header_.reduction = what.reduction;
-    header_.rank_of_shape = static_cast<std::uint8_t>(what.shape.rank());
-    header_.root = what.root;
-    header_.sender = state.ranks[static_cast<std::size_t>(me_)];
-    header_.number = state_.done;
-    header_.members = hash_of(state.ranks);
-    for (int i = 0; i < what.shape.rank(); ++i) header_.sizes[i] = what.shape[i];
-    const std::string place = to_string(where);
-    std::memcpy(header_.place, place.data() + (place.size() - std::min(place.size(), sizeof header_.place - 1)),
-                std::min(place.size(), sizeof header_.place - 1));
+    header_ = header_of(state.ranks, me_, what, where);
     if (!between_two) compare();
   }
 
@@ -112,9 +53,7 @@ class Ring {
   void expect_header(int from) {
     Header theirs;
     exchange(from, {}, from, room_for(&theirs, 1));
-    Header wanted = header_;
-    wanted.kind = Kind::Send;
-    if (theirs.magic != header_.magic || !agree(wanted, theirs)) disagree(theirs);
+    if (!agree(header_, theirs)) disagree(theirs);
   }
 
  private:
@@ -124,18 +63,12 @@ class Ring {
   void compare() {
     Header theirs;
     exchange(next(), bytes_of(&header_, 1), previous(), room_for(&theirs, 1));
-    if (theirs.magic != header_.magic || !agree(header_, theirs)) disagree(theirs);
+    if (!agree(header_, theirs)) disagree(theirs);
   }
 
   [[noreturn]] void disagree(const Header& theirs) {
-    const bool readable = theirs.magic == header_.magic;
-    const bool first = readable && theirs.sender < header_.sender;
-    const std::string mine = said_by(header_), other = readable ? said_by(theirs) : "something else on another rank";
-    const std::string got = (first ? other : mine) + " and " + (first ? mine : other) +
-                            (readable && theirs.members != header_.members && theirs.kind == header_.kind ? ", in other groups" : "");
-    const char* const expected = "the same collectives of the same dtypes and shapes, in the same order, on all ranks of a group";
-    state_.world->transport->stop(got + ", where all should do the same");
-    throw Error({.op = std::string(name(what_.kind)), .got = got, .expected = expected, .where = doing_.where});
+    state_.world->transport->stop(difference(header_, theirs) + ", where all should do the same");
+    throw disagreement(header_, theirs, doing_.where);
   }
 
   Group::State& state_;

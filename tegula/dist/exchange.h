@@ -2,44 +2,25 @@
 // Collectives over host memory: which bytes a rank sends to whom, and how it combines those that come. No word about graphs.
 
 #include <cstddef>
-#include <cstdint>
 #include <source_location>
 #include <string>
 #include <string_view>
 
-#include "tegula/core/dtype.h"
-#include "tegula/core/shape.h"
 #include "tegula/dist/group.h"
+#include "tegula/runtime/collective.h"
 
 namespace tegula::dist {
 
-enum class Kind : std::uint8_t { AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, AllToAll, Send, Receive, Barrier };
-enum class Reduction : std::uint8_t { Sum, Mean, Max };
+using Kind = runtime::CollectiveKind;
+using runtime::Collective;
+using runtime::Reduction;
 std::string_view name(Kind kind);
 std::string_view name(Reduction reduction);
-
-/// One collective, from one rank's place. Tensors are dense and row-major. Of n ranks:
-///   AllReduce      in (…), out (…)           the same bits on all ranks
-///   ReduceScatter  in (n·k, …), out (k, …)   rank r gets the r-th k rows of the reduction
-///   AllGather      in (k, …), out (n·k, …)   in the order of ranks
-///   Broadcast      in (…), out (…)           the root's
-///   Reduce         in (…), out (…)           the root gets the reduction, the others zeros
-///   AllToAll       in (n·k, …), out (n·k, …) the r-th k rows go to rank r, and lie in the order of those they come from
-///   Send, Receive  in (…) or out (…)         root is the other rank
-///   Barrier        nothing
-/// Sums of halves are made in f32 and rounded once; integers wrap around; booleans know only Max.
-struct Collective {
-  Kind kind = Kind::AllReduce;
-  DType dtype = DType::f32;
-  Shape shape;  // of what goes in; of Receive, what comes out
-  Reduction reduction = Reduction::Sum;
-  int root = 0;  // in the group
-};
 
 /// The memory, 64-byte aligned, that carry_out needs beside `in` and `out`.
 std::size_t scratch_bytes(const Collective& collective, int ranks);
 
-/// Does it, together with the other ranks of the group. Results depend on the values and the number of ranks alone: the order of sums is fixed. Throws
+/// Does it, together with the other ranks of the group. Sums of halves are made in f32 and rounded once. Results depend on the values and the number of ranks alone: the order of sums is fixed. Throws
 /// Error when another rank does something else (naming both), and PeerError (transport.h); after either the run has stopped.
 void carry_out(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
                const std::source_location& where);

@@ -6,6 +6,7 @@
 #include <typeinfo>
 
 #include "tegula/core/error.h"
+#include "tegula/dist/engines.h"
 #include "tegula/dist/environment.h"
 #include "tegula/dist/group_state.h"
 #include "tegula/dist/mpi.h"
@@ -66,6 +67,8 @@ struct Process {
     group = group_over(std::move(transport));
   }
   ~Process() {
+    if (!group.state()) return;
+    if (group.state()->world->engines) group.state()->world->engines->close();
     if (Transport* const transport = of_process.exchange(nullptr)) transport->finish();
   }
 };

@@ -15,6 +15,8 @@
 
 namespace tegula::dist {
 
+class Engines;
+
 /// A run, as one of its ranks sees it.
 struct World {
   explicit World(std::shared_ptr<Transport> carrier) : transport(std::move(carrier)) {}
@@ -24,6 +26,7 @@ struct World {
   std::mutex naming;      // of groups
   std::map<std::vector<int>, std::weak_ptr<Group::State>> groups;
   Progress progress;  // of exchanges that were begun. Last: its thread ends before the rest
+  std::shared_ptr<Engines> engines;  // once a device's own engine was looked for (engines.h); under `naming`. The first to go: it uses the others
 };
 
 struct Group::State {

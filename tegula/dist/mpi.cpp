@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tegula/core/code_file.h"
@@ -76,13 +78,31 @@ class MpiTransport final : public Transport {
         if (arrives && is_done(arrives)) arrives = nullptr;
         if (leaves && is_done(leaves)) leaves = nullptr;
         if (turn % 64 != 63) continue;
-        listen(doing);
+        hear(doing);
         if (since(begin) > timeout_) missing(arrives ? from : to, doing);
         if (since(begin) > 2e-4) std::this_thread::sleep_for(std::chrono::microseconds(50));  // the processor may be another rank's
       }
       out = out.subspan(going), in = in.subspan(coming);
     }
   }
+
+  // MPI serves one thread at a time: who exchanges or listens carries them.
+  void tell(int to, std::string bytes) override {
+    const std::lock_guard lock(notes_mutex_);
+    leaving_.push_back(std::make_unique<Leaving>(Leaving{to, std::move(bytes), nullptr}));
+  }
+
+  std::vector<Note> notes() override {
+    const std::lock_guard lock(notes_mutex_);
+    return std::exchange(come_, {});
+  }
+
+  std::vector<int> listen(const Doing& doing) override {
+    hear(doing);
+    return {};
+  }
+
+  double timeout() const override { return timeout_; }
 
   void finish() noexcept override {
     if (!stopped_.exchange(true)) mpi_.finish();  // a run that failed has messages in flight, and others that will not come
@@ -120,7 +140,27 @@ class MpiTransport final : public Transport {
     return mpi_.waits(channel, from, count);
   }
 
-  void listen(const Doing& doing) {
+  struct Leaving {
+    int to;
+    std::string bytes;
+    void* request;
+  };
+
+  void carry_notes() {
+    const std::lock_guard lock(notes_mutex_);
+    std::erase_if(leaving_, [&](const auto& note) {
+      if (!note->request) note->request = send(note->to, note->bytes.data(), note->bytes.size(), 2);
+      return is_done(note->request);
+    });
+    std::size_t count = 0;
+    for (int from = 0; waits(2, &from, &count);) {
+      Note& note = come_.emplace_back(Note{from, std::string(count, ' ')});
+      for (void* word = receive(from, note.bytes.data(), count, 2); !is_done(word);) {}
+    }
+  }
+
+  void hear(const Doing& doing) {
+    carry_notes();
     int from = 0;
     std::size_t count = 0;
     if (!waits(1, &from, &count)) return;
@@ -146,6 +186,9 @@ class MpiTransport final : public Transport {
   int rank_ = 0, size_ = 1;
   double timeout_;
   std::string sentence_;
+  std::mutex notes_mutex_;  // of
+  std::vector<std::unique_ptr<Leaving>> leaving_;
+  std::vector<Note> come_;
   std::atomic<bool> stopped_{false};
 };
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 namespace tegula::dist {
 namespace {
@@ -18,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// What a control socket carries: a byte that says what it is, the length of the text (u32), the text.
-enum class Word : unsigned char { Stopped, Waiting, Goodbye };
+enum class Word : unsigned char { Stopped, Waiting, Goodbye, Note };
 constexpr std::size_t kHead = 5;
 constexpr std::size_t kMostText = 1 << 16;
 constexpr double kGrace = 2;  // seconds in which the others answer, or a sentence may still arrive behind the end of another rank
@@ -35,6 +36,7 @@ std::string list_of(const std::vector<int>& ranks) {
 struct Peer {
   Link link;
   std::string inbox;       // of control words, as far as they have come
+  std::string outbox;      // of those that have not gone yet
   bool ended = false;      // its sockets are closed
   bool finished = false;   // it said so before
   bool stopped = false;    // it gave up,
@@ -83,8 +85,32 @@ class SocketTransport final : public Transport {
     }
   }
 
+  void tell(int to, std::string bytes) override { say(peer(to), Word::Note, bytes); }
+
+  std::vector<Note> notes() override {
+    const std::lock_guard lock(control_);
+    return std::exchange(notes_, {});
+  }
+
+  std::vector<int> listen(const Doing& doing) override {
+    if (!broken_.empty()) fail(doing, broken_);
+    if (gave_up_) fail(doing, "a run that this rank has stopped");
+    asked_ = true;  // who asks is not answered: this rank waits in no exchange
+    take_all(doing);
+    std::vector<int> finished;
+    for (int r = 0; r < size(); ++r) {
+      if (r != rank_ && peer(r).ended && !peer(r).finished) lost(r, doing);
+      if (peer(r).finished) finished.push_back(r);
+    }
+    return finished;
+  }
+
+  double timeout() const override { return timeout_; }
+
   void stop(const std::string& sentence) noexcept override {
-    if (!told_.exchange(true)) tell_all(Word::Stopped, sentence);
+    if (told_.exchange(true)) return;
+    gave_up_ = true;
+    tell_all(Word::Stopped, sentence);
   }
 
   void finish() noexcept override {
@@ -104,7 +130,7 @@ class SocketTransport final : public Transport {
       if (other.link.control && !other.ended) polled.push_back({other.link.control.get(), POLLIN, 0});
     }
     ::poll(polled.data(), polled.size(), 1000);
-    listen(doing);
+    take_all(doing);
     for (int r = 0; r < size(); ++r) {
       // What those have sent before they ended is still to be read; the end of their data tells.
       if (r == rank_ || r == from || r == to) continue;
@@ -113,7 +139,7 @@ class SocketTransport final : public Transport {
   }
 
   // Takes what the control sockets have.
-  void listen(const Doing& doing) {
+  void take_all(const Doing& doing) {
     bool asked = false;
     for (Peer& other : peers_) {
       if (!other.link.control || other.ended) continue;
@@ -127,6 +153,10 @@ class SocketTransport final : public Transport {
     for (int r = 0; r < size(); ++r) {
       if (peer(r).stopped) stopped(r, doing);
     }
+    {
+      const std::lock_guard lock(control_);
+      for (Peer& other : peers_) flush(other);
+    }
     if (asked && !asked_) {  // who waits in vain wants to know who waits as well
       asked_ = true;
       tell_all(Word::Waiting, doing_text(doing));
@@ -134,7 +164,7 @@ class SocketTransport final : public Transport {
   }
 
   /// True when the rank says that it waits.
-  static bool take_words(Peer& other) {
+  bool take_words(Peer& other) {
     bool waits = false;
     std::uint32_t length = 0;
     while (other.inbox.size() >= kHead) {
@@ -149,6 +179,11 @@ class SocketTransport final : public Transport {
         case Word::Stopped: other.stopped = true, other.sentence = std::move(text); break;
         case Word::Waiting: other.waits_for = std::move(text), waits = true; break;
         case Word::Goodbye: other.finished = true; break;
+        case Word::Note: {
+          const std::lock_guard lock(control_);
+          notes_.push_back({static_cast<int>(&other - peers_.data()), std::move(text)});
+          break;
+        }
       }
       other.inbox.erase(0, kHead + length);
     }
@@ -156,16 +191,30 @@ class SocketTransport final : public Transport {
   }
 
   void tell_all(Word word, const std::string& sentence) noexcept {
-    const auto length = static_cast<std::uint32_t>(std::min(sentence.size(), kMostText));
+    for (Peer& other : peers_) {
+      try {
+        say(other, word, sentence);
+      } catch (...) {  // no memory for the sentence: they see that this rank has gone
+      }
+    }
+  }
+
+  void say(Peer& other, Word word, const std::string& text) {
+    if (!other.link.control) return;
+    const auto length = static_cast<std::uint32_t>(std::min(text.size(), kMostText));
     char head[kHead] = {static_cast<char>(word)};
     std::memcpy(head + 1, &length, sizeof length);
     const std::lock_guard lock(control_);
-    for (const Peer& other : peers_) {
-      if (!other.link.control) continue;
-      // Short enough for the socket's buffer, so both are there at once; who has ended does not read.
-      ::send(other.link.control.get(), head, kHead, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE);
-      ::send(other.link.control.get(), sentence.data(), length, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (length == 0) ::send(other.link.control.get(), nullptr, 0, MSG_NOSIGNAL | MSG_DONTWAIT);
+    other.outbox.append(head, kHead).append(text, 0, length);
+    flush(other);
+  }
+
+  // As much as the socket takes; who has ended does not read.
+  static void flush(Peer& other) {
+    while (!other.outbox.empty()) {
+      const ssize_t count = ::send(other.link.control.get(), other.outbox.data(), other.outbox.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count <= 0) return;
+      other.outbox.erase(0, static_cast<std::size_t>(count));
     }
   }
 
@@ -188,7 +237,7 @@ class SocketTransport final : public Transport {
   // The rank's sockets are closed. Perhaps it ended because another one stopped: that sentence says more.
   [[noreturn]] void lost(int rank, const Doing& doing) {
     for (const auto begin = Clock::now(); since(begin) < (peer(rank).finished ? 0.2 : kGrace);) {
-      listen(doing);
+      take_all(doing);
       std::vector<pollfd> polled;
       for (const Peer& other : peers_) {
         if (other.link.control && !other.ended) polled.push_back({other.link.control.get(), POLLIN, 0});
@@ -196,7 +245,7 @@ class SocketTransport final : public Transport {
       if (polled.empty()) break;
       ::poll(polled.data(), polled.size(), 50);
     }
-    listen(doing);
+    take_all(doing);
     const std::string who = "rank " + std::to_string(rank);
     const std::string what =
         peer(rank).finished
@@ -223,7 +272,7 @@ class SocketTransport final : public Transport {
         if (other.link.control && !other.ended) polled.push_back({other.link.control.get(), POLLIN, 0});
       }
       ::poll(polled.data(), polled.size(), 50);
-      listen(doing);
+      take_all(doing);
     }
     std::string what;
     if (const auto ranks = silent(); !ranks.empty()) {
@@ -247,8 +296,10 @@ class SocketTransport final : public Transport {
   std::vector<pollfd> polled_;
   std::string broken_;  // why nothing can be exchanged any more
   bool asked_ = false;  // the others know what this rank waits for
-  std::mutex control_;
+  std::mutex control_;        // of outboxes, and of
+  std::vector<Note> notes_;  // those that nobody has asked for yet
   std::atomic<bool> told_{false};  // that this rank has stopped, or finished
+  std::atomic<bool> gave_up_{false};
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tegula/core/error.h"
 
@@ -23,6 +24,12 @@ class PeerError : public Error {
   using Error::Error;
 };
 
+/// A few bytes that another rank has sent beside the exchanges.
+struct Note {
+  int from = 0;
+  std::string bytes;
+};
+
 /// Between two ranks bytes arrive in the order in which they were sent. One thread at a time.
 class Transport {
  public:
@@ -38,6 +45,16 @@ class Transport {
   /// Sends `out` to one rank while `in` arrives from another, or the same: a ring of them never locks up. An empty span is no message.
   /// Throws PeerError where a rank has ended or stopped, or nothing moves for so long that somebody must be missing.
   virtual void exchange(int to, std::span<const std::byte> out, int from, std::span<std::byte> in, const Doing& doing) = 0;
+
+  /// Sends a note. Waits for nobody. Like notes() called by any thread, beside an exchange, too, which lets notes come and go.
+  virtual void tell(int to, std::string bytes) = 0;
+  /// Those that have come since the last time, while somebody exchanged or listened.
+  virtual std::vector<Note> notes() = 0;
+  /// Looks what other ranks say, without waiting. Throws as exchange() does, whichever rank has ended or stopped; gives those that have done their part and are
+  /// gone. Not beside an exchange.
+  virtual std::vector<int> listen(const Doing& doing) = 0;
+  /// Seconds for which nothing may move while somebody waits.
+  virtual double timeout() const = 0;
 
   /// Tells all others that this rank gives up, and why: whatever they wait for, they throw a PeerError with the sentence. Never throws; only the
   /// first call counts. May be called by another thread.

@@ -39,6 +39,16 @@ fake_driver_test(library_path_wrong sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=missi
 fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=libcuda.so.1)
 fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaLost.*:CudaHostTurn.*")
 fake_driver_test(listing paper "CudaListing.*")
+fake_driver_test(nccl sm_90 "CudaNccl.*" "LD_LIBRARY_PATH=${driver_dir}:${nccl_dir}")
+add_dependencies(test_cuda fake_nccl)
+find_file(nccl_header nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+if(nccl_header)  # what is said of NCCL without its header is what that says
+  add_library(nccl_interface OBJECT cuda/driver/nccl_interface.cpp)
+  target_include_directories(nccl_interface SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(nccl_interface PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(nccl_interface PRIVATE tegula_settings)
+  add_dependencies(test_cuda nccl_interface)
+endif()
 
 # A copy of the program in a folder without the library.
 tegula_test(cuda.no_library LABEL unit TIMEOUT 120

@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that are threads of the test. TEGULA_TEST_DEVICE=queued: each with a device that queues its work.
+// Ranks that are threads of the test. TEGULA_TEST_DEVICE=queued: each with a device that queues its work; =communicating: and exchanges by the pretended NCCL.
 
 #include <cstdlib>
 #include <exception>
@@ -13,13 +13,17 @@
 #include "tegula/dist/group.h"
 #include "tegula/dist/sockets.h"
 #include "tegula/runtime/registry.h"
+#include "tests/support/communicating_device.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula::test {
 
-inline bool ranks_queue() {
-  const char* const name = std::getenv("TEGULA_TEST_DEVICE");
-  return name && std::string_view(name) == "queued";
+/// The device of a rank, or null for the CPU.
+inline runtime::Device* device_of_rank() {
+  const char* const value = std::getenv("TEGULA_TEST_DEVICE");
+  const std::string_view name = value ? value : "";
+  if (name == "communicating") return &CommunicatingDevice::create();
+  return name == "queued" ? &QueuedDevice::create() : nullptr;
 }
 
 /// f(rank) on so many threads, each with a world of its own. What each threw, or "".
@@ -32,7 +36,7 @@ inline std::vector<std::string> failures_of(int size, const std::function<void(i
       try {
         const dist::WorldScope scope(dist::group_over(std::move(transports[static_cast<std::size_t>(r)])));
         std::optional<DeviceScope> device;
-        if (ranks_queue()) device.emplace(QueuedDevice::create());
+        if (runtime::Device* const own = device_of_rank()) device.emplace(*own);
         try {
           f(r);
           default_device().synchronize();  // what is queued and nobody reads

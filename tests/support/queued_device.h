@@ -73,9 +73,10 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
   std::unique_ptr<runtime::Recording> record(const Work& work) override {
     counters.recordings++;
     std::list<Work> recorded;
+    std::vector<Work> first;
     {
       const std::scoped_lock lock(mutex_);
-      recording_ = &recorded, recorder_ = std::this_thread::get_id();
+      recording_ = &recorded, recorder_ = std::this_thread::get_id(), first_ = &first;
     }
     work();
     {
@@ -83,17 +84,22 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
       recording_ = nullptr;
     }
     struct Replays final : runtime::Recording {
-      Replays(QueuedDevice& device, std::list<Work> all) : device(device), all(std::make_shared<std::list<Work>>(std::move(all))) {}
+      Replays(QueuedDevice& device, std::list<Work> all, std::vector<Work> first)
+          : device(device),
+            all(std::make_shared<std::list<Work>>(std::move(all))),
+            first(std::move(first)) {}
       void replay() override {
         device.counters.replays++;
+        for (const Work& each : first) each();
         device.submit([work = all] {
           for (const Work& each : *work) each();
         });
       }
       QueuedDevice& device;
       std::shared_ptr<std::list<Work>> all;
+      std::vector<Work> first;
     };
-    return std::make_unique<Replays>(*this, std::move(recorded));
+    return std::make_unique<Replays>(*this, std::move(recorded), std::move(first));
   }
 
   /// Replays the steps in another order than they were given, as far as they do not wait for each other.
@@ -143,6 +149,15 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
   /// A kernel whose launches are queued, and the one underneath.
   std::unique_ptr<runtime::Kernel> queued(std::unique_ptr<runtime::Kernel> kernel, const tile::Program& program) {
     return std::make_unique<QueuedKernel>(*this, std::move(kernel), program.parameters);
+  }
+  /// A call whose runs are queued.
+  std::unique_ptr<runtime::Call> wrap(std::unique_ptr<runtime::Call> call) { return std::make_unique<QueuedCall>(*this, std::move(call)); }
+  /// Where this thread records: `first` is called ahead of every replay.
+  bool ahead_of_replays_here(Work first) {
+    const std::scoped_lock lock(mutex_);
+    if (!recording_ || recorder_ != std::this_thread::get_id()) return false;
+    first_->push_back(std::move(first));
+    return true;
   }
   static const runtime::Kernel& underneath(const runtime::Kernel& kernel) { return static_cast<const QueuedKernel&>(kernel).underneath(); }
 
@@ -250,7 +265,6 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
     QueuedDevice& device_;
     runtime::HostTurn turn_;
   };
-  std::unique_ptr<runtime::Call> wrap(std::unique_ptr<runtime::Call> call) { return std::make_unique<QueuedCall>(*this, std::move(call)); }
 
   void submit(Work work) {
     const std::scoped_lock lock(mutex_);
@@ -266,6 +280,7 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
   std::set<Needs> requested_;
   std::list<Work> queue_;
   std::list<Work>* recording_ = nullptr;
+  std::vector<Work>* first_ = nullptr;  // of the recording
   std::thread::id recorder_;  // whose work is recorded
   std::recursive_mutex mutex_;  // of the queue; work that runs may queue more
 };

@@ -1,4 +1,4 @@
-// TEGULA_TEST_DEVICE=queued|emulated|emulated-queue|cuda:0 runs a whole test program on another device than the CPU.
+// TEGULA_TEST_DEVICE=queued|communicating|emulated|emulated-queue|cuda:0 runs a whole test program on another device than the CPU.
 
 #include <gtest/gtest.h>
 
@@ -16,6 +16,9 @@ class ChosenDevice final : public ::testing::Environment {
     const char* name = std::getenv("TEGULA_TEST_DEVICE");
     if (!name) return;
     if (std::string_view(name) == "queued") {
+      static QueuedDevice& queued = QueuedDevice::create();
+      set_default_device(queued);
+    } else if (std::string_view(name) == "communicating") {  // where there are ranks (tests/dist/ranks.h), each has one of its own
       static QueuedDevice& queued = QueuedDevice::create();
       set_default_device(queued);
     } else if (std::string_view(name) == "emulated") {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <tuple>
+#include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/cuda/driver/progress.h"
 #include "tegula/cuda/driver/recording.h"
 
 namespace tegula::gpu {
@@ -87,6 +89,7 @@ void Context::synchronize(std::string_view op) const {
       idle_events_.pop_back();
     }
     if (const CUresult result = cuEventRecord(reached, stream); result != CUDA_SUCCESS) fail(result, op, queued_last());
+    if (progress) progress->mark();
   }
   const CUresult result = cuEventSynchronize(reached);
   {
@@ -95,11 +98,19 @@ void Context::synchronize(std::string_view op) const {
     idle_events_.push_back(reached);
   }
   std::exception_ptr failure;
+  std::function<void()> confirm;
   {
     const std::scoped_lock lock(failing_);
     failure = std::exchange(host_failure_, nullptr);
+    confirm = confirm_;
   }
   if (failure) std::rethrow_exception(failure);
+  if (confirm) confirm();
+}
+
+void Context::confirm_by(std::function<void()> confirm) {
+  const std::scoped_lock lock(failing_);
+  confirm_ = std::move(confirm);
 }
 
 void Context::host_failed(std::exception_ptr failure) const {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <mutex>
 #include <string>
@@ -18,6 +19,7 @@
 namespace tegula::gpu {
 
 class Pool;
+class Progress;
 class Staging;
 
 /// The primary context of a device and the stream on which everything is queued. Lives as long as the process.
@@ -33,6 +35,7 @@ struct Context {
 
   Pool* pool = nullptr;         // device memory
   Staging* staging = nullptr;   // copies from the host
+  Progress* progress = nullptr; // once the device has joined others; set under `order`
   /// Held by whoever puts work on the stream, and during a whole recording, so that nobody else's work gets into it. Library calls
   /// (runtime::Call::run) hold it already.
   mutable std::recursive_mutex order;
@@ -46,6 +49,8 @@ struct Context {
   void queued(const char* kernel);
   /// What a turn of the host threw: the next synchronize() throws it. Needs nothing of the driver.
   void host_failed(std::exception_ptr failure) const;
+  /// runtime::Communicates.
+  void confirm_by(std::function<void()> confirm);
   std::string device_name() const { return "cuda:" + std::to_string(index); }
   /// Of the tuning file: choices that hold whatever libraries there are.
   std::string own_section() const { return name + ", Tegula"; }
@@ -58,6 +63,7 @@ struct Context {
   mutable std::vector<CUevent> idle_events_;  // all three guarded by `order`
   mutable std::mutex failing_;
   mutable std::exception_ptr host_failure_;
+  std::function<void()> confirm_;  // both guarded by failing_
 };
 
 /// Throws Error("<op>: got CUDA_ERROR_…, …") unless `result` is CUDA_SUCCESS. `op` names what was tried, in the user's words.

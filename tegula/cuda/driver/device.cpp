@@ -13,10 +13,14 @@
 #include "tegula/cuda/compiler/nvrtc.h"
 #include "tegula/cuda/driver/host_turn.h"
 #include "tegula/cuda/driver/kernel.h"
+#include "tegula/cuda/driver/joining.h"
 #include "tegula/cuda/driver/memory.h"
+#include "tegula/cuda/driver/ordered_call.h"
+#include "tegula/cuda/driver/progress.h"
 #include "tegula/cuda/driver/properties.h"
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/handwritten/library.h"
+#include "tegula/cuda/nccl/communicator.h"
 #include "tegula/simt/layout.h"
 
 namespace tegula::gpu {
@@ -84,38 +88,7 @@ std::vector<CUdevice> usable_devices() {
       {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
 }
 
-/// A library call behind the doors that everything on the stream goes through. It is made when it is first looked at, unless it is there.
-class OrderedCall final : public runtime::Call {
- public:
-  using Make = std::function<std::unique_ptr<runtime::Call>()>;
-  OrderedCall(Context& context, Make make) : context_(context), make_(std::move(make)) {}
-  OrderedCall(Context& context, std::unique_ptr<runtime::Call> call) : context_(context), call_(std::move(call)) {}
-  std::size_t scratch_bytes() const override {
-    const std::scoped_lock lock(context_.order);
-    return call().scratch_bytes();
-  }
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
-    const std::scoped_lock lock(context_.order);
-    call().run(buffers, scratch, threads);
-  }
-  std::string describe() const override {
-    const std::scoped_lock lock(context_.order);
-    return call().describe();
-  }
-
- private:
-  const runtime::Call& call() const {
-    context_.enter();
-    if (!call_) call_ = make_();
-    return *call_;
-  }
-
-  Context& context_;
-  Make make_;
-  mutable std::unique_ptr<runtime::Call> call_;
-};
-
-class CudaDevice final : public runtime::Device, public runtime::Attends, public runtime::GivesHostTurns {
+class CudaDevice final : public runtime::Device, public runtime::Attends, public runtime::GivesHostTurns, public runtime::Communicates {
  public:
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
     context_.device = device;
@@ -206,6 +179,26 @@ class CudaDevice final : public runtime::Device, public runtime::Attends, public
   }
   std::unique_ptr<runtime::Call> attention(const runtime::Attention& description) override { return now(make_attention, description); }
   std::unique_ptr<runtime::Call> host_turn(runtime::HostTurn turn) override { return now(make_host_turn, turn); }
+
+  std::string identity() override { return identity_of(context_.device); }
+  std::string engine() override { return nccl_name(); }
+  Id draw_id() override {
+    const std::scoped_lock lock(context_.order);
+    context_.enter();
+    return draw_nccl_id();
+  }
+  std::unique_ptr<runtime::Communicator> join(const Id& id, int rank, int size) override {
+    return make_communicator(context_, progress_, id, rank, size);
+  }
+  bool ahead_of_replays(std::function<void()> first) override {
+    Capture* const capture = Capture::current(context_);
+    if (capture) capture->ahead_of_replays(std::move(first));
+    return capture != nullptr;
+  }
+  double stalled() override { return progress_.stalled(); }
+  void confirm_by(std::function<void()> confirm) override { context_.confirm_by(std::move(confirm)); }
+  void fail(std::exception_ptr failure) noexcept override { context_.host_failed(std::move(failure)); }
+
   bool multiplies_e4m3() const override { return context_.card.architecture >= 89; }
   std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override { return now(make_matmul_e4m3, description); }
   bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
@@ -239,6 +232,7 @@ class CudaDevice final : public runtime::Device, public runtime::Attends, public
   Pool pool_;
   Staging staging_;
   CodeCache code_;
+  Progress progress_{context_};
 };
 
 }  // namespace

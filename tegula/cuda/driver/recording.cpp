@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/driver/memory.h"
+#include "tegula/cuda/driver/progress.h"
 
 namespace tegula::gpu {
 namespace {
@@ -17,10 +18,11 @@ Capture*& innermost() {
 
 class GraphRecording final : public runtime::Recording {
  public:
-  GraphRecording(Context& context, CUgraphExec graph, std::vector<Ref<Buffer>> kept)
+  GraphRecording(Context& context, CUgraphExec graph, std::vector<Ref<Buffer>> kept, std::vector<std::function<void()>> first)
       : context_(context),
         graph_(graph),
-        kept_(std::move(kept)) {}
+        kept_(std::move(kept)),
+        first_(std::move(first)) {}
 
   /// May be called after the driver has shut down; errors have nobody to go to.
   ~GraphRecording() override {
@@ -33,14 +35,19 @@ class GraphRecording final : public runtime::Recording {
   void replay() override {
     const std::scoped_lock lock(context_.order);
     context_.enter();
+    for (const auto& first : first_) first();
     check(cuGraphLaunch(graph_, context_.stream), "replaying a recording");
     context_.queued("a recording");
+    if (context_.progress && ++replays_ % kMarkedReplays == 0) context_.progress->mark();
   }
 
  private:
   Context& context_;
   CUgraphExec graph_;
   std::vector<Ref<Buffer>> kept_;
+  std::vector<std::function<void()>> first_;
+  static constexpr unsigned kMarkedReplays = 8;  // so rarely that it costs nothing, and often enough to tell a long queue from one that is stuck
+  unsigned replays_ = 0;
 };
 
 using Nodes = std::vector<CUgraphNode>;
@@ -195,7 +202,7 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
   cuGraphDestroy(graph);
   if (is_sticky(result)) check(result, "recording");
   if (result != CUDA_SUCCESS) return nullptr;
-  auto recording = std::make_unique<GraphRecording>(context, executable, std::move(capture.kept_));
+  auto recording = std::make_unique<GraphRecording>(context, executable, std::move(capture.kept_), std::move(capture.first_));
   for (const Capture::Constant& constant : capture.constants_) {
     context.staging->copy_in(device_pointer(constant.buffer->data()), constant.bytes.data(), constant.bytes.size());
   }

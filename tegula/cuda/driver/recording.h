@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tegula/cuda/driver/context.h"
@@ -35,6 +36,8 @@ class Capture {
 
   /// Memory that was taken within the recording belongs to it: every replay uses the same addresses.
   void keep(Ref<Buffer> buffer) { kept_.push_back(std::move(buffer)); }
+  /// Called ahead of every replay, on the thread that queues it.
+  void ahead_of_replays(std::function<void()> first) { first_.push_back(std::move(first)); }
   /// Device memory that holds these bytes at every replay. They travel once, after the capture.
   void* constant(std::span<const std::byte> bytes);
 
@@ -57,6 +60,7 @@ class Capture {
   bool refused_ = false;  // somebody had to wait for the device
   std::vector<Ref<Buffer>> kept_;
   std::vector<Constant> constants_;
+  std::vector<std::function<void()>> first_;
 };
 
 /// Throws Error when this thread is recording: `op` waits for the device, which is not possible then. record() gives null.

@@ -10,7 +10,7 @@ struct MpiFunctions {
   int version;  // kMpiInterface of who built it
   /// Starts MPI. What went wrong, or null.
   const char* (*start)(int* rank, int* size);
-  /// Begins to send or receive a message of so many bytes (below 2 GiB). On channel 0 data, on channel 1 words.
+  /// Begins to send or receive a message of so many bytes (below 2 GiB). On channel 0 data, on channel 1 words, on channel 2 notes.
   void* (*send)(int to, const void* bytes, std::size_t count, int channel);
   void* (*receive)(int from, void* bytes, std::size_t count, int channel);
   /// Whether it is done; then the handle is gone.
@@ -21,6 +21,6 @@ struct MpiFunctions {
   void (*finish)();
 };
 
-inline constexpr int kMpiInterface = 1;
+inline constexpr int kMpiInterface = 2;
 
 }  // namespace tegula::dist

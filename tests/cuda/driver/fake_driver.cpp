@@ -108,6 +108,10 @@ CUresult CUDAAPI cuDeviceGet(CUdevice* device, int index) { return *device = ind
 CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice) {
   return std::strncpy(name, "Paper GPU", static_cast<std::size_t>(size)), CUDA_SUCCESS;
 }
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice) {
+  std::memset(uuid, 0x5a, sizeof *uuid);
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuDeviceTotalMem(std::size_t* bytes, CUdevice) { return *bytes = memory_size(), CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   switch (which) {
@@ -134,6 +138,7 @@ CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned) { return *stream = r
 CUresult CUDAAPI cuStreamSynchronize(CUstream) { return wait(); }
 CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) { return *event = reinterpret_cast<CUevent>(&machine()), CUDA_SUCCESS; }
 CUresult CUDAAPI cuEventRecord(CUevent, CUstream) { return machine().lost; }
+CUresult CUDAAPI cuEventQuery(CUevent) { return machine().lost; }
 CUresult CUDAAPI cuEventSynchronize(CUevent) { return wait(); }
 CUresult CUDAAPI cuEventDestroy(CUevent) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent, CUevent) { return *milliseconds = 1, CUDA_SUCCESS; }
@@ -172,7 +177,10 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
   m.allocations.erase(found);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr, unsigned char, std::size_t, CUstream) { return CUDA_SUCCESS; }
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
+  if (on_paper()) return CUDA_SUCCESS;
+  return queue([=] { std::memset(host(to), value, bytes); });
+}
 CUresult CUDAAPI cuMemHostAlloc(void** data, std::size_t bytes, unsigned) { return *data = std::aligned_alloc(4096, bytes), CUDA_SUCCESS; }
 CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) { return copy(host(to), from, bytes); }
 CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) { return copy(to, host(from), bytes); }

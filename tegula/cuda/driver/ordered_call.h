@@ -1,0 +1,47 @@
+#pragma once
+// A library call behind the doors of a device.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::gpu {
+
+/// A library call behind the doors that everything on the stream goes through. It is made when it is first looked at, unless it is there.
+class OrderedCall final : public runtime::Call {
+ public:
+  using Make = std::function<std::unique_ptr<runtime::Call>()>;
+  OrderedCall(Context& context, Make make) : context_(context), make_(std::move(make)) {}
+  OrderedCall(Context& context, std::unique_ptr<runtime::Call> call) : context_(context), call_(std::move(call)) {}
+  std::size_t scratch_bytes() const override {
+    const std::scoped_lock lock(context_.order);
+    return call().scratch_bytes();
+  }
+  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+    const std::scoped_lock lock(context_.order);
+    call().run(buffers, scratch, threads);
+  }
+  std::string describe() const override {
+    const std::scoped_lock lock(context_.order);
+    return call().describe();
+  }
+
+ private:
+  const runtime::Call& call() const {
+    context_.enter();
+    if (!call_) call_ = make_();
+    return *call_;
+  }
+
+  Context& context_;
+  Make make_;
+  mutable std::unique_ptr<runtime::Call> call_;
+};
+
+}  // namespace tegula::gpu

@@ -1,0 +1,35 @@
+#pragma once
+// Whether a stream gets on with its work, for a thread that queues none.
+
+#include <cuda.h>
+
+#include <array>
+#include <chrono>
+#include <mutex>
+
+#include "tegula/cuda/driver/context.h"
+
+namespace tegula::gpu {
+
+/// Marks among what is queued. Thread-safe; its events are never destroyed, as the device is not.
+class Progress {
+ public:
+  explicit Progress(Context& context) : context_(context) {}
+  /// Behind what is queued by now. The caller holds Context::order, and nothing is being recorded on this thread.
+  void mark();
+  /// Seconds since a mark was last reached, or the first of those that wait was made; 0 where none waits.
+  double stalled();
+
+ private:
+  void collect();
+
+  using Clock = std::chrono::steady_clock;
+  static constexpr unsigned kMarks = 64;
+  Context& context_;
+  std::mutex mutex_;
+  std::array<CUevent, kMarks> events_{};  // a ring
+  unsigned first_ = 0, count_ = 0;
+  Clock::time_point moved_{};
+};
+
+}  // namespace tegula::gpu

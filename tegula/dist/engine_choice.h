@@ -1,0 +1,38 @@
+#pragma once
+// Whether the devices of a group exchange by themselves: what each rank says, and what follows from it on all of them.
+
+#include <array>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "tegula/runtime/collective.h"
+
+namespace tegula::dist {
+
+enum class Wish : std::uint8_t {
+  None,  // TEGULA_ENGINE=sockets or mpi: turns of the host
+  Own,   // the devices' own engine where every rank has a device of its own
+  Must,  // TEGULA_ENGINE=nccl: the same, or an error
+};
+/// As the environment has it.
+Wish wish_of_environment();
+
+/// One rank's word, as it travels.
+struct Candidate {
+  std::int32_t rank = 0;  // in the run
+  Wish wish = Wish::Own;
+  bool able = false;
+  std::array<char, 64> identity{};  // of its device
+  std::array<char, 400> text{};  // the engine's name, or what is missing
+};
+static_assert(std::is_trivially_copyable_v<Candidate>);
+/// `device`: null where it has no engine of its own.
+Candidate candidate(int rank, Wish wish, runtime::Communicates* device);
+
+/// Why the host has to take turns, in a sentence, or "". The same on all ranks.
+std::string objection(std::span<const Candidate> all);
+/// Whether somebody insists.
+bool must(std::span<const Candidate> all);
+
+}  // namespace tegula::dist

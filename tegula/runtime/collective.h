@@ -1,0 +1,76 @@
+#pragma once
+// What the ranks of a run do together, and devices that exchange by themselves.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tegula/core/dtype.h"
+#include "tegula/core/shape.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::runtime {
+
+enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, AllToAll, Send, Receive, Barrier };
+enum class Reduction : std::uint8_t { Sum, Mean, Max };
+
+/// One collective, from one rank's place. Tensors are dense and row-major. Of n ranks:
+///   AllReduce      in (…), out (…)           the same bits on all ranks
+///   ReduceScatter  in (n·k, …), out (k, …)   rank r gets the r-th k rows of the reduction
+///   AllGather      in (k, …), out (n·k, …)   in the order of ranks
+///   Broadcast      in (…), out (…)           the root's
+///   Reduce         in (…), out (…)           the root gets the reduction, the others zeros
+///   AllToAll       in (n·k, …), out (n·k, …) the r-th k rows go to rank r, and lie in the order of those they come from
+///   Send, Receive  in (…) or out (…)         root is the other rank
+///   Barrier        nothing
+/// Integers wrap around; booleans know only Max.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  DType dtype = DType::f32;
+  Shape shape;  // of what goes in; of Receive, what comes out
+  Reduction reduction = Reduction::Sum;
+  int root = 0;  // in the group
+};
+
+/// The devices of several ranks, one of each, as one of them sees it.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  /// Whether it has this one; the others are the host's (GivesHostTurns).
+  virtual bool has(const Collective& what) const = 0;
+  /// What goes in is its first buffer, what comes out its last. Queued like any call, and part of a recording. Sums of halves may be rounded at every step.
+  virtual std::unique_ptr<Call> call(const Collective& what) = 0;
+  /// What has gone wrong between the devices, or "". Asked by a thread that queues nothing.
+  virtual std::string failure() const = 0;
+  /// Ends what is queued, wherever the other ranks are: results are then undefined. May be called by another thread, once; never waits.
+  virtual void abort() noexcept = 0;
+};
+
+/// What a device is as well that exchanges with others of its make by itself.
+class Communicates {
+ public:
+  using Id = std::array<char, 128>;
+  virtual ~Communicates() = default;
+  /// Names the device among all there are: two ranks that have the same one cannot exchange so.
+  virtual std::string identity() = 0;
+  /// "NCCL 2.28.9". Throws Error saying what is missing.
+  virtual std::string engine() = 0;
+  /// Drawn by one rank for a communicator; all of its ranks need it.
+  virtual Id draw_id() = 0;
+  /// Waits for the others, each of which calls it with its rank among them. May be called by a thread of its own.
+  virtual std::unique_ptr<Communicator> join(const Id& id, int rank, int size) = 0;
+  /// Where this thread is recording: `first` is called ahead of every replay, on the thread that queues it; what it throws, the replay throws. Else false.
+  virtual bool ahead_of_replays(std::function<void()> first) = 0;
+  /// Seconds for which the queue, which is not empty, has finished nothing; 0 where it has nothing to do. Known once somebody has joined.
+  virtual double stalled() = 0;
+  /// Called at the end of every synchronize(), on its thread, until another is given, or nothing: whether what was computed may be looked at; else it throws.
+  virtual void confirm_by(std::function<void()> confirm) = 0;
+  /// The next synchronize() throws this.
+  virtual void fail(std::exception_ptr failure) noexcept = 0;
+};
+
+}  // namespace tegula::runtime
