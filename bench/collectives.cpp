@@ -94,8 +94,9 @@ void mnist_cnn() {
   if (!wanted("mnist-cnn.b64")) return;
   models::MnistCnn net;
   optim::Adam adam(parameters(net), {.lr = 1e-3});
-  training("mnist-cnn.b64", net, adam, [&](const Tensor& x, const Tensor& y) { return cross_entropy(net(x), y); }, normal({64, 1, 28, 28}),
-           randint(0, 10, {64}), 64, "img/s");
+  training(
+      "mnist-cnn.b64", net, adam, [&](const Tensor& x, const Tensor& y) { return cross_entropy(net(x), y); }, normal({64, 1, 28, 28}),
+      randint(0, 10, {64}), 64, "img/s");
 }
 
 void gpt2(std::int64_t batch) {
@@ -118,8 +119,9 @@ void resnet50() {
   const PrecisionScope arithmetic(Precision::bf16);
   models::ResNet50 net;
   optim::SGD sgd(parameters(net), {.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4});
-  training("resnet50.train.b256", net, sgd, [&](const Tensor& x, const Tensor& y) { return cross_entropy(cast(net(x), f32), y); },
-           normal({256, 3, 224, 224}), randint(0, 1000, {256}), 256, "img/s");
+  training(
+      "resnet50.train.b256", net, sgd, [&](const Tensor& x, const Tensor& y) { return cross_entropy(cast(net(x), f32), y); },
+      normal({256, 3, 224, 224}), randint(0, 1000, {256}), 256, "img/s");
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ void note(const CUpti_Activity* activity) {
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy5*>(activity);
-      records().push_back({copy->start, copy->end, "memcpy " + std::to_string(copy->bytes) + " bytes, kind " + std::to_string(copy->copyKind), 0, 0});
+      records().push_back(
+          {copy->start, copy->end, "memcpy " + std::to_string(copy->bytes) + " bytes, kind " + std::to_string(copy->copyKind), 0, 0});
       return;
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
@@ -87,7 +88,8 @@ void print_table() {
   std::vector<std::pair<std::string, Sum>> rows(sums.begin(), sums.end());
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
   std::fprintf(stderr, "%llu kernels and copies in %.1f us, of which the card was busy for %.1f us\n%10s %8s %9s %8s %7s  name\n",
-               static_cast<unsigned long long>(count), double(reached - begun) / 1e3, double(busy) / 1e3, "us", "times", "us each", "blocks", "threads");
+               static_cast<unsigned long long>(count), double(reached - begun) / 1e3, double(busy) / 1e3, "us", "times", "us each",
+               "blocks", "threads");
   for (const auto& [name, sum] : rows) {
     std::fprintf(stderr, "%10.1f %8llu %9.2f %8d %7d  %s\n", double(sum.time) / 1e3, static_cast<unsigned long long>(sum.count),
                  double(sum.time) / 1e3 / double(sum.count), sum.blocks, sum.threads, name.substr(0, 110).c_str());

@@ -40,10 +40,8 @@ std::string text_of(const Ledger::Late& late) {
 }
 
 Error error_of(const Ledger::Late& late, const std::string& got) {
-  return Error({.op = late.intent->text,
-                .got = got,
-                .expected = "all ranks of the group to do the same collectives",
-                .where = late.intent->where});
+  return Error(
+      {.op = late.intent->text, .got = got, .expected = "all ranks of the group to do the same collectives", .where = late.intent->where});
 }
 
 /// The list that an intent belongs to.
@@ -66,7 +64,8 @@ Engines& Engines::of(const std::shared_ptr<World>& world) {
   return *world->engines;
 }
 
-std::shared_ptr<runtime::Communicator> Engines::communicator(const Group& group, runtime::Device& device, const std::source_location& where) {
+std::shared_ptr<runtime::Communicator> Engines::communicator(const Group& group, runtime::Device& device,
+                                                             const std::source_location& where) {
   const Key key{group.state()->ranks, device.number()};
   {
     const std::lock_guard lock(mutex_);
@@ -124,7 +123,8 @@ std::shared_ptr<runtime::Communicator> Engines::join(const Group& group, runtime
     if (since(begin) < world_.transport->timeout()) continue;
     const std::string got = waiting.text() + " within " + std::to_string(world_.transport->timeout()) + " s (TEGULA_TIMEOUT)";
     world_.transport->stop(got);
-    throw Error({.op = "nccl", .got = got, .expected = "all ranks to come", .advice = "NCCL_DEBUG=INFO says what it waits for", .where = where});
+    throw Error(
+        {.op = "nccl", .got = got, .expected = "all ranks to come", .advice = "NCCL_DEBUG=INFO says what it waits for", .where = where});
   }
   try {
     return joined.get();

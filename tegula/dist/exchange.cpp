@@ -7,8 +7,8 @@
 #include "tegula/core/error.h"
 #include "tegula/dist/combine.h"
 #include "tegula/dist/group_state.h"
-#include "tegula/runtime/timeline.h"
 #include "tegula/dist/header.h"
+#include "tegula/runtime/timeline.h"
 
 namespace tegula::dist {
 namespace {

@@ -26,7 +26,8 @@ struct World {
   std::mutex naming;      // of groups
   std::map<std::vector<int>, std::weak_ptr<Group::State>> groups;
   Progress progress;  // of exchanges that were begun. Last: its thread ends before the rest
-  std::shared_ptr<Engines> engines;  // once a device's own engine was looked for (engines.h); under `naming`. The first to go: it uses the others
+  std::shared_ptr<Engines>
+      engines;  // once a device's own engine was looked for (engines.h); under `naming`. The first to go: it uses the others
 };
 
 struct Group::State {

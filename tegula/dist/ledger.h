@@ -65,7 +65,7 @@ class Ledger {
   struct Late {
     std::shared_ptr<const Intent> intent;
     std::uint64_t number = 0;
-    std::size_t size = 0;    // of the group
+    std::size_t size = 0;  // of the group
     std::vector<int> ranks;  // in the run
   };
   std::optional<Late> late(const std::vector<int>* among = nullptr) const;

@@ -168,8 +168,8 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
   std::vector<Tensor> values;
   for (std::size_t i = 0; i < inputs; ++i) {
     const Tensor outside(y.inputs()[i]);
-    values.push_back(input(i) == Input::Carry   ? back.slice(stack_of_result(body().parameters()[i].get()))
-                     : input(i) == Input::Slice ? back.slice(outside)
+    values.push_back(input(i) == Input::Carry               ? back.slice(stack_of_result(body().parameters()[i].get()))
+                     : input(i) == Input::Slice             ? back.slice(outside)
                      : input(i) == Input::Same || wanted[i] ? back.same(outside)
                                                             : outside);
   }

@@ -300,7 +300,8 @@ TEST(Environment, WhoStartedTheRanksIsRecognised) {
   EXPECT_EQ(slurm->rendezvous, "gpu07:21234");
   EXPECT_EQ(slurm->local_rank, 1);
   EXPECT_EQ(slurm->started_by, "srun");
-  EXPECT_EQ(place_in({{"TEGULA_RANK", "0"}, {"TEGULA_SIZE", "2"}, {"TEGULA_RENDEZVOUS", "a:1"}, {"TEGULA_ENGINE", "nccl"}})->engine, "sockets");
+  EXPECT_EQ(place_in({{"TEGULA_RANK", "0"}, {"TEGULA_SIZE", "2"}, {"TEGULA_RENDEZVOUS", "a:1"}, {"TEGULA_ENGINE", "nccl"}})->engine,
+            "sockets");
   const auto mpi = place_in({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
   EXPECT_EQ(mpi->engine, "mpi");
   EXPECT_EQ(place_in({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"TEGULA_RENDEZVOUS", "a:1"}})->engine, "sockets");

@@ -146,7 +146,8 @@ TEST(EngineChoice, SaysWhyTheHostHasToTakeTurns) {
   };
   using All = std::vector<dist::Candidate>;
   EXPECT_EQ(dist::objection(All{of(0, "a", "NCCL 2.28.9"), of(1, "b", "NCCL 2.28.9")}), "");
-  EXPECT_EQ(dist::objection(All{of(0, "a", "NCCL 2.28.9"), of(1, "", "no library libnccl.so.2", false)}), "rank 1: no library libnccl.so.2");
+  EXPECT_EQ(dist::objection(All{of(0, "a", "NCCL 2.28.9"), of(1, "", "no library libnccl.so.2", false)}),
+            "rank 1: no library libnccl.so.2");
   EXPECT_EQ(dist::objection(All{of(2, "a", "NCCL 2.28.9"), of(3, "a", "NCCL 2.28.9")}), "rank 2 and rank 3 on one GPU, a");
   EXPECT_EQ(dist::objection(All{of(0, "a", "NCCL 2.28.9"), of(1, "b", "NCCL 2.27.3")}), "NCCL 2.28.9 on rank 0 and NCCL 2.27.3 on rank 1");
 }

@@ -69,7 +69,8 @@ std::vector<double> everything(int rank, DType dtype) {
   const int n = world.size();
   const Tensor x = numbers(rank, {2 * n, 3}, dtype);
   std::vector<Tensor> results{dist::all_gather(x), dist::broadcast(x, n - 1), dist::all_to_all(x),
-                              dist::all_reduce(x, world, Reduction::Max), dist::all_reduce(numbers(rank, {0, 4}, dtype), world, Reduction::Max)};
+                              dist::all_reduce(x, world, Reduction::Max),
+                              dist::all_reduce(numbers(rank, {0, 4}, dtype), world, Reduction::Max)};
   if (dtype != boolean) {
     results.push_back(dist::all_reduce(x));
     results.push_back(dist::reduce_scatter(x));

@@ -38,7 +38,8 @@ void expect_equal(const ops::AttentionForm& form, const std::vector<Tensor>& inp
 
 double tolerance_of(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 2e-5 : dtype == f16 ? 2e-3 : 1.6e-2; }
 
-const Problem kProblems[] = {{2, 3, 3, 1, 40, 8, 8}, {1, 4, 2, 1, 700, 16, 16}, {3, 2, 1, 2, 33, 5, 7}, {1, 1, 1, 4, 9, 64, 64}, {1, 2, 2, 1, 1, 3, 1}};
+const Problem kProblems[] = {
+    {2, 3, 3, 1, 40, 8, 8}, {1, 4, 2, 1, 700, 16, 16}, {3, 2, 1, 2, 33, 5, 7}, {1, 1, 1, 4, 9, 64, 64}, {1, 2, 2, 1, 1, 3, 1}};
 
 TEST(AttentionDecode, IsThePlainOpsInEveryDType) {
   manual_seed(3);
@@ -96,7 +97,8 @@ TEST(AttentionDecode, ACacheThatGrowsInAJit) {
     cache.advance(1);
     return by_head(y);
   });
-  const Tensor whole = by_head(scaled_dot_product_attention(by_head(part(rows, 0)), by_head(part(rows, 1)), by_head(part(rows, 2)), {.causal = true}));
+  const Tensor whole =
+      by_head(scaled_dot_product_attention(by_head(part(rows, 0)), by_head(part(rows, 1)), by_head(part(rows, 2)), {.causal = true}));
   const auto expected = whole.to_host<float>();
   for (std::int64_t t = 0; t < 12; ++t) {
     const auto found = step(slice(rows, 1, {t, t + 1})).to_host<float>();

@@ -91,12 +91,21 @@ void add_cases(std::vector<GraphOp>& ops, std::vector<OpCase> cases) {
 std::vector<GraphOp> declared_ops() {
   std::vector<GraphOp> ops;
   // Those of random numbers make a generator of their own at each call, which no trace may do; ops on random numbers are in moving_ops.
-  for (auto* cases :
-       {arithmetic_cases,   math_cases,    compare_cases,       logic_cases, activation_cases, shape_cases,       join_cases,
-        reduce_cases,       scan_cases,    index_cases,         sort_cases,  matmul_cases,     convolution_cases, convolution_ladder_cases,
-        pooling_cases,      softmax_cases, normalization_cases, loss_cases,  class_loss_cases, embedding_cases,   e4m3_cases,
-        dynamic_slice_cases, attention_cases, distance_cases, einsum_cases, grid_sample_cases, interpolate_cases,
-        linear_cross_entropy_cases, search_cases, unfold_cases}) {
+  for (auto* cases : {arithmetic_cases,    math_cases,
+                      compare_cases,       logic_cases,
+                      activation_cases,    shape_cases,
+                      join_cases,          reduce_cases,
+                      scan_cases,          index_cases,
+                      sort_cases,          matmul_cases,
+                      convolution_cases,   convolution_ladder_cases,
+                      pooling_cases,       softmax_cases,
+                      normalization_cases, loss_cases,
+                      class_loss_cases,    embedding_cases,
+                      e4m3_cases,          dynamic_slice_cases,
+                      attention_cases,     distance_cases,
+                      einsum_cases,        grid_sample_cases,
+                      interpolate_cases,   linear_cross_entropy_cases,
+                      search_cases,        unfold_cases}) {
     add_cases(ops, cases());
   }
   for (GraphOp& op : ops) op.weight = 60.0 / static_cast<double>(ops.size());

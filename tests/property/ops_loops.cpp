@@ -1,7 +1,7 @@
 // Recurrences: what a loop gives is what its steps give, written out, which is how the reference has them.
 
-#include "tegula/tegula.h"
 #include "tests/property/ops.h"
+#include "tegula/tegula.h"
 
 namespace tegula::property {
 namespace {
@@ -65,79 +65,72 @@ Tensor chosen(const Use& use, const Scanned& all) {
 
 Tensor recurrence(const Use& use) {
   const Tensor xs = steps(use), start = resized(like_first(use, 1), step_shape(xs)), shared = mean(like_first(use, 1));
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           const Tensor h = tanh(carry[0] * 0.5 + x[0] * shared);
-                           return Scanned{{h}, {h, h + x[0]}};
-                         },
-                         {start}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            const Tensor h = tanh(carry[0] * 0.5 + x[0] * shared);
+                            return Scanned{{h}, {h, h + x[0]}};
+                          },
+                          {start}, {xs}));
 }
 
 Tensor of_products(const Use& use) {
   const Tensor xs = steps_of(use, {2, 3}), from = like_first(use, 1);
   const Tensor w = resized(from, {3, 4}), u = resized(tanh(from), {4, 4}) * 0.3;
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           const Tensor in = matmul(x[0], w), h = tanh(in + matmul(carry[0], u));
-                           return Scanned{{h}, {h, sum(in)}};
-                         },
-                         {resized(from, {2, 4})}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            const Tensor in = matmul(x[0], w), h = tanh(in + matmul(carry[0], u));
+                            return Scanned{{h}, {h, sum(in)}};
+                          },
+                          {resized(from, {2, 4})}, {xs}));
 }
 
 /// Two that take turns: the memory of one is the other's.
 Tensor swapped(const Use& use) {
   const Tensor xs = steps(use), start = resized(like_first(use, 1), step_shape(xs));
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           return Scanned{{carry[1], sin(carry[0]) + x[0]}, {carry[0], carry[1] - x[0]}};
-                         },
-                         {start, use.knobs[0] % 2 == 0 ? start : start * 2.0}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            return Scanned{{carry[1], sin(carry[0]) + x[0]}, {carry[0], carry[1] - x[0]}};
+                          },
+                          {start, use.knobs[0] % 2 == 0 ? start : start * 2.0}, {xs}));
 }
 
 /// An LSTM's step: slices of what a product and a sum gave.
 Tensor gates(const Use& use) {
   const Tensor xs = steps_of(use, {2, 3}), from = like_first(use, 1);
   const Tensor w = resized(from, {3, 16}), u = resized(tanh(from), {4, 16}) * 0.3, start = resized(from, {2, 4});
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           const auto z = chunk(matmul(x[0], w) + matmul(carry[0], u), 4, 1);
-                           const Tensor c = sigmoid(z[1]) * carry[1] + sigmoid(z[0]) * tanh(z[2]), h = sigmoid(z[3]) * tanh(c);
-                           return Scanned{{h, c}, {h}};
-                         },
-                         {start, start * 0.5}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            const auto z = chunk(matmul(x[0], w) + matmul(carry[0], u), 4, 1);
+                            const Tensor c = sigmoid(z[1]) * carry[1] + sigmoid(z[0]) * tanh(z[2]), h = sigmoid(z[3]) * tanh(c);
+                            return Scanned{{h, c}, {h}};
+                          },
+                          {start, start * 0.5}, {xs}));
 }
 
 Tensor normalised(const Use& use) {
   const Tensor xs = steps(use), start = resized(like_first(use, 1), step_shape(xs));
   if (start.rank() == 0) throw Unfit{};
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           const Tensor p = softmax(carry[0] + x[0], -1);
-                           return Scanned{{p}, {p - max(x[0]), mean(carry[0] * p, -1)}};
-                         },
-                         {start}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            const Tensor p = softmax(carry[0] + x[0], -1);
+                            return Scanned{{p}, {p - max(x[0]), mean(carry[0] * p, -1)}};
+                          },
+                          {start}, {xs}));
 }
 
 Tensor nested(const Use& use) {
   const Tensor xs = steps_of(use, {3, 2}), from = like_first(use, 1), factor = resized(from, {2});
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& outer, const Tensors& rows) {
-                           const Scanned all = loop(
-                               use,
-                               [&](const Tensors& carry, const Tensors& x) {
-                                 const Tensor h = tanh(carry[0] * factor + x[0]);
-                                 return Scanned{{h}, {h * outer[0]}};
-                               },
-                               {outer[0]}, {rows[0]});
-                           return Scanned{{all.carry[0]}, {all.ys[0]}};
-                         },
-                         {resized(from, {2})}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& outer, const Tensors& rows) {
+                            const Scanned all = loop(use,
+                                                     [&](const Tensors& carry, const Tensors& x) {
+                                                       const Tensor h = tanh(carry[0] * factor + x[0]);
+                                                       return Scanned{{h}, {h * outer[0]}};
+                                                     },
+                                                     {outer[0]}, {rows[0]});
+                            return Scanned{{all.carry[0]}, {all.ys[0]}};
+                          },
+                          {resized(from, {2})}, {xs}));
 }
 
 /// A row a step, written where it lies, and rows read back.
@@ -145,24 +138,22 @@ Tensor filled(const Use& use) {
   const Tensor xs = steps_of(use, {3}), from = like_first(use, 1);
   const std::int64_t length = xs.shape()[0];
   const Tensor at = cast(remainder(arange(length) + use.pick(0, length), length), i64);
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           const Tensor rows = update_slice(carry[0], reshape(x[0] + 1.0, {1, 3}), x[1], 0);
-                           return Scanned{{rows, carry[1] + x[1]}, {dynamic_slice(rows, remainder(carry[1], length), 1, 0), sum(rows, 0)}};
-                         },
-                         {resized(from, {length, 3}), sum(at) * 0}, {xs, at}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            const Tensor rows = update_slice(carry[0], reshape(x[0] + 1.0, {1, 3}), x[1], 0);
+                            return Scanned{{rows, carry[1] + x[1]}, {dynamic_slice(rows, remainder(carry[1], length), 1, 0), sum(rows, 0)}};
+                          },
+                          {resized(from, {length, 3}), sum(at) * 0}, {xs, at}));
 }
 
 Tensor with_dropout(const Use& use) {
   const Tensor xs = steps(use), start = resized(like_first(use, 1), step_shape(xs));
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           const Tensor h = dropout(tanh(carry[0] + x[0]), 0.25, use.generator);
-                           return Scanned{{h}, {h * x[0]}};
-                         },
-                         {start}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            const Tensor h = dropout(tanh(carry[0] + x[0]), 0.25, use.generator);
+                            return Scanned{{h}, {h * x[0]}};
+                          },
+                          {start}, {xs}));
 }
 
 /// Rows of a table, and a choice between what was and what is.
@@ -170,25 +161,23 @@ Tensor gathered(const Use& use) {
   const Tensor table = resized(like_first(use, 1), {5, 3}), places = use.index(0, 5);
   if (places.numel() == 0) throw Unfit{};
   const Tensor xs = resized(places, {1 + use.pick(3, kMostSteps)});
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           const Tensor row = take(table, x[0], 0), h = where(x[0] % 2 == 0, carry[0], tanh(row * carry[0] + row));
-                           return Scanned{{h}, {row, h}};
-                         },
-                         {select(table, 0, 0)}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            const Tensor row = take(table, x[0], 0), h = where(x[0] % 2 == 0, carry[0], tanh(row * carry[0] + row));
+                            return Scanned{{h}, {row, h}};
+                          },
+                          {select(table, 0, 0)}, {xs}));
 }
 
 /// Steps of a descent: a gradient within the body.
 Tensor descended(const Use& use) {
   const Tensor xs = steps(use), start = resized(like_first(use, 1), step_shape(xs));
-  return chosen(use, loop(
-                         use,
-                         [&](const Tensors& carry, const Tensors& x) {
-                           const Tensor loss = sum(square(sin(carry[0]) - x[0]) * 0.5);
-                           return Scanned{{carry[0] - grad(loss, carry[0]) * 0.1}, {loss}};
-                         },
-                         {start}, {xs}));
+  return chosen(use, loop(use,
+                          [&](const Tensors& carry, const Tensors& x) {
+                            const Tensor loss = sum(square(sin(carry[0]) - x[0]) * 0.5);
+                            return Scanned{{carry[0] - grad(loss, carry[0]) * 0.1}, {loss}};
+                          },
+                          {start}, {xs}));
 }
 
 }  // namespace

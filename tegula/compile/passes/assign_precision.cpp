@@ -69,8 +69,7 @@ class Chooser {
     }
     const Item& item = graph_[input];
     const bool either = item.op->numerics() == Numerics::Either || widens(graph_, item, half);
-    if (either && may_be_half(item) && storage_of(item.precision) == half)
-      wanted_[static_cast<std::size_t>(input)] = true;
+    if (either && may_be_half(item) && storage_of(item.precision) == half) wanted_[static_cast<std::size_t>(input)] = true;
   }
 
   void choose_from_uses(int i) {

@@ -54,8 +54,8 @@ void compose(const Graph& graph, Item& item) {
 /// What tells an item from another, in `words`.
 void identify(const Item& item, Words& words) {
   const Op& op = *item.op;
-  words.assign({static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype),
-                static_cast<std::uint64_t>(item.precision)});
+  words.assign(
+      {static_cast<std::uint64_t>(item.slot + 1), static_cast<std::uint64_t>(item.dtype), static_cast<std::uint64_t>(item.precision)});
   append(words, op);
   append(words, item.shape);
   words.push_back(item.results.size());

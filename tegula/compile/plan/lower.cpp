@@ -122,7 +122,8 @@ std::vector<std::int64_t> extents_that_change(const Plan& plan, int i) {
 void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
-  for (int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype, access_of(plan.graph, input).layout.strides});
+  for (int input : item.inputs)
+    inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype, access_of(plan.graph, input).layout.strides});
   if (item.computed->input >= 0) {
     const Shape& shape = item.computed->shape;
     inputs[static_cast<std::size_t>(item.computed->input)] = {shape, item.computed->dtype, Layout::dense(shape).strides};

@@ -51,20 +51,19 @@ std::string identity_of(CUdevice device) {
   return text;
 }
 
-std::unique_ptr<runtime::Communicator> make_communicator(Context& context, Progress& progress, const runtime::Communicates::Id& id, int rank,
-                                                         int size) {
-  NcclQueue queue{.stream = context.stream,
-                  .enter = [&context] { return cuCtxSetCurrent(context.context) == CUDA_SUCCESS; },
-                  .zero =
-                      [&context](void* memory, std::size_t bytes) {
-                        check(cuMemsetD8Async(device_pointer(memory), 0, bytes, context.stream), "zeros");
-                      },
-                  .queued =
-                      [&context, &progress] {
-                        context.queued("an exchange by NCCL");
-                        if (!Capture::current(context)) progress.mark();
-                      },
-                  .word = allocate(context, 64)};
+std::unique_ptr<runtime::Communicator> make_communicator(Context& context, Progress& progress, const runtime::Communicates::Id& id,
+                                                         int rank, int size) {
+  NcclQueue queue{
+      .stream = context.stream,
+      .enter = [&context] { return cuCtxSetCurrent(context.context) == CUDA_SUCCESS; },
+      .zero = [&context](void* memory,
+                         std::size_t bytes) { check(cuMemsetD8Async(device_pointer(memory), 0, bytes, context.stream), "zeros"); },
+      .queued =
+          [&context, &progress] {
+            context.queued("an exchange by NCCL");
+            if (!Capture::current(context)) progress.mark();
+          },
+      .word = allocate(context, 64)};
   auto joined = join_nccl(std::move(queue), id, rank, size);
   const std::scoped_lock lock(context.order);
   context.progress = &progress;

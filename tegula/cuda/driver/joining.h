@@ -14,7 +14,7 @@ namespace tegula::gpu {
 std::string identity_of(CUdevice device);
 
 /// NCCL's, on the stream. From now on the stream's progress is watched.
-std::unique_ptr<runtime::Communicator> make_communicator(Context& context, Progress& progress, const runtime::Communicates::Id& id, int rank,
-                                                         int size);
+std::unique_ptr<runtime::Communicator> make_communicator(Context& context, Progress& progress, const runtime::Communicates::Id& id,
+                                                         int rank, int size);
 
 }  // namespace tegula::gpu

@@ -46,7 +46,8 @@ class GraphRecording final : public runtime::Recording {
   CUgraphExec graph_;
   std::vector<Ref<Buffer>> kept_;
   std::vector<std::function<void()>> first_;
-  static constexpr unsigned kMarkedReplays = 8;  // so rarely that it costs nothing, and often enough to tell a long queue from one that is stuck
+  static constexpr unsigned kMarkedReplays =
+      8;  // so rarely that it costs nothing, and often enough to tell a long queue from one that is stuck
   unsigned replays_ = 0;
 };
 
@@ -123,7 +124,8 @@ class EarlyCounters {
     CUgraphNode first = end[0];
     for (Nodes needed = needs(first); needed.size() == 1 && needed != before; needed = needs(first)) first = needed[0];
     CUDA_MEMSET_NODE_PARAMS set{};
-    if (needs(first) != before || type_of(first) != CU_GRAPH_NODE_TYPE_MEMSET || cuGraphMemsetNodeGetParams(first, &set) != CUDA_SUCCESS) return;
+    if (needs(first) != before || type_of(first) != CU_GRAPH_NODE_TYPE_MEMSET || cuGraphMemsetNodeGetParams(first, &set) != CUDA_SUCCESS)
+      return;
     const auto begin = device_pointer(const_cast<std::byte*>(own.data()));
     if (set.height > 1 || set.dst < begin || set.dst + set.width * set.elementSize > begin + own.size()) return;
     Nodes wait = earlier;

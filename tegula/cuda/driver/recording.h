@@ -23,7 +23,8 @@ std::unique_ptr<runtime::Recording> record(Context& context, const std::function
 std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps);
 
 /// What both are: `finish` may change the graph before it is made executable.
-std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work, const std::function<void(CUgraph)>& finish);
+std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
+                                             const std::function<void(CUgraph)>& finish);
 
 /// A recording in progress, and what it has to keep alive.
 class Capture {

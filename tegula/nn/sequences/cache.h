@@ -28,7 +28,8 @@ class KeyValueCache {
   explicit KeyValueCache(const CacheSize& size, Location where = Location::current());
 
   struct Seen {
-    Tensor keys, values;  // (batch, heads, capacity, width): with attention(), what is not written yet is hidden; from_empty() those of the T tokens
+    Tensor keys,
+        values;  // (batch, heads, capacity, width): with attention(), what is not written yet is hidden; from_empty() those of the T tokens
   };
   /// Writes keys and values (batch, T, heads, width) behind the first length(). An Error when it is run and there is no room for them.
   Seen extend(int layer, Arg keys, Arg values);

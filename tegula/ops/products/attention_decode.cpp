@@ -182,7 +182,8 @@ class AttentionDecodeOp final : public KernelOp {
     tile::Builder& b = kernel.builder();
     const DType dtype = x.sum.dtype();
     const Value greatest = tile::reduce(x.greatest, 0, tile::Reduction::Max);
-    const Value shift = tile::select(greatest > b.constant(-std::numeric_limits<double>::infinity(), dtype), greatest, b.full({1, 1}, 0, dtype));
+    const Value shift =
+        tile::select(greatest > b.constant(-std::numeric_limits<double>::infinity(), dtype), greatest, b.full({1, 1}, 0, dtype));
     const Value weight = exp(x.greatest - shift);
     return {greatest, tile::reduce(x.sum * weight, 0, tile::Reduction::Sum), tile::reduce(x.values * weight, 0, tile::Reduction::Sum)};
   }
@@ -196,7 +197,8 @@ class AttentionDecodeOp final : public KernelOp {
     }
     if (context.wanted(1)) {
       const Value sum = kernel.output(1), logarithm = x.greatest + tile::unary(tile::Word::Log, divisor);
-      b.store(sum + tile::reshape(row.of_head, {1, 1}), tile::select(any, logarithm, b.full({1, 1}, -std::numeric_limits<double>::infinity(), s.sums)));
+      b.store(sum + tile::reshape(row.of_head, {1, 1}),
+              tile::select(any, logarithm, b.full({1, 1}, -std::numeric_limits<double>::infinity(), s.sums)));
     }
   }
 
@@ -214,7 +216,8 @@ std::vector<Tensor> attention_decode_nodes(const AttentionForm& form, std::span<
   return make_nodes(Ref<const Op>(new AttentionDecodeOp(form)), inputs, results, std::source_location::current());
 }
 
-std::optional<std::vector<Tensor>> attention_decode(const AttentionForm& form, std::span<const Tensor> inputs, const runtime::Device& device) {
+std::optional<std::vector<Tensor>> attention_decode(const AttentionForm& form, std::span<const Tensor> inputs,
+                                                    const runtime::Device& device) {
   const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
   const bool is_empty = q.rank() != 4 || numel(q) == 0 || numel(k) == 0 || numel(v) == 0;
   if (is_empty || !describes_attention_decode(form) || !form.start || q[2] > kFewQueries || !device.asynchronous()) return std::nullopt;

@@ -13,7 +13,8 @@ namespace tegula::ops {
 
 /// Attention (inputs and results as of attention_nodes) by "Flash-Decoding" (Dao, Haziza, Massa, Sizov, 2023): where queries are few, instances share out the
 /// keys, and what they found is combined by the logarithms of their sums. Nothing where other ways are better: many queries, a bias, dropout.
-std::optional<std::vector<Tensor>> attention_decode(const AttentionForm& form, std::span<const Tensor> inputs, const runtime::Device& device);
+std::optional<std::vector<Tensor>> attention_decode(const AttentionForm& form, std::span<const Tensor> inputs,
+                                                    const runtime::Device& device);
 
 /// The same whatever is better; the tests compare it with plain_attention.
 std::vector<Tensor> attention_decode_nodes(const AttentionForm& form, std::span<const Tensor> inputs);

@@ -27,7 +27,8 @@ class ArgReduceOp final : public KernelOp {
     // A few long lines: many instances look for the best of a share each, and one for the best of those.
     const std::int64_t tile = context.tile_elements(), most = columns / std::max<std::int64_t>(2 * tile, 1);
     const std::int64_t shares = std::min(most, context.instances() / std::max<std::int64_t>(4 * rows, 1));
-    if (shares > 1 && !context.ladder().on) return lower_shares(context, rows, columns, (columns + shares * tile - 1) / (shares * tile) * tile);
+    if (shares > 1 && !context.ladder().on)
+      return lower_shares(context, rows, columns, (columns + shares * tile - 1) / (shares * tile) * tile);
     ops::RowKernel kernel(context, std::string(name()), rows, columns, ops::Columns::Looped);
     tile::Builder& b = kernel.builder();
     const Value x = kernel.input(0), y = kernel.output(), width = kernel.number(columns);
@@ -35,10 +36,10 @@ class ArgReduceOp final : public KernelOp {
     const Shape column{kernel.tile_rows(), 1};
     const Value before = b.constant(std::int64_t{-1}, i64);
     const auto found = kernel.for_each_tile(
-        {tile::broadcast(tile::identity_of(b, kind_, compute), column), tile::broadcast(before, column)},
-        [&](std::span<const Value> best) {
+        {tile::broadcast(tile::identity_of(b, kind_, compute), column), tile::broadcast(before, column)}, [&](std::span<const Value> best) {
           const Value values = b.load(x + (kernel.row() * width + kernel.column()), kernel.mask());
-          return better_of(b, best, values, kernel.column_mask(), {kernel.tile_rows(), kernel.tile_columns()}, kernel.first_column(), compute);
+          return better_of(b, best, values, kernel.column_mask(), {kernel.tile_rows(), kernel.tile_columns()}, kernel.first_column(),
+                           compute);
         });
     b.store(y + kernel.row(), found[1], kernel.row_mask());
     kernel.launch();
@@ -94,8 +95,7 @@ class ArgReduceOp final : public KernelOp {
       const Value end = tile::select(begin + number(share) < width, begin + number(share), width);
       const Shape one{1, 1};
       const std::vector<Value> found =
-          b.for_(begin, end, number(tile),
-                 {tile::broadcast(tile::identity_of(b, kind_, compute), one), tile::broadcast(number(-1), one)},
+          b.for_(begin, end, number(tile), {tile::broadcast(tile::identity_of(b, kind_, compute), one), tile::broadcast(number(-1), one)},
                  [&](Value first, std::span<const Value> best) {
                    const Value column = first + tile::row(b.arange(0, tile)), inside = column < end;
                    return better_of(b, best, b.load(x + (row * width + column), inside), inside, {1, tile}, first, compute);
@@ -107,7 +107,8 @@ class ArgReduceOp final : public KernelOp {
     }
     ops::KernelLaunch kernel(context, std::string(name()) + "_combine");
     tile::Builder& b = kernel.builder();
-    const Value from_extremes = kernel.scratch(extremes, compute, false), from_places = kernel.scratch(places, i64, false), y = kernel.output();
+    const Value from_extremes = kernel.scratch(extremes, compute, false), from_places = kernel.scratch(places, i64, false),
+                y = kernel.output();
     const Value row = b.program_id(0), begin = row * b.constant(shares, i64);
     // Of equal ones the first share's: the lower place.
     const Value best = tile::arg_reduce(b.load(from_extremes + (begin + tile::row(b.arange(0, shares)))), 1, kind_);

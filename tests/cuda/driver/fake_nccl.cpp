@@ -91,9 +91,7 @@ void transfer(Comm& comm, std::vector<Transfer> all) {
       if (is_first(all, i)) moved |= move(comm, all[i]);
     }
     const std::size_t before = all.size();
-    std::erase_if(all, [&](const Transfer& t) {
-      return t.left == 0 && (!t.sends || comm.area->boxes[comm.rank][t.peer].read >= t.over);
-    });
+    std::erase_if(all, [&](const Transfer& t) { return t.left == 0 && (!t.sends || comm.area->boxes[comm.rank][t.peer].read >= t.over); });
     if (moved || all.size() < before) idle = 0;
     else if (++idle < 100) sched_yield();
     else usleep(50);
@@ -186,10 +184,7 @@ int run(Comm* comm, void* stream, std::function<void()> work) {
   static auto* kept = new std::deque<std::function<void()>>;  // recordings come back to them
   const std::scoped_lock lock(mutex);
   kept->push_back(whole);
-  return launch(
-             stream, [](void* data) { (*static_cast<std::function<void()>*>(data))(); }, &kept->back()) == 0
-             ? Success
-             : SystemError;
+  return launch(stream, [](void* data) { (*static_cast<std::function<void()>*>(data))(); }, &kept->back()) == 0 ? Success : SystemError;
 }
 
 /// Between ncclGroupStart and ncclGroupEnd.

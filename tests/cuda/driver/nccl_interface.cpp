@@ -11,8 +11,10 @@ static_assert(Nccl::Int8 == static_cast<int>(ncclInt8) && Nccl::Uint8 == static_
 static_assert(Nccl::Int32 == static_cast<int>(ncclInt32) && Nccl::Int64 == static_cast<int>(ncclInt64));
 static_assert(Nccl::Float16 == static_cast<int>(ncclFloat16) && Nccl::BFloat16 == static_cast<int>(ncclBfloat16));
 static_assert(Nccl::Float32 == static_cast<int>(ncclFloat32) && Nccl::Float64 == static_cast<int>(ncclFloat64));
-static_assert(Nccl::Sum == static_cast<int>(ncclSum) && Nccl::Max == static_cast<int>(ncclMax) && Nccl::Average == static_cast<int>(ncclAvg));
-static_assert(sizeof(Nccl::UniqueId) == sizeof(ncclUniqueId) && sizeof(ncclDataType_t) == sizeof(int) && sizeof(ncclRedOp_t) == sizeof(int));
+static_assert(Nccl::Sum == static_cast<int>(ncclSum) && Nccl::Max == static_cast<int>(ncclMax) &&
+              Nccl::Average == static_cast<int>(ncclAvg));
+static_assert(sizeof(Nccl::UniqueId) == sizeof(ncclUniqueId) && sizeof(ncclDataType_t) == sizeof(int) &&
+              sizeof(ncclRedOp_t) == sizeof(int));
 
 // The same parameters in the same order, but for the names of types.
 template <class... Parameters>

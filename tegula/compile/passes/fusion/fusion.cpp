@@ -40,9 +40,7 @@ Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size
 
 namespace {
 
-void store(const Graph& graph, Fusion& fusion, int item) {
-  fusion.stored[static_cast<std::size_t>(look_through(graph, item).base)] = true;
-}
+void store(const Graph& graph, Fusion& fusion, int item) { fusion.stored[static_cast<std::size_t>(look_through(graph, item).base)] = true; }
 
 /// What item i reads from memory.
 void store_inputs(const Graph& graph, Fusion& fusion, int i) {
