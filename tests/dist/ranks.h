@@ -26,6 +26,12 @@ inline runtime::Device* device_of_rank() {
   return name == "queued" ? &QueuedDevice::create() : nullptr;
 }
 
+/// Whether that is one that queues its work.
+inline bool ranks_queue() {
+  const char* const value = std::getenv("TEGULA_TEST_DEVICE");
+  return value && (std::string_view(value) == "queued" || std::string_view(value) == "communicating");
+}
+
 /// f(rank) on so many threads, each with a world of its own. What each threw, or "".
 inline std::vector<std::string> failures_of(int size, const std::function<void(int)>& f, double timeout = 60) {
   auto transports = dist::local_transports(size, timeout);
