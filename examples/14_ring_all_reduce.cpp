@@ -88,6 +88,10 @@ class Counting final : public dist::Transport {
     if (!out.empty()) traffic.messages += 1, traffic.bytes += static_cast<std::int64_t>(out.size());
     below_->exchange(to, out, from, in, doing);
   }
+  void tell(int to, std::string bytes) override { below_->tell(to, std::move(bytes)); }
+  std::vector<dist::Note> notes() override { return below_->notes(); }
+  std::vector<int> listen(const dist::Doing& doing) override { return below_->listen(doing); }
+  double timeout() const override { return below_->timeout(); }
   void stop(const std::string& sentence) noexcept override { below_->stop(sentence); }
   void finish() noexcept override { below_->finish(); }
 
