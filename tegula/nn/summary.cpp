@@ -40,7 +40,10 @@ LayerFrame layer_frame(const Node& node) {
 /// Makes rows of the nodes, which come in program order.
 class Table {
  public:
-  Table(const std::unordered_map<const Node*, std::string>& names, const std::vector<Tensor>& inputs) : names_(names) {
+  /// `result`: the first thing that the module gives, which is the output of the row that it belongs to.
+  Table(const std::unordered_map<const Node*, std::string>& names, const std::vector<Tensor>& inputs, const Node* result)
+      : names_(names),
+        result_(result) {
     for (const Tensor& input : inputs) data_.insert(input.node().get());
   }
 
@@ -59,30 +62,41 @@ class Table {
       return;
     }
     data_.insert(&node);
-    if (!node.results().empty()) return;
+    if (!node.results().empty()) {  // its parts stand for it
+      work_of_several_[&node] = operations_of(node);
+      if (owned) owners_[&node] = owner;
+      return;
+    }
     const LayerFrame frame = layer_frame(node);
     const Role role = node.op().role();
     const bool call = role == Role::Library || role == Role::Kernel || role == Role::Part;
     if (!frame.is_layer && !call && !owned) return;
-    if (!continues(node, frame, owner, owned)) rows_.push_back({.type = frame.type});
+    if (!continues(node, frame, owner, owned)) rows_.push_back({.type = frame.type}), has_result_ = false;
     SummaryRow& row = rows_.back();
     if (owned) row.module = owner;
     owned_ = (owned_ && &row == last_) || owned;
     last_ = &row;
     path_ = frame.path;
     where_ = node.origin().where;
+    row.operations += operations_of(node);
+    for (const auto& input : node.inputs()) {
+      if (const auto found = work_of_several_.find(input.get()); found != work_of_several_.end())
+        row.operations += std::exchange(found->second, 0);
+    }
+    if (std::exchange(has_result_, has_result_ || &node == result_)) return;
     row.output = node.shape();
     row.dtype = node.dtype();
     row.bytes = numel(node.shape()) * static_cast<std::int64_t>(size_of(node.dtype()));
-    if (role == Role::Library) {
-      std::vector<Shape> shapes;
-      for (const auto& input : node.inputs()) shapes.push_back(input->shape());
-      row.operations += static_cast<const LibraryOp&>(node.op()).operations(shapes, node.shape());
-    }
   }
   std::vector<SummaryRow> take() { return std::move(rows_); }
 
  private:
+  static double operations_of(const Node& node) {
+    if (node.op().role() != Role::Library) return 0;
+    std::vector<Shape> shapes;
+    for (const auto& input : node.inputs()) shapes.push_back(input->shape());
+    return static_cast<const LibraryOp&>(node.op()).operations(shapes, node.shape());
+  }
   // Whether a node belongs to the row before: the same call of a layer, or outside of layers of what owns the parameters.
   bool continues(const Node& node, const LayerFrame& frame, const std::string& owner, bool owned) const {
     if (rows_.empty()) return false;
@@ -96,6 +110,9 @@ class Table {
   const std::unordered_map<const Node*, std::string>& names_;  // placeholders of parameters and buffers
   std::unordered_map<const Node*, std::string> owners_;  // what is computed from those alone
   std::unordered_set<const Node*> data_;  // what depends on the inputs
+  std::unordered_map<const Node*, double> work_of_several_;  // of nodes with several results, until a part of theirs has a row
+  const Node* result_;
+  bool has_result_ = false;  // the last row
   std::vector<SummaryRow> rows_;
   const SummaryRow* last_ = nullptr;
   bool named_ = false, owned_ = false;
@@ -129,7 +146,7 @@ Summary summary(const AnyModule& module, const std::function<std::vector<Tensor>
   }
   const std::vector<Tensor> results = forward(arguments);
   const std::vector<const Node*> nodes = nodes_below(results);
-  Table table(names, arguments);
+  Table table(names, arguments, results.empty() ? nullptr : results[0].node().get());
   std::unordered_set<std::string> reached;
   for (const Node* node : nodes) {
     table.add(*node);

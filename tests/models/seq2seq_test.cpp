@@ -273,7 +273,7 @@ TEST(Seq2Seq, OnePlanHoldsOneStep) {
 TEST(Seq2Seq, RefusesWhatDoesNotFit) {
   const models::Seq2Seq net(tiny(Alignment::Additive, 1));
   const Tensor source = ones({2, 5}, i64), target = ones({2, 3}, i64);
-  EXPECT_HAS_MESSAGE(net(source, target, tensor<std::int64_t>({5, 6})).to_host(), "a length of 6, expected 0 to the 5 keys");
+  EXPECT_HAS_MESSAGE(net(source, target, tensor<std::int64_t>({5, 6})).to_host(), "LSTM: got a length of 6, expected 0 to the 5 steps");
   EXPECT_HAS_MESSAGE(net(source, target, ones({3}, i64)), "lengths of shape (3,)");
   EXPECT_HAS_MESSAGE(net(ones({5}, i64), target), "integers (batch, length)");
   EXPECT_HAS_MESSAGE(net(full({2, 5}, 7), target).to_host(), "7");

@@ -101,9 +101,20 @@ TEST(Summary, TakesModulesWithSeveralResults) {
   EXPECT_EQ(s.parameters, num_parameters(lstm));
   EXPECT_TRUE(s.unused.empty()) << s.text();
   EXPECT_EQ(s.rows.front().type, "LSTM") << s.text();
+  EXPECT_EQ(s.rows.back().output, (Shape{5, 3, 32})) << s.text();
+  const auto work = [](const Summary& summary) {
+    double sum = 0;
+    for (const SummaryRow& r : summary.rows) sum += r.operations;
+    return sum;
+  };
+  // For each of 15 steps of samples 2 · 64 gates · (features + 16), in both directions of layers of 8 and of 32 features.
+  EXPECT_EQ(work(s), 15. * 2 * 64 * (8 + 16 + 32 + 16) * 2) << s.text();
   nn::MultiheadAttention attention{8, 2};
   const Tensor x = zeros({5, 3, 8});
-  EXPECT_TRUE(summary(attention, x, x, x).unused.empty());
+  const Summary a = summary(attention, x, x, x);
+  EXPECT_TRUE(a.unused.empty());
+  EXPECT_EQ(a.rows.back().output, (Shape{5, 3, 8})) << a.text();
+  EXPECT_EQ(work(a), 15. * 2 * 8 * (24 + 8) + 3 * 2 * 2. * 2 * 5 * 5 * 4) << a.text();  // projections, and scores and sums of 3 x 2 heads
   struct Heads {
     nn::Linear a{4, 2}, b{4, 3};
     std::pair<Tensor, std::vector<Tensor>> operator()(Tensor x) { return {a(x), {b(x), x}}; }

@@ -10,6 +10,7 @@
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/label.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/shape/axes.h"
@@ -42,9 +43,10 @@ const TransformerClassifierOptions& checked(const TransformerClassifierOptions& 
   return o;
 }
 
-void require_lengths(std::string_view name, const Tensor& tokens, const Tensor& lengths) {
+Tensor checked_lengths(std::string_view name, const Tensor& tokens, const Tensor& lengths) {
   if (lengths.shape() != Shape{tokens.size(0)} || !is_integer(lengths.dtype()))
     ops::refuse(name, "lengths of shape " + to_string(lengths.shape()), "integers of shape " + to_string(Shape{tokens.size(0)}), {});
+  return ops::check_lengths(name, lengths, tokens.size(1), "tokens", {});
 }
 
 io::Metadata described(const char* kind, const std::string& tokenizer_json, const std::vector<std::string>& classes) {
@@ -66,7 +68,7 @@ LstmClassifier::LstmClassifier(const LstmClassifierOptions& o)
 Tensor LstmClassifier::operator()(Tensor tokens, Tensor lengths) const {
   const In frame("LstmClassifier", {});
   const Tensor t = checked_tokens("LstmClassifier", tokens, std::numeric_limits<std::int64_t>::max());
-  require_lengths("LstmClassifier", t, lengths);
+  lengths = checked_lengths("LstmClassifier", t, lengths);
   const Tensor h = lstm(dropout(embedding(transpose(t, 0, 1))), {.lengths = lengths}).h;  // (layers * directions, N, hidden)
   const Tensor last = select(h, 0, -1);
   return output(dropout(options_.bidirectional ? concat({select(h, 0, -2), last}, 1) : last));
@@ -89,7 +91,7 @@ TransformerClassifier::TransformerClassifier(const TransformerClassifierOptions&
 Tensor TransformerClassifier::operator()(Tensor tokens, Tensor lengths) const {
   const In frame("TransformerClassifier", {});
   const Tensor t = checked_tokens("TransformerClassifier", tokens, options_.context);
-  require_lengths("TransformerClassifier", t, lengths);
+  lengths = checked_lengths("TransformerClassifier", t, lengths);
   const Tensor padding = arange(t.size(1)) >= expand_dims(lengths, 1);  // (N, T)
   const Tensor x = dropout(embedding(t) + slice(positions.weight, 0, {0, t.size(1)}));
   const Tensor features = where(expand_dims(padding, 2), 0.0, encoder(x, {.src_key_padding_mask = padding}));

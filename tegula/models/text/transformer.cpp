@@ -11,6 +11,7 @@
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/products/matmul.h"
+#include "tegula/ops/rows/label.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
@@ -33,7 +34,7 @@ nn::Embedding table(std::int64_t rows, std::int64_t width) {
 /// (N, S): true behind the end of a source.
 Tensor padding(const Tensor& lengths, std::int64_t batch, std::int64_t length) {
   if (!lengths.defined()) return {};
-  return iota({batch, length}, 1) >= reshape(cast(lengths, i64), {batch, 1});
+  return iota({batch, length}, 1) >= reshape(ops::check_lengths("Transformer", lengths, length, "tokens", {}), {batch, 1});
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "tegula/ops/loop.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/random.h"
+#include "tegula/ops/rows/label.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -164,10 +165,11 @@ Recurrent RecurrentLayers::run(const Arg& arg, const RecurrentState& state) cons
   const Tensor h0 = beginning(state.h, "a state h", width);
   const Tensor c0 = kind_ == Recurrence::LSTM ? beginning(state.c, "a state c", hidden_size_) : Tensor();
   if (kind_ != Recurrence::LSTM && state.c.defined()) refuse(layer_name, "a state c", "none: only an LSTM has one", where);
-  const Tensor& lengths = state.lengths;
+  Tensor lengths = state.lengths;
   if (lengths.defined() && (lengths.shape() != Shape{batch} || !is_integer(lengths.dtype())))
     refuse(layer_name, "lengths of shape " + to_string(lengths.shape()) + " and dtype " + std::string(tegula::name(lengths.dtype())),
            "integers of shape " + to_string(Shape{batch}), where);
+  if (lengths.defined()) lengths = ops::check_lengths(layer_name, lengths, length, "steps", where);
 
   std::vector<Tensor> hs, cs;
   for (int layer = 0; layer < options_.layers; ++layer) {
@@ -184,7 +186,7 @@ Recurrent RecurrentLayers::run(const Arg& arg, const RecurrentState& state) cons
           [&](const std::vector<Tensor>& carry, const std::vector<Tensor>& in) {
             std::vector<Tensor> next = step(kind_, options_.nonlinearity, one, in[0], carry);
             if (!lengths.defined()) return Scanned{next, {next[0]}};
-            const Tensor inside = expand_dims(in[1] < cast(lengths, i64), 1);  // (N, 1)
+            const Tensor inside = expand_dims(in[1] < lengths, 1);  // (N, 1)
             const Tensor y = tegula::where(inside, next[0], 0.0);
             for (std::size_t k = 0; k < next.size(); ++k) next[k] = tegula::where(inside, next[k], carry[k]);
             return Scanned{next, {y}};

@@ -15,6 +15,7 @@
 #include "tegula/ops/elementwise/wide.h"
 #include "tegula/ops/products/attention_op.h"
 #include "tegula/ops/promote.h"
+#include "tegula/ops/rows/label.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/tile/builder.h"
@@ -23,27 +24,6 @@ namespace tegula {
 namespace {
 
 constexpr std::string_view kName = "scaled_dot_product_attention";
-
-/// Lengths, checked: none is negative or beyond the keys.
-class LengthsOp final : public ElementwiseOp {
- public:
-  explicit LengthsOp(std::int64_t most) : most_(most) {}
-  std::string_view name() const override { return "lengths"; }
-  std::string_view check_name() const override { return kName; }
-  bool has_check() const override { return true; }
-  void attributes(Attributes& a) const override { a("most", most_); }
-  tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType) const override {
-    builder.check(x[0] >= 0 && x[0] <= builder.constant(most_, i64), x[0], 0);
-    return x[0];
-  }
-  double reference(std::span<const double> x) const override { return x[0]; }
-  std::string check_message(std::int64_t, std::int64_t value) const override {
-    return "a length of " + std::to_string(value) + ", expected 0 to the " + std::to_string(most_) + " keys";
-  }
-
- private:
-  std::int64_t most_;
-};
 
 /// q, k, v with four axes and of one dtype.
 struct Operands {
@@ -144,7 +124,7 @@ Problem problem(const Arg& of_q, const Arg& of_k, const Arg& of_v, const Attenti
   }
   if (form.lengths) {
     const Tensor lengths = of_samples(x, options.lengths, "lengths", false, where);
-    inputs.push_back(ops::checked_lengths(lengths, keys, where));
+    inputs.push_back(ops::check_lengths(kName, lengths, keys, "keys", where));
   }
   if (form.start) inputs.push_back(of_samples(x, options.start, "a start", true, where));
   if (form.dropout > 0) {
@@ -178,10 +158,6 @@ Tensor scaled_dot_product_attention(Arg q, Arg k, Arg v, const AttentionOptions&
   return attention_with_log_sum_exp(q, k, v, options).output;
 }
 
-Tensor ops::checked_lengths(const Tensor& lengths, std::int64_t most, const std::source_location& where) {
-  return make_node(Ref<const Op>(new LengthsOp(most)), {lengths}, lengths.shape(), i64, where);
-}
-
 Tensor attention_weights(Arg q, Arg k, const AttentionOptions& options) {
   const In frame("attention_weights", q.loc);
   AttentionOptions without = options;
@@ -210,7 +186,7 @@ Tensor masked_softmax(Arg scores, const MaskedSoftmaxOptions& options) {
     if (lengths.shape() != leading || !is_integer(lengths.dtype()))
       ops::refuse(kOp, "lengths of shape " + to_string(lengths.shape()) + " and dtype " + std::string(name(lengths.dtype())),
                   "integers of shape " + to_string(leading), scores.loc);
-    const Tensor checked = ops::checked_lengths(graph::cast(lengths, i64), x.shape().back());
+    const Tensor checked = ops::check_lengths(kOp, lengths, x.shape().back(), "keys", scores.loc);
     leading.push_back(1), leading.push_back(1);
     const Tensor inside = iota(x.shape(), x.rank() - 1) < graph::reshape(checked, leading);
     seen = seen.defined() ? seen && inside : inside;

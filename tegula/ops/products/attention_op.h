@@ -22,9 +22,6 @@ struct AttentionForm {
   int extras() const { return mask + bias + lengths + start + (dropout > 0 ? 2 : 0); }
 };
 
-/// `lengths`, i64, which is an Error when it is run and outside [0, most].
-Tensor checked_lengths(const Tensor& lengths, std::int64_t most, const std::source_location& where = std::source_location::current());
-
 /// o (B, M, H, E) and the logarithm of the softmax's sum (B, H, M); seed and position are (): rank 0, i64.
 std::vector<Tensor> attention_nodes(const AttentionForm& form, std::span<const Tensor> inputs, const std::source_location& where);
 

@@ -45,7 +45,37 @@ class CheckLabelsOp final : public ElementwiseOp {
   Classes classes_;
 };
 
+class CheckLengthsOp final : public ElementwiseOp {
+ public:
+  CheckLengthsOp(std::string_view op, std::int64_t most, std::string_view things) : op_(op), things_(things), most_(most) {}
+  std::string_view name() const override { return "lengths"; }
+  std::string_view check_name() const override { return op_; }
+  bool has_check() const override { return true; }
+  void attributes(Attributes& a) const override {
+    a("of", op_);
+    a("most", most_);
+    a("things", things_);
+  }
+  tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType) const override {
+    builder.check(x[0] >= 0 && x[0] <= builder.constant(most_, i64), x[0], 0);
+    return x[0];
+  }
+  double reference(std::span<const double> x) const override { return x[0]; }
+  std::string check_message(std::int64_t, std::int64_t value) const override {
+    return "a length of " + std::to_string(value) + ", expected 0 to the " + std::to_string(most_) + " " + things_;
+  }
+
+ private:
+  std::string op_, things_;
+  std::int64_t most_;
+};
+
 }  // namespace
+
+Tensor check_lengths(std::string_view op, const Tensor& lengths, std::int64_t most, std::string_view things,
+                     const std::source_location& where) {
+  return make_node(Ref<const Op>(new CheckLengthsOp(op, most, things)), {graph::cast(lengths, i64, where)}, lengths.shape(), i64, where);
+}
 
 Tensor check_labels(std::string_view op, const Tensor& x, const Tensor& labels, const Classes& classes, const std::source_location& where) {
   return make_node(Ref<const Op>(new CheckLabelsOp(std::string(op), classes)), {x, labels, x}, x.shape(), x.dtype(), where);

@@ -1,5 +1,5 @@
 #pragma once
-// Class labels for the losses' sources: one-hot masks without a gather, and the check of their range.
+// Class labels for the losses' sources: one-hot masks without a gather, and the check of their range; and that of lengths.
 
 #include <optional>
 
@@ -15,6 +15,11 @@ struct Classes {
 /// x (N…) unchanged; when it is computed and a label (N…, i64) is no class, an Error in the name of `op`. Its gradient checks as well,
 /// because gradients may be computed without the loss.
 Tensor check_labels(std::string_view op, const Tensor& x, const Tensor& labels, const Classes& classes, const std::source_location& where);
+
+/// lengths (…, integers) as i64; when they are computed and one is negative or above `most`, an Error in the name of `op`: "a length of 9, expected 0 to the
+/// 5 `things`".
+Tensor check_lengths(std::string_view op, const Tensor& lengths, std::int64_t most, std::string_view things,
+                     const std::source_location& where);
 
 /// labels (N, d…) -> booleans (N, C, d…): whether axis 1 is at the label.
 Tensor one_hot_mask(const Tensor& labels, const Shape& shape, const std::source_location& where);
