@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "tegula/models/text/gpt2.h"
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 
@@ -118,6 +119,22 @@ TEST(Steady, SignaturesShareWhatIsKept) {
     expect_close(run(x), net(x), 0.5f);
     EXPECT_EQ(run.refreshes(), 2) << rows;
   }
+}
+
+TEST(Steady, AGptOfEightLengthsHoldsItsWeightsInHalfOnce) {
+  if (default_device().number() != 0) GTEST_SKIP() << "a GPU fuses so small products with what is around them";
+  const models::Gpt2 net({.vocabulary = 128, .width = 64, .layers = 2, .heads = 4, .context = 64});
+  const PrecisionScope arithmetic(Precision::bf16);
+  auto run = jit([&](Tensor ids) { return net(ids); });
+  std::size_t after_one = 0;
+  for (const std::int64_t length : {8, 9, 16, 17, 31, 40, 50, 64}) {
+    run(zeros({1, length}, i64));
+    EXPECT_EQ(run.refreshes(), 1) << length;
+    if (after_one == 0) after_one = run.kept_bytes();
+  }
+  EXPECT_EQ(run.executables(), 8);
+  EXPECT_GE(after_one, 2u * 2 * 12 * 64 * 64);  // the layers' matrices
+  EXPECT_LE(run.kept_bytes(), after_one * 6 / 5);
 }
 
 TEST(Steady, ASignatureThatReadsLessIsRightToo) {
