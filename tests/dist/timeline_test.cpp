@@ -111,6 +111,7 @@ TEST(Timeline, ATrainingOfTwoRanksLeavesOneFile) {
 }
 
 TEST(Timeline, FilesThatCannotBeAreErrorsAtOnce) {
+  const DeviceScope on_the_cpu(cpu());
   EXPECT_THROW(TimelineRecorder("run.txt", dist::Group()), Error);
   EXPECT_THROW(TimelineRecorder("/no/such/folder/run.json", dist::Group()), Error);
   TimelineRecorder nothing("nothing.png", dist::Group());

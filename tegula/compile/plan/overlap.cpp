@@ -2,14 +2,25 @@
 
 #include <algorithm>
 
+#include "tegula/runtime/begins.h"
+#include "tegula/runtime/device.h"
+
 namespace tegula::compile {
+namespace {
+
+/// A loop with an exchange in its body cannot: that is a step like others.
+bool can_begin(const Plan& plan, const Step& step) {
+  return exchanges(plan, step) && dynamic_cast<const runtime::Begins*>(step.call.get());
+}
+
+}  // namespace
 
 Overlap overlap(const Plan& plan) {
   const std::size_t count = plan.steps.size();
   std::vector<bool> exchange(count);
   bool any = false;
   for (std::size_t s = 0; s < count; ++s) {
-    exchange[s] = exchanges(plan, plan.steps[s]);
+    exchange[s] = can_begin(plan, plan.steps[s]);
     any = any || exchange[s];
   }
   if (!any) return {};
@@ -50,7 +61,7 @@ std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root) {
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
     int& until = out[static_cast<std::size_t>(s)];
     until = s;
-    if (exchanges(plan, step)) {
+    if (can_begin(plan, step)) {
       until = count - 1;
       for (const int item : step.writes)
         until = std::min(until, std::max(s, next[static_cast<std::size_t>(root[static_cast<std::size_t>(item)])] - 1));

@@ -8,6 +8,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/regions/effect.h"
+#include "tegula/graph/regions/loop_op.h"
 
 namespace tegula::compile {
 namespace {
@@ -139,6 +140,7 @@ class Orderer {
       const Effect kind = effect(node);
       if (kind == Effect::None && !feeds[static_cast<std::size_t>(u)]) continue;
       if (kind == Effect::Always) continue;  // a program that sends, receives or waits says when
+      if (kind != Effect::None && LoopOp::of(*plan_.graph[node.unit.item].op)) continue;  // mostly work, which has its place
       int key = -1;
       for (const int b : node.before) key = std::max(key, unit(b).key);
       if (kind != Effect::None && plan_.graph[node.unit.item].as<LibraryOp>().makes_anew())
