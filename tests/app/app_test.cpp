@@ -292,7 +292,7 @@ TEST(App, ShellsCompleteCommandsOptionsAndValues) {
   };
   EXPECT_EQ(complete({"tr"}), "train\ntranslate\n");
   EXPECT_HAS(complete({""}), "bench\n");
-  EXPECT_EQ(complete({"bench", "s"}), "saxpy\n");
+  EXPECT_EQ(complete({"bench", "s"}), "saxpy\nscaling\n");
   EXPECT_EQ(complete({"train", "--opt"}), "--optimizer\n");
   EXPECT_EQ(complete({"train", "lenet5", "--optimizer", "ada"}), "adam\nadamw\nadagrad\nadadelta\n");
   EXPECT_EQ(complete({"train", "lenet5", "--optimizer", "=", "s"}), "sgd\n");
