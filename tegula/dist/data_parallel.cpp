@@ -3,6 +3,7 @@
 #include "tegula/core/error.h"
 #include "tegula/dist/buckets.h"
 #include "tegula/dist/collectives.h"
+#include "tegula/dist/narrow_exchange.h"
 #include "tegula/dist/sharding.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
@@ -38,6 +39,9 @@ DataParallel::DataParallel(const Parameters& trained, const Parameters& state, D
   if (options_.shard < 0 || options_.shard > 3) {
     refuse(".shard = " + std::to_string(options_.shard), "0 nothing, 1 the optimiser's state, 2 gradients, too, 3 parameters, too");
   }
+  if (options_.exchange && *options_.exchange != bf16)
+    refuse(".exchange = " + std::string(name(*options_.exchange)), "bf16, or nothing: as the gradients are");
+  if (options_.exchange && options_.shard > 0) refuse(".exchange with .shard = " + std::to_string(options_.shard), "one of the two");
   if (options_.shard > 0 && trained.empty())
     refuse("no list of parameters to share out", "the trained ones: data_parallel(net, {.shard = 1})");
   broadcast_values(state, options_.group, 0, where);
@@ -73,7 +77,10 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
   for (std::size_t i = 0; i < flat.size(); ++i) {
     if (gradients[i].defined()) flat[i] = flatten(Arg(gradients[i], where));
   }
-  const auto exchange = [&](const Tensor& all) { return all_reduce(Arg(all, where), options_.group, reduction); };
+  const auto exchange = [&](const Tensor& all) {
+    const bool narrow = options_.exchange && (all.dtype() == f32 || all.dtype() == f64);
+    return narrow ? all_reduce_in_bf16(all, options_.group, reduction, where) : all_reduce(Arg(all, where), options_.group, reduction);
+  };
   std::vector<Tensor> out = in_buckets(flat, options_.bucket_bytes, exchange, where);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i].defined()) out[i] = reshape(Arg(out[i], where), gradients[i].shape());

@@ -3,6 +3,7 @@
 // tensor fusion, Sergeev and Del Balso, 2018), and on request only a part of the state (ZeRO, Rajbhandari et al., 2020).
 
 #include <memory>
+#include <optional>
 
 #include "tegula/dist/group.h"
 #include "tegula/graph/variable.h"
@@ -19,6 +20,8 @@ struct DataParallelOptions {
   /// Of which state each of n ranks keeps an n-th (ZeRO's stages): 0 nothing, 1 the optimiser's, 2 gradients that are accumulated, too, 3 the parameters, too:
   /// each is gathered where the network reads it, forgotten behind that, and gathered again for the backward pass.
   int shard = 0;
+  /// bf16: gradients of f32 and f64 travel so, half of the bytes (dist/narrow_exchange.h), and are f32 where they are added. Not with .shard.
+  std::optional<DType> exchange = std::nullopt;
   /// Parameters of fewer elements stay whole with .shard = 3: biases and norms are not worth a message each.
   std::int64_t whole_below = 1024;
 };

@@ -1,0 +1,123 @@
+// Gradients of which half of the bytes travel.
+
+#include "tegula/dist/narrow_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+
+#include "tegula/tegula.h"
+#include "tests/dist/trainings.h"
+
+namespace tegula {
+namespace {
+
+/// Counts what a rank sends.
+class Counting final : public dist::Transport {
+ public:
+  Counting(std::unique_ptr<dist::Transport> transport, std::atomic<std::size_t>& bytes) : transport_(std::move(transport)), bytes_(bytes) {}
+  int rank() const override { return transport_->rank(); }
+  int size() const override { return transport_->size(); }
+  std::string name() const override { return transport_->name(); }
+  void exchange(int to, std::span<const std::byte> out, int from, std::span<std::byte> in, const dist::Doing& doing) override {
+    bytes_ += out.size();
+    transport_->exchange(to, out, from, in, doing);
+  }
+  void tell(int to, std::string bytes) override { transport_->tell(to, std::move(bytes)); }
+  std::vector<dist::Note> notes() override { return transport_->notes(); }
+  std::vector<int> listen(const dist::Doing& doing) override { return transport_->listen(doing); }
+  double timeout() const override { return transport_->timeout(); }
+  void stop(const std::string& sentence) noexcept override { transport_->stop(sentence); }
+  void finish() noexcept override { transport_->finish(); }
+
+ private:
+  std::unique_ptr<dist::Transport> transport_;
+  std::atomic<std::size_t>& bytes_;
+};
+
+double bytes_sent(int ranks, const std::function<void()>& work) {
+  std::atomic<std::size_t> bytes{0};
+  auto transports = dist::local_transports(ranks);
+  std::vector<std::thread> threads;
+  for (auto& transport : transports) {
+    threads.emplace_back([&] {
+      const dist::WorldScope scope(dist::group_over(std::make_shared<Counting>(std::move(transport), bytes)));
+      work();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  return static_cast<double>(bytes);
+}
+
+TEST(NarrowExchange, HalfOfTheBytesTravel) {
+  for (const int ranks : {2, 3}) {
+    const double wide = bytes_sent(ranks, [] { eval(dist::all_reduce(ones({99'999}))); });
+    const double narrow =
+        bytes_sent(ranks, [] { eval(dist::all_reduce_in_bf16(ones({99'999}), dist::world(), dist::Reduction::Sum, {})); });
+    EXPECT_NEAR(narrow / wide, 0.5, 0.01) << ranks;
+  }
+}
+
+TEST(NarrowExchange, IsNearTheSumWithTheSameBitsOnAllRanks) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::int64_t size : {1, 10, 1001}) {
+      const auto value = [](int rank, std::int64_t i) { return static_cast<float>(1.5 + std::sin(static_cast<double>(7 * rank + 3 * i))); };
+      const auto results = test::on_ranks<std::vector<float>>(ranks, [&](int rank) {
+        std::vector<float> values;
+        for (std::int64_t i = 0; i < size; ++i) values.push_back(value(rank, i));
+        return dist::all_reduce_in_bf16(tensor(values, {size}), dist::world(), dist::Reduction::Mean, {}).to_host<float>();
+      });
+      for (const auto& result : results) EXPECT_EQ(result, results[0]);
+      ASSERT_EQ(results[0].size(), static_cast<std::size_t>(size));
+      for (std::int64_t i = 0; i < size; ++i) {
+        double mean = 0;
+        for (int r = 0; r < ranks; ++r) mean += value(r, i) / ranks;
+        EXPECT_NEAR(results[0][static_cast<std::size_t>(i)], mean, mean * (1.0 / 128 + 1.0 / 65536)) << i;  // two roundings
+      }
+    }
+  }
+}
+
+// Of a training that halves its loss, the loss at the end is within a hundredth of the one that exact gradients give.
+TEST(NarrowExchange, ATrainingLearnsTheSame) {
+  const auto run = [](std::optional<DType> exchange) {
+    return test::on_ranks<std::vector<double>>(2, [&](int) {
+      manual_seed(3);
+      nn::Sequential net{nn::Linear{6, 16}, relu, nn::Linear{16, 3}};
+      optim::Adam adam(parameters(net), {.lr = 0.02});
+      const dist::DataParallel parallel = dist::data_parallel(net, {.exchange = exchange});
+      auto step = jit([&](const Tensor& x, const Tensor& y) {
+        const Tensor loss = cross_entropy(net(x), y);
+        adam.step(parallel.mean(grad(loss, parameters(net))));
+        return dist::all_reduce(loss, dist::world(), dist::Reduction::Mean);
+      });
+      double first = 0, last = 0;
+      for (int epoch = 0; epoch < 40; ++epoch) {
+        const data::Shard shard{dist::world().rank(), dist::world().size()};
+        for (const auto& [x, y] : data::Loader(test::rows(32, {6}), {.batch = 32, .shard = shard})) last = step(x, y).item<double>();
+        if (epoch == 0) first = last;
+      }
+      return std::vector<double>{first, last};
+    })[0];
+  };
+  const auto exact = run({}), narrow = run(bf16);
+  EXPECT_LT(exact[1], 0.5 * exact[0]);
+  EXPECT_NEAR(narrow[1], exact[1], 0.01);
+  EXPECT_NE(narrow[1], exact[1]) << "the gradients were rounded";
+}
+
+TEST(NarrowExchange, OtherDtypesAndPartsAreErrors) {
+  const auto message = [](const dist::DataParallelOptions& options) -> std::string {
+    try {
+      const dist::DataParallel parallel({}, options);
+    } catch (const Error& error) { return error.what(); }
+    return "nothing was thrown";
+  };
+  EXPECT_NE(message({.exchange = f16}).find("data_parallel: got .exchange = f16, expected bf16"), std::string::npos)
+      << message({.exchange = f16});
+  EXPECT_NE(message({.shard = 1, .exchange = bf16}).find("got .exchange with .shard = 1, expected one of the two"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tegula
