@@ -25,6 +25,8 @@
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
+#include "tests/support/on_device.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
@@ -100,6 +102,21 @@ TEST(Fusion, BiasAndActivationGoIntoTheMatmul) {
   const auto layer = [](Tensor x, Tensor w, Tensor b) { return relu(linear(x, transpose(w), b)); };
   EXPECT_EQ(steps_of(layer, rows, w, b), 1);
   EXPECT_EQ(layer(rows, w, b).to_host(), layer(x, w, b).to_host());
+}
+
+TEST(Fusion, CastsOfLeavesAreOneLaunchAheadOfTheProductsThatTakeThem) {
+  const test::OnDevice here(test::QueuedDevice::create());
+  const Tensor x = normal({32, 64}), a = normal({64, 64}), b = normal({64, 64}), c = normal({64, 64});
+  eval(x, a, b, c);
+  auto net = jit([](Tensor x, Tensor a, Tensor b, Tensor c) {
+    const PrecisionScope scope(Precision::bf16);
+    return matmul(relu(matmul(relu(matmul(x, a)), b)), c);
+  });
+  net(x, a, b, c);
+  const std::string plan = net.print_plan();
+  const std::size_t casts = plan.find("tile cast x4:");
+  EXPECT_NE(casts, std::string::npos) << plan;
+  EXPECT_LT(casts, plan.find("call matmul")) << plan;
 }
 
 /// A normalisation with all of its gradients, and the same written out over f64.

@@ -227,7 +227,7 @@ void lower(Plan& plan, runtime::Device& device) {
       separate_across(plan.graph, plan.fusion, static_cast<int>(g));
   }
   round_stored(plan.graph, plan.fusion);
-  for (const Unit& unit : units_in_order(plan)) {
+  for (const Unit& unit : units_in_order(plan, device.asynchronous() ? Steps::Launches : Steps::Calls)) {
     if (unit.group >= 0) lower_group(plan, unit.group, device);
     else if (computes_nothing(plan.graph, unit.item)) continue;
     else if (plan.graph[unit.item].assembled) lower_join(plan, unit.item);

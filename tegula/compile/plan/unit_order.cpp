@@ -6,9 +6,11 @@
 #include <queue>
 #include <utility>
 
+#include "tegula/compile/passes/materialize.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/loop_op.h"
+#include "tegula/graph/structural.h"
 
 namespace tegula::compile {
 namespace {
@@ -25,12 +27,13 @@ struct Candidate {
 
 class Orderer {
  public:
-  explicit Orderer(const Plan& plan) : plan_(plan), unit_of_(plan.graph.items.size(), -1) {
+  Orderer(const Plan& plan, Steps steps) : plan_(plan), unit_of_(plan.graph.items.size(), -1) {
     for (int g = 0; g < static_cast<int>(plan.fusion.groups.size()); ++g) {
       const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
       if (items.empty()) continue;
       for (int i : items) unit_of(i) = static_cast<int>(units_.size());
-      units_.push_back({.unit = {.group = g}, .last = items.back(), .key = items.back()});
+      const bool first = steps == Steps::Launches && std::ranges::all_of(items, [&](int i) { return is_cast_of_leaf(i); });
+      units_.push_back({.unit = {.group = g}, .last = items.back(), .key = first ? -1 : items.back()});
     }
     for (int i = 0; i < plan.graph.size(); ++i) {
       if (plan.graph[i].role() != Role::Library && plan.graph[i].role() != Role::Kernel) continue;
@@ -71,6 +74,10 @@ class Orderer {
   }
 
  private:
+  bool is_cast_of_leaf(int i) const {
+    const Item& item = plan_.graph[i];
+    return item.op == cast_op() && plan_.graph[access_of(plan_.graph, item.inputs[0]).base].role() == Role::Leaf;
+  }
   int& unit_of(int item) { return unit_of_[static_cast<std::size_t>(item)]; }
   Candidate& unit(int u) { return units_[static_cast<std::size_t>(u)]; }
 
@@ -156,6 +163,6 @@ class Orderer {
 
 }  // namespace
 
-std::vector<Unit> units_in_order(const Plan& plan) { return Orderer(plan).run(); }
+std::vector<Unit> units_in_order(const Plan& plan, Steps steps) { return Orderer(plan, steps).run(); }
 
 }  // namespace tegula::compile

@@ -1,6 +1,7 @@
 #pragma once
 // The order of what becomes steps: groups, calls, and items with kernels of their own.
 
+#include <cstdint>
 #include <vector>
 
 #include "tegula/compile/plan/plan.h"
@@ -17,6 +18,10 @@ struct Unit {
 /// Exchanges with other processes go ahead of it: each stands where what it sends is there and the one before it has gone, and with it what is made for
 /// exchanges alone (the join of a bucket of gradients). Who reads their results stays behind. What is computed in between is what an exchange hides
 /// behind. A gather that is made anew where it is read (ZeRO's stage 3) goes ahead to where the one before it was: one layer, not all of them.
-std::vector<Unit> units_in_order(const Plan& plan);
+///
+/// Where each step is a launch, casts of leaves (weights, for products in half) come first of all, so that they are one launch together: one by one
+/// each product would wait for its own.
+enum class Steps : std::uint8_t { Calls, Launches };
+std::vector<Unit> units_in_order(const Plan& plan, Steps steps);
 
 }  // namespace tegula::compile
