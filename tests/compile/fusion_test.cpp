@@ -96,9 +96,10 @@ TEST(Fusion, TheUpdatesOfAllParametersAreOneLaunch) {
 }
 
 TEST(Fusion, BiasAndActivationGoIntoTheMatmul) {
-  Tensor x = normal({32, 64}), w = normal({64, 16}), b = normal({16});
+  // Large enough that every device has the product as a call.
+  Tensor x = normal({256, 512}), w = normal({512, 256}), b = normal({256});
   EXPECT_EQ(steps_of([](Tensor x, Tensor w, Tensor b) { return relu(matmul(x, w) + b); }, x, w, b), 1);
-  const Tensor rows = reshape(x, {4, 8, 64});  // the product is of matrices, the activation behind a view of it
+  const Tensor rows = reshape(x, {4, 64, 512});  // the product is of matrices, the activation behind a view of it
   const auto layer = [](Tensor x, Tensor w, Tensor b) { return relu(linear(x, transpose(w), b)); };
   EXPECT_EQ(steps_of(layer, rows, w, b), 1);
   EXPECT_EQ(layer(rows, w, b).to_host(), layer(x, w, b).to_host());
