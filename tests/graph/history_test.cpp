@@ -2,8 +2,10 @@
 // was given up, grad throws. What is kept is bounded.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 #include <thread>
 
 #include "tegula/compile/run/cache.h"
@@ -159,6 +161,58 @@ TEST(History, ALoopKeepsNoMoreThanTheBudget) {
   const std::size_t before = run(2000);
   EXPECT_LE(run(2000), before + 100'000);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep memory that was freed
+std::size_t resident_bytes() {
+  std::ifstream pages("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  pages >> all >> resident;
+  return resident * static_cast<std::size_t>(getpagesize());
+}
+
+// The loops that people write outside of jit, 100,000 steps of each, with the budget that is there unless it is set: once that is full, memory stays.
+TEST(History, LoopsOfAHundredThousandStepsGrowNoMore) {
+  constexpr int kFull = 60'000, kSteps = 100'000;
+  const Tensor x = tensor(Floats(128, 0.5f), {128});
+  Variable w(ones({128})), state(zeros({128}));
+  optim::SGD sgd({{"w", w.cell()}}, {.lr = 1e-3});
+  Tensor h = zeros({128}), total = tensor({0.f});
+  const std::pair<const char*, std::function<void(int)>> loops[] = {
+      {"a training step, with its loss looked at before grad",
+       [&](int) {
+         const Tensor loss = sum(square(w * x - 1.f));
+         loss.item();
+         sgd.step(grad(loss, {w}));
+       }},
+      {"state in a Variable",
+       [&](int) {
+         state = tanh(x * 0.5f + state * 0.5f);
+         sum(state).item();
+       }},
+      {"state in a tensor",
+       [&](int) {
+         h = tanh(x * 0.5f + h * 0.5f);
+         sum(h).item();
+       }},
+      {"losses added up, and now and then looked at",
+       [&](int i) {
+         const Tensor loss = sum(square(w * x - 1.f));
+         total = total + loss;
+         w = w - x * 1e-6f;
+         if (i % 10 == 0) total.item();
+       }},
+  };
+  for (const auto& [name, step] : loops) {
+    std::size_t full = 0;
+    for (int i = 0; i < kSteps; ++i) {
+      if (i == kFull) full = resident_bytes();
+      step(i);
+    }
+    EXPECT_LE(resident_bytes(), full + (std::size_t{4} << 20)) << name;
+  }
+  EXPECT_TRUE(std::isfinite(total.item()) && std::isfinite(sum(h + state).item()));
+}
+#endif
 
 TEST(History, TheBytesOfTheBudgetCountBatches) {
   const Budget budget({.nodes = 1'000'000, .bytes = 1 << 20});
