@@ -35,6 +35,8 @@ struct ScanOptions {
 /// line and leaves Variables as they were. With no steps the carried values are `start`.
 /// It is differentiated like anything else, in time and memory linear in the number of steps: the gradient is a loop the other way over what this one
 /// carried and what its products, kernels and sums made; elementwise work is done again, gradients of weights are one product behind the loop.
+/// Differentiate by start, xs, Variables and what the body captured. Results of a scan are values of their own: a derivative by `carry` leaves out what
+/// `ys` made of the same value inside, and a second one by a result may or may not see that the first was written with it (tanh' = 1 - y²).
 /// Throws Error: no xs and no length, xs of different lengths, a carried value that changes shape or dtype.
 Scanned scan(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options = {},
              std::source_location where = std::source_location::current());
