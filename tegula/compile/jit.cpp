@@ -50,7 +50,7 @@ struct Entry {
 std::size_t held_bytes(const Entry& entry) {
   constexpr std::size_t kBytesOfItem = 1024;  // with its node, and its place in the plan
   const Plan& plan = entry.executable->plan();
-  std::size_t bytes = plan.graph.items.size() * kBytesOfItem;
+  std::size_t bytes = plan.graph.items.size() * kBytesOfItem + entry.executable->kept_in_loops();
   for (const Step& step : plan.steps) bytes += step.program.instructions.size() * sizeof(tile::Instruction);
   if (entry.executable->device().asynchronous()) {  // results stay in their slots
     for (const int output : plan.graph.outputs) bytes += bytes_of(plan.graph[output]);
@@ -427,6 +427,7 @@ std::size_t JitState::kept_bytes() const {
   std::unordered_set<const KeptBatch*> counted;
   std::size_t bytes = 0;
   for (const auto& entry : impl_->entries) {
+    bytes += entry->executable->kept_in_loops();
     for (const Kept::Use& use : entry->executable->kept().batches)
       if (counted.insert(use.batch.get()).second) bytes += use.batch->bytes();
   }

@@ -30,7 +30,7 @@ class JitState {
   /// How often the executable used last has computed what depends on unchanged Variables only (a copy of the weights in another layout or
   /// dtype, the factors of a batch normalisation): once, and again after one of them was written.
   int refreshes() const;
-  /// Bytes of such values, for all signatures together: those alike are shared.
+  /// Bytes of such values, for all signatures together: those alike are shared, but for those in the body of a loop, of which each signature has its own.
   std::size_t kept_bytes() const;
   /// Text of the plan used last: steps, memory, threads.
   std::string print_plan() const;

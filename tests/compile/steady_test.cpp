@@ -137,6 +137,23 @@ TEST(Steady, AGptOfEightLengthsHoldsItsWeightsInHalfOnce) {
   EXPECT_LE(run.kept_bytes(), after_one * 6 / 5);
 }
 
+TEST(Steady, WhatALoopKeepsIsCounted) {
+  if (default_device().number() != 0) GTEST_SKIP() << "a GPU has loops of few steps written out";
+  const Variable w(normal({256, 256}) * 0.05);
+  auto run = jit([&](Tensor x) {
+    const PrecisionScope half(Precision::bf16);
+    return scan([&](const std::vector<Tensor>& h,
+                    const std::vector<Tensor>& x) { return Scanned{{tanh(matmul(h[0], w.read()) + x[0])}, {}}; },
+                {zeros({64, 256})}, {x})
+        .carry[0];
+  });
+  run(normal({9, 64, 256}));
+  const std::size_t after_one = run.kept_bytes();
+  EXPECT_GE(after_one, 2u * 256 * 256) << run.print_plan();
+  run(normal({10, 64, 256}));
+  EXPECT_LE(run.kept_bytes(), 2 * after_one) << "each signature has a loop of its own";
+}
+
 TEST(Steady, ASignatureThatReadsLessIsRightToo) {
   Variable a(normal({32, 32})), b(normal({32, 32}));
   auto run = jit([&](Tensor x) {

@@ -1,6 +1,7 @@
 #pragma once
 // A loop as a call of the plan around it. Declared here, defined in run/: the link goes up, the includes do not.
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,8 @@ class BodyCall : public runtime::Call {
  public:
   /// Null where the steps compute nothing.
   virtual const Plan* body() const = 0;
+  /// Of what its parameters that stay are made into, this body's and those of loops within it.
+  virtual std::size_t kept_bytes() const = 0;
 };
 
 /// The body, compiled once: buffers of a run are the loop's inputs and results, dense; null for those that are not wanted; its scratch memory is the

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tegula/compile/check.h"
+#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/run/in_flight.h"
 #include "tegula/compile/run/placement.h"
 #include "tegula/compile/show/memory_use.h"
@@ -62,6 +63,13 @@ int Executable::refreshes() const {
   int most = 0;
   for (const Kept::Use& use : kept_.batches) most = std::max(most, use.batch->refreshes());
   return most;
+}
+
+std::size_t Executable::kept_in_loops() const {
+  std::size_t bytes = 0;
+  for (const Step& step : plan_.steps)
+    if (const auto* loop = dynamic_cast<const BodyCall*>(step.call.get())) bytes += loop->kept_bytes();
+  return bytes;
 }
 
 // Computes the kept values unless all that they are made of is what it was.

@@ -62,6 +62,8 @@ class Executable {
   /// What is computed once, perhaps for several plans; how often that was.
   const Kept& kept() const { return kept_; }
   int refreshes() const;
+  /// Bytes that loops in the plan keep for themselves, whatever other plans of the function keep.
+  std::size_t kept_in_loops() const;
   runtime::Device& device() const { return device_; }
   /// Runs of one executable exclude each other: they share its arguments.
   std::mutex& mutex() { return mutex_; }

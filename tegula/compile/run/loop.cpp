@@ -45,6 +45,7 @@ class LoopCall final : public BodyCall {
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   const Plan* body() const override { return plan_ ? &plan_->plan() : nullptr; }
+  std::size_t kept_bytes() const override { return plan_ ? plan_->kept().bytes() + plan_->kept_in_loops() : 0; }
 
   std::string describe() const override {
     return std::to_string(length_) + " x " + (plan_ ? std::to_string(plan_->plan().steps.size()) + " steps" : "nothing");
