@@ -159,21 +159,18 @@ class EarlyCounters {
     check(cuGraphNodeGetType(node, &type), "recording");
     return type;
   }
-  static Nodes needs(CUgraphNode node) {
+  /// What the driver's `query` tells of the node, in order.
+  template <typename Query>
+  static Nodes neighbours(Query query, CUgraphNode node) {
     std::size_t count = 0;
-    check(cuGraphNodeGetDependencies(node, nullptr, nullptr, &count), "recording");
+    check(query(node, nullptr, nullptr, &count), "recording");
     Nodes nodes(count);
-    if (count > 0) check(cuGraphNodeGetDependencies(node, nodes.data(), nullptr, &count), "recording");
+    if (count > 0) check(query(node, nodes.data(), nullptr, &count), "recording");
     std::ranges::sort(nodes);
     return nodes;
   }
-  static Nodes followers(CUgraphNode node) {
-    std::size_t count = 0;
-    check(cuGraphNodeGetDependentNodes(node, nullptr, nullptr, &count), "recording");
-    Nodes nodes(count);
-    if (count > 0) check(cuGraphNodeGetDependentNodes(node, nodes.data(), nullptr, &count), "recording");
-    return nodes;
-  }
+  static Nodes needs(CUgraphNode node) { return neighbours(cuGraphNodeGetDependencies, node); }
+  static Nodes followers(CUgraphNode node) { return neighbours(cuGraphNodeGetDependentNodes, node); }
 
   std::vector<Moved> moved_;
   std::map<CUdeviceptr, Nodes> users_;
