@@ -163,14 +163,19 @@ class EarlyCounters {
   template <typename Query>
   static Nodes neighbours(Query query, CUgraphNode node) {
     std::size_t count = 0;
-    check(query(node, nullptr, nullptr, &count), "recording");
+    check(query(node, static_cast<CUgraphNode*>(nullptr), static_cast<CUgraphEdgeData*>(nullptr), &count), "recording");
     Nodes nodes(count);
-    if (count > 0) check(query(node, nodes.data(), nullptr, &count), "recording");
+    if (count > 0) check(query(node, nodes.data(), static_cast<CUgraphEdgeData*>(nullptr), &count), "recording");
     std::ranges::sort(nodes);
     return nodes;
   }
-  static Nodes needs(CUgraphNode node) { return neighbours(cuGraphNodeGetDependencies, node); }
-  static Nodes followers(CUgraphNode node) { return neighbours(cuGraphNodeGetDependentNodes, node); }
+  // Called in place, never by address: a symbol of the driver is looked up when it is first used.
+  static Nodes needs(CUgraphNode node) {
+    return neighbours([](auto... to) { return cuGraphNodeGetDependencies(to...); }, node);
+  }
+  static Nodes followers(CUgraphNode node) {
+    return neighbours([](auto... to) { return cuGraphNodeGetDependentNodes(to...); }, node);
+  }
 
   std::vector<Moved> moved_;
   std::map<CUdeviceptr, Nodes> users_;
