@@ -15,6 +15,7 @@
 #include "tegula/compile/passes/multiply_codes.h"
 #include "tegula/compile/passes/order_effects.h"
 #include "tegula/compile/passes/raise_slices.h"
+#include "tegula/compile/passes/rows/multiply_rows.h"
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/compile/passes/sink_casts.h"
 #include "tegula/compile/passes/spell_out.h"
@@ -96,6 +97,8 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder,
   done(graph, "precision");
   multiply_codes(graph, device);
   done(graph, "codes");
+  if (!ladder.on) multiply_rows(graph, device);
+  done(graph, "rows");
   fold_scales(graph);
   fold_epilogues(graph, device);
   fold_gradients(graph, device);

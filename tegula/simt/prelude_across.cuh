@@ -264,11 +264,22 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
         for (int i = 0; i < kAtOnce && first + i < kCount; ++i) parts[(row / kWarpRows * kAtOnce + i) * kColumns + column] = x[first + i];
       }
       __syncthreads();
+      if constexpr (kLines * kAtOnce > 64) {  // many to add up: each thread takes its share of the places
+        for (int place = threadIdx.x; place < kAtOnce * kColumns; place += kRows * kColumns) {
+          T total = parts[place];
+#pragma unroll 8
+          for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[line * kAtOnce * kColumns + place]);
+          parts[place] = total;
+        }
+        __syncthreads();
+      }
 #pragma unroll
       for (int i = 0; i < kAtOnce && first + i < kCount; ++i) {
         T total = parts[i * kColumns + column];
+        if constexpr (kLines * kAtOnce <= 64) {
 #pragma unroll 8
-        for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[(line * kAtOnce + i) * kColumns + column]);
+          for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[(line * kAtOnce + i) * kColumns + column]);
+        }
         x[first + i] = total;
       }
     }

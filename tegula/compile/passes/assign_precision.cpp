@@ -136,6 +136,7 @@ class Caster {
       if (!item.results.empty()) item.results[0].dtype = item.dtype;
       if (item.op == cast_op() && out()[item.inputs[0]].dtype == item.dtype) item.op = reshape_op(item.shape);  // nothing is left to do
       if (item.role() == Role::Library) finish_call(item);
+      if (item.role() == Role::Kernel && item.op->numerics() == Numerics::TensorCore) finish_product(item);
       if (item.role() == Role::Elementwise && is_half(item.dtype)) {
         for (std::size_t k = 0; k < item.inputs.size(); ++k) {
           if (chooser_.is_bias(from_[i], k)) item.inputs[k] = as(item.inputs[k], item.dtype);
@@ -162,6 +163,13 @@ class Caster {
     const bool product = item.op->numerics() == Numerics::TensorCore;
     if (product && item.dtype == f32 && item.precision == Precision::tf32) {
       item.epilogue.arithmetic = static_cast<std::uint8_t>(runtime::Arithmetic::TF32);
+    }
+  }
+
+  // Sums of products by an op's own kernels.
+  void finish_product(Item& item) {
+    for (int& input : item.inputs) {
+      if (is_float(out()[input].dtype)) input = as(input, item.dtype);
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/passes/rows/takes_numbers.h"
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
 #include "tegula/runtime/operand_layout.h"
@@ -132,6 +133,7 @@ class Materializer {
   void fix_kernel(Item& item, bool in_place) {
     for (int k = 0; k < static_cast<int>(item.inputs.size()); ++k) {
       int& input = item.inputs[static_cast<std::size_t>(k)];
+      if (out()[input].role() == Role::Scalar && dynamic_cast<const TakesNumbers*>(item.op.get())) continue;
       const Layout at = layout(input);
       const bool is_below = k == item.as<KernelOp>().overwrites();
       const bool kept = is_below && (!in_place || at.offset != 0 || numel(at.shape) != elements_below(input));

@@ -10,6 +10,7 @@
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/core/setting.h"
 #include "tegula/graph/regions/composed.h"
+#include "tegula/graph/regions/own_kernels.h"
 #include "tegula/graph/regions/same_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -32,6 +33,9 @@ double nodes_of(const LoopOp& loop) {
 std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs, const runtime::Device& device, SmallProducts products) {
   if (const LoopOp* const loop = LoopOp::of(*call.op)) return stays_loop(*loop, device) ? std::vector<Tensor>() : loop->written_out(inputs);
   if (call.results.empty() && products == SmallProducts::Calls) return {};
+  if (const auto* const own = dynamic_cast<const HasOwnKernels*>(call.op.get())) {
+    if (auto kernels = own->by_own_kernels(device, inputs, call.shape); !kernels.empty()) return kernels;
+  }
   if (call.results.empty()) return call.as<LibraryOp>().spelled_out(device, inputs);
   const auto* const composed = dynamic_cast<const Composed*>(call.op.get());
   if (!composed || composed->is_call_of(device, inputs)) return {};

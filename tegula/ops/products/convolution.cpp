@@ -4,11 +4,13 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/regions/own_kernels.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/nodes.h"
 #include "tegula/ops/products/convolution_problem.h"
+#include "tegula/ops/products/depthwise.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/runtime/device.h"
@@ -20,7 +22,7 @@ using runtime::ConvolutionPass;
 
 /// One of the three sums over (x, weight, y); each is linear in both of its inputs, and its gradients are the other two.
 ///   Forward (x, w) -> y    BackwardData (y, w) -> x    BackwardWeight (x, y) -> w
-class ConvolutionOp final : public LibraryOp {
+class ConvolutionOp final : public LibraryOp, public HasOwnKernels {
  public:
   ConvolutionOp(ConvolutionPass pass, const Window& window, std::int64_t groups) : pass_(pass), window_(window), groups_(groups) {}
 
@@ -69,6 +71,15 @@ class ConvolutionOp final : public LibraryOp {
   bool accepts(const runtime::Device& device, int index, const Layout& layout) const override {
     const bool is_weight = pass_ != ConvolutionPass::BackwardWeight && index == 1;
     return layout.is_dense() || ((!is_weight || device.prefers_weights_channels_last()) && lies_channels_last(layout));
+  }
+  /// A group for each channel, on devices whose kernels are made: those of the libraries take longer to make than to run for an epoch.
+  std::vector<Tensor> by_own_kernels(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override {
+    const Shape &first = inputs[0].shape(), &second = inputs[1].shape();
+    const bool is_depthwise = ops::describes_depthwise(first, pass_ == ConvolutionPass::BackwardWeight ? shape : second, groups_);
+    if (!is_depthwise || !device.asynchronous()) return {};
+    if (!device.prefers_channels_last(describe(Layout::dense(first), Layout::dense(second), Layout::dense(shape), inputs[0].dtype())))
+      return {};
+    return {ops::depthwise(pass_, window_, inputs[0], inputs[1], shape)};
   }
   bool accepts_activation(std::uint8_t activation) const override {
     return pass_ == ConvolutionPass::Forward && activation == static_cast<std::uint8_t>(runtime::Activation::Relu);

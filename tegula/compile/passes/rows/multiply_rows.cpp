@@ -1,0 +1,268 @@
+#include "tegula/compile/passes/rows/multiply_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/passes/rows/row_product.h"
+#include "tegula/core/setting.h"
+
+namespace tegula::compile {
+namespace {
+
+using Kind = RowWord::Kind;
+
+constexpr std::int64_t kSmallestWeight = 1 << 14;  // elements: below it is a launch like any other
+constexpr std::size_t kMostWords = 24;             // before or behind: more is a kernel's work
+constexpr std::int64_t kMostRepeats = 1024;        // instances that each compute the rows
+
+/// A product, and what becomes of it.
+struct Chosen {
+  RowProduct program;
+  std::vector<int> inputs;  // old items
+  std::map<std::pair<int, bool>, int> known;  // (item, before the product) -> the input
+  int end = -1;  // the item whose value the program gives
+};
+
+class Finder {
+ public:
+  Finder(const Graph& from, const runtime::Device& device) : from_(from), device_(device), users_(from.items.size()) {
+    for (int i = 0; i < from.size(); ++i) {
+      for (const int input : from[i].inputs) {
+        auto& users = users_of(input);
+        if (users.empty() || users.back() != i) users.push_back(i);
+      }
+    }
+    for (const int output : from.outputs) users_of(output).push_back(-1);
+    for (const auto& update : from.updates) users_of(update.item).push_back(-1);
+  }
+
+  std::map<int, Chosen> run() {
+    for (int i = 0; i < from_.size(); ++i) {
+      if (is_row_product(from_[i])) products_.insert(i);
+    }
+    std::vector<std::pair<int, Chosen>> all;
+    for (const int i : products_) {
+      Chosen one = begun(i);
+      work_behind(one, i);
+      ends_.insert(one.end);
+      all.emplace_back(i, std::move(one));
+    }
+    std::map<int, Chosen> out;
+    for (auto& [i, one] : all) {
+      rows_before(one, i);
+      const int end = one.end;
+      out.emplace(end, std::move(one));
+    }
+    return out;
+  }
+
+ private:
+  std::vector<int>& users_of(int i) { return users_[static_cast<std::size_t>(i)]; }
+
+  bool is_row_product(const Item& item) const {
+    if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return false;
+    if (item.precision == Precision::fp8 || !item.order.empty() || item.inputs.size() != 2) return false;
+    const std::int64_t m = item.shape[0], n = item.shape[1], k = from_[item.inputs[0]].shape.back();
+    const bool plain = !item.epilogue.bias && !item.epilogue.addend && item.epilogue.activation == 0 && item.epilogue.gradient == 0;
+    return plain && is_float(item.dtype) && from_[item.inputs[0]].dtype == item.dtype && from_[item.inputs[1]].dtype == item.dtype && m > 0 &&
+           m <= kFewRows && n * k >= kSmallestWeight && is_memory(item.inputs[0]) && is_memory(item.inputs[1]);
+  }
+  bool is_memory(int i) const {
+    const Role role = from_[access_of(from_, i).base].role();
+    return role != Role::Scalar && role != Role::Index;
+  }
+
+  Chosen begun(int i) const {
+    const Item& item = from_[i];
+    Chosen out;
+    out.program.rows = item.shape[0], out.program.columns = item.shape[1], out.program.terms = from_[item.inputs[0]].shape.back();
+    out.program.dtype = item.dtype, out.program.asynchronous = device_.asynchronous();
+    out.inputs = {item.inputs[1]};
+    out.end = i;
+    return out;
+  }
+
+  /// The word for what the program reads; nothing where it lies so that a copy would be needed.
+  std::optional<RowWord> read(Chosen& one, int i, bool before) const {
+    const Access access = access_of(from_, i);
+    const Role role = from_[access.base].role();
+    if (role == Role::Index) return std::nullopt;
+    RowWord word{.kind = role == Role::Scalar ? Kind::Number : Kind::Memory, .dtype = from_[i].dtype};
+    if (role == Role::Scalar) {
+      i = access.base;
+    } else {
+      const std::int64_t all = numel(from_[i].shape), columns = before ? one.program.terms : one.program.columns, rows = one.program.rows;
+      const bool of_rows = from_[i].shape.rank() > 0 && from_[i].shape.back() == columns && all == rows * columns;
+      if (!of_rows && all != rows && from_[i].shape.rank() > 0) return std::nullopt;
+      if (!row_layout(access.layout.shape, access.layout.strides, of_rows ? columns : 1)) return std::nullopt;
+    }
+    const auto [known, fresh] = one.known.try_emplace({i, before}, static_cast<int>(one.inputs.size()));
+    if (fresh) one.inputs.push_back(i);
+    word.operands = {known->second};
+    return word;
+  }
+
+  // ---- What is before it.
+  /// A value of the rows that the program could compute, seen directly or repeated along the rows.
+  std::optional<int> computed_below(const Chosen& one, int i) const {
+    const Access access = access_of(from_, i);
+    const Item& base = from_[access.base];
+    for (int at = i; at != access.base; at = from_[at].inputs[0]) {
+      if (from_[at].role() != Role::View || from_[at].as<ViewOp>().waits()) return std::nullopt;
+    }
+    const bool elementwise = base.role() == Role::Elementwise && !base.as<ElementwiseOp>().has_check();
+    if (ends_.contains(access.base) || (!elementwise && base.role() != Role::Reduce) || !base.order.empty() || access.layout.offset != 0) return std::nullopt;
+    const std::int64_t terms = one.program.terms, rows = one.program.rows, all = numel(base.shape), seen = numel(from_[i].shape);
+    const bool whole = base.shape.rank() > 0 && base.shape.back() == terms && all == rows * terms, single = all == rows && terms != 1;
+    if (base.role() == Role::Reduce) {
+      const Shape& of = from_[base.inputs[0]].shape;
+      const Dims& axes = base.as<ReduceOp>().axes();
+      if (!single || axes.rank() != 1 || axes[0] != of.rank() - 1 || of.back() != terms || numel(of) != rows * terms) return std::nullopt;
+    } else if (!whole && !single) {
+      return std::nullopt;
+    }
+    const bool over_rows = from_[i].shape.rank() > 0 && from_[i].shape.back() == terms && seen == rows * terms;
+    if (!over_rows && !(single && seen == rows)) return std::nullopt;
+    const auto lies = row_layout(access.layout.shape, access.layout.strides, over_rows ? terms : 1);
+    if (!lies || lies->column != (whole ? 1 : 0)) return std::nullopt;
+    if (rows > 1 && lies->row != (whole ? terms : 1)) return std::nullopt;
+    return access.base;
+  }
+
+  /// Whether nobody but these programs and members of `inside` reads it.
+  bool is_only_for(int i, const std::set<int>& inside, const std::set<int>& products) const {
+    for (const int user : users_[static_cast<std::size_t>(i)]) {
+      if (user < 0) return false;
+      if (inside.contains(user)) continue;
+      if (products.contains(user)) {
+        if (from_[user].inputs[1] == i) return false;
+      } else if (from_[user].role() != Role::View || !is_only_for(user, inside, products)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void rows_before(Chosen& one, int product) const {
+    const int a = from_[product].inputs[0];
+    const bool may_compute =
+        instances_of(one.program) <= kMostRepeats && holds_all_terms(one.program.terms, one.program.dtype, device_.tiles().elements);
+    if (!may_compute || !compute_rows(one, a)) one.program.before = {*read_rows(one, a)};
+  }
+  /// a itself: (M, K) always lies in rows.
+  std::optional<RowWord> read_rows(Chosen& one, int a) const { return read(one, a, true); }
+
+  bool compute_rows(Chosen& one, int a) const {
+    const auto root = computed_below(one, a);
+    if (!root || !is_only_for(*root, {}, products_)) return false;
+    // From the last one up: by then all that read an item are known.
+    std::set<int> inside, waiting{*root};
+    while (!waiting.empty()) {
+      const int i = *waiting.rbegin();
+      waiting.erase(i);
+      if (i != *root && !is_only_for(i, inside, {})) continue;
+      inside.insert(i);
+      if (inside.size() > kMostWords) return false;
+      for (const int input : from_[i].inputs) {
+        if (const auto below = computed_below(one, input)) waiting.insert(*below);
+      }
+    }
+    Chosen tried = one;
+    std::map<int, int> word_of;
+    for (const int i : inside) {
+      const Item& item = from_[i];
+      RowWord word{.kind = item.role() == Role::Reduce ? Kind::Reduce : Kind::Op, .op = item.op, .dtype = item.dtype};
+      for (const int input : item.inputs) {
+        const auto below = computed_below(one, input);
+        if (below && inside.contains(*below)) {
+          word.operands.push_back(word_of.at(*below));
+          continue;
+        }
+        const auto from = read(tried, input, true);
+        if (!from) return false;
+        tried.program.before.push_back(*from);
+        word.operands.push_back(static_cast<int>(tried.program.before.size()) - 1);
+      }
+      tried.program.before.push_back(std::move(word));
+      word_of[i] = static_cast<int>(tried.program.before.size()) - 1;
+    }
+    one = std::move(tried);
+    return true;
+  }
+
+  // ---- What is behind it.
+  void work_behind(Chosen& one, int product) {
+    std::vector<RowWord>& words = one.program.after;
+    words = {{.kind = Kind::Product, .dtype = one.program.dtype}};
+    const std::int64_t columns = one.program.columns, all = one.program.rows * columns;
+    std::set<int> same{product};  // items that are the value so far
+    int at = product, value = 0;
+    while (users_of(at).size() == 1 && users_of(at)[0] >= 0 && !ends_.contains(users_of(at)[0]) && words.size() < kMostWords) {
+      const int user = users_of(at)[0];
+      const Item& item = from_[user];
+      if (item.role() == Role::View) {
+        const auto seen = item.as<ViewOp>().waits() ? std::nullopt : item.as<ViewOp>().apply(Layout::dense(from_[at].shape));
+        if (!seen || !seen->is_dense() || seen->offset != 0 || numel(item.shape) != all) return;
+      } else {
+        const bool fits = item.role() == Role::Elementwise && !item.as<ElementwiseOp>().has_check() && item.order.empty() &&
+                          numel(item.shape) == all && item.shape.rank() > 0 && item.shape.back() == columns;
+        if (!fits || !append(one, user, same, value)) return;
+        one.end = user;
+        value = static_cast<int>(words.size()) - 1;
+        same.clear();
+      }
+      same.insert(user);
+      at = user;
+    }
+  }
+  /// One more op behind the product.
+  bool append(Chosen& one, int i, const std::set<int>& same, int value) const {
+    Chosen tried = one;
+    RowWord word{.kind = Kind::Op, .op = from_[i].op, .dtype = from_[i].dtype};
+    for (const int input : from_[i].inputs) {
+      if (same.contains(input)) {
+        word.operands.push_back(value);
+        continue;
+      }
+      const auto from = read(tried, input, false);
+      if (!from) return false;
+      tried.program.after.push_back(*from);
+      word.operands.push_back(static_cast<int>(tried.program.after.size()) - 1);
+    }
+    tried.program.after.push_back(std::move(word));
+    one = std::move(tried);
+    return true;
+  }
+
+  const Graph& from_;
+  const runtime::Device& device_;
+  std::vector<std::vector<int>> users_;  // -1: it leaves
+  std::set<int> products_;
+  std::set<int> ends_;  // items whose values the programs give
+};
+
+}  // namespace
+
+void multiply_rows(Graph& graph, const runtime::Device& device) {
+  static const auto forced = word_set("TEGULA_ROW_PRODUCTS", {"calls", "tiles"}, "jit");
+  if (forced ? *forced == 0 : !device.asynchronous()) return;
+  auto chosen = Finder(graph, device).run();
+  if (chosen.empty()) return;
+  Rewriter rewriter(graph);
+  rewriter.each([&](int i, Item& item) {
+    const auto found = chosen.find(i);
+    if (found == chosen.end()) return;
+    item.inputs.clear();
+    for (const int input : found->second.inputs) item.inputs.push_back(rewriter.now(input));
+    item.op = row_product_op(std::move(found->second.program));
+  });
+  graph = rewriter.finish();
+  remove_dead(graph);
+}
+
+}  // namespace tegula::compile

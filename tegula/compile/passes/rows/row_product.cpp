@@ -1,0 +1,257 @@
+// The columns of b are shared out to instances, each of which reads all of its part at once: what counts is that many bytes are on their way.
+
+#include "tegula/compile/passes/rows/row_product.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <string>
+
+#include "tegula/compile/parameter.h"
+#include "tegula/compile/passes/rows/takes_numbers.h"
+#include "tegula/core/divide.h"
+#include "tegula/core/error.h"
+#include "tegula/tile/kernel_context.h"
+
+namespace tegula::compile {
+namespace {
+
+using tile::Builder;
+using tile::Value;
+
+/// Of a tile: b lies by rows, where neighbours are those of a result …
+constexpr std::int64_t kBytesOfColumns = 32, kMostBytesOfColumns = 128;  // … so many bytes of each: a sector, or more where instances are enough
+constexpr std::int64_t kMostTiles = 12;       // elements that are read at once, in tiles of the device's size …
+constexpr std::int64_t kTilesOfStep = 4;      // … or at each step, where there are more
+constexpr std::int64_t kTilesOfLines = 2;     // the same of lines, where the terms of a result lie side by side: short ones are taken together
+constexpr std::int64_t kMostLines = 16;
+
+class RowProductOp final : public KernelOp, public TakesNumbers {
+ public:
+  explicit RowProductOp(RowProduct product) : p_(std::move(product)) {
+    const auto note = [&](const std::vector<RowWord>& words, std::int64_t columns) {
+      for (const RowWord& word : words) {
+        if (word.kind != RowWord::Kind::Memory) continue;
+        const auto input = static_cast<std::size_t>(word.operands[0]);
+        if (columns_.size() <= input) columns_.resize(input + 1, 1);
+        columns_[input] = columns;
+      }
+    };
+    note(p_.before, p_.terms);
+    note(p_.after, p_.columns);
+  }
+
+  std::string_view name() const override { return "row_product"; }
+  bool accepts(int index, const Layout& layout) const override {
+    return index == 0 || row_layout(layout.shape, layout.strides, columns_of(index, layout.shape)).has_value();
+  }
+  void lower(KernelContext& context) const override { Lowering(*this, context).run(); }
+
+ private:
+  /// Of one input: those of its rows, or 1 where each row has one value.
+  std::int64_t columns_of(int index, const Shape& shape) const {
+    const std::int64_t columns = columns_[static_cast<std::size_t>(index)];
+    return numel(shape) == p_.rows * columns && shape.rank() > 0 && shape.back() == columns ? columns : 1;
+  }
+
+  class Lowering {
+   public:
+    Lowering(const RowProductOp& op, KernelContext& context)
+        : op_(op),
+          p_(op.p_),
+          context_(context),
+          b_(name_of(op.p_)),
+          pointers_(static_cast<std::size_t>(context.input_count())),
+          strides_(context.input(0).strides) {}
+
+    void run() {
+      by_rows_ = p_.columns > 1 && (strides_[1] == 1 || strides_[0] != 1);
+      const std::int64_t elements = context_.tile_elements();
+      std::int64_t lines = 0, terms = p_.terms;  // of a tile: results, and terms of each
+      whole_ = holds_all_terms(p_.terms, p_.dtype, elements);
+      if (by_rows_) {
+        const std::int64_t enough = std::max<std::int64_t>(context_.instances() / 4, 1), least = columns_of_tile(p_.dtype);
+        lines = least;
+        while (divide_up(p_.columns, lines) > enough && whole_ && 2 * lines * p_.terms <= kMostTiles * elements &&
+               2 * lines * kBytesOfColumns <= least * kMostBytesOfColumns)
+          lines *= 2;
+        lines = std::min(lines, p_.columns);
+        if (!whole_) terms = std::max<std::int64_t>(1, kTilesOfStep * elements / lines);
+      } else {
+        if (!whole_) terms = kTilesOfStep * elements;
+        lines = std::clamp<std::int64_t>(kTilesOfLines * elements / std::max<std::int64_t>(terms, 1), 1, kMostLines);
+        lines = floor(std::clamp<std::int64_t>(2 * p_.columns / std::max<std::int64_t>(context_.instances(), 1), 1, lines));
+      }
+      const Value b = pointer(0), first = b_.program_id(0) * integer(lines), column = oriented(first + b_.arange(0, lines), by_rows_);
+      if (p_.columns % lines != 0) column_mask_ = column < number(p_.columns);
+      const std::vector<Value> sums = whole_ ? sums_at_once(b, column) : sums_in_steps(b, column, lines, terms);
+      std::vector<Value> results;
+      for (std::int64_t row = 0; row < p_.rows; ++row)
+        results.push_back(value_of(p_.after, row, column, column_mask_, sums[static_cast<std::size_t>(row)]));
+      arguments_.push_back(KernelArgument::output());
+      const Value y = b_.pointer("y", context_.output().dtype, true);
+      for (std::int64_t row = 0; row < p_.rows; ++row) {
+        const Value at = y + (row == 0 ? column : column + integer(row * p_.columns));
+        b_.store(at, tile::broadcast(results[static_cast<std::size_t>(row)], at.shape()), column_mask_);
+      }
+      const double operations = 2.0 * static_cast<double>(p_.rows * p_.columns) * static_cast<double>(p_.terms);
+      context_.launch(b_.finish(), std::move(arguments_), {divide_up(p_.columns, lines), 1, 1}, operations);
+    }
+
+   private:
+    static std::string name_of(const RowProduct& p) {
+      std::string text = "row_product";
+      for (const auto& words : {p.before, p.after}) {
+        for (const RowWord& word : words) {
+          if (word.op && text.size() < 48) text += "_" + std::string(word.op->name());
+        }
+      }
+      return text;
+    }
+    static std::int64_t floor(std::int64_t n) { return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n))); }
+    Value integer(std::int64_t n) { return b_.constant(n, DType::i64); }
+    Value number(std::int64_t n) {
+      arguments_.push_back(KernelArgument::number(n));
+      return b_.scalar("n" + std::to_string(arguments_.size()), DType::i64);
+    }
+    Value pointer(int input) {
+      Value& known = pointers_[static_cast<std::size_t>(input)];
+      if (known.is_empty()) {
+        arguments_.push_back(KernelArgument::input(input));
+        known = b_.pointer("x" + std::to_string(input), context_.input(input).dtype, false);
+      }
+      return known;
+    }
+    /// (n) along the columns of the tile, or along its rows.
+    static Value oriented(Value x, bool columns) { return columns ? tile::row(x) : tile::col(x); }
+    static Value both(Value a, Value b) { return a.is_empty() ? b : b.is_empty() ? a : a && b; }
+    Value scaled(Value at, std::int64_t stride) { return stride == 1 ? at : at * integer(stride); }
+    DType computed() const { return tile::compute_type(p_.dtype); }
+    int axis() const { return by_rows_ ? 0 : 1; }  // of the terms
+
+    Value weight(Value b, Value term, Value column, Value mask) {
+      return b_.load(b + (scaled(term, strides_[0]) + scaled(column, strides_[1])), both(mask, column_mask_));
+    }
+
+    std::vector<Value> sums_at_once(Value b, Value column) {
+      const Value term = oriented(b_.arange(0, p_.terms), !by_rows_), w = weight(b, term, column, {});
+      std::vector<Value> sums;
+      for (std::int64_t row = 0; row < p_.rows; ++row) sums.push_back(tile::reduce(factor(row, term, {}) * w, axis(), tile::Reduction::Sum));
+      return sums;
+    }
+    std::vector<Value> sums_in_steps(Value b, Value column, std::int64_t lines, std::int64_t terms) {
+      const Shape tile = by_rows_ ? Shape{terms, lines} : Shape{lines, terms};
+      const std::vector<Value> zeros(static_cast<std::size_t>(p_.rows), b_.full(tile, 0, computed()));
+      const Value end = number(p_.terms);
+      std::vector<Value> sums = b_.for_(integer(0), end, integer(terms), zeros, [&](Value from, std::span<const Value> carried) {
+        const Value term = oriented(from + b_.arange(0, terms), !by_rows_), mask = p_.terms % terms == 0 ? Value() : term < end;
+        const Value w = weight(b, term, column, mask);
+        std::vector<Value> next;
+        for (std::int64_t row = 0; row < p_.rows; ++row)
+          next.push_back(tile::fma(tile::broadcast(factor(row, term, mask), tile), w, carried[static_cast<std::size_t>(row)]));
+        return next;
+      });
+      for (Value& sum : sums) sum = tile::reduce(sum, axis(), tile::Reduction::Sum);
+      return sums;
+    }
+
+    /// Terms of a row of a, as they would be stored.
+    Value factor(std::int64_t row, Value term, Value mask) {
+      const Value x = value_of(p_.before, row, term, mask, {});
+      return p_.before.back().kind == RowWord::Kind::Memory ? x : tile::narrow(x, p_.dtype);
+    }
+
+    Value value_of(const std::vector<RowWord>& words, std::int64_t row, Value place, Value mask, Value product) {
+      using Kind = RowWord::Kind;
+      std::vector<Value> values;
+      for (const RowWord& word : words) {
+        switch (word.kind) {
+          case Kind::Product: values.push_back(product); break;
+          case Kind::Memory: values.push_back(element(word.operands[0], row, place, mask)); break;
+          case Kind::Number: values.push_back(constant(word.operands[0], word.dtype)); break;
+          case Kind::Reduce: {
+            const Value x = tile::broadcast(values[static_cast<std::size_t>(word.operands[0])], place.shape());
+            values.push_back(tile::reduce(x, axis(), static_cast<const ReduceOp&>(*word.op).kind()));
+            break;
+          }
+          case Kind::Op: {
+            std::vector<Value> operands;
+            for (const int operand : word.operands) operands.push_back(values[static_cast<std::size_t>(operand)]);
+            Value y = static_cast<const ElementwiseOp&>(*word.op).emit(b_, operands, word.dtype);
+            if (is_integer(word.dtype) && tile::compute_type(word.dtype) != word.dtype) y = tile::narrow(y, word.dtype);
+            values.push_back(y);
+          }
+        }
+      }
+      return values.back().shape() == place.shape() ? values.back() : tile::broadcast(values.back(), place.shape());
+    }
+
+    Value element(int input, std::int64_t row, Value place, Value mask) {
+      const auto& operand = context_.input(input);
+      const auto at = row_layout(operand.shape, operand.strides, op_.columns_of(input, operand.shape));
+      if (!at) {
+        throw Error({.op = "row_product",
+                     .got = "input " + std::to_string(input) + " of shape " + to_string(operand.shape) + " in a layout without rows",
+                     .expected = "one that accepts() says yes to"});
+      }
+      Value from = pointer(input);
+      if (row * at->row != 0) from = from + integer(row * at->row);
+      return at->column == 0 ? b_.load(from) : b_.load(from + scaled(place, at->column), mask);
+    }
+
+    Value constant(int input, DType dtype) {
+      Value& known = pointers_[static_cast<std::size_t>(input)];
+      if (known.is_empty()) {
+        arguments_.push_back(KernelArgument::constant(input));
+        known = constant_parameter(b_, "c" + std::to_string(input), dtype, p_.asynchronous);
+      }
+      return known;
+    }
+
+    const RowProductOp& op_;
+    const RowProduct& p_;
+    KernelContext& context_;
+    Builder b_;
+    std::vector<KernelArgument> arguments_;
+    std::vector<Value> pointers_;  // of the inputs; numbers themselves
+    Strides strides_;              // of b
+    bool by_rows_ = true, whole_ = true;
+    Value column_mask_;
+  };
+
+ public:
+  static std::int64_t columns_of_tile(DType dtype) { return kBytesOfColumns / static_cast<std::int64_t>(size_of(dtype)); }
+
+ private:
+  RowProduct p_;
+  std::vector<std::int64_t> columns_;  // of each input where it has rows
+};
+
+}  // namespace
+
+std::optional<RowLayout> row_layout(const Shape& shape, const Strides& strides, std::int64_t columns) {
+  RowLayout out;
+  int leading = shape.rank();
+  if (columns != 1) {
+    if (leading == 0 || shape.back() != columns) return std::nullopt;
+    out.column = strides[--leading];
+  }
+  std::int64_t rows = 1;  // of the axes so far
+  for (int i = leading; i-- > 0;) {
+    if (shape[i] == 1) continue;
+    if (rows == 1) out.row = strides[i];
+    else if (strides[i] != out.row * rows) return std::nullopt;
+    rows *= shape[i];
+  }
+  return out;
+}
+
+std::int64_t instances_of(const RowProduct& product) { return divide_up(product.columns, RowProductOp::columns_of_tile(product.dtype)); }
+
+bool holds_all_terms(std::int64_t terms, DType dtype, std::int64_t tile_elements) {
+  return terms * RowProductOp::columns_of_tile(dtype) <= kMostTiles * tile_elements;
+}
+
+Ref<const Op> row_product_op(RowProduct product) { return Ref<const Op>(new RowProductOp(std::move(product))); }
+
+}  // namespace tegula::compile

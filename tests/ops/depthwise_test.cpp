@@ -1,0 +1,108 @@
+// Depthwise convolutions by tile programs against the convolutions that they stand for.
+
+#include "tegula/ops/products/depthwise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <span>
+
+#include "tegula/tegula.h"
+
+namespace tegula {
+namespace {
+
+using runtime::ConvolutionPass;
+
+Tensor drawn(const Shape& shape, DType dtype) {
+  const Tensor x = cast(normal(shape), dtype);
+  eval(x);
+  return x;
+}
+
+struct Problem {
+  Shape x, window;
+  ConvolutionOptions options;
+};
+
+const Problem kProblems[] = {{{2, 16, 8, 8}, {3, 3}, {.padding = 1}},
+                             {{1, 70, 9, 7}, {3, 3}, {.stride = 2, .padding = 1}},  // a last tile of channels that is not full
+                             {{3, 5, 6, 11}, {3, 2}, {.stride = {2, 3}, .padding = Padding::sides({1, 0}, {2, 1}), .dilation = {1, 2}}},
+                             {{2, 33, 40}, {4}, {.padding = Padding::sides(3, 0)}},  // causal
+                             {{1, 6, 5, 6, 4}, {2, 3, 3}, {.stride = {1, 2, 1}, .padding = {1, 1, 0}}},
+                             {{2, 8, 16, 16}, {7, 7}, {.padding = 3}},  // more taps than an instance adds up
+                             {{8, 2, 64, 64}, {3, 3}, {.padding = 1}},  // sums that are shared out
+                             {{1, 3, 2, 2}, {2, 2}, {}}};
+
+Tensor convolution(const Problem& p, const Tensor& x, const Tensor& weight) {
+  return p.window.rank() == 1   ? conv1d(x, weight, p.options)
+         : p.window.rank() == 2 ? conv2d(x, weight, p.options)
+                                : conv3d(x, weight, p.options);
+}
+
+void expect_near(const Tensor& found, const Tensor& expected, double tolerance, const char* what) {
+  ASSERT_EQ(found.shape(), expected.shape()) << what;
+  ASSERT_EQ(found.dtype(), expected.dtype()) << what;
+  const auto a = found.to_host<double>(), b = expected.to_host<double>();
+  double scale = 1;
+  for (const double y : b) scale = std::max(scale, std::abs(y));
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance * scale) << what << ", element " << i;
+}
+
+double tolerance_of(DType dtype) { return dtype == f64 ? 1e-13 : dtype == f32 ? 1e-5 : dtype == f16 ? 2e-3 : 1.6e-2; }
+
+TEST(Depthwise, IsTheConvolutionInEveryPassAndDType) {
+  manual_seed(6);
+  for (const Problem& p : kProblems) {
+    for (const DType dtype : {f32, f64, f16, bf16}) {
+      SCOPED_TRACE(to_string(p.x) + " " + std::string(name(dtype)));
+      const std::int64_t channels = p.x[1];
+      Problem grouped = p;
+      grouped.options.groups = channels;
+      Shape weight_shape{channels, 1};
+      for (const auto size : p.window) weight_shape.push_back(size);
+      const Tensor x = drawn(p.x, dtype), weight = drawn(weight_shape, dtype);
+      // In f64 what is expected: halves are the numbers that they are.
+      const Tensor x64 = cast(x, f64), weight64 = cast(weight, f64), y64 = convolution(grouped, x64, weight64);
+      const Tensor dy = drawn(y64.shape(), dtype);
+      const auto gradients = grad(sum(y64 * cast(dy, f64)), {x64, weight64});
+      ASSERT_TRUE(ops::describes_depthwise(x.shape(), weight.shape(), channels));
+
+      const Dims spatial(std::span(p.x.begin() + 2, static_cast<std::size_t>(p.x.rank() - 2)));
+      const Window window = make_window(spatial, p.window, p.options.stride, p.options.padding, p.options.dilation, "test", {});
+      const double tolerance = tolerance_of(dtype);
+      expect_near(ops::depthwise(ConvolutionPass::Forward, window, x, weight, y64.shape()), cast(y64, dtype), tolerance, "forward");
+      expect_near(ops::depthwise(ConvolutionPass::BackwardData, window, dy, weight, x.shape()), cast(gradients[0], dtype), tolerance,
+                  "data");
+      expect_near(ops::depthwise(ConvolutionPass::BackwardWeight, window, x, dy, weight.shape()), cast(gradients[1], dtype), tolerance,
+                  "weight");
+    }
+  }
+}
+
+TEST(Depthwise, IsForGroupsOfOneChannelAndSmallWindows) {
+  EXPECT_TRUE(ops::describes_depthwise({1, 4, 8, 8}, {4, 1, 8, 8}, 4));
+  EXPECT_FALSE(ops::describes_depthwise({1, 4, 9, 9}, {4, 1, 9, 9}, 4));  // 81 taps
+  EXPECT_FALSE(ops::describes_depthwise({1, 4, 8, 8}, {8, 1, 3, 3}, 4));  // two filters a channel
+  EXPECT_FALSE(ops::describes_depthwise({1, 4, 8, 8}, {4, 2, 3, 3}, 2));
+  EXPECT_FALSE(ops::describes_depthwise({1, 1, 8, 8}, {1, 1, 3, 3}, 1));  // no groups
+  EXPECT_FALSE(ops::describes_depthwise({0, 4, 8, 8}, {4, 1, 3, 3}, 4));
+}
+
+/// What the GPU runs in its place (on the CPU the library's own call): values and gradients with either order of memory around it.
+TEST(Depthwise, InANetWithItsGradients) {
+  manual_seed(7);
+  const Tensor x = drawn({2, 8, 6, 6}, f32), weight = drawn({8, 1, 3, 3}, f32), mix = drawn({4, 8, 1, 1}, f32);
+  const auto run = [&](DType dtype) {
+    const Tensor a = cast(x, dtype), w = cast(weight, dtype), m = cast(mix, dtype);
+    const Tensor y = conv2d(relu(conv2d(relu(a * 2), w, {.stride = 2, .padding = 1, .groups = 8})), m);
+    auto all = grad(sum(y * y), {a, w, m});
+    all.push_back(y);
+    return all;
+  };
+  const auto found = run(f32), expected = run(f64);
+  for (std::size_t k = 0; k < found.size(); ++k) expect_near(found[k], cast(expected[k], f32), 1e-5, k == 3 ? "value" : "gradient");
+}
+
+}  // namespace
+}  // namespace tegula
