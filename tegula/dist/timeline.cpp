@@ -69,13 +69,14 @@ void answer(const Group& group) {
 }
 
 bool shares_a_clock(const Group& group) {  // the start of the machine is the same for all of it
-  std::int64_t boot = 0;
+  std::uint64_t sum = 0;
   if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
     char text[64] = {};
     const std::size_t count = std::fread(text, 1, sizeof text - 1, file);
     std::fclose(file);
-    for (std::size_t i = 0; i < count; ++i) boot = boot * 31 + text[i];
+    for (std::size_t i = 0; i < count; ++i) sum = sum * 31 + static_cast<unsigned char>(text[i]);
   }
+  const auto boot = static_cast<std::int64_t>(sum);
   std::vector<std::int64_t> all(static_cast<std::size_t>(group.size()));
   carry_out(group, {Kind::AllGather, i64, {1}}, &boot, all.data(), nullptr, std::source_location::current());
   return std::ranges::all_of(all, [&](std::int64_t other) { return other == boot && boot != 0; });

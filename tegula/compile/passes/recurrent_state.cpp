@@ -35,7 +35,8 @@ class States {
   /// What an item is without what it is made of; leaves are themselves, numbers are alike.
   std::size_t own(int i) const {
     const Item& item = graph_[i];
-    const std::size_t kind = mixed(std::type_index(typeid(*item.op)).hash_code(), static_cast<std::size_t>(item.role()));
+    const Op& op = *item.op;
+    const std::size_t kind = mixed(std::type_index(typeid(op)).hash_code(), static_cast<std::size_t>(item.role()));
     return item.role() == Role::Leaf ? mixed(kind, static_cast<std::size_t>(item.slot)) : kind;
   }
 
