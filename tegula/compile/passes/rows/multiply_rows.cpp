@@ -1,4 +1,3 @@
-#define TEGULA_ALONE_FOR_NOW
 #include "tegula/compile/passes/rows/multiply_rows.h"
 
 #include <algorithm>

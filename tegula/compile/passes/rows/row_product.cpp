@@ -1,6 +1,5 @@
 // The columns of b are shared out to instances, each of which reads all of its part at once: what counts is that many bytes are on their way.
 
-#define TEGULA_ALONE_FOR_NOW
 #include "tegula/compile/passes/rows/row_product.h"
 
 #include <algorithm>
