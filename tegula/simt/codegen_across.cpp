@@ -161,10 +161,12 @@ void Writer::combine(const std::string& op, const std::string& first, std::int64
     constexpr std::int64_t kAtOnce = 8;
     const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
     const std::size_t each = static_cast<std::size_t>(lines * grid_.column_threads) * bytes;  // of one value
-    const std::int64_t room = static_cast<std::int64_t>(idle_bytes / each), at_once = std::min(held, std::max(room, kAtOnce));
+    const std::size_t gaps = lines >= 16 ? static_cast<std::size_t>(lines) * bytes : 0;  // between lines that lanes take
+    const std::int64_t room = idle_bytes < gaps ? 0 : static_cast<std::int64_t>((idle_bytes - gaps) / each);
+    const std::int64_t at_once = std::min(held, std::max(room, kAtOnce));
     std::string how = threads + std::to_string(held);
     if (lines > 1 && at_once > kAtOnce) how += ", " + std::to_string(at_once);
-    if (lines > 1 && room < at_once) use_shared(static_cast<std::size_t>(at_once) * each);
+    if (lines > 1 && room < at_once) use_shared(static_cast<std::size_t>(at_once) * each + gaps);
     line("combine_rows<" + op + ", " + how + ">(" + first + ", " + (lines == 1 ? "nullptr" : room < at_once ? "shared" : "ring") + ");");
     if (lines > 1 && room >= at_once) barrier();  // before the next loop fetches into it
   }

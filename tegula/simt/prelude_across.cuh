@@ -247,13 +247,26 @@ __device__ inline void combine_rows_of_warp(T* x) {
     for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
   }
 }
+/// Of a warp: the elements at the beginnings of so many lines.
+template <class Op, int kLines, class T>
+__device__ inline T combine_lines(const T* parts, int pitch) {
+  const int lane = threadIdx.x % 32;
+  T total = lane < kLines ? parts[lane * pitch] : Op::nothing();
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) total = Op::of(total, exchanged(total, distance));
+  return total;
+}
+
 /// Combines x[i] over the threads with the same column; all of them get the result. So many values at a time meet in shared memory, between
-/// two barriers.
+/// two barriers. Where many lines meet, the lanes of a warp take one each: one after the other they would wait for memory.
 template <class Op, int kRows, int kColumns, int kCount, int kAtOnce = (kCount < 8 ? kCount : 8), class T>
 __device__ inline void combine_rows(T* x, unsigned char* shared) {
   constexpr int kWarpRows = kColumns < 32 ? 32 / kColumns : 1, kLines = kRows < kWarpRows ? 1 : kRows / kWarpRows;
   combine_rows_of_warp<Op, kColumns, kCount>(x);
   if constexpr (kLines > 1) {
+    constexpr int kPlaces = kAtOnce * kColumns, kWarps = kRows * kColumns / 32;
+    constexpr bool kByLanes = kLines >= 16 && kLines <= 32 && kPlaces <= kWarps, kEachWarp = kPlaces <= 4;
+    constexpr int kPitch = kPlaces + (kByLanes ? 1 : 0);
     T* parts = reinterpret_cast<T*>(shared);
     const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
 #pragma unroll
@@ -261,24 +274,31 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
       __syncthreads();
       if (row % kWarpRows == 0) {
 #pragma unroll
-        for (int i = 0; i < kAtOnce && first + i < kCount; ++i) parts[(row / kWarpRows * kAtOnce + i) * kColumns + column] = x[first + i];
+        for (int i = 0; i < kAtOnce && first + i < kCount; ++i) parts[row / kWarpRows * kPitch + i * kColumns + column] = x[first + i];
       }
       __syncthreads();
-      if constexpr (kLines * kAtOnce > 64) {  // many to add up: each thread takes its share of the places
-        for (int place = threadIdx.x; place < kAtOnce * kColumns; place += kRows * kColumns) {
-          T total = parts[place];
-#pragma unroll 8
-          for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[line * kAtOnce * kColumns + place]);
-          parts[place] = total;
+      if constexpr (kByLanes && kEachWarp) {
+#pragma unroll
+        for (int place = 0; place < kPlaces; ++place) {
+          const T total = combine_lines<Op, kLines>(parts + place, kPitch);
+          if (place % kColumns == column && first + place / kColumns < kCount) x[first + place / kColumns] = total;
+        }
+        continue;
+      }
+      if constexpr (kByLanes) {
+        const int place = threadIdx.x / 32;
+        if (place < kPlaces) {
+          const T total = combine_lines<Op, kLines>(parts + place, kPitch);
+          if (threadIdx.x % 32 == 0) parts[place] = total;
         }
         __syncthreads();
       }
 #pragma unroll
       for (int i = 0; i < kAtOnce && first + i < kCount; ++i) {
         T total = parts[i * kColumns + column];
-        if constexpr (kLines * kAtOnce <= 64) {
+        if constexpr (!kByLanes) {
 #pragma unroll 8
-          for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[(line * kAtOnce + i) * kColumns + column]);
+          for (int line = 1; line < kLines; ++line) total = Op::of(total, parts[line * kPitch + i * kColumns + column]);
         }
         x[first + i] = total;
       }

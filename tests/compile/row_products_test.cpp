@@ -6,7 +6,9 @@
 #include <functional>
 #include <string>
 
+#include "tegula/simt/layout.h"
 #include "tegula/tegula.h"
+#include "tests/support/emulator.h"
 #include "tests/support/on_device.h"
 #include "tests/support/queued_device.h"
 
@@ -46,13 +48,14 @@ Ran ran(const Function& f, const std::vector<std::pair<Shape, std::vector<double
 }
 
 /// In the dtype on a device that queues against f64 on the CPU; `programs`: so many products became programs (-1: whatever).
-void expect_same(const Function& f, const std::vector<Shape>& shapes, DType dtype, int programs) {
+void expect_same(const Function& f, const std::vector<Shape>& shapes, DType dtype, int programs,
+                 runtime::Device& device = test::QueuedDevice::create()) {
   std::vector<std::pair<Shape, std::vector<double>>> inputs;
   for (const Shape& shape : shapes) {
     const double scale = shape.rank() == 2 && shape[0] > 8 ? 1 / std::sqrt(static_cast<double>(std::min(shape[0], shape[1]))) : 1;
     inputs.emplace_back(shape, (normal(shape, 0, scale, {.dtype = f64})).to_host<double>());
   }
-  const Ran got = ran(f, inputs, dtype, dtype, test::QueuedDevice::create()), want = ran(f, inputs, dtype, f64, cpu());
+  const Ran got = ran(f, inputs, dtype, dtype, device), want = ran(f, inputs, dtype, f64, cpu());
   EXPECT_EQ(count(want.plan, "tile row_product"), 0);
   if (programs >= 0) {
     EXPECT_EQ(count(got.plan, "tile row_product"), programs) << got.plan;
@@ -156,6 +159,24 @@ TEST(RowProducts, ComputeTheRowsBeforeThem) {
       expect_same(block, {{leading[0], leading[1], 255}, {1}, {255}, {255}, {255}, {255, 255}}, dtype, 2);
     }
   }
+}
+
+/// As an H200 cuts it and what is written for it, on emulated threads.
+TEST(RowProducts, AreTheSameAsTextForAGpu) {
+  manual_seed(16);
+  auto& device = test::QueuedDevice::create();
+  device.make_kernel = [](const tile::Program& program) { return gpu::emulated_kernel(program); };
+  device.preference = gpu::tiles_for({.architecture = 90, .multiprocessors = 132});
+  const auto behind = [](const Tensors& x) {
+    return Tensors{gelu(linear(layer_norm(x[0], {x[0].size(-1)}, {.weight = x[3], .bias = x[4]}), transpose(x[1]), x[2]), Approximate::Tanh)};
+  };
+  const auto by_columns = [](const Tensors& x) { return Tensors{linear(x[0], x[1], x[2]) + x[3]}; };
+  const auto by_rows = [](const Tensors& x) { return Tensors{matmul(x[0], x[1])}; };
+  expect_same(behind, {{1, 1, 768}, {768, 100}, {100}, {768}, {768}}, bf16, 1, device);
+  expect_same(behind, {{2, 1, 501}, {501, 64}, {64}, {501}, {501}}, f32, 1, device);
+  expect_same(by_columns, {{3, 1, 300}, {70, 300}, {70}, {3, 1, 70}}, f16, 1, device);
+  expect_same(by_rows, {{1, 3072}, {3072, 40}}, bf16, 1, device);
+  expect_same(by_rows, {{4, 9001}, {9001, 9}}, f32, 1, device);
 }
 
 TEST(RowProducts, LeaveGradientsAsTheyAre) {

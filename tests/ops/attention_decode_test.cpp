@@ -6,11 +6,17 @@
 
 #include <cmath>
 
+#include "tegula/simt/layout.h"
 #include "tegula/tegula.h"
+#include "tests/support/emulator.h"
+#include "tests/support/on_device.h"
 #include "tests/support/op_check.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
+
+using Tensors = std::vector<Tensor>;
 
 Tensor drawn(const Shape& shape, DType dtype) {
   const Tensor x = cast(normal(shape), dtype);
@@ -38,8 +44,12 @@ void expect_equal(const ops::AttentionForm& form, const std::vector<Tensor>& inp
 
 double tolerance_of(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 2e-5 : dtype == f16 ? 2e-3 : 1.6e-2; }
 
-const Problem kProblems[] = {
-    {2, 3, 3, 1, 40, 8, 8}, {1, 4, 2, 1, 700, 16, 16}, {3, 2, 1, 2, 33, 5, 7}, {1, 1, 1, 4, 9, 64, 64}, {1, 2, 2, 1, 1, 3, 1}};
+const Problem kProblems[] = {{2, 3, 3, 1, 40, 8, 8},
+                             {1, 4, 2, 1, 700, 16, 16},
+                             {3, 2, 1, 2, 33, 5, 7},
+                             {1, 1, 1, 4, 9, 64, 64},
+                             {1, 2, 2, 1, 1, 3, 1},
+                             {1, 2, 1, 1, 9001, 16, 5}};  // so many keys that several instances share them
 
 TEST(AttentionDecode, IsThePlainOpsInEveryDType) {
   manual_seed(3);
@@ -78,6 +88,26 @@ TEST(AttentionDecode, SeesWhatMaskLengthsAndWindowLeave) {
     expect_equal({.causal = true, .mask = true, .lengths = true, .start = true}, {q, k, v, mask, length, start}, 2e-5);
     const Tensor broadcast = expand(slice(slice(mask, 1, {0, 1}), 2, {0, 1}), scores);  // lies once for all heads and queries
     expect_equal({.mask = true}, {q, k, v, broadcast}, 2e-5);
+  }
+}
+
+/// As an H200 cuts it and what is written for it, on emulated threads: an instance for a row, or several.
+TEST(AttentionDecode, IsTheSameAsTextForAGpu) {
+  manual_seed(6);
+  auto& device = test::QueuedDevice::create();
+  device.make_kernel = [](const tile::Program& program) { return gpu::emulated_kernel(program); };
+  device.preference = gpu::tiles_for({.architecture = 90, .multiprocessors = 132});
+  for (const std::int64_t keys : {300, 9001}) {
+    const auto q = normal({1, 2, 1, 64}).to_host(), k = normal({1, 1, keys, 64}).to_host(), v = normal({1, 1, keys, 64}).to_host();
+    const auto values = [&](runtime::Device& where) {
+      const test::OnDevice here(where);
+      const Tensors inputs{tensor(q, {1, 2, 1, 64}), tensor(k, {1, 1, keys, 64}), tensor(v, {1, 1, keys, 64}), tensor({keys - 7}, {1})};
+      const ops::AttentionForm form{.causal = true, .scale = 0.2, .start = true};
+      return (where.number() == 0 ? ops::plain_attention(form, inputs) : ops::attention_decode_nodes(form, inputs))[0].to_host();
+    };
+    const auto found = values(device), expected = values(cpu());
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-5) << keys << " keys, element " << i;
   }
 }
 

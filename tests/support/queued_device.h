@@ -37,6 +37,9 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
   } counters;
 
   double loop_nodes = 16384;  // StepCosts
+  std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> make_kernel =
+      [](const tile::Program& program) { return runtime::cpu().compile(program); };
+  runtime::TilePreference preference{.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16};
 
   std::string name() const override { return "queued"; }
   int number() const override { return number_; }
@@ -119,7 +122,7 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
   }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
-    return queued(runtime::cpu().compile(program), program);
+    return queued(make_kernel(program), program);
   }
   void request(std::span<const runtime::PlannedLaunch> launches) override {
     for (const auto& launch : launches) requested_.insert(needs(launch));
@@ -127,7 +130,7 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
   void prepare(std::span<const runtime::PlannedLaunch> launches) override {
     for (const auto& launch : launches) (requested_.contains(needs(launch)) ? counters.foreseen : counters.unforeseen)++;
   }
-  runtime::TilePreference tiles() const override { return {.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16}; }
+  runtime::TilePreference tiles() const override { return preference; }
   runtime::StepCosts costs() const override {
     return {.launch_seconds = 2e-6,
             .bytes_per_second = 2e12,

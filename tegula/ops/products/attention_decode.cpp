@@ -18,6 +18,9 @@ using tile::Value;
 constexpr std::int64_t kFewQueries = 4;
 /// Keys of a tile.
 constexpr std::int64_t kLeastKeys = 8, kMostKeys = 128;
+/// So many times larger tiles where few rows would leave the device idle; and of those, how many an instance walks over before several share the
+/// keys, whose parts another launch combines.
+constexpr std::int64_t kLargerTiles = 4, kTilesAlone = 4;
 
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
@@ -95,6 +98,7 @@ class AttentionDecodeOp final : public KernelOp {
       tile = std::clamp(floor(std::max<std::int64_t>(c.tile_elements() / widest, 1)), kLeastKeys, kMostKeys);
       splits = std::clamp<std::int64_t>(c.instances() / std::max<std::int64_t>(2 * rows, 1), 1, std::max<std::int64_t>(keys / tile, 1));
       splits = floor(splits);
+      if (splits > 1 && keys <= kTilesAlone * kLargerTiles * tile) tile *= kLargerTiles, splits = 1;
     }
     double operations() const { return 2.0 * static_cast<double>(rows * keys) * static_cast<double>(width + features); }
     std::vector<Strides> strides;

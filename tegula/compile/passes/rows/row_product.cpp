@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "tegula/compile/parameter.h"
 #include "tegula/compile/passes/rows/takes_numbers.h"
@@ -84,7 +86,11 @@ class RowProductOp final : public KernelOp, public TakesNumbers {
       }
       const Value b = pointer(0), first = b_.program_id(0) * integer(lines), column = oriented(first + b_.arange(0, lines), by_rows_);
       if (p_.columns % lines != 0) column_mask_ = column < number(p_.columns);
-      const std::vector<Value> sums = whole_ ? sums_at_once(b, column) : sums_in_steps(b, column, lines, terms);
+      const Value term = whole_ ? oriented(b_.arange(0, p_.terms), !by_rows_) : Value();
+      if (whole_) read_ahead(p_.before, term, {});
+      const Value w = whole_ ? weight(b, term, column, {}) : Value();
+      read_ahead(p_.after, column, column_mask_);
+      const std::vector<Value> sums = whole_ ? sums_at_once(term, w) : sums_in_steps(b, column, lines, terms);
       std::vector<Value> results;
       for (std::int64_t row = 0; row < p_.rows; ++row)
         results.push_back(value_of(p_.after, row, column, column_mask_, sums[static_cast<std::size_t>(row)]));
@@ -133,8 +139,7 @@ class RowProductOp final : public KernelOp, public TakesNumbers {
       return b_.load(b + (scaled(term, strides_[0]) + scaled(column, strides_[1])), both(mask, column_mask_));
     }
 
-    std::vector<Value> sums_at_once(Value b, Value column) {
-      const Value term = oriented(b_.arange(0, p_.terms), !by_rows_), w = weight(b, term, column, {});
+    std::vector<Value> sums_at_once(Value term, Value w) {
       std::vector<Value> sums;
       for (std::int64_t row = 0; row < p_.rows; ++row) sums.push_back(tile::reduce(factor(row, term, {}) * w, axis(), tile::Reduction::Sum));
       return sums;
@@ -186,6 +191,16 @@ class RowProductOp final : public KernelOp, public TakesNumbers {
       return values.back().shape() == place.shape() ? values.back() : tile::broadcast(values.back(), place.shape());
     }
 
+    /// All that these words read, before anybody waits for other threads: then it is on its way meanwhile.
+    void read_ahead(const std::vector<RowWord>& words, Value place, Value mask) {
+      for (std::int64_t row = 0; row < p_.rows; ++row) {
+        for (const RowWord& word : words) {
+          if (word.kind == RowWord::Kind::Memory) element(word.operands[0], row, place, mask);
+          if (word.kind == RowWord::Kind::Number) constant(word.operands[0], word.dtype);
+        }
+      }
+    }
+
     Value element(int input, std::int64_t row, Value place, Value mask) {
       const auto& operand = context_.input(input);
       const auto at = row_layout(operand.shape, operand.strides, op_.columns_of(input, operand.shape));
@@ -194,9 +209,11 @@ class RowProductOp final : public KernelOp, public TakesNumbers {
                      .got = "input " + std::to_string(input) + " of shape " + to_string(operand.shape) + " in a layout without rows",
                      .expected = "one that accepts() says yes to"});
       }
+      Value& known = loaded_[{input, row, place.id()}];
+      if (!known.is_empty()) return known;
       Value from = pointer(input);
       if (row * at->row != 0) from = from + integer(row * at->row);
-      return at->column == 0 ? b_.load(from) : b_.load(from + scaled(place, at->column), mask);
+      return known = at->column == 0 ? b_.load(from) : b_.load(from + scaled(place, at->column), mask);
     }
 
     Value constant(int input, DType dtype) {
@@ -214,6 +231,7 @@ class RowProductOp final : public KernelOp, public TakesNumbers {
     Builder b_;
     std::vector<KernelArgument> arguments_;
     std::vector<Value> pointers_;  // of the inputs; numbers themselves
+    std::map<std::tuple<int, std::int64_t, tile::Id>, Value> loaded_;  // (input, row, its places)
     Strides strides_;              // of b
     bool by_rows_ = true, whole_ = true;
     Value column_mask_;
