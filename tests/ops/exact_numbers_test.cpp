@@ -62,6 +62,14 @@ TEST(ExactNumbers, InRanges) {
   EXPECT_THROW(arange(kLeast, kMost), Error);
 }
 
+TEST(ExactNumbers, ACastOfANumberWrapsAsThatOfATensorDoes) {
+  for (const std::int64_t number : {std::int64_t{300}, std::int64_t{-1}, std::int64_t{5'000'000'001}, kMost}) {
+    for (const DType dtype : {u8, i8, i16, i32, boolean})
+      EXPECT_EQ(cast(Tensor(number), dtype).item<std::int64_t>(), cast(tensor({number}), dtype).item<std::int64_t>())
+          << number << " as " << name(dtype);
+  }
+}
+
 TEST(ExactNumbers, ThroughJit) {
   std::int64_t captured = kOdd;
   auto f = jit([&](Tensor x) { return std::vector<Tensor>{x + captured, where(x == captured, kMost, x), clamp(x, 0, kMost)}; });
