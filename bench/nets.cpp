@@ -1,5 +1,13 @@
-// Nets of other kinds than those of the other programs: training steps (forward, backward, Adam), and how long the first of them takes.
-// bench_nets [prefix…]; bench/peers/nets_torch.py has the same nets. $TEGULA_BENCH_DEVICE is cpu where it is not set, $TEGULA_BENCH_PRECISION fp32.
+// Nets of other kinds than those of the other programs: training steps (forward, backward, Adam), and how long the first of them takes; and single
+// layers of them, forward with all gradients. bench_nets [prefix…]; bench/peers/nets_torch.py has the same nets. $TEGULA_BENCH_DEVICE is cpu where it is
+// not set, $TEGULA_BENCH_PRECISION fp32. $TEGULA_BENCH_CLOCK=processor: what is reported is processor time, of all threads (a machine that others use).
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+#include <vector>
 
 #include "bench/measure.h"
 #include "tegula/runtime/device.h"
@@ -18,7 +26,10 @@ struct Vit {
   nn::Conv2d patches{3, 192, 4, {.stride = 4}};
   Variable positions{normal({64, 192}) * 0.02};
   nn::TransformerEncoder blocks{
-      6, 192, 3, {.dim_feedforward = 768, .dropout = 0, .activation = nn::FeedForwardActivation::Gelu, .batch_first = true, .norm_first = true}};
+      6,
+      192,
+      3,
+      {.dim_feedforward = 768, .dropout = 0, .activation = nn::FeedForwardActivation::Gelu, .batch_first = true, .norm_first = true}};
   nn::Linear head{192, 10};
   Tensor operator()(Tensor x) {
     x = permute(reshape(patches(x), {x.shape()[0], 192, 64}), {0, 2, 1});
@@ -41,8 +52,9 @@ struct UNet {
 
 /// An encoder of strided convolutions, a decoder of transposed ones.
 struct Autoencoder {
-  nn::Sequential net{nn::Conv2d{3, 32, 4, {.stride = 2, .padding = 1}},          relu, nn::Conv2d{32, 64, 4, {.stride = 2, .padding = 1}}, relu,
-                     nn::ConvTranspose2d{64, 32, 4, {.stride = 2, .padding = 1}}, relu, nn::ConvTranspose2d{32, 3, 4, {.stride = 2, .padding = 1}}};
+  nn::Sequential net{
+      nn::Conv2d{3, 32, 4, {.stride = 2, .padding = 1}},           relu, nn::Conv2d{32, 64, 4, {.stride = 2, .padding = 1}},        relu,
+      nn::ConvTranspose2d{64, 32, 4, {.stride = 2, .padding = 1}}, relu, nn::ConvTranspose2d{32, 3, 4, {.stride = 2, .padding = 1}}};
   Tensor operator()(Tensor x) { return net(x); }
 };
 
@@ -95,13 +107,44 @@ struct Critic {
   Tensor operator()(Tensor x) { return out(flatten(leaky_relu(down2(leaky_relu(down1(x), 0.2)), 0.2), 1)); }
 };
 
+double now() {
+  static const char* const clock = std::getenv("TEGULA_BENCH_CLOCK");
+  if (clock && std::string_view(clock) == "processor") return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 /// `step` is timed from its first call on.
 template <class Step>
 void measure(const std::string& name, Step step) {
-  const auto begin = std::chrono::steady_clock::now();
-  step();
-  bench::report(name + ".first", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), "s");
-  bench::report(name, bench::wall(step, default_device().asynchronous() ? 1.0 : 3.0) * 1e3, "ms/step");
+  const auto timed = [&] {
+    const double begin = now();
+    step();
+    return now() - begin;
+  };
+  bench::report(name + ".first", timed(), "s");
+  for (int i = 0; i < 3; ++i) timed();
+  const double seconds = default_device().asynchronous() ? 1.0 : 3.0;
+  std::vector<double> times(static_cast<std::size_t>(std::clamp(seconds / std::max(timed(), 1e-7), 5.0, 20000.0)));
+  for (double& time : times) time = timed();
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
+  bench::report(name, times[times.size() / 2] * 1e3, "ms/step");
+}
+
+/// f(a, b), and the gradients of both given that of the result.
+template <class F>
+void layer(const std::string& name, const Shape& of_a, const Shape& of_b, F f) {
+  Tensor a = normal(of_a) * 0.1, b = normal(of_b) * 0.1, dy = normal(f(a, b).shape());
+  eval(a, b, dy);
+  auto both = jit([&](Tensor a, Tensor b, Tensor dy) {
+    const Tensor y = f(a, b);
+    std::vector<Tensor> out = grad(sum(y * dy), {a, b});
+    out.push_back(y);
+    return out;
+  });
+  measure(name, [&] {
+    both(a, b, dy);
+    default_device().synchronize();
+  });
 }
 
 /// By class, or, where `targets` is the shape of the input, its reconstruction.
@@ -128,7 +171,8 @@ void train_gan(const std::string& name, std::int64_t batch) {
   auto adam_g = optim::Adam(parameters(generator), {.lr = 2e-4}), adam_c = optim::Adam(parameters(critic), {.lr = 2e-4});
   auto step = jit([&](Tensor x, Tensor z) {
     const Tensor drawn = generator(z);
-    const Tensor told = binary_cross_entropy_with_logits(critic(x), ones) + binary_cross_entropy_with_logits(critic(stop_gradient(drawn)), zeros);
+    const Tensor told =
+        binary_cross_entropy_with_logits(critic(x), ones) + binary_cross_entropy_with_logits(critic(stop_gradient(drawn)), zeros);
     const Tensor fooled = binary_cross_entropy_with_logits(critic(drawn), ones);
     const auto of_generator = grad(fooled, parameters(generator));
     adam_c.step(grad(told, parameters(critic)));
@@ -150,5 +194,21 @@ int main(int argc, char** argv) {
   if (wanted("autoencoder")) train("autoencoder.b32", Autoencoder{}, {32, 3, 32, 32});
   if (wanted("mobilenet")) train("mobilenet.b16", MobileNet{}, {16, 3, 32, 32});
   if (wanted("gan")) train_gan("gan.b32", 32);
+  if (wanted("layer.transposed")) {
+    layer("layer.transposed.b16", {16, 64, 16, 16}, {64, 32, 4, 4},
+          [](const Tensor& x, const Tensor& w) { return conv_transpose2d(x, w, {.stride = 2, .padding = 1}); });
+  }
+  if (wanted("layer.depthwise")) {
+    layer("layer.depthwise.b16", {16, 64, 32, 32}, {64, 1, 3, 3},
+          [](const Tensor& x, const Tensor& w) { return conv2d(x, w, {.padding = 1, .groups = 64}); });
+  }
+  if (wanted("layer.grouped")) {
+    layer("layer.grouped.b16", {16, 64, 32, 32}, {64, 8, 3, 3},
+          [](const Tensor& x, const Tensor& w) { return conv2d(x, w, {.padding = 1, .groups = 8}); });
+  }
+  if (wanted("layer.concat")) {
+    layer("layer.concat.b16", {16, 32, 64, 64}, {16, 32, 64, 64},
+          [](const Tensor& a, const Tensor& b) { return concat({relu(a), relu(b)}, 1); });
+  }
   if (wanted("odd-mlp")) train("odd-mlp.b100", OddMlp{}, {100, 785});
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The nets of bench_nets in PyTorch, eager and compiled; on $TEGULA_BENCH_DEVICE, cpu where it is not set, in $TEGULA_BENCH_PRECISION (fp32, tf32, bf16 or fp16). usage: nets_torch.py [prefix…]
+"""The nets of bench_nets in PyTorch, eager and compiled; on $TEGULA_BENCH_DEVICE, cpu where it is not set, in $TEGULA_BENCH_PRECISION (fp32, tf32, bf16 or fp16), by $TEGULA_BENCH_CLOCK. usage: nets_torch.py [prefix…]
 
 Two lines for each net and mode: `peer.vit.b16.eager.first 0.21 s`, `peer.vit.b16.eager 41.2 ms/step`.
 """
@@ -19,6 +19,7 @@ torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 torch.manual_seed(0)
 PRECISION = os.environ.get("TEGULA_BENCH_PRECISION", "fp32")
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = PRECISION != "fp32"
+CLOCK = time.process_time if os.environ.get("TEGULA_BENCH_CLOCK") == "processor" else time.perf_counter
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(PRECISION)
 
 
@@ -100,10 +101,10 @@ def measure(name, step):
             torch.cuda.synchronize()
 
     def timed():
-        begin = time.perf_counter()
+        begin = CLOCK()
         step()
         synchronize()
-        return time.perf_counter() - begin
+        return CLOCK() - begin
 
     first = timed()
     for _ in range(3):
@@ -158,10 +159,31 @@ def train_gan(name, batch):
         measure(f"{name}.{mode}", step)
 
 
+def layer(name, f, *shapes):
+    """f of the inputs, and all their gradients given that of the result."""
+    for mode in MODES:
+        torch._dynamo.reset()
+        inputs = [(torch.randn(*shape, device=DEVICE) * 0.1).requires_grad_() for shape in shapes]
+        run = torch.compile(f) if mode == "compile" else f
+        with arithmetic():
+            dy = torch.randn_like(run(*inputs))
+
+        def step():
+            with arithmetic():
+                y = run(*inputs)
+            torch.autograd.grad(y, inputs, dy)
+
+        measure(f"{name}.{mode}", step)
+
+
 def main():
     nets = {"vit.b16": lambda name: train(name, Vit, (16, 3, 32, 32)), "unet.b8": lambda name: train(name, UNet, (8, 3, 64, 64)),
             "autoencoder.b32": lambda name: train(name, autoencoder, (32, 3, 32, 32)),
             "mobilenet.b16": lambda name: train(name, mobilenet, (16, 3, 32, 32)), "gan.b32": lambda name: train_gan(name, 32),
+            "layer.transposed.b16": lambda name: layer(name, lambda x, w: F.conv_transpose2d(x, w, None, 2, 1), (16, 64, 16, 16), (64, 32, 4, 4)),
+            "layer.depthwise.b16": lambda name: layer(name, lambda x, w: F.conv2d(x, w, None, 1, 1, 1, 64), (16, 64, 32, 32), (64, 1, 3, 3)),
+            "layer.grouped.b16": lambda name: layer(name, lambda x, w: F.conv2d(x, w, None, 1, 1, 1, 8), (16, 64, 32, 32), (64, 8, 3, 3)),
+            "layer.concat.b16": lambda name: layer(name, lambda a, b: torch.cat([F.relu(a), F.relu(b)], 1), (16, 32, 64, 64), (16, 32, 64, 64)),
             "odd-mlp.b100": lambda name: train(name, odd_mlp, (100, 785))}
     for name, run in nets.items():
         if len(sys.argv) == 1 or any(name.startswith(prefix) for prefix in sys.argv[1:]):

@@ -77,6 +77,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder)
   place_results(plan, device);
   lower_late_updates(plan, device);
   request_kernels(plan, device);
+  show("calls", [&] { return call_times(plan); });
   look_at_calls(plan);
   assign_threads(plan, device);
   plan_memory(plan, device);
@@ -93,7 +94,7 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder,
   done(graph, "simplify");
   join_parts(graph);
   done(graph, "parts");
-  assign_precision(graph);
+  assign_precision(graph, device);
   done(graph, "precision");
   multiply_codes(graph, device);
   done(graph, "codes");

@@ -102,5 +102,20 @@ TEST(TensorProduct, OnlyProductsThatMayRoundTheirOperandsAreOffered) {
   for (const SplitChoice& choice : split_choices(full, product.product(), Card())) EXPECT_EQ(choice.warps, 0);
 }
 
+TEST(TensorProduct, IsPreferredToHalvesWhoseRowsBeginAnywhere) {
+  const auto prefers = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return prefers_tf32({.dtype = f32,
+                         .a = matrix({m, k}, MatrixOrder::Rows),
+                         .b = matrix({k, n}, MatrixOrder::Columns),
+                         .c = matrix({m, n}, MatrixOrder::Rows)},
+                        Card());
+  };
+  EXPECT_TRUE(prefers(100, 333, 785));
+  EXPECT_TRUE(prefers(100, 111, 333));
+  EXPECT_FALSE(prefers(100, 333, 784));  // both operands' rows are pieces of 16 bytes
+  EXPECT_FALSE(prefers(100, 336, 785));  // the result's are
+  EXPECT_FALSE(prefers(4001, 4001, 4001));  // no small product
+}
+
 }  // namespace
 }  // namespace tegula::gpu

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 
 #include "tegula/tegula.h"
+#include "tests/support/on_device.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
@@ -89,19 +93,79 @@ TEST(Depthwise, IsForGroupsOfOneChannelAndSmallWindows) {
   EXPECT_FALSE(ops::describes_depthwise({0, 4, 8, 8}, {4, 1, 3, 3}, 4));
 }
 
-/// What the GPU runs in its place (on the CPU the library's own call): values and gradients with either order of memory around it.
-TEST(Depthwise, InANetWithItsGradients) {
-  manual_seed(7);
-  const Tensor x = drawn({2, 8, 6, 6}, f32), weight = drawn({8, 1, 3, 3}, f32), mix = drawn({4, 8, 1, 1}, f32);
-  const auto run = [&](DType dtype) {
-    const Tensor a = cast(x, dtype), w = cast(weight, dtype), m = cast(mix, dtype);
-    const Tensor y = conv2d(relu(conv2d(relu(a * 2), w, {.stride = 2, .padding = 1, .groups = 8})), m);
-    auto all = grad(sum(y * y), {a, w, m});
-    all.push_back(y);
-    return all;
+/// As a GPU, which wants images channels-last.
+class ChannelsLast : public test::QueuedDevice {
+ public:
+  static ChannelsLast& device() {
+    static auto& one = *new ChannelsLast;  // see QueuedDevice::create
+    return one;
+  }
+  bool prefers_channels_last(const runtime::Convolution& d) const override { return d.dtype != f64; }
+};
+
+int count(const std::string& text, const std::string& what) {
+  int found = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+/// Three of them between 1 x 1 convolutions, with a transposed one behind; a loss, then its gradients.
+std::vector<Tensor> net(const Tensor& x, std::span<const Tensor> w) {
+  const auto depthwise = [](const Tensor& t, const Tensor& weight, std::int64_t stride) {
+    return conv2d(t, weight, {.stride = stride, .padding = 1, .groups = t.size(1)});
   };
-  const auto found = run(f32), expected = run(f64);
-  for (std::size_t k = 0; k < found.size(); ++k) expect_near(found[k], cast(expected[k], f32), 1e-5, k == 3 ? "value" : "gradient");
+  Tensor y = relu(conv2d(tanh(depthwise(x, w[0], 1)), w[1]));
+  y = tanh(depthwise(y, w[2], 2));
+  y = conv_transpose2d(y, w[3], {.stride = 2, .padding = 1, .output_padding = 1, .groups = y.size(1)});
+  const Tensor loss = mean(square(cast(y, x.dtype() == f64 ? f64 : f32)));
+  std::vector<Wrt> wanted{x};
+  wanted.insert(wanted.end(), w.begin(), w.end());
+  std::vector<Tensor> out = grad(loss, wanted);
+  out.push_back(loss);
+  return out;
+}
+std::vector<Tensor> numbers(DType dtype) {
+  manual_seed(8);
+  std::vector<Tensor> all;
+  for (const Shape& shape : {Shape{2, 8, 6, 6}, {8, 1, 3, 3}, {12, 8, 1, 1}, {12, 1, 3, 3}, {12, 1, 3, 3}})
+    all.push_back(cast(drawn(shape, f32), dtype));
+  return all;
+}
+
+TEST(Depthwise, TakesThePlaceOfCallsWhereKernelsAreMade) {
+  const auto in_f64 = numbers(f64);
+  const auto expected = net(in_f64[0], std::span(in_f64).subspan(1));
+  const test::OnDevice here(ChannelsLast::device());
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    SCOPED_TRACE(std::string(name(precision)));
+    const auto in = numbers(f32);
+    auto step = jit([&](Tensor x, Tensor a, Tensor b, Tensor c, Tensor d) {
+      const PrecisionScope scope(precision);
+      return net(x, std::array{a, b, c, d});
+    });
+    const auto found = step(in[0], in[1], in[2], in[3], in[4]);
+    for (std::size_t k = 0; k < found.size(); ++k)
+      expect_near(found[k], cast(expected[k], f32), precision == Precision::fp32 ? 1e-5 : 3e-2,
+                  k + 1 == found.size() ? "loss" : "gradient");
+    const std::string plan = step.print_plan();
+    EXPECT_EQ(count(plan, "call convolution"), 3) << plan;  // those of 1 x 1: forward, and its two gradients
+    EXPECT_EQ(count(plan, "tile depthwise:"), 3) << plan;  // two forward, and the gradient of the transposed one
+    EXPECT_EQ(count(plan, "tile depthwise_backward_data:"), 3) << plan;
+    EXPECT_EQ(count(plan, "tile depthwise_backward_weight:"), 3) << plan;
+  }
+}
+
+/// The weights of all of them lie by tap for both passes, and are put so ahead of everything.
+TEST(Depthwise, WeightsAreTurnedOnceAheadOfAllPasses) {
+  const test::OnDevice here(ChannelsLast::device());
+  const auto in = numbers(f32);
+  auto step = jit([&](Tensor x, Tensor a, Tensor b, Tensor c, Tensor d) { return net(x, std::array{a, b, c, d}); });
+  step(in[0], in[1], in[2], in[3], in[4]);
+  const std::string plan = step.print_plan();
+  const std::size_t first = plan.find("tile depthwise");
+  ASSERT_NE(first, std::string::npos) << plan;
+  EXPECT_GE(count(plan.substr(0, first), "tile copy"), 1) << plan;
+  EXPECT_EQ(count(plan.substr(first), "tile copy"), 1) << plan;  // the gradient of x, a result, which is row-major
 }
 
 }  // namespace

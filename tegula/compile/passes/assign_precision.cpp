@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "tegula/compile/passes/products_in_f32.h"
 #include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/table.h"
@@ -31,7 +32,11 @@ bool repeats(const Graph& graph, const Item& view) { return numel(view.shape) > 
 /// Forwards: what can be computed in the epilogue of a product has its dtype, and what only moves halves gives halves.
 class Chooser {
  public:
-  explicit Chooser(const Graph& graph) : graph_(graph), wanted_(graph.items.size()), states_(recurrent_states(graph)) {
+  Chooser(const Graph& graph, const runtime::Device& device)
+      : graph_(graph),
+        wanted_(graph.items.size()),
+        states_(recurrent_states(graph)),
+        in_f32_(products_in_f32(graph, device)) {
     for (const Item& item : graph.items) chosen_.push_back(item.dtype);
     uses_ = count_uses(graph);
     for (int i = graph.size() - 1; i >= 0; --i) choose_from_uses(i);
@@ -39,6 +44,8 @@ class Chooser {
   }
 
   const std::vector<DType>& chosen() const { return chosen_; }
+  /// A product that stays f32, and is TF32 inside.
+  bool is_tf32(int i) const { return in_f32_[static_cast<std::size_t>(i)]; }
 
   /// Whether operand `k` is what an epilogue adds to a product: it must have the product's dtype.
   bool is_bias(const Item& item, std::size_t k) const {
@@ -74,7 +81,7 @@ class Chooser {
 
   void choose_from_uses(int i) {
     const Item& item = graph_[i];
-    if (is_view(item) || !may_be_half(item) || states_[static_cast<std::size_t>(i)]) return;
+    if (is_view(item) || !may_be_half(item) || states_[static_cast<std::size_t>(i)] || is_tf32(i)) return;
     const bool product = item.op->numerics() == Numerics::TensorCore;
     if (!product && !wanted_[static_cast<std::size_t>(i)]) return;
     chosen(i) = storage_of(item.precision);
@@ -120,7 +127,7 @@ class Chooser {
   }
 
   const Graph& graph_;
-  std::vector<bool> wanted_, states_;
+  std::vector<bool> wanted_, states_, in_f32_;
   std::vector<int> uses_;
   std::vector<DType> chosen_;
 };
@@ -128,14 +135,14 @@ class Chooser {
 /// Builds the graph again with the chosen dtypes and the casts they need, each made once.
 class Caster {
  public:
-  explicit Caster(const Graph& from) : from_(from), rewriter_(from), chooser_(from) {}
+  Caster(const Graph& from, const runtime::Device& device) : from_(from), rewriter_(from), chooser_(from, device) {}
 
   Graph run() {
     rewriter_.each([this](int i, Item& item) {
       item.dtype = chooser_.chosen()[static_cast<std::size_t>(i)];
       if (!item.results.empty()) item.results[0].dtype = item.dtype;
       if (item.op == cast_op() && out()[item.inputs[0]].dtype == item.dtype) item.op = reshape_op(item.shape);  // nothing is left to do
-      if (item.role() == Role::Library) finish_call(item);
+      if (item.role() == Role::Library) finish_call(i, item);
       if (item.role() == Role::Kernel && item.op->numerics() == Numerics::TensorCore) finish_product(item);
       if (item.role() == Role::Elementwise && is_half(item.dtype)) {
         for (std::size_t k = 0; k < item.inputs.size(); ++k) {
@@ -151,7 +158,7 @@ class Caster {
  private:
   const Graph& out() const { return rewriter_.out(); }
 
-  void finish_call(Item& item) {
+  void finish_call(int i, Item& item) {
     const LoopOp* const loop = LoopOp::of(*item.op);
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       int& input = item.inputs[k];
@@ -161,7 +168,7 @@ class Caster {
       input = as(input, item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype));
     }
     const bool product = item.op->numerics() == Numerics::TensorCore;
-    if (product && item.dtype == f32 && item.precision == Precision::tf32) {
+    if (product && item.dtype == f32 && (item.precision == Precision::tf32 || chooser_.is_tf32(i))) {
       item.epilogue.arithmetic = static_cast<std::uint8_t>(runtime::Arithmetic::TF32);
     }
   }
@@ -221,11 +228,11 @@ std::string arithmetic_of(const Item& item) {
 
 }  // namespace
 
-void assign_precision(Graph& graph) {
+void assign_precision(Graph& graph, const runtime::Device& device) {
   const bool needed =
       std::any_of(graph.items.begin(), graph.items.end(), [](const Item& item) { return item.precision != Precision::fp32; });
   if (!needed) return;
-  graph = Caster(graph).run();
+  graph = Caster(graph, device).run();
   remove_dead(graph);  // f32 views whose readers take the cast
 }
 

@@ -138,8 +138,20 @@ class Materializer {
       const bool is_below = k == item.as<KernelOp>().overwrites();
       const bool kept = is_below && (!in_place || at.offset != 0 || numel(at.shape) != elements_below(input));
       const bool fits = is_below ? at.is_dense() : item.as<KernelOp>().accepts(k, at);
-      if (kept || !is_memory(input) || !fits) input = copy(input);
+      if (kept) input = copy(input);
+      else if (!is_memory(input) || !fits) input = is_leaf_again(input) ? copy_for_all(input) : copy(input);
     }
+  }
+  // A weight, maybe in half: passes that read it in another order read one copy. Of anything else that would hold memory from the first to the last.
+  bool is_leaf_again(int item) const {
+    int base = access_of(out(), item).base;
+    if (out()[base].op == cast_op()) base = access_of(out(), out()[base].inputs[0]).base;
+    return out()[base].role() == Role::Leaf;
+  }
+  int copy_for_all(int input) {
+    const auto [known, is_new] = copies_.try_emplace(input);
+    if (is_new) known->second = copy(input);
+    return known->second;
   }
   std::int64_t elements_below(int item) const { return numel(out()[access_of(out(), item).base].shape); }
 
@@ -221,6 +233,7 @@ class Materializer {
   const runtime::LaysOutOperands* lays_out_ = nullptr;
   std::unordered_map<int, std::int64_t> products_;  // that read an old item as their second operand
   std::unordered_map<int, int> rows_;  // old items that are laid out for all of those: the copies
+  std::unordered_map<int, int> copies_;  // for kernels
   std::unordered_set<int> taken_;  // outputs and updates so far
 };
 

@@ -32,8 +32,7 @@ class Orderer {
       const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
       if (items.empty()) continue;
       for (int i : items) unit_of(i) = static_cast<int>(units_.size());
-      const bool first = steps == Steps::Launches && std::ranges::all_of(items, [&](int i) { return is_cast_of_leaf(i); });
-      units_.push_back({.unit = {.group = g}, .last = items.back(), .key = first ? -1 : items.back()});
+      units_.push_back({.unit = {.group = g}, .last = items.back(), .key = steps == Steps::Launches ? launch_key(items) : items.back()});
     }
     for (int i = 0; i < plan.graph.size(); ++i) {
       if (plan.graph[i].role() != Role::Library && plan.graph[i].role() != Role::Kernel) continue;
@@ -74,9 +73,15 @@ class Orderer {
   }
 
  private:
-  bool is_cast_of_leaf(int i) const {
-    const Item& item = plan_.graph[i];
-    return item.op == cast_op() && plan_.graph[access_of(plan_.graph, item.inputs[0]).base].role() == Role::Leaf;
+  // Casts of leaves come first, then copies, in another order, of leaves or of those.
+  int launch_key(const std::vector<int>& items) const {
+    const Graph& graph = plan_.graph;
+    const auto below = [&](int item) { return access_of(graph, graph[item].inputs[0]).base; };
+    const auto is_cast = [&](int item) { return graph[item].op == cast_op() && graph[below(item)].role() == Role::Leaf; };
+    const auto is_copy = [&](int item) {
+      return graph[item].op == copy_op() && (graph[below(item)].role() == Role::Leaf || is_cast(below(item)));
+    };
+    return std::ranges::all_of(items, is_cast) ? -2 : std::ranges::all_of(items, is_copy) ? -1 : items.back();
   }
   int& unit_of(int item) { return unit_of_[static_cast<std::size_t>(item)]; }
   Candidate& unit(int u) { return units_[static_cast<std::size_t>(u)]; }

@@ -19,8 +19,8 @@ struct Unit {
 /// exchanges alone (the join of a bucket of gradients). Who reads their results stays behind. What is computed in between is what an exchange hides
 /// behind. A gather that is made anew where it is read (ZeRO's stage 3) goes ahead to where the one before it was: one layer, not all of them.
 ///
-/// Where each step is a launch, casts of leaves (weights, for products in half) come first of all, so that they are one launch together: one by one
-/// each product would wait for its own.
+/// Where each step is a launch, casts of leaves (weights, for products in half) and copies of those come first of all, so that they are one launch
+/// together: one by one each product would wait for its own.
 enum class Steps : std::uint8_t { Calls, Launches };
 std::vector<Unit> units_in_order(const Plan& plan, Steps steps);
 

@@ -1,7 +1,14 @@
 #include "tegula/compile/show/show.h"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "tegula/compile/table.h"
 #include "tegula/core/text.h"
@@ -47,6 +54,28 @@ std::string figures_table(const Plan& plan, std::span<const runtime::PlannedLaun
                std::to_string(std::lround(100 * figures->occupancy)) + " %"});
   }
   return table.empty() ? "" : table.text();
+}
+
+std::string call_times(const Plan& plan) {
+  std::vector<std::pair<double, std::string>> times;
+  double all = 0;
+  for (const Step& step : plan.steps) {
+    if (!step.call) continue;
+    const auto begin = std::chrono::steady_clock::now();
+    std::string call = step.call->describe();
+    times.emplace_back(1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), std::move(call));
+    all += times.back().first;
+  }
+  if (times.empty()) return "";
+  std::ranges::stable_sort(times, std::greater<>(), &std::pair<double, std::string>::first);
+  const auto line = [](double milliseconds, const std::string& what) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%10.1f ms  ", milliseconds);
+    return text.data() + what + "\n";
+  };
+  std::string text = line(all, "to make " + std::to_string(times.size()) + " calls");
+  for (const auto& [milliseconds, call] : times) text += line(milliseconds, call);
+  return text;
 }
 
 bool wants(std::string_view stage) {

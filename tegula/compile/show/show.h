@@ -25,6 +25,10 @@ std::string assembly_text(const Plan& plan, std::span<const runtime::PlannedLaun
 /// What each launch takes of the device: a table; nothing on a CPU.
 std::string figures_table(const Plan& plan, std::span<const runtime::PlannedLaunch> launches);
 
+/// Makes the calls (they are made when they are first asked, beside the compilation of kernels), and says how many milliseconds each took, choosing
+/// algorithms included: the longest first.
+std::string call_times(const Plan& plan);
+
 /// The stages of these names.
 void show_kernels(const Plan& plan, std::span<const runtime::PlannedLaunch> launches);
 

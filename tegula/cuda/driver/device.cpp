@@ -20,7 +20,9 @@
 #include "tegula/cuda/driver/properties.h"
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/handwritten/library.h"
+#include "tegula/cuda/handwritten/plain_split_product.h"
 #include "tegula/cuda/nccl/communicator.h"
+#include "tegula/runtime/operand_layout.h"
 #include "tegula/simt/layout.h"
 
 namespace tegula::gpu {
@@ -88,7 +90,11 @@ std::vector<CUdevice> usable_devices() {
       {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
 }
 
-class CudaDevice final : public runtime::Device, public runtime::Attends, public runtime::GivesHostTurns, public runtime::Communicates {
+class CudaDevice final : public runtime::Device,
+                         public runtime::Attends,
+                         public runtime::GivesHostTurns,
+                         public runtime::Communicates,
+                         public runtime::PrefersTf32 {
  public:
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
     context_.device = device;
@@ -167,6 +173,7 @@ class CudaDevice final : public runtime::Device, public runtime::Attends, public
     context_.enter();
     return gpu::prefers_gradient(context_, description);
   }
+  bool prefers_tf32(const runtime::Matmul& description) const override { return gpu::prefers_tf32(description, context_.card); }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override {
     return later(request_convolution, make_convolution, description);
   }

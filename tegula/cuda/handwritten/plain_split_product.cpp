@@ -62,6 +62,17 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
   return choices;
 }
 
+bool prefers_tf32(runtime::Matmul description, const Card& card) {
+  description.arithmetic = runtime::Arithmetic::TF32;
+  const BlasProduct product = blas_product(description);
+  const auto is_aligned = [](const BlasMatrix& m) {
+    constexpr std::int64_t kPiece = 8;  // halves in 16 bytes
+    return (m.columns <= 1 || m.leading % kPiece == 0) && m.batch_stride % kPiece == 0;
+  };
+  if (is_aligned(product.left) || is_aligned(product.right) || is_aligned(product.result)) return false;
+  return !split_choices(description, product, card).empty();
+}
+
 std::int64_t tiles_of(const BlasProduct& p, const SplitChoice& choice) {
   return divide_up(p.m, choice.tile_m) * divide_up(p.n, choice.tile_n) * p.batch;
 }
