@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "tegula/compile/parameter.h"
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/plan/unit_order.h"
@@ -234,11 +235,6 @@ void lower(Plan& plan, runtime::Device& device) {
     else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, device);
     else lower_kernel(plan, unit.item, device);
   }
-}
-
-tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous) {
-  const DType computed = tile::compute_type(dtype);
-  return asynchronous ? builder.load(builder.pointer(name, computed, false)) : builder.scalar(name, computed);
 }
 
 void compile_kernels(Plan& plan, runtime::Device& device) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tegula/compile/parameter.h"
 #include "tegula/compile/plan/group_portion.h"
 #include "tegula/tile/builder.h"
 #include "tegula/tile/reduction.h"

@@ -79,8 +79,6 @@ struct Plan {
   std::vector<std::pair<int, int>> late_updates;  // (update, item): computed in the arena, copied into the Variable at the end
 };
 
-/// A number of the run (Reference::Constant) as a program's parameter: on asynchronous devices it comes from memory.
-tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous);
 /// Whether each tile of the group's program holds whole rows of what is reduced: only then can sums across be carried along.
 bool holds_whole_rows(const Plan& plan, const Group& group);
 /// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
