@@ -23,7 +23,6 @@ std::uint64_t Progress::begin(Work work) {
   if (runs_) {
     begun_.notify_one();
   } else {
-    if (thread_.joinable()) thread_.join();  // one that was idle for long
     thread_ = std::thread([this] { carry(); });
     runs_ = true;
   }
@@ -35,6 +34,7 @@ void Progress::carry() {
   while (true) {
     if (!begun_.wait_for(lock, kIdle, [&] { return ends_ || !queue_.empty(); }) || queue_.empty()) {
       runs_ = false;  // under the lock: whoever begins next starts another thread
+      if (!ends_) thread_.detach();  // else it is waited for
       return;
     }
     const Work work = std::move(queue_.front());

@@ -18,6 +18,7 @@
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
+#include "tests/support/sanitizers.h"
 
 namespace tegula::compile {
 namespace {
@@ -307,7 +308,7 @@ TEST(UnitOrder, AnswersAsSetsOfAllThatComesBefore) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef TEGULA_SANITIZER
 TEST(Deep, RunningOutOfMemoryIsAnExceptionThatFreesTheGraph) {
   GTEST_FLAG_SET(death_test_style, "fast");
   EXPECT_EXIT(

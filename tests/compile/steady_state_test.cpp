@@ -17,20 +17,12 @@
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/random.h"
 #include "tegula/ops/rows/loss.h"
-
-// ThreadSanitizer brings operators of its own.
-#if defined(__SANITIZE_THREAD__)
-#define TEGULA_OWN_NEW
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TEGULA_OWN_NEW
-#endif
-#endif
+#include "tests/support/sanitizers.h"
 
 namespace {
 std::atomic<bool> counting{false};
 std::atomic<long> allocations{0};
-#ifndef TEGULA_OWN_NEW
+#ifndef TEGULA_THREAD_SANITIZER
 void* counted(std::size_t size) {
   if (counting) ++allocations;
   return std::malloc(size);
@@ -42,7 +34,7 @@ void* counted_or_throw(std::size_t size) {
 #endif
 }  // namespace
 
-#ifndef TEGULA_OWN_NEW
+#ifndef TEGULA_THREAD_SANITIZER
 void* operator new(std::size_t size) { return counted_or_throw(size); }
 void* operator new[](std::size_t size) { return counted_or_throw(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted(size); }
@@ -57,7 +49,7 @@ namespace tegula {
 namespace {
 
 TEST(SteadyState, AReplayedStepAllocatesNothing) {
-#ifdef TEGULA_OWN_NEW
+#ifdef TEGULA_THREAD_SANITIZER
   GTEST_SKIP() << "skipped: allocations cannot be counted under ThreadSanitizer";
 #endif
   if (const char* device = std::getenv("TEGULA_TEST_DEVICE");

@@ -12,6 +12,7 @@
 #include "tegula/graph/history.h"
 #include "tegula/graph/print.h"
 #include "tegula/tegula.h"
+#include "tests/support/sanitizers.h"
 
 namespace tegula {
 namespace {
@@ -162,7 +163,7 @@ TEST(History, ALoopKeepsNoMoreThanTheBudget) {
   EXPECT_LE(run(2000), before + 100'000);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep memory that was freed
+#ifndef TEGULA_SANITIZER
 std::size_t resident_bytes() {
   std::ifstream pages("/proc/self/statm");
   std::size_t all = 0, resident = 0;

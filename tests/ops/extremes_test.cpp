@@ -25,6 +25,7 @@
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
+#include "tests/support/sanitizers.h"
 
 namespace tegula {
 namespace {
@@ -104,7 +105,7 @@ TEST(Extremes, HypotOfAnInfinityIsInfinite) {
 
 TEST(Extremes, NanPrintsWithoutASign) { EXPECT_EQ(tensor({-std::nan(""), std::nan(""), 1.0}).print(), "[nan, nan,   1]  f64(3,)"); }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef TEGULA_SANITIZER
 // In a process of its own, whose address space is bounded: what the pool keeps is given back before a request fails.
 TEST(Extremes, MemoryThatIsCachedIsNotMissed) {
   const auto attempt = [] {

@@ -31,14 +31,27 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
     return *all.emplace_back(new QueuedDevice);
   }
 
+  /// Counted by all threads that use the device; a copy is a number.
+  class Count {
+   public:
+    Count() = default;
+    Count(const Count& other) : count_(other.count_.load()) {}
+    Count& operator=(const Count&) = delete;
+    int operator++(int) { return count_++; }
+    operator int() const { return count_; }
+
+   private:
+    std::atomic<int> count_{0};
+  };
   struct Counters {
-    int launches = 0, calls = 0, copies = 0, uploads = 0, recordings = 0, replays = 0, allocations = 0;
-    int foreseen = 0, unforeseen = 0;  // kernels that were needed as they had been requested, or not
+    Count launches, calls, copies, uploads, recordings, replays, allocations;
+    Count foreseen, unforeseen;  // kernels that were needed as they had been requested, or not
   } counters;
 
   double loop_nodes = 16384;  // StepCosts
-  std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> make_kernel =
-      [](const tile::Program& program) { return runtime::cpu().compile(program); };
+  std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> make_kernel = [](const tile::Program& program) {
+    return runtime::cpu().compile(program);
+  };
   runtime::TilePreference preference{.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16};
 
   std::string name() const override { return "queued"; }
@@ -121,13 +134,13 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
     });
   }
 
-  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
-    return queued(make_kernel(program), program);
-  }
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return queued(make_kernel(program), program); }
   void request(std::span<const runtime::PlannedLaunch> launches) override {
+    const std::scoped_lock lock(mutex_);
     for (const auto& launch : launches) requested_.insert(needs(launch));
   }
   void prepare(std::span<const runtime::PlannedLaunch> launches) override {
+    const std::scoped_lock lock(mutex_);
     for (const auto& launch : launches) (requested_.contains(needs(launch)) ? counters.foreseen : counters.unforeseen)++;
   }
   runtime::TilePreference tiles() const override { return preference; }
