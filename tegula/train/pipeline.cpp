@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "tegula/core/error.h"
-#include "tegula/dist/collectives.h"
-#include "tegula/dist/data_parallel.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/parallel/data_parallel.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"

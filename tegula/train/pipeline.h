@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "tegula/dist/group.h"
-#include "tegula/dist/pipeline_schedule.h"
+#include "tegula/dist/exchange/group.h"
+#include "tegula/dist/parallel/pipeline_schedule.h"
 #include "tegula/nn/sequential.h"
 #include "tegula/train/loss.h"
 

@@ -7,8 +7,8 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
-#include "tegula/dist/collectives.h"
-#include "tegula/dist/sharding.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/io/file.h"

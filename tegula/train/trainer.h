@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tegula/dist/data_parallel.h"
+#include "tegula/dist/parallel/data_parallel.h"
 #include "tegula/graph/precision.h"
 #include "tegula/io/plot.h"
 #include "tegula/optim/loss_scaler.h"

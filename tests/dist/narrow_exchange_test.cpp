@@ -1,6 +1,6 @@
 // Gradients of which half of the bytes travel.
 
-#include "tegula/dist/narrow_exchange.h"
+#include "tegula/dist/collectives/narrow_exchange.h"
 
 #include <gtest/gtest.h>
 

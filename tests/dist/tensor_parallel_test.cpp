@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "tegula/dist/partition.h"
+#include "tegula/dist/collectives/partition.h"
 #include "tests/dist/trainings.h"
 
 namespace tegula {
