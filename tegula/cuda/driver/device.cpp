@@ -16,11 +16,13 @@
 #include "tegula/cuda/driver/kernel.h"
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/driver/ordered_call.h"
+#include "tegula/cuda/driver/peers.h"
 #include "tegula/cuda/driver/progress.h"
 #include "tegula/cuda/driver/properties.h"
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/nccl/communicator.h"
+#include "tegula/runtime/peer_copies.h"
 #include "tegula/simt/layout.h"
 
 namespace tegula::gpu {
@@ -88,7 +90,11 @@ std::vector<CUdevice> usable_devices() {
       {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
 }
 
-class CudaDevice final : public runtime::Device, public runtime::Attends, public runtime::GivesHostTurns, public runtime::Communicates {
+class CudaDevice final : public runtime::Device,
+                         public runtime::Attends,
+                         public runtime::GivesHostTurns,
+                         public runtime::Communicates,
+                         public runtime::CopiesPeers {
  public:
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
     context_.device = device;
@@ -135,6 +141,11 @@ class CudaDevice final : public runtime::Device, public runtime::Attends, public
     const std::scoped_lock lock(context_.order);
     context_.enter();
     check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, context_.stream), "copying on the device");
+  }
+
+  bool copy_from(void* to, runtime::Device& other, const void* from, std::size_t bytes) override {
+    const auto* const peer = dynamic_cast<const CudaDevice*>(&other);
+    return peer && copy_from_peer(context_, to, peer->context_, from, bytes);
   }
 
   void synchronize() override { context_.synchronize(name()); }
