@@ -38,15 +38,24 @@ std::int64_t most_in_one(const std::vector<Tensor>& tensors, std::int64_t most) 
 
 std::vector<Tensor> in_buckets(const std::vector<Tensor>& tensors, std::int64_t most, const std::function<Tensor(const Tensor&)>& exchange,
                                const std::source_location& where) {
-  std::vector<Tensor> out(tensors.size());
+  const auto alone = [&](const Tensor& all) { return std::vector{exchange(all)}; };
+  std::vector<Tensor> out;
+  for (const auto& results : several_in_buckets(tensors, most, alone, where)) out.push_back(results.empty() ? Tensor() : results[0]);
+  return out;
+}
+
+std::vector<std::vector<Tensor>> several_in_buckets(const std::vector<Tensor>& tensors, std::int64_t most,
+                                                    const std::function<std::vector<Tensor>(const Tensor&)>& exchange,
+                                                    const std::source_location& where) {
+  std::vector<std::vector<Tensor>> out(tensors.size());
   for (const auto& bucket : buckets_of(tensors, most_in_one(tensors, most))) {
     std::vector<Tensor> members;
     for (const std::size_t i : bucket) members.push_back(tensors[i]);
-    const Tensor all = exchange(members.size() == 1 ? members[0] : concat(members, -1, where));
+    const std::vector<Tensor> all = exchange(members.size() == 1 ? members[0] : concat(members, -1, where));
     std::int64_t begin = 0;
     for (const std::size_t i : bucket) {
       const std::int64_t end = begin + tensors[i].shape().back();
-      out[i] = slice(Arg(all, where), -1, {begin, end});
+      for (const Tensor& result : all) out[i].push_back(slice(Arg(result, where), -1, {begin, end}));
       begin = end;
     }
   }

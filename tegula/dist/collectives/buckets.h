@@ -15,4 +15,9 @@ namespace tegula::dist {
 std::vector<Tensor> in_buckets(const std::vector<Tensor>& tensors, std::int64_t most, const std::function<Tensor(const Tensor&)>& exchange,
                                const std::source_location& where);
 
+/// The same where an exchange has several results: those of each tensor.
+std::vector<std::vector<Tensor>> several_in_buckets(const std::vector<Tensor>& tensors, std::int64_t most,
+                                                    const std::function<std::vector<Tensor>(const Tensor&)>& exchange,
+                                                    const std::source_location& where);
+
 }  // namespace tegula::dist

@@ -15,6 +15,11 @@ Part part_of(std::int64_t block, int rank, int ranks) {
   return {begin, std::min(block, begin + most) - begin};
 }
 
+std::int64_t joint_ranks(const Group& group, const Partition* within) {
+  constexpr std::int64_t kGroups = 1 << 14;  // more than a program has
+  return group.id() * kGroups + (within ? within->ranks() : 0);
+}
+
 AxisPartition::AxisPartition(Group group, const Shape& shape, int axis, std::int64_t blocks, Location where)
     : group_(std::move(group)),
       shape_(shape),

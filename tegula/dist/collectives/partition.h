@@ -13,6 +13,9 @@ struct Part {
 };
 Part part_of(std::int64_t block, int rank, int ranks);
 
+/// Names the ranks of a partition over `group` of what is shared out by `within`, or whole (null): Partition::ranks of ranks within ranks.
+std::int64_t joint_ranks(const Group& group, const Partition* within);
+
 class AxisPartition final : public Partition {
  public:
   using Location = std::source_location;

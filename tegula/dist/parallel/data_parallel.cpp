@@ -7,6 +7,7 @@
 #include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
+#include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
@@ -18,6 +19,7 @@ void broadcast_values(const Parameters& state, const Group& group, int root, std
   if (group.size() == 1) return;
   default_device().synchronize();  // exchanges that are still queued come first
   for (const Parameter& parameter : state) {
+    if (const Partition* const parts = parameter.cell->partition().get(); parts && parts->ranks() == group.id()) continue;  // each its own
     const HostArray mine = parameter.read(where).to_array(where);
     HostArray theirs = HostArray::empty(mine.dtype, mine.shape);
     carry_out(group, {Kind::Broadcast, mine.dtype, mine.shape, Reduction::Sum, root}, mine.buffer->data(), theirs.buffer->data(), nullptr,
@@ -39,12 +41,16 @@ DataParallel::DataParallel(const Parameters& trained, const Parameters& state, D
   if (options_.shard < 0 || options_.shard > 3) {
     refuse(".shard = " + std::to_string(options_.shard), "0 nothing, 1 the optimiser's state, 2 gradients, too, 3 parameters, too");
   }
-  if (options_.exchange && *options_.exchange != bf16)
-    refuse(".exchange = " + std::string(name(*options_.exchange)), "bf16, or nothing: as the gradients are");
+  const bool fp8 = options_.exchange == Precision::fp8;
+  if (options_.exchange && *options_.exchange != Precision::bf16 && !fp8)
+    refuse(".exchange = " + std::string(name(*options_.exchange)), "bf16, fp8, or nothing: as the gradients are");
+  if (fp8 && trained.empty())
+    refuse("no list of parameters whose gradients are fed back", "the trained ones: data_parallel(net, {.exchange = Precision::fp8})");
   if (options_.exchange && options_.shard > 0) refuse(".exchange with .shard = " + std::to_string(options_.shard), "one of the two");
   if (options_.shard > 0 && trained.empty())
     refuse("no list of parameters to share out", "the trained ones: data_parallel(net, {.shard = 1})");
   broadcast_values(state, options_.group, 0, where);
+  if (fp8) residuals_ = Residuals(trained, options_.group, where);
   if (options_.shard == 0 || options_.group.size() == 1) return;
   sharding_ = std::make_shared<Sharding>(
       trained,
@@ -70,6 +76,15 @@ void DataParallel::publish(Location where) const {
 }
 
 std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, Reduction reduction, const Location& where) const {
+  if (options_.exchange == Precision::fp8) {  // one rank alone owes what it has read from a checkpoint of several
+    const In frame("data_parallel", where);
+    const PrecisionScope exact(Precision::fp32);
+    std::vector<Tensor> own = gradients;
+    for (Tensor& gradient : own) {
+      if (reduction == Reduction::Mean && gradient.defined()) gradient = Arg(gradient, where) / static_cast<double>(options_.group.size());
+    }
+    return residuals_.sum(own, options_.bucket_bytes, where);
+  }
   if (options_.group.size() == 1) return gradients;
   if (sharding_) return sharding_->reduced(gradients, reduction, where);
   const In frame("data_parallel", where);

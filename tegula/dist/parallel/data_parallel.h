@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "tegula/dist/exchange/group.h"
+#include "tegula/dist/parallel/residuals.h"
+#include "tegula/graph/precision.h"
 #include "tegula/graph/variable.h"
 #include "tegula/runtime/collective.h"
 
@@ -20,8 +22,9 @@ struct DataParallelOptions {
   /// Of which state each of n ranks keeps an n-th (ZeRO's stages): 0 nothing, 1 the optimiser's, 2 gradients that are accumulated, too, 3 the parameters, too:
   /// each is gathered where the network reads it, forgotten behind that, and gathered again for the backward pass.
   int shard = 0;
-  /// bf16: gradients of f32 and f64 travel so, half of the bytes (dist/collectives/narrow_exchange.h), and are f32 where they are added. Not with .shard.
-  std::optional<DType> exchange = std::nullopt;
+  /// As what gradients travel (dist/collectives/narrow_exchange.h); they are f32 where they are added. Not with .shard. bf16: half of the bytes of f32 and f64.
+  /// fp8: a quarter, and what rounding takes from a gradient is added to the next one (error feedback), for which each rank keeps as much f32 as it has parameters.
+  std::optional<Precision> exchange = std::nullopt;
   /// Parameters of fewer elements stay whole with .shard = 3: biases and norms are not worth a message each.
   std::int64_t whole_below = 1024;
 };
@@ -57,6 +60,8 @@ class DataParallel {
   /// Behind the optimiser's step: all ranks have the new parameters. Nothing to do without parts.
   void publish(Location where = Location::current()) const;
 
+  /// What a checkpoint needs beside the network and the optimiser to go on with .exchange = fp8.
+  const Parameters& residuals() const { return residuals_.cells(); }
   /// Null without parts.
   Sharding* sharding() const { return sharding_.get(); }
 
@@ -65,10 +70,11 @@ class DataParallel {
 
   DataParallelOptions options_;
   Parameters trained_;
+  Residuals residuals_;
   std::shared_ptr<Sharding> sharding_;
 };
 
-/// Gives all ranks the root's values, at once.
+/// Gives all ranks the root's values, at once; but for what the ranks of this group have parts of.
 void broadcast_values(const Parameters& state, const Group& group, int root = 0,
                       std::source_location where = std::source_location::current());
 

@@ -6,9 +6,9 @@
 #include "tegula/core/error.h"
 #include "tegula/dist/collectives/buckets.h"
 #include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/collectives/partition.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -40,6 +40,34 @@ Tensor from_rows(const Tensor& rows, const Shape& shape, const std::source_locat
   const Tensor cut = flat.numel() == numel(shape) ? flat : slice(Arg(flat, where), 0, {0, numel(shape)});
   return reshape(Arg(cut, where), shape);
 }
+
+/// What a part is a part of. `within`: how ranks of another group share that out, or null.
+class ShardPartition final : public Partition {
+ public:
+  ShardPartition(Group group, Shape shape, std::shared_ptr<const Partition> within)
+      : group_(std::move(group)),
+        shape_(std::move(shape)),
+        within_(std::move(within)) {}
+  const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
+  Tensor whole(const Tensor& part, const std::source_location& where) const override {
+    const Tensor all = from_rows(all_gather(Arg(part, where), group_), shape_, where);
+    return within_ ? within_->whole(all, where) : all;
+  }
+  Tensor part(const Tensor& whole, const std::source_location& where) const override {
+    return own_part(within_ ? within_->part(whole, where) : whole, group_, where);
+  }
+  Tensor sum(const Tensor& x, const std::source_location& where) const override {
+    const Tensor all = all_reduce(Arg(x, where), group_);
+    return within_ ? within_->sum(all, where) : all;
+  }
+  std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
+  bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
+
+ private:
+  Group group_;
+  Shape shape_;
+  std::shared_ptr<const Partition> within_;
+};
 
 /// A cell whose value all ranks have together.
 class Gathered final : public CellSource {
@@ -78,18 +106,23 @@ Sharding::Sharding(Parameters whole, const ShardingOptions& options, Location wh
   const In frame("data_parallel", where);
   for (std::size_t i = 0; i < whole_.size(); ++i) {
     const Parameter& parameter = whole_[i];
-    if (parameter.cell->source() || parameter.cell->partition()) {
+    const Partition* const partition = parameter.cell->partition().get();
+    if (parameter.cell->source() || (partition && partition->ranks() == options_.group.id())) {
       throw Error({.op = "data_parallel",
                    .got = parameter.name + ", of which every rank keeps a part already",
-                   .expected = "parameters that are whole",
+                   .expected = "parameters that are whole, or shared out by the ranks of another axis of a mesh",
                    .where = where});
     }
-    const Variable part(own_part(parameter.read(where), options_.group, where), where);
-    parts_.push_back({parameter.name, part.cell()});
+    parts_.push_back({parameter.name, own_variable(i, parameter.read(where), where).cell()});
     leaves_.push_back(kept_whole(i) ? parameter : parts_.back());
-    shape_of_[part.cell().get()] = parameter.cell->shape();
   }
   for (const Parameter& part : parts_) part.cell->settled();  // while the whole is there
+}
+
+Variable Sharding::own_variable(std::size_t i, const Tensor& whole, const Location& where) const {
+  Variable part(own_part(whole, options_.group, where), where);
+  part.cell()->set_partition(std::make_shared<const ShardPartition>(options_.group, whole_[i].cell->shape(), whole_[i].cell->partition()));
+  return part;
 }
 
 bool Sharding::kept_whole(std::size_t i) const {
@@ -133,29 +166,16 @@ void Sharding::refresh(Location where) const {
   }
 }
 
-Variable Sharding::part_of(std::size_t i, const Variable& whole, Location where) {
+Variable Sharding::part_of(std::size_t i, const Variable& whole, Location where) const {
   if (whole.shape() != whole_[i].cell->shape()) {
     throw Error({.op = "data_parallel",
                  .got = "state of shape " + to_string(whole.shape()) + " for " + whole_[i].name,
                  .expected = "its shape " + to_string(whole_[i].cell->shape()),
                  .where = where});
   }
-  Variable part(own_part(whole.read(where), options_.group, where), where);
+  Variable part = own_variable(i, whole.read(where), where);
   part.cell()->settled();
-  shape_of_[part.cell().get()] = whole.shape();
   return part;
-}
-
-Parameters Sharding::whole(const Parameters& cells) const {
-  Parameters out;
-  for (const Parameter& one : cells) {
-    const auto found = shape_of_.find(one.cell.get());
-    out.push_back(one);
-    if (found == shape_of_.end()) continue;
-    out.back().cell = make<Cell>(graph::full(found->second, 0, one.cell->dtype()));
-    out.back().cell->keep_at(std::make_unique<Gathered>(one.cell, found->second, options_.group));
-  }
-  return out;
 }
 
 void Sharding::release() {

@@ -2,8 +2,6 @@
 // State of which every rank keeps a part (ZeRO: Rajbhandari, Rasley, Ruwase and He, "ZeRO: memory optimizations toward training trillion parameter
 // models", 2020). Of n ranks, rank r has the r-th n-th of a parameter's elements as a vector, which zeros fill up to a multiple of n.
 
-#include <unordered_map>
-
 #include "tegula/dist/exchange/exchange.h"
 #include "tegula/graph/variable.h"
 
@@ -16,8 +14,9 @@ struct ShardingOptions {
   std::int64_t whole_below = 0;
 };
 
-/// The parts of parameters, and how gradients, parameters and checkpoints come from the whole to the parts and back. Functions that gather are
-/// collectives: all ranks call them.
+/// The parts of parameters, and how gradients and parameters come from the whole to the parts and back. Each part's cell knows what it is a part of (Partition): files
+/// have the whole, norms count all parts. What is shared out may itself be a part that ranks of another group have (tensor parallel, a pipeline's stage).
+/// Functions that gather are collectives: all ranks call them.
 class Sharding {
  public:
   using Location = std::source_location;
@@ -38,20 +37,18 @@ class Sharding {
   void refresh(Location where) const;
 
   /// Of state of parameter i's shape, this rank's part.
-  Variable part_of(std::size_t i, const Variable& whole, Location where);
-  /// The same list where parts stand for what they are a part of: reading one gathers, writing one takes the part.
-  Parameters whole(const Parameters& cells) const;
+  Variable part_of(std::size_t i, const Variable& whole, Location where) const;
   /// Gives up the memory of parameters that are not kept whole, and has it again.
   void release();
   void restore(Location where);
 
  private:
   bool kept_whole(std::size_t i) const;
+  Variable own_variable(std::size_t i, const Tensor& whole, const Location& where) const;
 
   Parameters whole_, parts_, leaves_;
   ShardingOptions options_;
   bool released_ = false;
-  std::unordered_map<const Cell*, Shape> shape_of_;  // of what a part is a part of
 };
 
 }  // namespace tegula::dist
