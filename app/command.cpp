@@ -10,7 +10,7 @@
 
 #include "app/completion.h"
 #include "app/suggest.h"
-#include "tegula/dist/group.h"
+#include "tegula/dist/exchange/group.h"
 
 namespace tegula::app {
 namespace {

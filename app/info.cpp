@@ -6,7 +6,7 @@
 #include "app/commands.h"
 #include "app/progress.h"
 #include "tegula/core/text.h"
-#include "tegula/dist/environment.h"
+#include "tegula/dist/transport/environment.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/ranks.h"
 #include "app/text/classify.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
-#include "tegula/dist/environment.h"
-#include "tegula/dist/group.h"
+#include "tegula/dist/exchange/group.h"
 #include "tegula/io/file.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
@@ -77,6 +76,7 @@ struct TrainChoice {
   TrainLogChoice log;
   std::int64_t show = 6;
   std::int64_t shard = 0;
+  std::string exchange;
   bool print_precision = false;
 };
 
@@ -162,16 +162,9 @@ std::string told_by(TimelineRecorder& recorder, const std::string& path) {
   }
 }
 
-/// What the ranks of a run do once: rank 0 says it, and writes the files.
-bool is_first(const dist::Group& ranks) { return ranks.rank() == 0; }
-
 void run(TrainChoice choice) {
-  const dist::Group ranks = dist::world();
-  if (!is_first(ranks) && !std::freopen("/dev/null", "w", stdout)) throw Error({.op = "tegula train", .got = "no /dev/null"});
-  // A run that was started again goes on where it wrote its checkpoint last.
-  if (const auto place = dist::find_place();
-      place && place->restarts > 0 && choice.resume.empty() && !choice.checkpoint.empty() && std::filesystem::exists(choice.checkpoint))
-    choice.resume = choice.checkpoint;
+  const dist::Group ranks = training_ranks("tegula train");
+  resume_after_restart(choice.checkpoint, choice.resume);
   const models::Entry& listed = models::find(choice.model.name_or_file);
   if (choice.out.empty()) choice.out = choice.model.name_or_file + ".safetensors";
   if (choice.plot.empty()) choice.plot = choice.model.name_or_file + ".png";
@@ -198,6 +191,7 @@ void run(TrainChoice choice) {
                    .objective = make_objective(choice.smoothing),
                    .group = ranks,
                    .shard = static_cast<int>(choice.shard),
+                   .exchange = precision_of(choice.exchange),
                    .checkpoint = choice.checkpoint,
                    .metadata = models::describe(model)});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
@@ -276,6 +270,12 @@ void add_train(Command& app) {
       .check(between(0, 3))
       .shows_default()
       .type("N");
+  command
+      .option(
+          "--exchange", choice->exchange,
+          "as what gradients travel between ranks: bf16, half of the bytes, or fp8, a quarter, with what rounding takes added to the next; "
+          "else as they are")
+      .check(one_of({"bf16", "fp8"}));
   add_precision(command);
   command.flag("--print-precision", choice->print_precision, "what each op of the training step reads, computes in and stores");
   command.option("--show", choice->show, "classified test images to draw at the end").check(not_negative()).shows_default().type("N");

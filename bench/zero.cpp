@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bench/measure.h"
-#include "tegula/dist/collectives.h"
+#include "tegula/dist/collectives/collectives.h"
 #include "tegula/tegula.h"
 
 using namespace tegula;

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "tegula/dist/collectives.h"
-#include "tegula/dist/sockets.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/transport/sockets.h"
 
 using namespace tegula;
 

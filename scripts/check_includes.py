@@ -41,6 +41,12 @@ FOLDERS = {
     "cpu/simd": ["cpu", "cpu/executor"],
     "cpu/executor": ["cpu", "cpu/simd"],
     "cuda/compiler": [],
+    "dist/transport": [],  # bytes, and how ranks meet
+    "dist/exchange": ["dist/transport"],  # groups, and collectives over host memory
+    "dist/engines": ["dist/exchange", "dist/transport"],  # of devices
+    "dist/collectives": ["dist/engines", "dist/exchange"],  # nodes of the graph, and what is made of them
+    "dist/parallel": ["dist/collectives", "dist/exchange"],  # ways to train
+    "dist/show": ["dist/exchange"],  # timelines, costs
     "tile/passes": ["tile"],
 }
 # floor 5: what people run; floor 6: the command line

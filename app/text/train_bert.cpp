@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/ranks.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
@@ -139,6 +140,7 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
   options.epochs = choice.epochs, options.batch = batch, options.test_batch = batch, options.seed = choice.seed;
   options.schedule = optim::CosineLR{.base = lr, .total = steps, .warmup = steps / 10};
   options.clip_norm = 1;
+  options.group = dist::world();
   options.checkpoint = choice.checkpoint, options.metadata = models::metadata_of(description);
   std::printf("%s: %s parameters, a vocabulary of %s. %s samples to learn from, %s for validation.\n", description.kind.c_str(),
               quantity(static_cast<double>(num_parameters(model))).c_str(), quantity(description.numbers.at("vocabulary")).c_str(),
@@ -149,7 +151,7 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
   std::fflush(stdout);
   Trainer trainer(model, adam, loss, std::move(options));
   if (!choice.resume.empty()) trainer.resume(choice.resume);
-  TrainLog log(choice.log);
+  TrainLog log(is_first(dist::world()) ? choice.log : TrainLogChoice());
   log.begin({{"model", description.kind}}, {description.numbers.begin(), description.numbers.end()});
   ProgressLine line;
   StateDict best;  // of a classifier: a few labels are learnt by heart soon
@@ -192,7 +194,9 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
 /// The share of greatest scores that are the labels; whatever axes are in front.
 Tensor right_share(const Tensor& scores, const Tensor& labels) { return mean(cast(argmax(scores, -1) == labels, f32)); }
 
-void finish_bert(const BertTraining& choice, History history) {
+void finish_bert(const BertTraining& choice, History history, const models::ModelDescription& description, const StateDict& state) {
+  if (!is_first(dist::world())) return;
+  models::write_model_file(choice.out, description, state);
   std::printf("\nmodel: %s\n", choice.out.c_str());
   if (history.empty()) return;
   for (EpochRecord& r : history)
@@ -241,8 +245,7 @@ void run_masked(const BertTraining& choice) {
   const History history = train_and_report(
       choice, model, {.metrics = {{"right", right_share}}, .inputs = 2}, loss, set_of(content),
       choice.validation.empty() ? data::AnyDataset() : data::AnyDataset(set_of(bert_texts(choice.validation))), description, "guessed");
-  models::write_model_file(choice.out, description, state_dict(model));
-  finish_bert(choice, history);
+  finish_bert(choice, history, description, state_dict(model));
 }
 
 void run_classifier(const BertTraining& choice) {
@@ -279,8 +282,7 @@ void run_classifier(const BertTraining& choice) {
       train_and_report(choice, model, {.metrics = {{"right", right_share}}, .inputs = 2, .lengths = train_set.lengths()}, cross_entropy,
                        train_set, test_set.size() > 0 ? data::AnyDataset(test_set) : data::AnyDataset(), description, "right",
                        measured_set.size() > 0 ? data::AnyDataset(measured_set) : data::AnyDataset());
-  models::write_model_file(choice.out, description, state_dict(model));
-  finish_bert(choice, history);
+  finish_bert(choice, history, description, state_dict(model));
 }
 
 }  // namespace
@@ -330,8 +332,10 @@ void add_train_bert(Command& train) {
   add_precision(command);
   add_device_option(command);
   command.runs([choice] {
+    const bool first = is_first(training_ranks(kTrainBert));
+    resume_after_restart(choice->checkpoint, choice->resume);
     for (const std::string& file : {choice->out, choice->checkpoint}) {
-      if (!file.empty()) io::require_writable(file, kTrainBert);
+      if (!file.empty() && first) io::require_writable(file, kTrainBert);
     }
     io::require_picture(choice->plot);
     manual_seed(choice->seed);

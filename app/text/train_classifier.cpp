@@ -8,6 +8,7 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/ranks.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
@@ -101,6 +102,7 @@ void print_test(Evaluator& evaluator, const text::LabelledSequences& test, const
 
 template <class Net>
 void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& texts, Net& net, std::int64_t longest) {
+  const dist::Group ranks = dist::world();
   const auto sequences = [&](const text::LabelledTexts& of) {
     return text::LabelledSequences(of, texts.tokenizer, texts.classes, longest);
   };
@@ -113,11 +115,12 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
                    .test_batch = 100,
                    .seed = choice.seed,
                    .clip_norm = choice.clip,
-                   .lengths = train.lengths()});
+                   .lengths = train.lengths(),
+                   .group = ranks});
   std::printf("%s classifier: %s parameters, %lld words. %zu texts to train on, %zu to validate, %zu classes.\n", choice.net.c_str(),
               quantity(static_cast<double>(num_parameters(net))).c_str(), static_cast<long long>(texts.tokenizer.size()),
               texts.train.size(), texts.validation.size(), texts.classes.size());
-  TrainLog log(choice.log);
+  TrainLog log(is_first(ranks) ? choice.log : TrainLogChoice());
   log.begin({{"command", kTrainClassify}, {"net", choice.net}, {"texts", choice.file}},
             {{"parameters", static_cast<double>(num_parameters(net))},
              {"batch", static_cast<double>(batch)},
@@ -159,6 +162,7 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
     history = trainer.fit(train, sequences(texts.validation).by_length());
   }
   load(net, best);
+  if (!is_first(ranks)) return;
   models::save_text_classifier(choice.out, net, texts.tokenizer_json, texts.classes);
   std::printf("best validation accuracy %.2f %%\n", 100 * best_accuracy);
   if (texts.test.size() > 0) print_test(trainer.evaluator(), sequences(texts.test).by_length(), texts.classes);
@@ -172,7 +176,7 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
 }
 
 void run_train_classifier(const ClassifierChoice& choice) {
-  io::require_writable(choice.out, kTrainClassify);
+  if (is_first(training_ranks(kTrainClassify))) io::require_writable(choice.out, kTrainClassify);
   io::require_picture(choice.plot);
   manual_seed(choice.seed);
   const ClassifierTexts texts = read_classifier_texts(choice);

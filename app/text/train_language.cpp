@@ -8,6 +8,7 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/ranks.h"
 #include "app/text/language_texts.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
@@ -39,6 +40,7 @@ struct LanguageChoice {
   std::string out, plot, checkpoint, resume;
   std::int64_t sample = 300;
   TrainLogChoice log;
+  dist::Group ranks = {};
 };
 
 /// A net with what differs between the kinds of nets.
@@ -61,7 +63,7 @@ double operations_of_weights(const Parameters& all, const std::vector<std::strin
   return 6 * count;
 }
 
-/// Operations per second of products with the precision that is set; 0: not known.
+/// Operations per second of a rank's products with the precision that is set; 0: not known.
 double peak_of_device() {
   const auto p = default_device().properties();
   switch (default_precision()) {
@@ -95,7 +97,7 @@ class LanguageReport {
         log_(choice.log),
         tokens_per_row_(tokens_per_row),
         operations_per_token_(operations_per_token),
-        peak_(peak_of_device()) {
+        peak_(peak_of_device() * choice.ranks.size()) {
     trainer.on_step = [this](const StepReport& r) { return step(r); };
     trainer.on_validation = [this](const ValidationReport& r) { return validated(r); };
   }
@@ -215,12 +217,15 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
                    .accumulate = choice.accumulate,
                    .validate_every = choice.eval_every,
                    .shuffle = false,
+                   .group = choice.ranks,
                    .metadata = training.describe(texts.tokenizer_json)});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
   const std::int64_t count = num_parameters(forward);
   std::printf("%s: %s parameters, %lld tokens in the vocabulary. %s tokens to train on, %s to validate.\n", choice.op.c_str() + 13,
               quantity(static_cast<double>(count)).c_str(), static_cast<long long>(texts.tokenizer.size()),
               quantity(static_cast<double>(texts.train->size())).c_str(), quantity(static_cast<double>(texts.validation->size())).c_str());
+  if (choice.ranks.size() > 1)
+    std::printf("%d ranks, each with a part of every batch of %lld.\n", choice.ranks.size(), static_cast<long long>(choice.batch));
   std::string speed;
   {
     LanguageReport report(choice, trainer, choice.context, training.operations_per_token);
@@ -232,6 +237,7 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   if (choice.print_memory) std::printf("\n%s\n", trainer.print_memory().c_str());
   if (!choice.checkpoint.empty()) trainer.save(choice.checkpoint);
   const double measured = trainer.evaluator().evaluate(training.whole).loss;
+  if (!is_first(choice.ranks)) return;
   training.save(choice.out, texts.tokenizer_json);
   std::printf("validation loss %.4f nats per token", measured);
   if (texts.characters_per_token > 1.005) std::printf(", %.4f per character", measured / texts.characters_per_token);
@@ -251,11 +257,14 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
 }
 
 Texts begin(LanguageChoice& choice) {
+  choice.ranks = training_ranks(choice.op);
+  resume_after_restart(choice.checkpoint, choice.resume);
+  if (!is_first(choice.ranks)) choice.log = {};
   const std::string name = choice.op.substr(13);
   if (choice.out.empty()) choice.out = name + ".safetensors";
   if (choice.plot.empty()) choice.plot = name + ".png";
   for (const std::string& file : {choice.out, choice.checkpoint}) {
-    if (!file.empty()) io::require_writable(file, choice.op);
+    if (!file.empty() && is_first(choice.ranks)) io::require_writable(file, choice.op);
   }
   io::require_picture(choice.plot);
   manual_seed(choice.seed);
@@ -304,7 +313,15 @@ void run_lstm(LanguageChoice choice) {
                                  .dropout = choice.dropout});
   const auto tokens = static_cast<std::int64_t>(texts.validation->size());
   const std::int64_t streams = std::clamp<std::int64_t>((tokens - 1) / choice.context, 1, choice.batch);
-  models::CarriedLstm forward(net, choice.batch, streams);
+  for (const std::int64_t rows : {choice.batch, streams}) {
+    if (rows % choice.ranks.size() == 0) continue;
+    throw Error({.op = choice.op,
+                 .got = std::to_string(rows) + (rows == choice.batch ? " streams of text" : " streams of text to validate on") + " for " +
+                        std::to_string(choice.ranks.size()) + " ranks",
+                 .expected = "as many for each, whose states it carries from batch to batch",
+                 .advice = "choose --batch, of which each row is a stream, or a longer text to validate on"});
+  }
+  models::CarriedLstm forward(net, choice.batch, streams, choice.ranks);
   const Loss loss = [&net](const Tensor& features, const Tensor& labels) {
     return models::next_token_loss(features, net.output.weight, labels, net.output.bias);
   };

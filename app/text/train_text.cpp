@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/ranks.h"
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
 #include "tegula/text/lines.h"
@@ -36,6 +37,7 @@ text::VectorFormat format_of(const std::string& name) {
 }
 
 void run_word2vec(Word2VecChoice choice) {
+  refuse_ranks("tegula train word2vec", "its threads write into one table without waiting for each other (Hogwild)");
   io::require_writable(choice.out, "tegula train word2vec");
   text::Corpus corpus = text::make_corpus(read_all(choice.files), choice.corpus);
   for (std::int64_t i = 0; i < choice.phrases; ++i) corpus = text::join_phrases(corpus);
@@ -71,6 +73,7 @@ struct BpeChoice {
 };
 
 void run_bpe(BpeChoice choice) {
+  refuse_ranks("tegula train bpe", "pairs are joined one after another");
   choice.options.special = choice.special;
   std::filesystem::create_directories(choice.out);
   const std::string vocabulary = choice.out + "/vocab.json", merges = choice.out + "/merges.txt";

@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/progress.h"
+#include "app/ranks.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
@@ -182,8 +183,11 @@ void show_step(ProgressLine& line, const StepReport& r) {
 std::string number_or_dash(double value, int decimals) { return std::isnan(value) ? "-" : format("%.*f", decimals, value); }
 
 void run_translate_training(TranslateTraining choice) {
+  const dist::Group ranks = training_ranks("tegula train translate");
+  resume_after_restart(choice.checkpoint, choice.resume);
+  if (!is_first(ranks)) choice.log = {};
   for (const std::string& file : {choice.out, choice.checkpoint}) {
-    if (!file.empty()) io::require_writable(file, "tegula train translate");
+    if (!file.empty() && is_first(ranks)) io::require_writable(file, "tegula train translate");
   }
   io::require_picture(choice.plot);
   manual_seed(choice.seed);
@@ -227,6 +231,7 @@ void run_translate_training(TranslateTraining choice) {
                    .count = Loss(count_tokens),
                    .inputs = 3,
                    .lengths = train.lengths(),
+                   .group = ranks,
                    .checkpoint = choice.checkpoint,
                    .metadata = models::metadata_of(translator.describe())});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
@@ -262,7 +267,8 @@ void run_translate_training(TranslateTraining choice) {
         }
       }
       eval(translator);
-      if (choice.bleu > 0 && !validation.empty()) r.test_metrics["bleu"] = greedy_bleu(translator, validation, choice.bleu);
+      if (is_first(ranks) && choice.bleu > 0 && !validation.empty())
+        r.test_metrics["bleu"] = greedy_bleu(translator, validation, choice.bleu);
       history.push_back(r);
       log.epoch(r);
       const double bleu = r.test_metrics.contains("bleu") ? r.test_metrics["bleu"] : std::nan("");
@@ -272,12 +278,13 @@ void run_translate_training(TranslateTraining choice) {
       const double measured = std::isnan(r.test_loss) ? -static_cast<double>(r.epoch) : r.test_loss;  // without validation the last counts
       if (measured < best) {
         best = measured, best_epoch = r.epoch;
-        translator.save(choice.out);
+        if (is_first(ranks)) translator.save(choice.out);
       }
       return choice.patience > 0 ? patience(r) : Go::On;
     };
     trainer.fit(train, test.size() > 0 ? data::AnyDataset(test) : data::AnyDataset());
   }
+  if (!is_first(ranks)) return;
   if (best_epoch == 0) translator.save(choice.out);  // no epochs
   std::printf("\nmodel: %s (epoch %lld)\n", choice.out.c_str(), static_cast<long long>(best_epoch));
   if (!history.empty()) draw_progress(choice.plot, history, "translate, " + choice.model);

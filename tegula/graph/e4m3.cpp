@@ -107,6 +107,47 @@ class EncodeOp final : public ElementwiseOp {
   }
 };
 
+Value shifted_left(Value x, int bits) { return tile::binary(Word::Shl, x, tile::number(bits, x)); }
+
+class DecodeOp final : public ElementwiseOp {
+ public:
+  std::string_view name() const override { return "e4m3_decode"; }
+  Numerics numerics() const override { return Numerics::Full; }
+  Value emit(tile::Builder&, std::span<const Value> x, DType) const override {
+    const Value code = x[0], magnitude = code & tile::number(0x7f, code);
+    const Value normal = shifted_left(magnitude + (127 - 7) * 8, kDropped), subnormal = tile::cast(magnitude, f32) * (1 / kSubnormals);
+    const Value number = tile::select(magnitude < tile::number(8, magnitude), bits_of(subnormal), normal);
+    const Value seen = tile::select(magnitude == tile::number(0x7f, magnitude), tile::number(0x7fc00000, magnitude), number);
+    return tile::bitcast(seen | shifted_left(code & tile::number(0x80, code), 24), f32) * x[1];
+  }
+  double reference(std::span<const double> x) const override {
+    const int code = static_cast<int>(x[0]), magnitude = code & 0x7f, mantissa = magnitude % 8;
+    if (magnitude == 0x7f) return std::nan("");
+    const double number = magnitude < 8 ? magnitude / kSubnormals : std::ldexp(8 + mantissa, magnitude / 8 - 7 - 3);
+    return (code & 0x80 ? -number : number) * x[1];
+  }
+};
+
+constexpr int kMantissa = 23;  // bits of an f32's
+
+class EncodeFactorOp final : public ElementwiseOp {
+ public:
+  std::string_view name() const override { return "e8m0_encode"; }
+  Numerics numerics() const override { return Numerics::Full; }
+  Value emit(tile::Builder&, std::span<const Value> x, DType) const override {
+    return tile::binary(Word::Shr, magnitude_of(bits_of(x[0])), tile::number(kMantissa, bits_of(x[0])));
+  }
+  double reference(std::span<const double> x) const override { return std::ilogb(x[0]) + 127; }
+};
+
+class DecodeFactorOp final : public ElementwiseOp {
+ public:
+  std::string_view name() const override { return "e8m0_decode"; }
+  Numerics numerics() const override { return Numerics::Full; }
+  Value emit(tile::Builder&, std::span<const Value> x, DType) const override { return tile::bitcast(shifted_left(x[0], kMantissa), f32); }
+  double reference(std::span<const double> x) const override { return std::ldexp(1.0, static_cast<int>(x[0]) - 127); }
+};
+
 }  // namespace
 
 const Ref<const Op>& e4m3_factor_op() {
@@ -119,6 +160,18 @@ const Ref<const Op>& e4m3_round_op() {
 }
 const Ref<const Op>& e4m3_encode_op() {
   static const Ref<const Op> op(new EncodeOp);
+  return op;
+}
+const Ref<const Op>& e4m3_decode_op() {
+  static const Ref<const Op> op(new DecodeOp);
+  return op;
+}
+const Ref<const Op>& e8m0_encode_op() {
+  static const Ref<const Op> op(new EncodeFactorOp);
+  return op;
+}
+const Ref<const Op>& e8m0_decode_op() {
+  static const Ref<const Op> op(new DecodeFactorOp);
   return op;
 }
 

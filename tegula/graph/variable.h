@@ -13,7 +13,7 @@ namespace tegula {
 
 struct Gate;
 
-/// Where a cell's value is kept when it is not kept whole in this process (dist/sharding.h): reads and writes of the cell go there.
+/// Where a cell's value is kept when it is not kept whole in this process (dist/parallel/sharding.h): reads and writes of the cell go there.
 class CellSource {
  public:
   CellSource() = default;
@@ -25,7 +25,7 @@ class CellSource {
   virtual void write(const Tensor& value, const std::source_location& where) const = 0;
 };
 
-/// What ranks have together where a cell holds this rank's part of it (dist/partition.h). All of them call the functions in the same order.
+/// What ranks have together where a cell holds this rank's part of it (dist/collectives/partition.h). All of them call the functions in the same order.
 class Partition {
  public:
   Partition() = default;

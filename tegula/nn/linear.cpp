@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tegula/core/error.h"
-#include "tegula/dist/tensor_parallel.h"
+#include "tegula/dist/parallel/tensor_parallel.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/nn/checks.h"

@@ -27,7 +27,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tegula/dist/split.h"
+#include "tegula/dist/parallel/split.h"
 #include "tegula/graph/variable.h"
 #include "tegula/nn/reflect.h"
 #include "tegula/ops/random.h"

@@ -1,7 +1,7 @@
 #include "tegula/nn/normalization.h"
 
 #include "tegula/core/error.h"
-#include "tegula/dist/collectives.h"
+#include "tegula/dist/collectives/collectives.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/nn/checks.h"

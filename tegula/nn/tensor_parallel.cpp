@@ -1,8 +1,8 @@
 #include "tegula/nn/tensor_parallel.h"
 
 #include "tegula/core/error.h"
-#include "tegula/dist/data_parallel.h"
-#include "tegula/dist/partition.h"
+#include "tegula/dist/collectives/partition.h"
+#include "tegula/dist/parallel/data_parallel.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"

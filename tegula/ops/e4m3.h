@@ -10,6 +10,13 @@ namespace tegula {
 /// matmul does with its operands under Precision::fp8. Throws Error for f64 and integers.
 Tensor round_e4m3(Arg x);
 
+/// Numbers as they travel in FP8 (MXFP8: Rouhani et al., "Microscaling data formats for deep learning", 2023): x (n, k) of f32, k a multiple of `block` ->
+/// u8 (n, k + k / block). Of each row first the E4M3 codes, then the exponent of each block's factor, the least power of two that brings its largest
+/// magnitude to 448 or below. What is not finite travels as NaN. Throws Error for other dtypes and shapes.
+Tensor pack_e4m3(Arg x, std::int64_t block);
+/// Back to f32 (n, k), exactly.
+Tensor unpack_e4m3(Arg packed, std::int64_t block);
+
 struct OpCase;
 std::vector<OpCase> e4m3_cases();
 

@@ -31,11 +31,11 @@ Tensor total(const std::vector<Tensor>& squares, const Parameters& parameters, c
 }  // namespace
 
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, std::source_location where) {
-  return clip_grad_norm(gradients, {}, max_norm, {}, where);
+  return clip_grad_norm(gradients, {}, max_norm, where);
 }
 
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Parameters& parameters, double max_norm,
-                                const std::function<Tensor(const Tensor&)>& of_all, std::source_location where) {
+                                std::source_location where) {
   In frame("clip_grad_norm", where);
   if (gradients.empty()) {
     throw Error({.op = "clip_grad_norm", .got = "no gradients", .expected = "at least one", .where = origin_at(where).where});
@@ -49,8 +49,7 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Para
     throw Error(
         {.op = "clip_grad_norm", .got = "max_norm " + std::to_string(max_norm), .expected = "at least 0", .where = origin_at(where).where});
   }
-  const Tensor square = total(squares, parameters, where);
-  const Tensor norm = sqrt(of_all ? of_all(square) : square);  // () f64
+  const Tensor norm = sqrt(total(squares, parameters, where));  // () f64
   const Tensor factor = clamp_max(max_norm / (norm + 1e-6), 1.0);
   const Tensor narrow = cast(factor, f32);
   const bool fine = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return g.dtype() == f64; });

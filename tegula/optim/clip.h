@@ -1,7 +1,6 @@
 #pragma once
 // Limits on gradients, between grad and step.
 
-#include <functional>
 #include <vector>
 
 #include "tegula/graph/variable.h"
@@ -17,9 +16,8 @@ struct ClippedGradients {
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
                                 std::source_location where = std::source_location::current());
 /// Where other ranks have the rest of the vector. Gradient i is that of parameter i: of one that ranks share out (Cell::partition) the norm counts all
-/// parts. `of_all`, if any: makes of the square of the norm so far, () f64, that of all ranks of a training.
+/// parts.
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Parameters& parameters, double max_norm,
-                                const std::function<Tensor(const Tensor&)>& of_all = {},
                                 std::source_location where = std::source_location::current());
 
 /// Each element limited to [-limit, limit].

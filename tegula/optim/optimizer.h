@@ -38,7 +38,7 @@ class Optimizer {
 
   /// Whether each element is updated by its own gradient and state alone, whatever the others of its parameter are: not where norms count. What may take parts.
   virtual bool elementwise() const { return false; }
-  /// From now on it updates parts[i] in place of parameter i: some of its elements, in any order and shape, those of other ranks being theirs (dist/data_parallel.h).
+  /// From now on it updates parts[i] in place of parameter i: some of its elements, in any order and shape, those of other ranks being theirs (dist/parallel/data_parallel.h).
   /// `part_of(i, state)` makes of a Variable of the whole parameter's shape one of the part's, which the optimiser keeps. Throws Error unless elementwise().
   void take_parts(const Parameters& parts, const std::function<Variable(std::size_t i, const Variable& whole)>& part_of,
                   Location where = Location::current());

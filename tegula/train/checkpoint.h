@@ -29,7 +29,7 @@ struct CheckpointContents {
 
 /// Writes a safetensors file, all or nothing: an older checkpoint stays until the new one is complete.
 /// Throws Error for names that occur twice or begin with one of the prefixes above, and when the disk refuses.
-/// `write`: no on ranks that only have their part in reading values that all ranks have together (dist/sharding.h).
+/// `write`: no on ranks that only have their part in reading values that all ranks have together (dist/parallel/sharding.h).
 void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool write = true);
 
 /// Gives model, optimiser, generator and loader the state in the file. Throws Error, with everything untouched, when the file is

@@ -1,7 +1,7 @@
 #pragma once
 // dist::data_parallel(net): one line that makes a training one of several ranks.
 
-#include "tegula/dist/data_parallel.h"
+#include "tegula/dist/parallel/data_parallel.h"
 #include "tegula/nn/module.h"
 
 namespace tegula::dist {

@@ -9,7 +9,7 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/data/loader.h"
-#include "tegula/dist/group.h"
+#include "tegula/dist/exchange/group.h"
 #include "tegula/nn/module.h"
 #include "tegula/train/loss.h"
 

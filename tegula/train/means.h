@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tegula/dist/collectives.h"
+#include "tegula/dist/collectives/collectives.h"
 #include "tegula/train/loss.h"
 #include "tegula/train/metrics.h"
 

@@ -1,12 +1,15 @@
 #include "tegula/train/pipeline.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <set>
 #include <sstream>
 
 #include "tegula/core/error.h"
-#include "tegula/dist/collectives.h"
-#include "tegula/dist/data_parallel.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/collectives/partition.h"
+#include "tegula/dist/parallel/data_parallel.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
@@ -14,21 +17,24 @@
 #include "tegula/graph/trace.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::dist {
 namespace {
 
-/// Of a cell that another rank has: all get its value from there (StageCell).
+/// Of a cell that another rank has: all get its value, the whole, from there (StageCell). `within`: how ranks of another group share out each layer, or null.
 class CellElsewhere final : public CellSource {
  public:
-  CellElsewhere(Group group, int owner, Shape shape, DType dtype)
+  CellElsewhere(Group group, int owner, Shape shape, DType dtype, std::shared_ptr<const Partition> within = nullptr)
       : group_(std::move(group)),
         owner_(owner),
         shape_(std::move(shape)),
-        dtype_(dtype) {}
+        dtype_(dtype),
+        within_(std::move(within)) {}
   Tensor read(const std::source_location& where) const override {
-    return broadcast(Arg(zeros(shape_, dtype_, where), where), owner_, group_);
+    const Tensor whole = broadcast(Arg(zeros(within_ ? within_->shape() : shape_, dtype_, where), where), owner_, group_);
+    return within_ ? within_->part(whole, where) : whole;
   }
   void write(const Tensor&, const std::source_location&) const override {}  // the owner writes its own
 
@@ -37,24 +43,33 @@ class CellElsewhere final : public CellSource {
   int owner_;
   Shape shape_;
   DType dtype_;
+  std::shared_ptr<const Partition> within_;
 };
 
 /// Of a cell that this rank has and the others have not.
 class StageCell final : public Partition {
  public:
-  StageCell(Group group, Shape shape) : group_(std::move(group)), shape_(std::move(shape)) {}
-  const Shape& shape() const override { return shape_; }
+  StageCell(Group group, Shape shape, std::shared_ptr<const Partition> within = nullptr)
+      : group_(std::move(group)),
+        shape_(std::move(shape)),
+        within_(std::move(within)) {}
+  const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
   Tensor whole(const Tensor& part, const std::source_location& where) const override {
-    return broadcast(Arg(part, where), group_.rank(), group_);
+    return broadcast(Arg(within_ ? within_->whole(part, where) : part, where), group_.rank(), group_);
   }
-  Tensor part(const Tensor& whole, const std::source_location&) const override { return whole; }
-  Tensor sum(const Tensor& x, const std::source_location& where) const override { return all_reduce(Arg(x, where), group_); }
-  std::int64_t ranks() const override { return group_.id(); }
-  bool writes() const override { return group_.rank() == 0; }
+  Tensor part(const Tensor& whole, const std::source_location& where) const override {
+    return within_ ? within_->part(whole, where) : whole;
+  }
+  Tensor sum(const Tensor& x, const std::source_location& where) const override {
+    return all_reduce(Arg(within_ ? within_->sum(x, where) : x, where), group_);
+  }
+  std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
+  bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
 
  private:
   Group group_;
   Shape shape_;
+  std::shared_ptr<const Partition> within_;
 };
 
 template <class T>
@@ -103,9 +118,10 @@ std::vector<std::size_t> balanced(const std::vector<std::int64_t>& weights, std:
   return begins;
 }
 
+/// The same on all ranks, also on those that have parts of the layer.
 std::int64_t weight_of(nn::Layer& layer) {
   std::int64_t n = 0;
-  for (const Parameter& parameter : nn::detail::parameters(nn::AnyModule(layer))) n += numel(parameter.cell->shape());
+  for (const Parameter& parameter : nn::detail::parameters(nn::AnyModule(layer))) n += numel(parameter.whole_shape());
   return n;
 }
 
@@ -161,7 +177,11 @@ Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Loca
   }
 
   for (const Parameter& cell : nn::state(net)) {
-    if (cell.cell->source() || cell.cell->partition()) refuse(cell.name + ", of which ranks have parts already", "a network that is whole");
+    const Partition* const partition = cell.cell->partition().get();
+    if (cell.cell->source() || (partition && (partition->ranks() == group.id() || partition->ranks() == joint_ranks(group, nullptr)))) {
+      refuse(cell.name + ", of which ranks have parts already",
+             "a network that is whole, or whose layers the ranks of another axis of a mesh share out");
+    }
   }
   broadcast_values(nn::state(net), group, 0, where);
   std::map<const Cell*, int> stage_of;
@@ -177,12 +197,37 @@ Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Loca
     of_stage_[static_cast<std::size_t>(stage)].push_back(trained_.size());
     trained_.push_back(parameter);
   }
+  require_like_stages(stage_of, where);
+  std::set<const Cell*> settled;
   for (const Parameter& cell : nn::state(net)) {
     const int stage = stage_of.at(cell.cell.get());
     if (mine(stage)) state_.push_back(cell);
     if (group.size() == 1) continue;
-    if (mine(stage)) cell.cell->set_partition(std::make_shared<const StageCell>(group, cell.cell->shape()));
-    else cell.cell->keep_at(std::make_unique<CellElsewhere>(group, owner(stage), cell.cell->shape(), cell.cell->dtype()));
+    if (!settled.insert(cell.cell.get()).second) continue;  // two layers have it
+    const auto within = cell.cell->partition();
+    if (mine(stage)) cell.cell->set_partition(std::make_shared<const StageCell>(group, cell.cell->shape(), within));
+    else cell.cell->keep_at(std::make_unique<CellElsewhere>(group, owner(stage), cell.cell->shape(), cell.cell->dtype(), within));
+  }
+}
+
+/// A norm over all ranks adds up what is shared out and what is whole, each among its own ranks: those of one have to be there with those of the other.
+void Pipeline::require_like_stages(const std::map<const Cell*, int>& stage_of, const Location& where) const {
+  std::vector<std::array<int, 2>> numbers(static_cast<std::size_t>(options_.group.size()));  // of each rank: whole ones, shared ones
+  for (const Parameter& parameter : tegula::parameters(net_)) {
+    const auto rank = static_cast<std::size_t>(owner(stage_of.at(parameter.cell.get())));
+    ++numbers[rank][parameter.cell->partition() ? 1 : 0];
+  }
+  for (std::size_t r = 0; r < numbers.size(); ++r) {
+    if ((numbers[r][0] > 0) == (numbers[0][0] > 0) && (numbers[r][1] > 0) == (numbers[0][1] > 0)) continue;
+    const auto text = [&](std::size_t rank) {
+      return std::to_string(numbers[rank][1]) + " parameters that ranks share out and " + std::to_string(numbers[rank][0]) +
+             " whole ones on rank " + std::to_string(rank);
+    };
+    throw Error({.op = "Pipeline",
+                 .got = text(0) + ", " + text(r),
+                 .expected = "both kinds in all stages, or one of them",
+                 .advice = "let stages begin elsewhere (.begins), or leave a layer of the other kind whole in the plan",
+                 .where = where});
   }
 }
 
@@ -242,7 +287,7 @@ Tensor Pipeline::for_all(const Tensor& batch, const Tensor& result, int what, co
   return broadcast(Arg(result.defined() ? graph::stop_gradient(result, where) : zeros(shape, dtype, where), where), root, options_.group);
 }
 
-Pipeline::Result Pipeline::gradients(Arg of_x, Arg of_y) const {
+Pipeline::Result Pipeline::gradients(Arg of_x, Arg of_y, const Tensor& share) const {
   const Location where = of_x.loc;
   const Tensor x = of_x.tensor("Pipeline"), y = of_y.tensor("Pipeline");
   const std::int64_t rows = x.rank() > 0 ? x.size(0) : 0;
@@ -264,7 +309,7 @@ Pipeline::Result Pipeline::gradients(Arg of_x, Arg of_y) const {
   };
   std::map<Place, Kept> kept;
   std::map<Place, Tensor> arrived, back;  // what goes into a stage; the gradient of what came out
-  std::map<Place, Tensor> leaving;        // of the stage that made it: y, or the gradient of its input
+  std::map<Place, Tensor> leaving;  // of the stage that made it: y, or the gradient of its input
   std::vector<Tensor> sums(trained_.size());
   Tensor loss;
   const auto forward = [&](int stage, int i) {
@@ -274,6 +319,7 @@ Pipeline::Result Pipeline::gradients(Arg of_x, Arg of_y) const {
       const Tensor micro = part(y, i);
       out = loss_({out}, {micro}, where) * (static_cast<double>(micro.size(0)) / static_cast<double>(rows));
       loss = loss.defined() ? loss + out : out;
+      if (share.defined()) out = out * cast(Arg(share, where), out.dtype());
     } else if (mine(stage + 1)) {
       arrived[{stage + 1, i}] = graph::stop_gradient(out, where);
     } else {
@@ -361,7 +407,8 @@ Parameters Pipeline::whole(const Parameters& cells, Location where) const {
     const auto own = std::ranges::find(cells, name, &Parameter::name);
     if (entry.ranks == group.size() || entry.owner == group.rank()) {
       out.push_back(*own);
-      if (entry.ranks < group.size()) own->cell->set_partition(std::make_shared<const StageCell>(group, entry.shape));
+      if (entry.ranks < group.size() && !own->cell->partition())
+        own->cell->set_partition(std::make_shared<const StageCell>(group, entry.shape));
       continue;
     }
     out.push_back({name, make<Cell>(graph::full(entry.shape, 0, entry.dtype, where))});

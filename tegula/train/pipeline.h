@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "tegula/dist/group.h"
-#include "tegula/dist/pipeline_schedule.h"
+#include "tegula/dist/exchange/group.h"
+#include "tegula/dist/parallel/pipeline_schedule.h"
 #include "tegula/nn/sequential.h"
 #include "tegula/train/loss.h"
 
@@ -29,7 +29,8 @@ struct PipelineOptions {
 ///     return loss;
 ///   });
 /// From then on a rank has the weights of its own stages alone. state_dict(net), load(net, …), save and checkpoints are of the whole network, as one process has
-/// them; all ranks call them. With data parallel on a mesh: DataParallel(pipeline.state(), {.group = mesh.along("data")}).
+/// them; all ranks call them. The Trainer takes a Pipeline as a model. With data parallel on a mesh: DataParallel(pipeline.state(), {.group = mesh.along("data")}); with
+/// tensor parallel: dist::tensor_parallel(net, plan, {.group = mesh.along("tensor")}) ahead of it.
 class Pipeline {
  public:
   using Location = std::source_location;
@@ -47,7 +48,8 @@ class Pipeline {
     std::vector<Tensor> gradients;  // of it, by parameters()
   };
   /// Forward and backward, one micro-batch behind the other. x and y (rows, …). Between stages there is one float tensor.
-  Result gradients(Arg x, Arg y) const;
+  /// `share`: a number () by which the gradients count, not the loss.
+  Result gradients(Arg x, Arg y, const Tensor& share = {}) const;
   /// What the network gives for x, on all ranks: at one time one rank computes.
   Tensor operator()(Arg x) const;
 
@@ -55,6 +57,8 @@ class Pipeline {
   /// have by one name ("lr") is each rank's own.
   Parameters whole(const Parameters& cells, Location where = Location::current()) const;
 
+  nn::Sequential& network() const { return net_; }
+  const Loss& loss() const { return loss_; }
   /// Of a batch of so many rows; 0: of enough for all micro-batches.
   PipelineSchedule schedule(std::int64_t rows = 0) const;
   /// The first layer of each stage, and behind the last the number of layers.
@@ -64,6 +68,7 @@ class Pipeline {
   enum class Announcement : std::uint8_t { ToNext, ToAll };
   int owner(int stage) const { return stage % options_.group.size(); }
   bool mine(int stage) const { return owner(stage) == options_.group.rank(); }
+  void require_like_stages(const std::map<const Cell*, int>& stage_of, const Location& where) const;
   Tensor run_stage(int stage, const Tensor& x, const Location& where) const;
   std::pair<Shape, DType> announced(int stage, const Tensor& micro_batch, const Tensor& y, Announcement to, int peer,
                                     const Location& where) const;

@@ -4,7 +4,7 @@
 #include <source_location>
 #include <string>
 
-#include "tegula/dist/timeline.h"
+#include "tegula/dist/show/timeline.h"
 #include "tegula/io/plot_bars.h"
 
 namespace tegula {

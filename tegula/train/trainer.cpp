@@ -2,13 +2,12 @@
 
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
-#include "tegula/dist/collectives.h"
-#include "tegula/dist/sharding.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/io/file.h"
@@ -37,17 +36,6 @@ std::vector<ValidationReport> loaded_validations(const HostArray& array) {
 }
 
 using Clock = std::chrono::steady_clock;
-/// One of each set of ranks that share parameters out.
-std::vector<const Partition*> partitions_of(const Parameters& parameters) {
-  std::map<std::int64_t, const Partition*> found;
-  for (const Parameter& parameter : parameters) {
-    if (const Partition* const partition = parameter.cell->partition().get()) found.emplace(partition->ranks(), partition);
-  }
-  std::vector<const Partition*> out;
-  for (const auto& [ranks, partition] : found) out.push_back(partition);
-  return out;
-}
-
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 }  // namespace
@@ -87,6 +75,10 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
   if (options_.shard < 0 || options_.shard > 3) {
     refuse(".shard = " + std::to_string(options_.shard), "0 nothing, 1 the optimiser's state, 2 gradients, too, 3 parameters, too");
   }
+  if (feeds_back() && scaler_) {
+    refuse(".exchange = fp8 with .precision = fp16, whose gradients are scaled, and skipped where they overflow",
+           ".precision = bf16, or another exchange");
+  }
   if (options_.accumulate == 1) return;
   for (const Parameter& parameter : optimizer_.parameters()) {
     const Tensor zero = zeros(parameter.cell->shape(), parameter.cell->dtype());
@@ -95,20 +87,9 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
   }
 }
 
-/// Means over what all ranks have: what this one measured counts by its share. Behind the loss and the metrics come numbers: of hits, and of what
-/// the loss is the mean of (.count).
-std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const {
-  const In frame("Trainer", where_);
-  std::vector<Tensor> parts;
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const bool is_mean = i <= options_.metrics.size();
-    parts.push_back(cast(measured[i], f32) * (is_mean ? share : cast(share > 0, f32)));
-  }
-  return unbind(dist::all_reduce(Arg(stack(parts, 0, where_), where_), options_.group));
-}
-
 /// `share`: this rank's rows / all rows, by which its gradients count; undefined without ranks.
 Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch, const Tensor& share) {
+  if (pipeline_) return staged_gradients(batch, share);
   const std::vector<Tensor> outputs = evaluator_.outputs(batch), targets = evaluator_.targets(batch);
   std::vector<Tensor> measured = evaluator_.measured(outputs, targets);
   Tensor objective = options_.objective ? options_.objective(outputs, targets, where_) : measured[0];
@@ -132,16 +113,12 @@ Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch, const Te
 void Trainer::take_step(std::vector<Tensor> gradients) {
   const In frame("Trainer", where_);
   if (parallel_ && !reduces_each_batch()) gradients = parallel_->sum(gradients, where_);
-  const bool has_parts = parallel_ && parallel_->sharding();
-  const auto of_all = [&](const Tensor& square) { return has_parts ? dist::all_reduce(square, options_.group) : square; };
   const auto clipped = [&](std::vector<Tensor> all) {
-    return options_.clip_norm > 0 ? optim::clip_grad_norm(all, optimizer_.parameters(), options_.clip_norm, of_all).gradients : all;
+    return options_.clip_norm > 0 ? optim::clip_grad_norm(all, optimizer_.parameters(), options_.clip_norm).gradients : all;
   };
   if (scaler_) {
     auto [unscaled, finite] = scaler_->unscale(gradients);
-    if (has_parts) finite = !dist::all_reduce(!finite, options_.group, dist::Reduction::Max);
-    for (const Partition* partition : partitions_of(optimizer_.parameters())) finite = partition->sum(cast(!finite, f32), where_) == 0;
-    scaler_->step(optimizer_, clipped(std::move(unscaled)), finite);
+    scaler_->step(optimizer_, clipped(std::move(unscaled)), finite_everywhere(finite));
   } else {
     optimizer_.step(clipped(std::move(gradients)));
   }
@@ -187,24 +164,6 @@ std::vector<Tensor> Trainer::train_on(const data::Batch& batch, std::int64_t don
   });
 }
 
-CheckpointParts Trainer::parts() {
-  const auto whole = [&](const Parameters& cells) {  // a checkpoint knows nothing of ranks
-    return parallel_ && parallel_->sharding() ? parallel_->sharding()->whole(cells) : cells;
-  };
-  Parameters optimizer = whole(optimizer_.state());
-  if (scaler_) {
-    for (auto& part : scaler_->state()) optimizer.push_back(std::move(part));
-  }
-  for (Parameter& sum : whole(sums_)) optimizer.push_back(std::move(sum));
-  return {.model = nn::state(module_),
-          .optimizer = std::move(optimizer),
-          .generator = &default_generator(),
-          .loader = &*loader_,
-          .epochs = options_.epochs,
-          .extra = {{"history", saved_history()}, {"validations", saved_validations()}},
-          .metadata = options_.metadata};
-}
-
 HostArray Trainer::saved_history() const {
   std::vector<double> values;
   for (const EpochRecord& r : history_) {
@@ -246,44 +205,6 @@ HostArray Trainer::saved_validations() const {
   return HostArray::from(std::span<const double>(values), {static_cast<std::int64_t>(validations_.size()), kValidationColumns});
 }
 
-void Trainer::save(const std::string& path) {
-  if (!loader_) throw Error({.op = "Trainer::save", .got = "no training", .expected = "a call from a callback of fit, or after it"});
-  bool writes = options_.group.rank() == 0;
-  for (const Partition* partition : partitions_of(optimizer_.parameters())) writes = writes && partition->writes();
-  save_checkpoint(path, parts(), writes);
-}
-
-/// All ranks take rank 0's weights and state.
-void Trainer::begin_alike() {
-  if (!has_ranks()) return;
-  const CheckpointParts all = parts();
-  parallel_.emplace(optimizer_.parameters(), all.model, dist::DataParallelOptions{.group = options_.group, .shard = options_.shard},
-                    where_);
-  dist::broadcast_values(all.optimizer, options_.group, 0, where_);
-}
-
-/// The optimiser goes on with this rank's parts. Once; a later fit has them already.
-void Trainer::begin_sharded() {
-  if (!has_ranks() || options_.shard == 0) return;
-  if (parallel_) {  // another fit, whatever the weights are now
-    dist::broadcast_values(nn::state(module_), options_.group, 0, where_);
-    parallel_->sharding()->refresh(where_);
-    return parallel_->sharding()->release();
-  }
-  begin_alike();
-  dist::Sharding& sharding = *parallel_->sharding();
-  optimizer_.take_parts(sharding.parts(), [&](std::size_t i, const Variable& whole) { return sharding.part_of(i, whole, where_); }, where_);
-  for (std::size_t i = 0; i < sums_.size() && options_.shard >= 2; ++i)
-    sums_[i].cell = sharding.part_of(i, Variable(sums_[i].read(where_), where_), where_).cell();
-}
-
-/// Each rank its own from here on: masks of dropout differ.
-void Trainer::draw_own_numbers() {
-  if (!has_ranks() || std::exchange(own_numbers_, true)) return;
-  Variable& seed = default_generator().seed_variable();
-  seed.assign(seed.read(where_) + static_cast<std::int64_t>(options_.group.rank()) * 0x9e3779b9, where_);
-}
-
 Evaluation Trainer::measure(const data::AnyDataset& test) {
   const auto begin = Clock::now();
   Evaluation measured = evaluator_.evaluate(test);
@@ -307,8 +228,9 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
                   where_);
   history_.clear();
   validations_.clear();
-  if (!options_.checkpoint.empty() && options_.group.rank() == 0) io::require_writable(options_.checkpoint, "Trainer");
+  if (!options_.checkpoint.empty() && writes()) io::require_writable(options_.checkpoint, "Trainer");
   begin_sharded();
+  if (feeds_back()) begin_alike();  // a checkpoint has what they still owe
   if (!resume_.empty()) {
     for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
       if (name == "history") history_ = loaded_history(array);
@@ -318,7 +240,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
     own_numbers_ = false;
     if (parallel_ && parallel_->sharding()) parallel_->sharding()->refresh(where_);
   }
-  if (options_.shard == 0) begin_alike();
+  if (options_.shard == 0 && !feeds_back()) begin_alike();
   draw_own_numbers();
   Go go = Go::On;
   while (go == Go::On && loader_->position().epoch < options_.epochs) {

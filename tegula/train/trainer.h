@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tegula/dist/data_parallel.h"
+#include "tegula/dist/parallel/data_parallel.h"
 #include "tegula/graph/precision.h"
 #include "tegula/io/plot.h"
 #include "tegula/optim/loss_scaler.h"
@@ -22,6 +22,7 @@
 #include "tegula/train/callback.h"
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
+#include "tegula/train/pipeline.h"
 
 namespace tegula {
 
@@ -75,6 +76,8 @@ struct TrainerOptions {
   dist::Group group = {};  // ranks that train together (dist::world()): `batch` is that of all of them, rank 0 writes the checkpoint
   int shard =
       0;  // with ranks: each keeps a part of 1 the optimiser's state, 2 accumulated gradients, too, 3 the parameters, too (dist::DataParallelOptions)
+  std::optional<Precision> exchange =
+      {};  // with ranks: as what gradients travel (dist::DataParallelOptions); not with .shard, and fp8 not with .precision = fp16
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};  // for that file
@@ -90,6 +93,10 @@ class Trainer {
   template <nn::Module Model>
   Trainer(Model& model, optim::Optimizer& optimizer, Loss loss, TrainerOptions options = {}, Location where = Location::current())
       : Trainer(nn::AnyModule(model), forward_of(model, options.inputs, where), optimizer, std::move(loss), options, where) {}
+
+  /// A network whose layers ranks share out, and the loss it was made with: options.group are the ranks of the data's axis, all of the pipeline's see the same
+  /// batches. In training the loss alone is measured. Not with an objective, a count, fp16 or .shard = 3.
+  Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerOptions options = {}, Location where = Location::current());
 
   Trainer(const Trainer&) = delete;  // its steps refer to it
   Trainer& operator=(const Trainer&) = delete;
@@ -136,6 +143,12 @@ class Trainer {
   bool has_ranks() const { return options_.group.size() > 1; }
   Gradients gradients(const std::vector<Tensor>& batch, const Tensor& share);
   std::vector<Tensor> measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const;
+  Gradients staged_gradients(const std::vector<Tensor>& batch, const Tensor& share) const;
+  Tensor finite_everywhere(Tensor finite) const;
+  bool writes() const;
+  Parameters model_state() const;
+  Parameters optimizer_state() const;
+  bool feeds_back() const { return options_.exchange == Precision::fp8; }
   void begin_alike();
   void begin_sharded();
   void draw_own_numbers();
@@ -152,6 +165,7 @@ class Trainer {
   CheckpointParts parts();
 
   nn::AnyModule module_;
+  const dist::Pipeline* pipeline_ = nullptr;
   optim::Optimizer& optimizer_;
   std::optional<optim::LossScaler> scaler_;
   TrainerOptions options_;

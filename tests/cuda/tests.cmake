@@ -39,6 +39,7 @@ fake_driver_test(library_path_wrong sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=missi
 fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=libcuda.so.1)
 fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaLost.*:CudaHostTurn.*")
 fake_driver_test(listing paper "CudaListing.*")
+fake_driver_test(peers two "CudaPeers.*:CudaMemory.*:CudaHostTurn.*")
 fake_driver_test(nccl sm_90 "CudaNccl.*" "LD_LIBRARY_PATH=${driver_dir}:${nccl_dir}")
 add_dependencies(test_cuda fake_nccl)
 find_file(nccl_header nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

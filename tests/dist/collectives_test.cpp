@@ -1,6 +1,6 @@
 // Collectives as nodes: the same in plain, eager and jit-ed code, and with gradients.
 
-#include "tegula/dist/collectives.h"
+#include "tegula/dist/collectives/collectives.h"
 
 #include <gtest/gtest.h>
 

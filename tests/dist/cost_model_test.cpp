@@ -1,6 +1,6 @@
 // The cost formulas against rings that are walked message by message.
 
-#include "tegula/dist/cost_model.h"
+#include "tegula/dist/show/cost_model.h"
 
 #include <gtest/gtest.h>
 

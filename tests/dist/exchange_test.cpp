@@ -1,6 +1,6 @@
 // Collectives over bytes, against loops.
 
-#include "tegula/dist/exchange.h"
+#include "tegula/dist/exchange/exchange.h"
 
 #include <gtest/gtest.h>
 

@@ -13,11 +13,11 @@
 #include <map>
 
 #include "tegula/core/error.h"
-#include "tegula/dist/endpoint.h"
-#include "tegula/dist/environment.h"
-#include "tegula/dist/exchange.h"
-#include "tegula/dist/rendezvous.h"
-#include "tegula/dist/sha256.h"
+#include "tegula/dist/exchange/exchange.h"
+#include "tegula/dist/transport/endpoint.h"
+#include "tegula/dist/transport/environment.h"
+#include "tegula/dist/transport/rendezvous.h"
+#include "tegula/dist/transport/sha256.h"
 #include "tests/dist/ranks.h"
 
 namespace tegula {

@@ -1,10 +1,10 @@
 // Who tells whom what it has queued, and what follows.
 
-#include "tegula/dist/ledger.h"
+#include "tegula/dist/engines/ledger.h"
 
 #include <gtest/gtest.h>
 
-#include "tegula/dist/engine_choice.h"
+#include "tegula/dist/engines/engine_choice.h"
 
 namespace tegula {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
-#include "tegula/dist/environment.h"
-#include "tegula/dist/mpi.h"
+#include "tegula/dist/transport/environment.h"
+#include "tegula/dist/transport/mpi.h"
 #include "tegula/tegula.h"
 
 namespace tegula {

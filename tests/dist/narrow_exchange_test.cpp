@@ -1,6 +1,6 @@
 // Gradients of which half of the bytes travel.
 
-#include "tegula/dist/narrow_exchange.h"
+#include "tegula/dist/collectives/narrow_exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -50,12 +50,14 @@ double bytes_sent(int ranks, const std::function<void()>& work) {
   return static_cast<double>(bytes);
 }
 
-TEST(NarrowExchange, HalfOfTheBytesTravel) {
+TEST(NarrowExchange, HalfOfTheBytesTravelOrAQuarter) {
   for (const int ranks : {2, 3}) {
     const double wide = bytes_sent(ranks, [] { eval(dist::all_reduce(ones({99'999}))); });
     const double narrow =
         bytes_sent(ranks, [] { eval(dist::all_reduce_in_bf16(ones({99'999}), dist::world(), dist::Reduction::Sum, {})); });
     EXPECT_NEAR(narrow / wide, 0.5, 0.01) << ranks;
+    const double codes = bytes_sent(ranks, [] { eval(dist::all_reduce_in_fp8(ones({99'999}), dist::world(), {}).sum); });
+    EXPECT_NEAR(codes / wide, 0.25 * 129 / 128, 0.005) << ranks;
   }
 }
 
@@ -81,7 +83,7 @@ TEST(NarrowExchange, IsNearTheSumWithTheSameBitsOnAllRanks) {
 
 // Of a training that halves its loss, the loss at the end is within a hundredth of the one that exact gradients give.
 TEST(NarrowExchange, ATrainingLearnsTheSame) {
-  const auto run = [](std::optional<DType> exchange) {
+  const auto run = [](std::optional<Precision> exchange) {
     return test::on_ranks<std::vector<double>>(2, [&](int) {
       manual_seed(3);
       nn::Sequential net{nn::Linear{6, 16}, relu, nn::Linear{16, 3}};
@@ -101,7 +103,7 @@ TEST(NarrowExchange, ATrainingLearnsTheSame) {
       return std::vector<double>{first, last};
     })[0];
   };
-  const auto exact = run({}), narrow = run(bf16);
+  const auto exact = run({}), narrow = run(Precision::bf16);
   EXPECT_LT(exact[1], 0.5 * exact[0]);
   EXPECT_NEAR(narrow[1], exact[1], 0.01);
   EXPECT_NE(narrow[1], exact[1]) << "the gradients were rounded";
@@ -114,9 +116,10 @@ TEST(NarrowExchange, OtherDtypesAndPartsAreErrors) {
     } catch (const Error& error) { return error.what(); }
     return "nothing was thrown";
   };
-  EXPECT_NE(message({.exchange = f16}).find("data_parallel: got .exchange = f16, expected bf16"), std::string::npos)
-      << message({.exchange = f16});
-  EXPECT_NE(message({.shard = 1, .exchange = bf16}).find("got .exchange with .shard = 1, expected one of the two"), std::string::npos);
+  EXPECT_NE(message({.exchange = Precision::fp16}).find("data_parallel: got .exchange = fp16, expected bf16, fp8"), std::string::npos)
+      << message({.exchange = Precision::fp16});
+  EXPECT_NE(message({.shard = 1, .exchange = Precision::bf16}).find("got .exchange with .shard = 1, expected one of the two"),
+            std::string::npos);
 }
 
 }  // namespace

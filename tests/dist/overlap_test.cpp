@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "tegula/compile/check.h"
-#include "tegula/dist/progress.h"
-#include "tegula/dist/timeline.h"
+#include "tegula/dist/exchange/progress.h"
+#include "tegula/dist/show/timeline.h"
 #include "tegula/runtime/timeline.h"
 #include "tegula/tegula.h"
 #include "tests/dist/trainings.h"

@@ -13,8 +13,8 @@
 #include <fstream>
 #include <limits>
 
-#include "tegula/dist/device_call.h"
-#include "tegula/dist/rendezvous.h"
+#include "tegula/dist/engines/device_call.h"
+#include "tegula/dist/transport/rendezvous.h"
 #include "tegula/tegula.h"
 #include "tests/dist/ranks.h"
 

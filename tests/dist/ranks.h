@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "tegula/dist/group.h"
-#include "tegula/dist/sockets.h"
+#include "tegula/dist/exchange/group.h"
+#include "tegula/dist/transport/sockets.h"
 #include "tegula/runtime/registry.h"
 #include "tests/support/communicating_device.h"
 #include "tests/support/queued_device.h"

@@ -1,6 +1,6 @@
 // Ranks that keep a part of the state train as one process that keeps all of it.
 
-#include "tegula/dist/sharding.h"
+#include "tegula/dist/parallel/sharding.h"
 
 #include <gtest/gtest.h>
 

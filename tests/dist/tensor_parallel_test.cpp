@@ -6,7 +6,8 @@
 
 #include <filesystem>
 
-#include "tegula/dist/partition.h"
+#include "tegula/dist/collectives/partition.h"
+#include "tests/dist/small_gpt.h"
 #include "tests/dist/trainings.h"
 
 namespace tegula {
@@ -18,6 +19,11 @@ using dist::RowwiseParallel;
 using dist::SequenceParallel;
 using dist::Steps;
 using dist::VocabularyParallel;
+using test::Gpt;
+using test::kWords;
+using test::loss_of_words;
+using test::plan_of_gpt;
+using test::sentences;
 
 std::vector<double> doubles(const Tensor& x) { return cast(x, f64).to_host<double>(); }
 
@@ -202,34 +208,6 @@ TEST(TensorParallel, CrossEntropyOfClassesThatAreSharedOut) {
   }
 }
 
-constexpr std::int64_t kWords = 41;
-struct Gpt {
-  models::Gpt2 net;
-  explicit Gpt(DType dtype = f32, double dropout = 0)
-      : net({.vocabulary = kWords, .width = 16, .layers = 2, .heads = 4, .context = 8, .dropout = dropout, .dtype = dtype}) {}
-  Tensor operator()(const Tensor& tokens) { return net(tokens); }
-  static constexpr auto fields = nn::fields<&Gpt::net>;
-};
-dist::TensorPlan plan_of_gpt(Steps steps) {
-  dist::TensorPlan plan = models::gpt2_plan(steps);
-  for (auto& line : plan) line.layers = "net." + line.layers;
-  return plan;
-}
-Loss loss_of_words(const dist::Group& group) {
-  return [group](const Tensor& scores, const Tensor& labels) {
-    return dist::cross_entropy(reshape(scores, {-1, scores.size(2)}), reshape(labels, {-1}), {.group = group, .classes = kWords});
-  };
-}
-data::ArrayDataset sentences(std::int64_t count) {
-  HostArray tokens = HostArray::empty(i64, {count, 8}), next = HostArray::empty(i64, {count, 8});
-  for (std::int64_t i = 0; i < count * 8; ++i) {
-    const auto word = [&](std::int64_t at) { return (i / 8 * 7 + at * at) % kWords; };
-    tokens.values<std::int64_t>()[static_cast<std::size_t>(i)] = word(i % 8);
-    next.values<std::int64_t>()[static_cast<std::size_t>(i)] = word(i % 8 + 1);
-  }
-  return {tokens, next};
-}
-
 /// Loss and gradients of a language model, whole or with shared steps.
 template <class Make>
 void expect_gradients_of_one_process(const Make& make, const std::function<dist::TensorPlan(Steps)>& plan, const std::vector<int>& sizes) {
@@ -268,108 +246,6 @@ TEST(TensorParallel, GradientsOfALlama) {
         .vocabulary = kWords, .width = 16, .layers = 2, .heads = 4, .kv_heads = 2, .hidden = 12, .context = 8, .tied = tied, .dtype = f64};
     expect_gradients_of_one_process([&] { return models::Llama(options); }, models::llama_plan, {2});
   }
-}
-
-struct Trained {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<float>> state;
-};
-/// By the Trainer: Adam, gradients limited and accumulated, a checkpoint after each epoch.
-Trained train_gpt(const dist::Group& data, const dist::Group& tensor, Steps steps, std::int64_t epochs, const std::string& path,
-                  const std::string& from = {}) {
-  manual_seed(static_cast<std::uint64_t>(7 + dist::world().rank()));
-  Gpt gpt;
-  dist::tensor_parallel(gpt, plan_of_gpt(steps), {.group = tensor});
-  optim::Adam adam(parameters(gpt), {.lr = 0.01});
-  Trainer trainer(gpt, adam, loss_of_words(tensor),
-                  {.epochs = epochs, .batch = 6, .clip_norm = 0.3, .accumulate = 2, .group = data, .checkpoint = path});
-  if (!from.empty()) trainer.resume(from);
-  Trained out;
-  for (const EpochRecord& record : trainer.fit(sentences(20))) out.losses.push_back(record.train_loss);
-  for (const auto& [name, value] : state_dict(gpt)) out.state[name] = value.to_host();
-  return out;
-}
-void expect_alike(const Trained& a, const Trained& b) {
-  expect_near(a.losses, b.losses, 1e-4, "loss");
-  ASSERT_EQ(a.state.size(), b.state.size());
-  for (const auto& [name, values] : b.state) {
-    const auto& others = a.state.at(name);
-    expect_near({others.begin(), others.end()}, {values.begin(), values.end()}, 5e-4, name);
-  }
-}
-
-TEST(TensorParallel, AGptTrainsAsInOneProcess) {
-  const Trained alone = train_gpt({}, {}, Steps::Whole, 3, "");
-  EXPECT_LT(alone.losses.back(), 0.98 * alone.losses.front());
-  for (const int size : {2, 4}) {
-    const auto ranks =
-        test::on_ranks<Trained>(size, [&](int) { return train_gpt({}, dist::world(), size == 4 ? Steps::Whole : Steps::Shared, 3, ""); });
-    for (const Trained& rank : ranks) {
-      expect_alike(rank, alone);
-      EXPECT_EQ(rank.state, ranks[0].state) << "the same bits on all ranks";
-    }
-  }
-}
-
-/// The state of a network and, of this rank alone, what is whole on all of them.
-using Held = std::map<std::string, std::vector<float>>;
-template <class Net>
-Held held_by(const Net& net) {
-  Held out;
-  for (const auto& [name, value] : state_dict(net)) out[name] = value.to_host();
-  for (const Parameter& one : parameters(net)) {
-    if (!one.cell->partition()) out["own " + one.name] = one.read().to_host();
-  }
-  return out;
-}
-
-TEST(TensorParallel, RanksStayTheSameWithDropout) {
-  for (const Steps steps : {Steps::Whole, Steps::Shared}) {
-    const auto ranks = test::on_ranks<Held>(2, [&](int rank) {
-      manual_seed(static_cast<std::uint64_t>(rank));
-      Gpt gpt(f32, 0.3);
-      dist::tensor_parallel(gpt, plan_of_gpt(steps));
-      optim::Adam adam(parameters(gpt), {.lr = 0.01});
-      Trainer(gpt, adam, loss_of_words(dist::world()), {.epochs = 2, .batch = 5}).fit(sentences(10));
-      return held_by(gpt);
-    });
-    EXPECT_EQ(ranks[0], ranks[1]);
-  }
-}
-
-TEST(TensorParallel, ANumberThatIsNoneInOnePartStopsTheStepOfAll) {
-  struct Net {
-    nn::Linear in{6, 12}, out{12, 3};
-    Tensor operator()(const Tensor& x) { return out(relu(in(x))); }
-  };
-  const auto ranks = test::on_ranks<Held>(2, [&](int) {
-    manual_seed(7);
-    Net net;
-    Tensor weight = net.out.weight;
-    net.out.weight = where(iota(weight.shape(), 1) == 11, 5e4, weight);  // the gradient of the last hidden feature overflows in f16
-    dist::tensor_parallel(net, {{"in", ColwiseParallel{}}, {"out", RowwiseParallel{}}});
-    optim::SGD sgd(parameters(net), {.lr = 1e-3});
-    Trainer(net, sgd, cross_entropy, {.epochs = 2, .batch = 16, .precision = Precision::fp16}).fit(test::rows(32, {6}));
-    Held out = held_by(net);
-    out["steps"] = {sgd.steps().item<float>()};
-    return out;
-  });
-  EXPECT_EQ(ranks[0], ranks[1]);
-  EXPECT_LT(ranks[0].at("steps")[0], 4) << "some step was left out";
-}
-
-TEST(TensorParallel, AMeshTrainsAsOneProcessAndItsCheckpointIsThatOfOne) {
-  const Trained alone = train_gpt({}, {}, Steps::Whole, 4, "");
-  const auto on_mesh = [&](std::int64_t epochs, const std::string& path, const std::string& from) {
-    return test::on_ranks<Trained>(4, [&](int) {
-      const dist::Mesh mesh({{"data", 2}, {"tensor", 2}});
-      return train_gpt(mesh.along("data"), mesh.along("tensor"), Steps::Shared, epochs, path, from);
-    });
-  };
-  for (const Trained& rank : on_mesh(2, "mesh.checkpoint", "")) EXPECT_EQ(rank.losses.size(), 2u);
-  expect_alike(train_gpt({}, {}, Steps::Whole, 4, "", "mesh.checkpoint"), alone);
-  train_gpt({}, {}, Steps::Whole, 2, "one.checkpoint");
-  for (const Trained& rank : on_mesh(4, "", "one.checkpoint")) expect_alike(rank, alone);
 }
 
 TEST(TensorParallel, StateIsThatOfOneProcess) {

@@ -1,6 +1,6 @@
 // Timelines: what is recorded, and what is told of it.
 
-#include "tegula/dist/timeline.h"
+#include "tegula/dist/show/timeline.h"
 
 #include <gtest/gtest.h>
 

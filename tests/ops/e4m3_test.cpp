@@ -49,9 +49,56 @@ TEST(E4m3, TheGradientGoesStraightThrough) {
   EXPECT_EQ(grad(sum(round_e4m3(x) * tensor({1.0f, 2.0f, 3.0f})), x).to_host<float>(), (std::vector<float>{1, 2, 3}));
 }
 
+// Each block of a row under its own factor: what would be nothing beside its neighbour keeps its digits.
+TEST(E4m3, PackedNumbersAreThoseRoundedBlockByBlock) {
+  std::vector<float> x;
+  for (int i = 0; i < 3 * 8; ++i)
+    x.push_back(std::sin(static_cast<float>(i * i)) * std::ldexp(1.0f, i < 4 ? -60 : i < 8 ? 90 : i < 16 ? -3 : -120));
+  for (int i = 0; i < 8; ++i) x[static_cast<std::size_t>(i)] *= i % 3 == 0 ? 0.0f : 1.0f;
+  const auto pack = [&](const Tensor& t) { return pack_e4m3(t, 4); };
+  const Tensor packed = jit(pack)(tensor(x, {2, 12}));
+  EXPECT_EQ(packed.dtype(), u8);
+  EXPECT_EQ(packed.shape(), (Shape{2, 12 + 3}));
+  EXPECT_EQ(packed.to_host<std::uint8_t>(), pack(tensor(x, {2, 12})).to_host<std::uint8_t>());
+  const auto got = unpack_e4m3(packed, 4).to_host<float>();
+  for (std::size_t block = 0; block < 6; ++block) {
+    const std::vector<float> own(x.begin() + static_cast<std::ptrdiff_t>(4 * block),
+                                 x.begin() + static_cast<std::ptrdiff_t>(4 * block + 4));
+    const auto expected = round_e4m3(tensor(own, {4})).to_host<float>();
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(got[4 * block + i], expected[i]) << block << " " << i;
+  }
+}
+
+TEST(E4m3, EveryCodeIsUnpackedToItsNumber) {
+  for (const int exponent : {27, 127, 247}) {  // 2^-100, 1, 2^120
+    std::vector<std::uint8_t> codes(256);
+    for (std::size_t c = 0; c < 256; ++c) codes[c] = static_cast<std::uint8_t>(c);
+    codes.push_back(static_cast<std::uint8_t>(exponent));
+    const auto numbers = unpack_e4m3(tensor(codes, {1, 257}), 256).to_host<float>();
+    for (int c = 0; c < 256; ++c) {
+      const int magnitude = c & 0x7f;
+      const double number = magnitude < 8 ? std::ldexp(magnitude, -9) : std::ldexp(8 + magnitude % 8, magnitude / 8 - 10);
+      const float got = numbers[static_cast<std::size_t>(c)];
+      if (magnitude == 0x7f) EXPECT_TRUE(std::isnan(got));
+      else EXPECT_EQ(got, static_cast<float>(std::ldexp(c < 128 ? number : -number, exponent - 127))) << c;
+    }
+  }
+}
+
+TEST(E4m3, WhatIsNotFiniteIsPackedAsNoNumber) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const auto y = unpack_e4m3(pack_e4m3(tensor({nan, infinity, -infinity, 3.0f, 0.5f, 0.25f, 0.0f, -1.0f}, {1, 8}), 4), 4).to_host<float>();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(y[i])) << i;
+  EXPECT_EQ((std::vector<float>(y.begin() + 3, y.end())), (std::vector<float>{3, 0.5f, 0.25f, 0, -1}));
+}
+
 TEST(E4m3, OtherDtypesAreRefused) {
   EXPECT_THROW(round_e4m3(ones({3}, f64)), Error);
   EXPECT_THROW(round_e4m3(ones({3}, i32)), Error);
+  EXPECT_THROW(pack_e4m3(ones({1, 4}, bf16), 4), Error);
+  EXPECT_THROW(pack_e4m3(ones({1, 6}), 4), Error);
+  EXPECT_THROW(unpack_e4m3(ones({1, 4}, u8), 4), Error);
+  EXPECT_THROW(unpack_e4m3(ones({1, 5}), 4), Error);
 }
 
 // Both operands rounded, whatever the form in which the device multiplies them; the same for the products of gradients.

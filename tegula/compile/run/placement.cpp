@@ -8,6 +8,8 @@
 #include "tegula/compile/run/cache.h"
 #include "tegula/compile/run/slots.h"
 #include "tegula/graph/evaluate.h"
+#include "tegula/graph/tensor.h"
+#include "tegula/runtime/peer_copies.h"
 #include "tegula/runtime/registry.h"
 
 namespace tegula {
@@ -43,13 +45,25 @@ Ref<Buffer> allocate_like(const Node& node, runtime::Device& device) {
   return allocate(device, bytes_of(node), {node.op().role() == Role::Leaf ? "tensor" : node.op().name(), node.origin().where});
 }
 
+HostArray on_host(const Node& value) { return Tensor(Ref<Node>(const_cast<Node*>(&value))).to_array(value.origin().where); }
+
+bool fetch_from_peer(const Node& value, runtime::Device& device, void* to) {
+  if (value.buffer()->device() == 0 || !value.layout().is_dense()) return false;
+  auto* const peers = dynamic_cast<runtime::CopiesPeers*>(&device);
+  return peers && peers->copy_from(to, runtime::device_of(value.buffer()->device()), value.data(), bytes_of(value));
+}
+
 bool move_to(Node& leaf, runtime::Device& device) {
   if (leaf.buffer()->device() == device.number()) return false;
-  const HostArray contents = Tensor(Ref<Node>(&leaf)).to_array(leaf.origin().where);
-  Ref<Buffer> buffer = contents.buffer;
+  Ref<Buffer> buffer;
   if (device.number() != 0) {
     buffer = allocate_like(leaf, device);
-    device.copy_in(buffer->data(), contents.buffer->data(), contents.bytes());
+    if (!fetch_from_peer(leaf, device, buffer->data())) {
+      const HostArray contents = on_host(leaf);
+      device.copy_in(buffer->data(), contents.buffer->data(), contents.bytes());
+    }
+  } else {
+    buffer = on_host(leaf).buffer;
   }
   leaf.move_value(std::move(buffer), Layout::dense(leaf.shape()));
   return true;

@@ -4,11 +4,17 @@
 #include <memory>
 
 #include "tegula/compile/run/executable.h"
+#include "tegula/core/host_array.h"
 
 namespace tegula::compile {
 
-/// Moves the value of a leaf to `device`, dense; whoever holds the node sees it there. Does nothing when it is there. True when it moved.
+/// Moves the value of a leaf to `device`, dense; whoever holds the node sees it there. Does nothing when it is there. True when it moved. From GPU to GPU without the
+/// host, which does not wait for it.
 bool move_to(Node& leaf, runtime::Device& device);
+/// The elements of a value on the host; waits for them.
+HostArray on_host(const Node& value);
+/// Queues a copy of a dense value on another device of its make to memory of `device` (runtime/peer_copies.h). False where that cannot be.
+bool fetch_from_peer(const Node& value, runtime::Device& device, void* to);
 
 /// Memory for `purpose`. Where there is none left, what is only kept is given up first: executables for graphs that may come again, arguments and
 /// results of signatures that nobody is calling, arenas that nobody runs in. Throws runtime::OutOfMemory.

@@ -73,7 +73,8 @@ void* Slots::argument(std::size_t i, const Node& value, runtime::Device& device)
     slot.number.clear();
     return slot.address;
   }
-  const HostArray contents = Tensor(Ref<Node>(const_cast<Node*>(&value))).to_array(value.origin().where);
+  if (bytes > kFewBytes && fetch_from_peer(value, device, slot.address)) return slot.address;
+  const HostArray contents = on_host(value);
   const auto* from = static_cast<const std::byte*>(contents.buffer->data());
   if (bytes <= kFewBytes) {
     if (std::ranges::equal(slot.number, std::span(from, bytes))) return slot.address;

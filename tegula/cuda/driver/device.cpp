@@ -16,6 +16,7 @@
 #include "tegula/cuda/driver/kernel.h"
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/driver/ordered_call.h"
+#include "tegula/cuda/driver/peers.h"
 #include "tegula/cuda/driver/progress.h"
 #include "tegula/cuda/driver/properties.h"
 #include "tegula/cuda/driver/recording.h"
@@ -23,6 +24,7 @@
 #include "tegula/cuda/handwritten/plain_split_product.h"
 #include "tegula/cuda/nccl/communicator.h"
 #include "tegula/runtime/operand_layout.h"
+#include "tegula/runtime/peer_copies.h"
 #include "tegula/simt/layout.h"
 
 namespace tegula::gpu {
@@ -94,7 +96,8 @@ class CudaDevice final : public runtime::Device,
                          public runtime::Attends,
                          public runtime::GivesHostTurns,
                          public runtime::Communicates,
-                         public runtime::PrefersTf32 {
+                         public runtime::PrefersTf32,
+                         public runtime::CopiesPeers {
  public:
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
     context_.device = device;
@@ -141,6 +144,11 @@ class CudaDevice final : public runtime::Device,
     const std::scoped_lock lock(context_.order);
     context_.enter();
     check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, context_.stream), "copying on the device");
+  }
+
+  bool copy_from(void* to, runtime::Device& other, const void* from, std::size_t bytes) override {
+    const auto* const peer = dynamic_cast<const CudaDevice*>(&other);
+    return peer && copy_from_peer(context_, to, peer->context_, from, bytes);
   }
 
   void synchronize() override { context_.synchronize(name()); }

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tegula/dist/tensor_parallel.h"
+#include "tegula/dist/parallel/tensor_parallel.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/models/text/decoder.h"

@@ -6,6 +6,7 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
+#include "tegula/dist/collectives/partition.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/models/text/decoder.h"
@@ -55,9 +56,18 @@ Tensor LstmLanguageModel::head(Arg x) const {
   return output(x);
 }
 
-CarriedLstm::CarriedLstm(const LstmLanguageModel& net, std::int64_t batch, std::int64_t eval_batch) : net_(&net) {
-  for (auto* buffer : {&h_, &c_}) *buffer = zeros(state_shape(net, batch), net.options().dtype);
-  for (auto* buffer : {&eval_h_, &eval_c_}) *buffer = zeros(state_shape(net, eval_batch), net.options().dtype);
+CarriedLstm::CarriedLstm(const LstmLanguageModel& net, std::int64_t batch, std::int64_t eval_batch, const dist::Group& ranks) : net_(&net) {
+  if (batch % ranks.size() != 0 || eval_batch % ranks.size() != 0) {
+    ops::refuse("CarriedLstm",
+                std::to_string(batch) + " and " + std::to_string(eval_batch) + " streams for " + std::to_string(ranks.size()) + " ranks",
+                "as many for each", {});
+  }
+  const auto begin = [&](auto& buffer, std::int64_t streams) {
+    buffer = zeros(state_shape(net, streams / ranks.size()), net.options().dtype);
+    if (ranks.size() > 1) buffer.cell()->set_partition(std::make_shared<const dist::AxisPartition>(ranks, state_shape(net, streams), 1));
+  };
+  begin(h_, batch), begin(c_, batch);
+  begin(eval_h_, eval_batch), begin(eval_c_, eval_batch);
 }
 
 Tensor CarriedLstm::operator()(Tensor tokens, Tensor begins) {

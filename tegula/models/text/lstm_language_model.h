@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "tegula/dist/exchange/group.h"
 #include "tegula/models/text/generate.h"
 #include "tegula/nn/dropout.h"
 #include "tegula/nn/linear.h"
@@ -44,9 +45,10 @@ class LstmLanguageModel {
 
 /// The model for training on streams (text::Streams): states are carried from batch to batch, gradients are not (truncated backpropagation through time,
 /// Williams and Peng, 1990). Batches have `batch` streams, and `eval_batch` in evaluation, which has states of its own. Holds a reference to the model.
+/// `ranks` that train together have a part of the streams each, whose numbers they divide; a checkpoint has the states of all.
 class CarriedLstm {
  public:
-  CarriedLstm(const LstmLanguageModel& net, std::int64_t batch, std::int64_t eval_batch);
+  CarriedLstm(const LstmLanguageModel& net, std::int64_t batch, std::int64_t eval_batch, const dist::Group& ranks = {});
   /// tokens (B, T), begins (B) floats, 1 where a stream begins and what was carried is forgotten -> (B, T, hidden).
   Tensor operator()(Tensor tokens, Tensor begins);
   void visit(nn::Visitor& visitor, const nn::Path& path);

@@ -1,6 +1,7 @@
 // A libcuda.so.1 for machines without a GPU: device memory is host memory with a limit, work runs when it is queued, a graph is a list of
 // what was captured. It launches nothing. TEGULA_FAKE_DRIVER says what kind of machine it is:
 //   old (a driver of CUDA 11.4), none (no device), sm_70 (a device that is too old), sm_90 (one that can be used, with little memory),
+//   two (two of the latter, whose work is run when somebody waits for it: as late as it may be),
 //   paper (with much memory that is never touched; kernels do nothing when they are launched, and are listed on stderr: what a program
 //   would launch, without a GPU. Results are those of untouched memory.)
 
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -27,8 +29,22 @@ struct Graph {
   std::vector<std::function<void()>> work;
 };
 
+/// Work in order.
+struct Stream {
+  std::deque<std::function<void()>> work;
+  std::uint64_t queued = 0, done = 0;
+};
+/// A place in a stream.
+struct Event {
+  Stream* stream = nullptr;
+  std::uint64_t place = 0;
+};
+
 struct Machine {
   std::recursive_mutex mutex;
+  std::size_t peer_copies = 0;
+  std::set<std::pair<CUcontext, CUcontext>> seen;  // (who, whose memory he may read)
+  std::vector<Stream*> streams;
   std::map<CUdeviceptr, std::size_t> allocations;
   std::size_t in_use = 0;
   std::map<std::string, CubinFigures> figures;  // of the kernels loaded
@@ -52,23 +68,41 @@ bool on_paper() {
   return value;
 }
 
+bool is_late() { return kind() == "two"; }
+
 std::size_t memory_size() { return std::size_t{64} << (on_paper() ? 30 : 20); }
 
-CUresult queue(std::function<void()> work) {
+Stream& stream_of(CUstream stream) { return *reinterpret_cast<Stream*>(stream); }
+Event& event_of(CUevent event) { return *reinterpret_cast<Event*>(event); }
+
+/// Does the stream's work as far as to a place. The machine is locked.
+void work_off(Stream& stream, std::uint64_t place) {
+  while (stream.done < place) {
+    const auto work = std::move(stream.work.front());
+    stream.work.pop_front();
+    work();
+    ++stream.done;
+  }
+}
+
+CUresult queue(CUstream stream, std::function<void()> work) {
   Machine& m = machine();
   const std::scoped_lock lock(m.mutex);
   if (m.lost != CUDA_SUCCESS) return m.lost;
   if (m.capture) {
     m.capture->work.push_back(std::move(work));
   } else {
-    work();
+    Stream& own = stream_of(stream);
+    own.work.push_back(std::move(work));
+    ++own.queued;
+    if (!is_late()) work_off(own, own.queued);
   }
   return CUDA_SUCCESS;
 }
 
-CUresult copy(void* to, const void* from, std::size_t bytes) {
+CUresult copy(CUstream stream, void* to, const void* from, std::size_t bytes) {
   if (on_paper() && bytes > (std::size_t{1} << 20)) return CUDA_SUCCESS;
-  return queue([=] {
+  return queue(stream, [=] {
     if (from == nullptr) {
       machine().lost = CUDA_ERROR_ILLEGAL_ADDRESS;
       return;
@@ -78,8 +112,8 @@ CUresult copy(void* to, const void* from, std::size_t bytes) {
 }
 
 /// A launch on paper.
-CUresult list(CUfunction function, unsigned grid, unsigned threads, unsigned cluster, unsigned shared) {
-  return queue([=] {
+CUresult list(CUstream stream, CUfunction function, unsigned grid, unsigned threads, unsigned cluster, unsigned shared) {
+  return queue(stream, [=] {
     std::fprintf(stderr, "%-96s grid %8u  threads %5u  cluster %2u  shared %7u\n", reinterpret_cast<const char*>(function), grid, threads,
                  cluster, shared);
   });
@@ -88,11 +122,14 @@ CUresult list(CUfunction function, unsigned grid, unsigned threads, unsigned clu
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 /// A wait is not allowed while work is captured.
-CUresult wait() {
+CUresult wait(Stream* stream, std::uint64_t place) {
   Machine& m = machine();
   const std::scoped_lock lock(m.mutex);
   if (m.lost != CUDA_SUCCESS) return m.lost;
-  if (!m.capture) return CUDA_SUCCESS;
+  if (!m.capture) {
+    if (stream) work_off(*stream, place);
+    return m.lost;
+  }
   m.invalid = true;
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
@@ -103,13 +140,13 @@ extern "C" {
 
 CUresult CUDAAPI cuInit(unsigned) { return kind() == "none" ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS; }
 CUresult CUDAAPI cuDriverGetVersion(int* version) { return *version = kind() == "old" ? 11040 : CUDA_VERSION, CUDA_SUCCESS; }
-CUresult CUDAAPI cuDeviceGetCount(int* count) { return *count = 1, CUDA_SUCCESS; }
+CUresult CUDAAPI cuDeviceGetCount(int* count) { return *count = is_late() ? 2 : 1, CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGet(CUdevice* device, int index) { return *device = index, CUDA_SUCCESS; }
 CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice) {
   return std::strncpy(name, "Paper GPU", static_cast<std::size_t>(size)), CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice) {
-  std::memset(uuid, 0x5a, sizeof *uuid);
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  std::memset(uuid, 0x5a + device, sizeof *uuid);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuDeviceTotalMem(std::size_t* bytes, CUdevice) { return *bytes = memory_size(), CUDA_SUCCESS; }
@@ -129,18 +166,56 @@ CUresult CUDAAPI cuGetErrorName(CUresult error, const char** text) {
 }
 CUresult CUDAAPI cuGetErrorString(CUresult, const char** text) { return *text = "an error of the paper GPU", CUDA_SUCCESS; }
 
-CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
-  return *context = reinterpret_cast<CUcontext>(&machine()), CUDA_SUCCESS;
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  static char contexts[2];
+  return *context = reinterpret_cast<CUcontext>(&contexts[device]), CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) { return *context = nullptr, CUDA_SUCCESS; }
-CUresult CUDAAPI cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
-CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned) { return *stream = reinterpret_cast<CUstream>(&machine()), CUDA_SUCCESS; }
-CUresult CUDAAPI cuStreamSynchronize(CUstream) { return wait(); }
-CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) { return *event = reinterpret_cast<CUevent>(&machine()), CUDA_SUCCESS; }
-CUresult CUDAAPI cuEventRecord(CUevent, CUstream) { return machine().lost; }
-CUresult CUDAAPI cuEventQuery(CUevent) { return machine().lost; }
-CUresult CUDAAPI cuEventSynchronize(CUevent) { return wait(); }
-CUresult CUDAAPI cuEventDestroy(CUevent) { return CUDA_SUCCESS; }
+thread_local CUcontext current_context = nullptr;
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) { return *context = current_context, CUDA_SUCCESS; }
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) { return current_context = context, CUDA_SUCCESS; }
+CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned) {
+  const std::scoped_lock lock(machine().mutex);
+  machine().streams.push_back(new Stream);
+  *stream = reinterpret_cast<CUstream>(machine().streams.back());
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuStreamSynchronize(CUstream stream) { return wait(&stream_of(stream), stream_of(stream).queued); }
+CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) { return *event = reinterpret_cast<CUevent>(new Event), CUDA_SUCCESS; }
+CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
+  const std::scoped_lock lock(machine().mutex);
+  event_of(event) = {&stream_of(stream), stream_of(stream).queued};
+  return machine().lost;
+}
+CUresult CUDAAPI cuEventQuery(CUevent event) {
+  const std::scoped_lock lock(machine().mutex);
+  const Event& e = event_of(event);
+  return machine().lost != CUDA_SUCCESS ? machine().lost : e.stream && e.stream->done < e.place ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuEventSynchronize(CUevent event) { return wait(event_of(event).stream, event_of(event).place); }
+CUresult CUDAAPI cuEventDestroy(CUevent event) { return delete &event_of(event), CUDA_SUCCESS; }
+CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  return queue(stream, [e = event_of(event)] {
+    if (e.stream) work_off(*e.stream, e.place);
+  });
+}
+
+CUresult CUDAAPI cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) { return *can = 1, CUDA_SUCCESS; }
+CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
+  const std::scoped_lock lock(machine().mutex);
+  return machine().seen.emplace(current_context, peer).second ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes,
+                                   CUstream stream) {
+  const std::scoped_lock lock(machine().mutex);
+  if (machine().seen.count({to_context, from_context}) == 0) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;  // so that nobody forgets it
+  ++machine().peer_copies;
+  return copy(stream, host(to), host(from), bytes);
+}
+/// For tests.
+std::size_t fake_peer_copies() {
+  const std::scoped_lock lock(machine().mutex);
+  return machine().peer_copies;
+}
 CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent, CUevent) { return *milliseconds = 1, CUDA_SUCCESS; }
 
 CUresult CUDAAPI cuMemGetInfo(std::size_t* available, std::size_t* total) {
@@ -166,9 +241,11 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   m.allocations[*address] = bytes;
   return CUDA_SUCCESS;
 }
+/// Waits for what may use the memory.
 CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
   Machine& m = machine();
   const std::scoped_lock lock(m.mutex);
+  for (Stream* stream : m.streams) work_off(*stream, stream->queued);
   const auto found = m.allocations.find(address);
   if (found == m.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
   m.in_use -= found->second;
@@ -177,15 +254,19 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
   m.allocations.erase(found);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
   if (on_paper()) return CUDA_SUCCESS;
-  return queue([=] { std::memset(host(to), value, bytes); });
+  return queue(stream, [=] { std::memset(host(to), value, bytes); });
 }
 CUresult CUDAAPI cuMemHostAlloc(void** data, std::size_t bytes, unsigned) { return *data = std::aligned_alloc(4096, bytes), CUDA_SUCCESS; }
-CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) { return copy(host(to), from, bytes); }
-CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) { return copy(to, host(from), bytes); }
-CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
-  return copy(host(to), host(from), bytes);
+CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+  return copy(stream, host(to), from, bytes);
+}
+CUresult CUDAAPI cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  return copy(stream, to, host(from), bytes);
+}
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  return copy(stream, host(to), host(from), bytes);
 }
 
 /// NVRTC asks for tables of a driver that is loaded; this one is as short as a table can be.
@@ -222,16 +303,16 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc
 }
 CUresult CUDAAPI cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* launch, CUfunction function, void**, void**) {
-  return list(function, launch->gridDimX, launch->blockDimX, launch->numAttrs > 0 ? launch->attrs[0].value.clusterDim.x : 1,
-              launch->sharedMemBytes);
+  return list(launch->hStream, function, launch->gridDimX, launch->blockDimX,
+              launch->numAttrs > 0 ? launch->attrs[0].value.clusterDim.x : 1, launch->sharedMemBytes);
 }
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                                unsigned shared, CUstream, void**, void**) {
-  return list(function, grid, threads, 1, shared);
+                                unsigned shared, CUstream stream, void**, void**) {
+  return list(stream, function, grid, threads, 1, shared);
 }
 
-CUresult CUDAAPI cuLaunchHostFunc(CUstream, CUhostFn work, void* data) {
-  return queue([=] { work(data); });
+CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn work, void* data) {
+  return queue(stream, [=] { work(data); });
 }
 CUresult CUDAAPI cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
   const std::scoped_lock lock(machine().mutex);
@@ -269,8 +350,8 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsi
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
-CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream) {
-  for (const auto& work : reinterpret_cast<Graph*>(executable)->work) queue(work);
+CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  for (const auto& work : reinterpret_cast<Graph*>(executable)->work) queue(stream, work);
   return machine().lost;
 }
 CUresult CUDAAPI cuGraphDestroy(CUgraph graph) { return delete reinterpret_cast<Graph*>(graph), CUDA_SUCCESS; }

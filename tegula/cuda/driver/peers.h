@@ -1,0 +1,12 @@
+#pragma once
+// Copies between two GPUs of this process (runtime::CopiesPeers).
+
+#include "tegula/cuda/driver/context.h"
+
+namespace tegula::gpu {
+
+/// Queued on `to`'s stream, behind what both streams have; both go on behind it. Straight over NVLink or PCI Express where the cards see each other's memory, else
+/// the driver goes by way of the host. False while this thread records on either.
+bool copy_from_peer(const Context& to, void* to_memory, const Context& from, const void* from_memory, std::size_t bytes);
+
+}  // namespace tegula::gpu

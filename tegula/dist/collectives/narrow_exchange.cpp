@@ -1,0 +1,64 @@
+#include "tegula/dist/collectives/narrow_exchange.h"
+
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/e4m3.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula::dist {
+namespace {
+
+constexpr std::int64_t kBlock = 128;  // numbers that share a factor: less than 1 % of the bytes
+
+/// (k) -> (n, part), filled up by zeros; row r is rank r's.
+Tensor rows_of(const Tensor& x, std::int64_t n, std::int64_t part, const std::source_location& where) {
+  const std::int64_t missing = part * n - x.numel();
+  const Tensor padded = missing > 0 ? concat({x, zeros({missing}, x.dtype(), where)}, 0, where) : x;
+  return reshape(Arg(padded, where), {n, part});
+}
+
+/// (n, part) -> (k).
+Tensor from_rows(const Tensor& rows, std::int64_t k, const std::source_location& where) {
+  return slice(Arg(flatten(Arg(rows, where)), where), 0, {0, k});
+}
+
+/// What rounding has taken from x: nothing that can be given back where x is no number.
+Tensor lost(const Tensor& x, const Tensor& rounded, const std::source_location& where) {
+  const Tensor difference = Arg(x, where) - rounded;
+  return tegula::where(isfinite(Arg(difference, where)), difference, zeros(x.shape(), f32, where));
+}
+
+}  // namespace
+
+Tensor all_reduce_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where) {
+  const std::int64_t n = group.size(), part = (x.numel() + n - 1) / n;
+  const Tensor sent = rows_of(cast(Arg(x, where), bf16), n, part, where);
+  const Tensor mine = all_to_all(Arg(sent, where), group);  // row r is rank r's
+  const Tensor sums = sum(Arg(cast(Arg(mine, where), f32), where), {0});  // (part)
+  const Tensor scaled = reduction == Reduction::Mean ? sums / static_cast<double>(n) : sums;
+  const Tensor all = all_gather(Arg(cast(Arg(scaled, where), bf16), where), group);  // (n·part)
+  return cast(Arg(from_rows(all, x.numel(), where), where), x.dtype());
+}
+
+Fp8Sum all_reduce_in_fp8(const Tensor& x, const Group& group, const std::source_location& where) {
+  const std::int64_t n = group.size(), k = x.numel(), part = (k + n * kBlock - 1) / (n * kBlock) * kBlock;
+  if (n == 1 || k == 0) return {x, zeros(x.shape(), f32, where)};
+  const Tensor own = rows_of(x, n, part, where), codes = pack_e4m3(Arg(own, where), kBlock);
+  const Tensor mine = unpack_e4m3(Arg(all_to_all(Arg(codes, where), group), where), kBlock);  // row r is rank r's
+  const Tensor sums = sum(Arg(mine, where), {0}, Keep::Yes), sum_codes = pack_e4m3(Arg(sums, where), kBlock);  // (1, part)
+  const Tensor all = unpack_e4m3(Arg(all_gather(Arg(sum_codes, where), group), where), kBlock);  // (n, part)
+
+  const Tensor left = lost(own, unpack_e4m3(Arg(codes, where), kBlock), where);
+  const Tensor left_of_sum = lost(sums, unpack_e4m3(Arg(sum_codes, where), kBlock), where);
+  const std::int64_t r = group.rank();
+  const auto rows = [&](std::int64_t begin, std::int64_t end) { return slice(Arg(left, where), 0, {begin, end}); };
+  const Tensor all_left = concat({rows(0, r), rows(r, r + 1) + left_of_sum, rows(r + 1, n)}, 0, where);
+  return {from_rows(all, k, where), from_rows(all_left, k, where)};
+}
+
+}  // namespace tegula::dist

@@ -1,0 +1,46 @@
+#pragma once
+// A Variable of which every rank of a group has a part along one axis.
+
+#include "tegula/dist/exchange/group.h"
+#include "tegula/graph/variable.h"
+
+namespace tegula::dist {
+
+/// What one rank of n has of an axis: elements begin … begin + size - 1 of each of `blocks` equal blocks. The parts have ceil(block / n) elements, the last
+/// one what is left.
+struct Part {
+  std::int64_t begin = 0, size = 0;
+};
+Part part_of(std::int64_t block, int rank, int ranks);
+
+/// Names the ranks of a partition over `group` of what is shared out by `within`, or whole (null): Partition::ranks of ranks within ranks.
+std::int64_t joint_ranks(const Group& group, const Partition* within);
+
+class AxisPartition final : public Partition {
+ public:
+  using Location = std::source_location;
+  /// Of a whole of this shape. Throws Error unless the blocks are equal and every rank gets something.
+  AxisPartition(Group group, const Shape& shape, int axis, std::int64_t blocks = 1, Location where = Location::current());
+
+  const Shape& shape() const override { return shape_; }
+  Tensor whole(const Tensor& part, const std::source_location& where) const override;
+  Tensor part(const Tensor& whole, const std::source_location& where) const override;
+  Tensor sum(const Tensor& x, const std::source_location& where) const override;
+  std::int64_t ranks() const override { return group_.id(); }
+  bool writes() const override { return group_.rank() == 0; }
+
+  const Group& group() const { return group_; }
+  /// Whether all parts have the same size.
+  bool even() const { return block_ % group_.size() == 0; }
+
+ private:
+  /// The axis as three: what lies in front, blocks and their elements, what lies behind.
+  Shape in_blocks(std::int64_t elements) const;
+
+  Group group_;
+  Shape shape_;
+  int axis_;
+  std::int64_t blocks_, block_;
+};
+
+}  // namespace tegula::dist

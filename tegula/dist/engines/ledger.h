@@ -1,0 +1,101 @@
+#pragma once
+// What a rank has queued on the devices' own engine, which compares nothing: ranks tell each other, and compare beside the work.
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "tegula/dist/exchange/header.h"
+
+namespace tegula::dist {
+
+/// A collective of a program, as often as it is queued.
+struct Intent {
+  Header header;
+  std::source_location where{};
+  std::string text;  // "all_reduce of f32 (3, 4)"
+};
+
+/// One list that all who are in it must have in the same order: a group's collectives, or the messages from one of its ranks to another.
+struct Channel {
+  std::uint64_t members = 0;  // Header::members
+  int from = -1, to = -1;     // in the run; of messages
+  auto operator<=>(const Channel&) const = default;
+};
+
+/// What travels: the number-th entry of a list, and a hash of all up to it.
+struct LedgerNote {
+  enum class Kind : std::uint8_t { Says, Asks, Confirms } kind = Kind::Says;  // who agrees with one that asks confirms it
+  Channel channel;
+  std::uint64_t number = 0, hash = 0;
+  Header header;
+};
+
+/// Thread-safe.
+class Ledger {
+ public:
+  using Ranks = std::vector<int>;  // in the run, by their place in the group
+
+  /// Queued once more. At once: others are asked to compare it; with the next status: as a replay of what was compared before.
+  enum class Telling : std::uint8_t { AtOnce, WithStatus };
+  void add(const Channel& channel, const Ranks& ranks, const std::shared_ptr<const Intent>& intent, Telling telling);
+
+  /// What has to go out: (to whom, what). `status`: also the last entries of lists that have grown since the last status.
+  struct Outgoing {
+    int to;
+    LedgerNote note;
+  };
+  std::vector<Outgoing> outgoing(bool status);
+
+  /// What another rank says. Kept until this rank has come as far.
+  void heard(int from, const LedgerNote& note);
+  /// Throws Error where a rank does something else than this one, naming both lines.
+  void compare();
+
+  /// Whether somebody who was asked has not answered yet.
+  bool awaits() const;
+
+  /// A collective that this rank has queued, and others of its list have not, as far as they have said: all of them, or those of `among`.
+  struct Late {
+    std::shared_ptr<const Intent> intent;
+    std::uint64_t number = 0;
+    std::size_t size = 0;  // of the group
+    std::vector<int> ranks;  // in the run
+  };
+  std::optional<Late> late(const std::vector<int>* among = nullptr) const;
+  /// What was queued last, or null.
+  std::shared_ptr<const Intent> last() const;
+
+ private:
+  static constexpr std::size_t kKept = 1024;  // of the newest entries
+  struct Entry {
+    std::uint64_t hash = 0;
+    std::shared_ptr<const Intent> intent;
+  };
+  struct List {
+    Ranks ranks;
+    std::uint64_t number = 0, hash = 0x9e3779b97f4a7c15, told = 0;
+    std::uint64_t asked = 0, confirmed = 0;
+    std::vector<Entry> entries{kKept};
+    std::map<int, std::uint64_t> reached;  // by the others, as far as they said
+  };
+  static LedgerNote newest(const Channel& channel, const List& list);
+
+  mutable std::mutex mutex_;
+  std::map<Channel, List> lists_;
+  std::vector<Outgoing> outgoing_;
+  struct Waiting {
+    int from;
+    LedgerNote note;
+  };
+  std::vector<Waiting> waiting_;
+  std::shared_ptr<const Intent> last_;
+};
+
+}  // namespace tegula::dist

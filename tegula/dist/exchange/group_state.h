@@ -1,0 +1,45 @@
+#pragma once
+// What the handles of a group share. For the room alone.
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tegula/dist/exchange/group.h"
+#include "tegula/dist/exchange/progress.h"
+#include "tegula/dist/transport/transport.h"
+
+namespace tegula::dist {
+
+/// What carries collectives of devices by themselves (engines/engines.h), as far as a run that ends must know it.
+struct OwnEngines {
+  virtual ~OwnEngines() = default;
+  /// May be called twice.
+  virtual void close() noexcept = 0;
+};
+
+/// A run, as one of its ranks sees it.
+struct World {
+  explicit World(std::shared_ptr<Transport> carrier) : transport(std::move(carrier)) {}
+  const std::shared_ptr<Transport> transport;
+  std::mutex exchanging;  // one collective at a time
+  std::exception_ptr failure;  // after which nothing is exchanged any more: whoever tries gets it again
+  std::mutex naming;      // of groups
+  std::map<std::vector<int>, std::weak_ptr<Group::State>> groups;
+  Progress progress;  // of exchanges that were begun. Last: its thread ends before the rest
+  std::unique_ptr<OwnEngines> engines;  // once one was looked for; under `naming`. The first to go: it uses the others
+};
+
+struct Group::State {
+  std::shared_ptr<World> world;
+  std::vector<int> ranks;  // in the run
+  int rank = -1;           // of this process among them
+  std::int64_t id = 0;
+  std::uint64_t done = 0;  // collectives, under World::exchanging
+};
+
+}  // namespace tegula::dist

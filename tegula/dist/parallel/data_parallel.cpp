@@ -1,0 +1,106 @@
+#include "tegula/dist/parallel/data_parallel.h"
+
+#include "tegula/core/error.h"
+#include "tegula/dist/collectives/buckets.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/collectives/narrow_exchange.h"
+#include "tegula/dist/parallel/sharding.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/trace.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
+
+namespace tegula::dist {
+
+void broadcast_values(const Parameters& state, const Group& group, int root, std::source_location where) {
+  refuse_in_trace("broadcast_values", where);
+  if (group.size() == 1) return;
+  default_device().synchronize();  // exchanges that are still queued come first
+  for (const Parameter& parameter : state) {
+    if (const Partition* const parts = parameter.cell->partition().get(); parts && parts->ranks() == group.id()) continue;  // each its own
+    const HostArray mine = parameter.read(where).to_array(where);
+    HostArray theirs = HostArray::empty(mine.dtype, mine.shape);
+    carry_out(group, {Kind::Broadcast, mine.dtype, mine.shape, Reduction::Sum, root}, mine.buffer->data(), theirs.buffer->data(), nullptr,
+              where);
+    if (group.rank() != root) parameter.assign(from_array(theirs, where), where);
+  }
+}
+
+DataParallel::DataParallel(const Parameters& state, DataParallelOptions options, Location where)
+    : DataParallel({}, state, std::move(options), where) {}
+
+DataParallel::DataParallel(const Parameters& trained, const Parameters& state, DataParallelOptions options, Location where)
+    : options_(std::move(options)),
+      trained_(trained) {
+  const auto refuse = [&](const std::string& got, const std::string& expected) {
+    throw Error({.op = "data_parallel", .got = got, .expected = expected, .where = where});
+  };
+  if (options_.bucket_bytes < 1) refuse("buckets of " + std::to_string(options_.bucket_bytes) + " bytes", "at least one");
+  if (options_.shard < 0 || options_.shard > 3) {
+    refuse(".shard = " + std::to_string(options_.shard), "0 nothing, 1 the optimiser's state, 2 gradients, too, 3 parameters, too");
+  }
+  const bool fp8 = options_.exchange == Precision::fp8;
+  if (options_.exchange && *options_.exchange != Precision::bf16 && !fp8)
+    refuse(".exchange = " + std::string(name(*options_.exchange)), "bf16, fp8, or nothing: as the gradients are");
+  if (fp8 && trained.empty())
+    refuse("no list of parameters whose gradients are fed back", "the trained ones: data_parallel(net, {.exchange = Precision::fp8})");
+  if (options_.exchange && options_.shard > 0) refuse(".exchange with .shard = " + std::to_string(options_.shard), "one of the two");
+  if (options_.shard > 0 && trained.empty())
+    refuse("no list of parameters to share out", "the trained ones: data_parallel(net, {.shard = 1})");
+  broadcast_values(state, options_.group, 0, where);
+  if (fp8) residuals_ = Residuals(trained, options_.group, where);
+  if (options_.shard == 0 || options_.group.size() == 1) return;
+  sharding_ = std::make_shared<Sharding>(
+      trained,
+      ShardingOptions{
+          .group = options_.group, .stage = options_.shard, .bucket_bytes = options_.bucket_bytes, .whole_below = options_.whole_below},
+      where);
+  sharding_->release();
+}
+
+const Parameters& DataParallel::parameters() const { return sharding_ ? sharding_->parts() : trained_; }
+const Parameters& DataParallel::leaves() const { return sharding_ ? sharding_->leaves() : trained_; }
+
+std::vector<Tensor> DataParallel::mean(const std::vector<Tensor>& gradients, Location where) const {
+  return reduced(gradients, Reduction::Mean, where);
+}
+
+std::vector<Tensor> DataParallel::sum(const std::vector<Tensor>& gradients, Location where) const {
+  return reduced(gradients, Reduction::Sum, where);
+}
+
+void DataParallel::publish(Location where) const {
+  if (sharding_) sharding_->publish(where);
+}
+
+std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, Reduction reduction, const Location& where) const {
+  if (options_.exchange == Precision::fp8) {  // one rank alone owes what it has read from a checkpoint of several
+    const In frame("data_parallel", where);
+    const PrecisionScope exact(Precision::fp32);
+    std::vector<Tensor> own = gradients;
+    for (Tensor& gradient : own) {
+      if (reduction == Reduction::Mean && gradient.defined()) gradient = Arg(gradient, where) / static_cast<double>(options_.group.size());
+    }
+    return residuals_.sum(own, options_.bucket_bytes, where);
+  }
+  if (options_.group.size() == 1) return gradients;
+  if (sharding_) return sharding_->reduced(gradients, reduction, where);
+  const In frame("data_parallel", where);
+  std::vector<Tensor> flat(gradients.size());
+  for (std::size_t i = 0; i < flat.size(); ++i) {
+    if (gradients[i].defined()) flat[i] = flatten(Arg(gradients[i], where));
+  }
+  const auto exchange = [&](const Tensor& all) {
+    const bool narrow = options_.exchange && (all.dtype() == f32 || all.dtype() == f64);
+    return narrow ? all_reduce_in_bf16(all, options_.group, reduction, where) : all_reduce(Arg(all, where), options_.group, reduction);
+  };
+  std::vector<Tensor> out = in_buckets(flat, options_.bucket_bytes, exchange, where);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i].defined()) out[i] = reshape(Arg(out[i], where), gradients[i].shape());
+  }
+  return out;
+}
+
+}  // namespace tegula::dist

@@ -1,0 +1,90 @@
+#include "tegula/dist/parallel/residuals.h"
+
+#include "tegula/core/error.h"
+#include "tegula/dist/collectives/buckets.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/collectives/narrow_exchange.h"
+#include "tegula/dist/collectives/partition.h"
+#include "tegula/graph/frame.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula::dist {
+namespace {
+
+/// What the ranks have together is the sum of their parts. `within`: how ranks of another group share out each summand, or null.
+class Summed final : public Partition {
+ public:
+  Summed(Group group, const Shape& shape, std::shared_ptr<const Partition> within)
+      : group_(std::move(group)),
+        shape_(shape),
+        within_(std::move(within)) {}
+  const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
+  Tensor whole(const Tensor& part, const std::source_location& where) const override {
+    const Tensor sum = all_reduce(Arg(part, where), group_);
+    return within_ ? within_->whole(sum, where) : sum;
+  }
+  Tensor part(const Tensor& whole, const std::source_location& where) const override {
+    if (group_.rank() > 0) return zeros(shape_, whole.dtype(), where);
+    return within_ ? within_->part(whole, where) : whole;
+  }
+  Tensor sum(const Tensor& x, const std::source_location& where) const override {
+    const Tensor all = all_reduce(Arg(x, where), group_);
+    return within_ ? within_->sum(all, where) : all;
+  }
+  std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
+  bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
+
+ private:
+  Group group_;
+  Shape shape_;
+  std::shared_ptr<const Partition> within_;
+};
+
+}  // namespace
+
+Residuals::Residuals(const Parameters& trained, const Group& group, Location where) : group_(group) {
+  for (const Parameter& parameter : trained) {
+    const Shape& shape = parameter.cell->shape();
+    cells_.push_back({"exchange." + parameter.name, make<Cell>(zeros(shape, f32, where), where)});
+    cells_.back().cell->set_partition(std::make_shared<Summed>(group, shape, parameter.cell->partition()));
+  }
+}
+
+std::vector<Tensor> Residuals::sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Location where) const {
+  if (gradients.size() != cells_.size()) {
+    throw Error({.op = "data_parallel",
+                 .got = std::to_string(gradients.size()) + " gradients",
+                 .expected = "those of the " + std::to_string(cells_.size()) + " parameters, in their order",
+                 .where = where});
+  }
+  std::vector<Tensor> sent(gradients.size());  // (k)
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    const Parameter& cell = cells_[i];
+    if (gradients[i].shape() != cell.cell->shape()) {
+      throw Error({.op = "data_parallel",
+                   .got = "a gradient of shape " + to_string(gradients[i].shape()) + " for " + cell.name,
+                   .expected = to_string(cell.cell->shape()),
+                   .where = where});
+    }
+    sent[i] = flatten(Arg(cast(Arg(gradients[i], where), f32) + cell.read(where), where));
+  }
+  const auto exchange = [&](const Tensor& all) -> std::vector<Tensor> {
+    const Fp8Sum sum = all_reduce_in_fp8(all, group_, where);
+    return {sum.sum, sum.left};
+  };
+  const auto results = several_in_buckets(sent, bucket_bytes, exchange, where);
+  std::vector<Tensor> out(gradients.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    const auto shaped = [&](const Tensor& flat) { return reshape(Arg(flat, where), gradients[i].shape()); };
+    out[i] = cast(Arg(shaped(results[i][0]), where), gradients[i].dtype());
+    cells_[i].assign(shaped(results[i][1]), where);
+  }
+  return out;
+}
+
+}  // namespace tegula::dist

@@ -1,0 +1,28 @@
+#pragma once
+// What gradients that travelled in FP8 have lost on the way, and have coming (error feedback: collectives/narrow_exchange.h).
+
+#include "tegula/dist/exchange/group.h"
+#include "tegula/graph/variable.h"
+
+namespace tegula::dist {
+
+/// Of each parameter a cell of its shape in f32, this rank's part of a sum over the ranks: at first zeros. What a checkpoint has is the sum, which rank 0 takes up
+/// again, however many ranks there are then.
+class Residuals {
+ public:
+  using Location = std::source_location;
+  Residuals() = default;
+  Residuals(const Parameters& trained, const Group& group, Location where);
+
+  /// Under names that begin with "exchange.": for checkpoints. Empty unless gradients travel in FP8.
+  const Parameters& cells() const { return cells_; }
+  /// gradients (as the parameters; undefined ones stay so) -> their sums over the ranks, in their dtypes, in messages of about so many bytes of f32. Writes the cells.
+  /// Throws Error where gradients are not those of the parameters.
+  std::vector<Tensor> sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Location where) const;
+
+ private:
+  Parameters cells_;
+  Group group_;
+};
+
+}  // namespace tegula::dist

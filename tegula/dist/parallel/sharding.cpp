@@ -1,0 +1,199 @@
+#include "tegula/dist/parallel/sharding.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "tegula/core/error.h"
+#include "tegula/dist/collectives/buckets.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/collectives/partition.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/trace.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula::dist {
+namespace {
+
+/// Of each of n ranks.
+std::int64_t part_size(const Shape& shape, const Group& group) { return (numel(shape) + group.size() - 1) / group.size(); }
+
+/// (…) -> (n, k), row r being rank r's part.
+Tensor rows_of(const Tensor& whole, const Group& group, const std::source_location& where) {
+  const std::int64_t k = part_size(whole.shape(), group), missing = k * group.size() - whole.numel();
+  Tensor flat = flatten(Arg(whole, where));
+  if (missing > 0) flat = concat({flat, zeros({missing}, whole.dtype(), where)}, 0, where);
+  return reshape(Arg(flat, where), {group.size(), k});
+}
+
+/// (…) -> (k).
+Tensor own_part(const Tensor& whole, const Group& group, const std::source_location& where) {
+  return select(Arg(rows_of(whole, group, where), where), 0, group.rank());
+}
+
+/// (n, k) -> (…).
+Tensor from_rows(const Tensor& rows, const Shape& shape, const std::source_location& where) {
+  const Tensor flat = flatten(Arg(rows, where));
+  const Tensor cut = flat.numel() == numel(shape) ? flat : slice(Arg(flat, where), 0, {0, numel(shape)});
+  return reshape(Arg(cut, where), shape);
+}
+
+/// What a part is a part of. `within`: how ranks of another group share that out, or null.
+class ShardPartition final : public Partition {
+ public:
+  ShardPartition(Group group, Shape shape, std::shared_ptr<const Partition> within)
+      : group_(std::move(group)),
+        shape_(std::move(shape)),
+        within_(std::move(within)) {}
+  const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
+  Tensor whole(const Tensor& part, const std::source_location& where) const override {
+    const Tensor all = from_rows(all_gather(Arg(part, where), group_), shape_, where);
+    return within_ ? within_->whole(all, where) : all;
+  }
+  Tensor part(const Tensor& whole, const std::source_location& where) const override {
+    return own_part(within_ ? within_->part(whole, where) : whole, group_, where);
+  }
+  Tensor sum(const Tensor& x, const std::source_location& where) const override {
+    const Tensor all = all_reduce(Arg(x, where), group_);
+    return within_ ? within_->sum(all, where) : all;
+  }
+  std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
+  bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
+
+ private:
+  Group group_;
+  Shape shape_;
+  std::shared_ptr<const Partition> within_;
+};
+
+/// A cell whose value all ranks have together.
+class Gathered final : public CellSource {
+ public:
+  Gathered(Ref<Cell> part, Shape shape, Group group) : part_(std::move(part)), shape_(std::move(shape)), group_(std::move(group)) {}
+
+  /// In a trace, reading it twice gathers once.
+  Tensor read(const std::source_location& where) const override {
+    const In frame("all_gather", where);
+    const Tensor part = read_cell(part_, where);
+    const Trace* const trace = Trace::current();
+    const std::lock_guard lock(mutex_);
+    if (trace && last_.defined() && trace_ == trace->id() && part_node_ == part.node()) return last_;
+    const Tensor whole = from_rows(all_gather_anew(Arg(part, where), group_), shape_, where);
+    if (trace) last_ = whole, trace_ = trace->id(), part_node_ = part.node();
+    return whole;
+  }
+  void write(const Tensor& value, const std::source_location& where) const override {
+    const In frame("shard", where);
+    write_cell(part_, own_part(value, group_, where), where);
+  }
+
+ private:
+  Ref<Cell> part_;
+  Shape shape_;
+  Group group_;
+  mutable std::mutex mutex_;
+  mutable Tensor last_;
+  mutable std::uint32_t trace_ = 0;
+  mutable Ref<Node> part_node_;
+};
+
+}  // namespace
+
+Sharding::Sharding(Parameters whole, const ShardingOptions& options, Location where) : whole_(std::move(whole)), options_(options) {
+  const In frame("data_parallel", where);
+  for (std::size_t i = 0; i < whole_.size(); ++i) {
+    const Parameter& parameter = whole_[i];
+    const Partition* const partition = parameter.cell->partition().get();
+    if (parameter.cell->source() || (partition && partition->ranks() == options_.group.id())) {
+      throw Error({.op = "data_parallel",
+                   .got = parameter.name + ", of which every rank keeps a part already",
+                   .expected = "parameters that are whole, or shared out by the ranks of another axis of a mesh",
+                   .where = where});
+    }
+    parts_.push_back({parameter.name, own_variable(i, parameter.read(where), where).cell()});
+    leaves_.push_back(kept_whole(i) ? parameter : parts_.back());
+  }
+  for (const Parameter& part : parts_) part.cell->settled();  // while the whole is there
+}
+
+Variable Sharding::own_variable(std::size_t i, const Tensor& whole, const Location& where) const {
+  Variable part(own_part(whole, options_.group, where), where);
+  part.cell()->set_partition(std::make_shared<const ShardPartition>(options_.group, whole_[i].cell->shape(), whole_[i].cell->partition()));
+  return part;
+}
+
+bool Sharding::kept_whole(std::size_t i) const {
+  return options_.stage < 3 || numel(whole_[i].cell->shape()) < std::max(options_.whole_below, std::int64_t{1});
+}
+
+std::vector<Tensor> Sharding::reduced(const std::vector<Tensor>& gradients, Reduction reduction, Location where) const {
+  const In frame("data_parallel", where);
+  const Group& group = options_.group;
+  std::vector<Tensor> out(gradients.size()), rows(gradients.size());
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (kept_whole(i)) rows[i] = rows_of(gradients[i], group, where);
+    else
+      out[i] = reduction == Reduction::Mean ? Arg(gradients[i], where) / static_cast<double>(group.size())
+                                            : gradients[i];  // summed by the gather's gradient
+  }
+  const auto exchange = [&](const Tensor& all) { return reduce_scatter(Arg(all, where), group, reduction); };
+  const std::vector<Tensor> own = in_buckets(rows, options_.bucket_bytes, exchange, where);  // (1, k)
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].defined()) out[i] = flatten(Arg(own[i], where));
+  }
+  return out;
+}
+
+void Sharding::publish(Location where) const {
+  const In frame("data_parallel", where);
+  std::vector<Tensor> parts(parts_.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (kept_whole(i)) parts[i] = unsqueeze(Arg(parts_[i].read(where), where), 0);
+  }
+  const auto exchange = [&](const Tensor& own) { return all_gather(Arg(own, where), options_.group); };
+  const std::vector<Tensor> rows = in_buckets(parts, options_.bucket_bytes, exchange, where);  // (n, k)
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].defined()) whole_[i].assign(from_rows(rows[i], whole_[i].cell->shape(), where), where);
+  }
+}
+
+void Sharding::refresh(Location where) const {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (kept_whole(i) || !released_) parts_[i].assign(own_part(whole_[i].read(where), options_.group, where), where);
+  }
+}
+
+Variable Sharding::part_of(std::size_t i, const Variable& whole, Location where) const {
+  if (whole.shape() != whole_[i].cell->shape()) {
+    throw Error({.op = "data_parallel",
+                 .got = "state of shape " + to_string(whole.shape()) + " for " + whole_[i].name,
+                 .expected = "its shape " + to_string(whole_[i].cell->shape()),
+                 .where = where});
+  }
+  Variable part = own_variable(i, whole.read(where), where);
+  part.cell()->settled();
+  return part;
+}
+
+void Sharding::release() {
+  if (std::exchange(released_, true)) return;
+  for (std::size_t i = 0; i < whole_.size(); ++i) {
+    if (!kept_whole(i)) whole_[i].cell->keep_at(std::make_unique<Gathered>(parts_[i].cell, whole_[i].cell->shape(), options_.group));
+  }
+}
+
+void Sharding::restore(Location where) {
+  if (!std::exchange(released_, false)) return;
+  for (std::size_t i = 0; i < whole_.size(); ++i) {
+    if (kept_whole(i)) continue;
+    const Tensor value = whole_[i].read(where);
+    eval(value);
+    whole_[i].cell->keep_at(nullptr);
+    whole_[i].assign(value, where);
+  }
+}
+
+}  // namespace tegula::dist

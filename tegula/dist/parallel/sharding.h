@@ -1,0 +1,54 @@
+#pragma once
+// State of which every rank keeps a part (ZeRO: Rajbhandari, Rasley, Ruwase and He, "ZeRO: memory optimizations toward training trillion parameter
+// models", 2020). Of n ranks, rank r has the r-th n-th of a parameter's elements as a vector, which zeros fill up to a multiple of n.
+
+#include "tegula/dist/exchange/exchange.h"
+#include "tegula/graph/variable.h"
+
+namespace tegula::dist {
+
+struct ShardingOptions {
+  Group group;
+  int stage = 1;
+  std::int64_t bucket_bytes = 0;
+  std::int64_t whole_below = 0;
+};
+
+/// The parts of parameters, and how gradients and parameters come from the whole to the parts and back. Each part's cell knows what it is a part of (Partition): files
+/// have the whole, norms count all parts. What is shared out may itself be a part that ranks of another group have (tensor parallel, a pipeline's stage).
+/// Functions that gather are collectives: all ranks call them.
+class Sharding {
+ public:
+  using Location = std::source_location;
+  /// `whole` has the same values on all ranks.
+  Sharding(Parameters whole, const ShardingOptions& options, Location where);
+  Sharding(const Sharding&) = delete;
+  Sharding& operator=(const Sharding&) = delete;
+
+  /// One of each parameter, under its name: what the optimiser updates.
+  const Parameters& parts() const { return parts_; }
+  /// What gradients are taken by: the part of what is not kept whole, else the parameter.
+  const Parameters& leaves() const { return leaves_; }
+  /// This rank's part of the sum (mean) of gradients by the leaves.
+  std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, Reduction reduction, Location where) const;
+  /// Parameters that are kept whole take the values of all ranks' parts.
+  void publish(Location where) const;
+  /// The parts take their values of the parameters that are kept whole.
+  void refresh(Location where) const;
+
+  /// Of state of parameter i's shape, this rank's part.
+  Variable part_of(std::size_t i, const Variable& whole, Location where) const;
+  /// Gives up the memory of parameters that are not kept whole, and has it again.
+  void release();
+  void restore(Location where);
+
+ private:
+  bool kept_whole(std::size_t i) const;
+  Variable own_variable(std::size_t i, const Tensor& whole, const Location& where) const;
+
+  Parameters whole_, parts_, leaves_;
+  ShardingOptions options_;
+  bool released_ = false;
+};
+
+}  // namespace tegula::dist

@@ -1,0 +1,35 @@
+#pragma once
+// Addresses, and sockets at them that block for a limited time.
+
+#include <string>
+#include <string_view>
+
+#include "tegula/dist/transport/descriptor.h"
+
+namespace tegula::dist {
+
+/// A listening socket, and how others reach it.
+struct Listener {
+  Descriptor socket;
+  std::string address;
+  std::string path;  // of a Unix socket: unlinked with the listener
+  Listener() = default;
+  Listener(Listener&&) = default;
+  Listener& operator=(Listener&&) = default;
+  ~Listener();
+};
+
+/// Throws Error when the address is none, or taken.
+Listener listen_at(const std::string& address);
+/// On the same machine's side of an existing connection, at a port or path that is free. `path`: where a Unix socket would lie.
+Listener listen_beside(const Descriptor& connection, const std::string& path);
+/// Nothing while nobody listens there. Throws Error for an address that is none.
+Descriptor try_connect(const std::string& address);
+/// The next one who connects within so many seconds, or nothing.
+Descriptor accept_within(const Listener& listener, double seconds);
+
+/// A message of a length that goes ahead. False when the other side has gone, says nothing for ten seconds, or the message is absurdly long.
+bool send_message(const Descriptor& socket, std::string_view message);
+bool receive_message(const Descriptor& socket, std::string& message, double seconds = 10);
+
+}  // namespace tegula::dist

@@ -1,0 +1,24 @@
+#pragma once
+// How the ranks of a run find each other over sockets.
+
+#include <memory>
+#include <string>
+
+#include "tegula/dist/transport/transport.h"
+
+namespace tegula::dist {
+
+struct Meeting {
+  std::string address;  // where rank 0 listens: "host:port", or "unix:/a/path" for ranks of one machine
+  int rank = 0, size = 1;
+  std::string secret;      // of the run: who does not know it is sent away. What is exchanged afterwards is not encrypted
+  double patience = 60;    // seconds until all have come
+  double timeout = 300;    // of the transport
+};
+
+/// Rank 0 waits for the others, tells each where the others listen, and each connects to those before it. Both sides prove that they know the secret
+/// (HMAC-SHA256 over numbers that both drew), which itself is never sent.
+/// Throws Error for an address that cannot be, another secret, another number of ranks, a rank that is there twice, and ranks that do not come in time.
+std::unique_ptr<Transport> meet(const Meeting& meeting);
+
+}  // namespace tegula::dist

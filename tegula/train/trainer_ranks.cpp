@@ -1,0 +1,151 @@
+// What a Trainer does where several ranks train together.
+
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "tegula/core/error.h"
+#include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/parallel/sharding.h"
+#include "tegula/graph/frame.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/shape/join.h"
+#include "tegula/train/trainer.h"
+
+namespace tegula {
+namespace {
+
+/// One of each set of ranks that share parameters out.
+std::vector<const Partition*> partitions_of(const Parameters& parameters) {
+  std::map<std::int64_t, const Partition*> found;
+  for (const Parameter& parameter : parameters) {
+    if (const Partition* const partition = parameter.cell->partition().get()) found.emplace(partition->ranks(), partition);
+  }
+  std::vector<const Partition*> out;
+  for (const auto& [ranks, partition] : found) out.push_back(partition);
+  return out;
+}
+
+}  // namespace
+
+Trainer::Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerOptions options, Location where)
+    : Trainer(nn::AnyModule(pipeline.network()),
+              Forward{1, [&pipeline, where](const std::vector<Tensor>& x) { return std::vector{pipeline(Arg(x[0], where))}; }}, optimizer,
+              pipeline.loss(), options, where) {
+  pipeline_ = &pipeline;
+  const auto refuse = [&](const std::string& got, const std::string& expected) {
+    throw Error({.op = "Trainer", .got = got + " with a Pipeline", .expected = expected, .where = where});
+  };
+  if (options.objective || options.count) refuse("an objective or a count", "the loss that the Pipeline was made with, a mean over rows");
+  if (scaler_) refuse(".precision = fp16", "another precision: gradients are not scaled between stages");
+  if (options.shard > 2) refuse(".shard = 3", "at most 2: each rank has its stages' parameters alone");
+}
+
+/// What a file has as the model's: of ranks that have different layers, those of this one.
+Parameters Trainer::model_state() const { return pipeline_ ? pipeline_->state() : nn::state(module_); }
+
+/// What changes beside the weights; of parts, this rank's.
+Parameters Trainer::optimizer_state() const {
+  Parameters state = optimizer_.state();
+  if (scaler_) {
+    for (auto& part : scaler_->state()) state.push_back(std::move(part));
+  }
+  state.insert(state.end(), sums_.begin(), sums_.end());
+  return state;
+}
+
+CheckpointParts Trainer::parts() {
+  Parameters optimizer = optimizer_state();
+  if (parallel_) optimizer.insert(optimizer.end(), parallel_->residuals().begin(), parallel_->residuals().end());
+  return {.model = nn::state(module_),
+          .optimizer = pipeline_ ? pipeline_->whole(optimizer, where_) : optimizer,
+          .generator = &default_generator(),
+          .loader = &*loader_,
+          .epochs = options_.epochs,
+          .extra = {{"history", saved_history()}, {"validations", saved_validations()}},
+          .metadata = options_.metadata};
+}
+
+void Trainer::save(const std::string& path) {
+  if (!loader_) throw Error({.op = "Trainer::save", .got = "no training", .expected = "a call from a callback of fit, or after it"});
+  save_checkpoint(path, parts(), writes());
+}
+
+/// Whether this rank is the one that writes files.
+bool Trainer::writes() const {
+  bool writes = options_.group.rank() == 0;
+  for (const Partition* partition : partitions_of(optimizer_.parameters())) writes = writes && partition->writes();
+  return writes;
+}
+
+/// Whether they are where other ranks have the rest of the gradients, too.
+Tensor Trainer::finite_everywhere(Tensor finite) const {
+  for (const Partition* partition : partitions_of(optimizer_.parameters())) finite = partition->sum(cast(!finite, f32), where_) == 0;
+  return finite;
+}
+
+/// Of ranks with different layers. What is measured in training is the loss alone: nobody but the last rank has the scores.
+Trainer::Gradients Trainer::staged_gradients(const std::vector<Tensor>& batch, const Tensor& share) const {
+  if (batch.size() != 2) {
+    throw Error({.op = "Trainer",
+                 .got = "samples of " + std::to_string(batch.size()) + " tensors with a Pipeline",
+                 .expected = "an input and a target",
+                 .where = where_});
+  }
+  auto [loss, gradients] = pipeline_->gradients(Arg(batch[0], where_), Arg(batch[1], where_), share);
+  std::vector<Tensor> measured{loss};
+  for (std::size_t i = 0; i < options_.metrics.size(); ++i) measured.push_back(Tensor(std::numeric_limits<float>::quiet_NaN(), where_));
+  if (share.defined()) measured = measured_by_all(measured, share);
+  if (reduces_each_batch() && parallel_) gradients = parallel_->sum(gradients, where_);
+  return {std::move(measured), std::move(gradients)};
+}
+
+/// Means over what all ranks have: what this one measured counts by its share. Behind the loss and the metrics come numbers: of hits, and of what
+/// the loss is the mean of (.count).
+std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const {
+  const In frame("Trainer", where_);
+  std::vector<Tensor> parts;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const bool is_mean = i <= options_.metrics.size();
+    parts.push_back(cast(measured[i], f32) * (is_mean ? share : cast(share > 0, f32)));
+  }
+  return unbind(dist::all_reduce(Arg(stack(parts, 0, where_), where_), options_.group));
+}
+
+/// All ranks take rank 0's weights and state.
+void Trainer::begin_alike() {
+  if (!has_ranks() && !feeds_back()) return;
+  if (parallel_) {
+    dist::broadcast_values(model_state(), options_.group, 0, where_);
+  } else {
+    parallel_.emplace(optimizer_.parameters(), model_state(),
+                      dist::DataParallelOptions{.group = options_.group, .shard = options_.shard, .exchange = options_.exchange}, where_);
+  }
+  dist::broadcast_values(optimizer_state(), options_.group, 0, where_);
+}
+
+/// The optimiser goes on with this rank's parts. Once; a later fit has them already.
+void Trainer::begin_sharded() {
+  if (!has_ranks() || options_.shard == 0) return;
+  if (parallel_) {  // another fit, whatever the weights are now
+    dist::broadcast_values(model_state(), options_.group, 0, where_);
+    parallel_->sharding()->refresh(where_);
+    return parallel_->sharding()->release();
+  }
+  begin_alike();
+  dist::Sharding& sharding = *parallel_->sharding();
+  optimizer_.take_parts(sharding.parts(), [&](std::size_t i, const Variable& whole) { return sharding.part_of(i, whole, where_); }, where_);
+  for (std::size_t i = 0; i < sums_.size() && options_.shard >= 2; ++i)
+    sums_[i].cell = sharding.part_of(i, Variable(sums_[i].read(where_), where_), where_).cell();
+}
+
+/// Each rank its own from here on: masks of dropout differ.
+void Trainer::draw_own_numbers() {
+  if (!has_ranks() || std::exchange(own_numbers_, true)) return;
+  Variable& seed = default_generator().seed_variable();
+  seed.assign(seed.read(where_) + static_cast<std::int64_t>(options_.group.rank()) * 0x9e3779b9, where_);
+}
+
+}  // namespace tegula
