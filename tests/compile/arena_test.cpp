@@ -86,6 +86,12 @@ TEST(Arena, ThreadsRunTheirFunctionsSideBySide) {
   other.join(), third.join();
 }
 
+TEST(Arena, WhatOneRunHasNoOtherGets) {
+  compile::ArenaUse large(runtime::cpu(), 1 << 20, "large"), small(runtime::cpu(), 1 << 10, "small");
+  const compile::ArenaUse::Lease first = large.lease(), second = small.lease();
+  EXPECT_TRUE(second.data() + (1 << 10) <= first.data() || first.data() + (1 << 20) <= second.data());
+}
+
 TEST(Arena, LoopsWithinPlansHaveTheirOwn) {
   auto f = jit([](Tensor x) {
     const Tensor y = two_passes(x);

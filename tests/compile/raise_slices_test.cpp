@@ -84,6 +84,20 @@ TEST(RaiseSlices, ResultsAndWhatCallsReadStay) {
             1);
 }
 
+TEST(RaiseSlices, WhatAllOfItReadsIsThereOnce) {
+  EXPECT_EQ(programs([](const Tensor& a, const Tensor& b, const Tensor&) {
+              const Tensor sum = tanh(a + b);
+              return Tensors{exp(sum) * b, gates(sum)};
+            }),
+            2);
+}
+
+TEST(RaiseSlices, ACheckIsOfAllThatIsComputed) {
+  const Tensor labels = tensor({std::int64_t{0}, std::int64_t{1}, std::int64_t{2}, std::int64_t{99}});
+  auto first_half = jit([](Tensor labels) { return slice(one_hot(labels, 8), 0, {0, 2}) * 2.0; });
+  EXPECT_THROW(first_half(labels).to_host(), Error);
+}
+
 TEST(RaiseSlices, AChainIsRaisedAsFarAsNothingElseReadsIt) {
   EXPECT_EQ(programs([](const Tensor& a, const Tensor& b, const Tensor& c) { return Tensors{gates(tanh(exp(a) + b) * c)}; }), 1);
   EXPECT_EQ(programs([](const Tensor& a, const Tensor& b, const Tensor& c) {

@@ -121,6 +121,12 @@ TEST_F(Sizes, SoftmaxOfRows) {
   expect_at_most(used, {17, 10});
 }
 
+TEST_F(Sizes, SumsOfRows) {  // nothing but the reduction has the axis that varies
+  auto f = jit([](Tensor x) { return sum(x, 1); });
+  const Sources used = count(1024, [&](std::int64_t n) { f(batch({64, n})); });
+  expect_at_most(used, {17, 10});
+}
+
 TEST_F(Sizes, MlpForward) {
   const Mlp net;
   auto f = jit([&](Tensor x) { return softmax(net.logits(x), -1); });

@@ -88,6 +88,16 @@ TEST_P(StoreWithin, PiecesOfAllKinds) {
   expect_same(f, x);
 }
 
+// As many numbers as the value has, but the first half of them, twice.
+TEST_P(StoreWithin, APieceThatShowsSomethingTwiceIsCopied) {
+  expect_same(
+      [](const Tensors& x) {
+        const Tensor y = exp(x[0]);
+        return Tensors{concat({expand(slice(y, 0, {0, 1}), {2, 32}), x[1]}, 0), mean(y, {0, 1})};
+      },
+      {some({2, 32}), some({2, 32})});
+}
+
 TEST_P(StoreWithin, JoinsOfJoins) {
   const Tensors x{some({5, 16}), some({5, 16})};
   const auto f = [](const Tensors& x) {
