@@ -1,7 +1,6 @@
 // Depthwise convolutions by tile programs against the convolutions that they stand for.
 
 #include "tegula/ops/products/depthwise.h"
-#include "tegula/compile/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +9,7 @@
 #include <cmath>
 #include <span>
 
+#include "tegula/compile/sizes.h"
 #include "tegula/tegula.h"
 #include "tests/support/on_device.h"
 #include "tests/support/queued_device.h"
