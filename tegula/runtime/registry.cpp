@@ -169,5 +169,6 @@ DeviceScope::~DeviceScope() { scoped_device = before_; }
 namespace tegula::runtime {
 
 Device& device_of(int number) { return number == 0 ? cpu() : cuda(number - 1, {}); }
+bool has_device(int number) { return number == 0 || number <= cuda_count(); }
 
 }  // namespace tegula::runtime

@@ -50,6 +50,8 @@ namespace tegula::runtime {
 
 /// By the number buffers carry (0: cpu, 1 + index: cuda).
 Device& device_of(int number);
+/// Whether that is one: a device of somebody else's own (the tests have some) is known to its buffers alone.
+bool has_device(int number);
 
 /// What libtegula_cuda.so gives: one function, `extern "C" const CudaLibrary* tegula_cuda_library(int interface)`; null when it was built
 /// with other headers than the caller (CMake gives both their fingerprint, TEGULA_INTERFACE).

@@ -14,6 +14,8 @@
 #include "tegula/runtime/peer_copies.h"
 #include "tegula/runtime/registry.h"
 #include "tegula/tegula.h"
+#include "tests/support/on_device.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
@@ -111,6 +113,19 @@ TEST_F(CudaPeers, AValueFollowsTheWorkWithoutTheHost) {
 }
 
 // What lies otherwise than row by row is put in order by the host.
+TEST_F(CudaPeers, AValueOfADeviceThatIsNoGpuGoesByWayOfTheHost) {
+  Tensor x = tensor({1.f, 2.f, 3.f});
+  {
+    const test::OnDevice here(test::QueuedDevice::create());
+    x = x * 2.f;
+    eval(x);
+  }
+  ASSERT_FALSE(runtime::has_device(x.node()->buffer()->device()));
+  ASSERT_TRUE(compile::move_to(*x.node(), *gpus[1]));
+  EXPECT_EQ(x.node()->buffer()->device(), gpus[1]->number());
+  EXPECT_EQ(x.to_host(), (std::vector<float>{2, 4, 6}));
+}
+
 TEST_F(CudaPeers, AViewGoesByWayOfTheHost) {
   HostArray array = HostArray::empty(f32, {2, 3});
   std::iota(array.values<float>().begin(), array.values<float>().end(), 1.0f);

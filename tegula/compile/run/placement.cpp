@@ -48,9 +48,10 @@ Ref<Buffer> allocate_like(const Node& node, runtime::Device& device) {
 HostArray on_host(const Node& value) { return Tensor(Ref<Node>(const_cast<Node*>(&value))).to_array(value.origin().where); }
 
 bool fetch_from_peer(const Node& value, runtime::Device& device, void* to) {
-  if (value.buffer()->device() == 0 || !value.layout().is_dense()) return false;
+  const int other = value.buffer()->device();
   auto* const peers = dynamic_cast<runtime::CopiesPeers*>(&device);
-  return peers && peers->copy_from(to, runtime::device_of(value.buffer()->device()), value.data(), bytes_of(value));
+  if (!peers || other == 0 || !value.layout().is_dense() || !runtime::has_device(other)) return false;
+  return peers->copy_from(to, runtime::device_of(other), value.data(), bytes_of(value));
 }
 
 bool move_to(Node& leaf, runtime::Device& device) {
