@@ -16,6 +16,12 @@ std::mutex& lists() {
   return *instance;
 }
 
+// Held while a cell is assigned and while a function becomes known: taken before lists(), never while waiting for a gate.
+std::recursive_mutex& assignments() {
+  static auto* instance = new std::recursive_mutex;
+  return *instance;
+}
+
 void sort(Gates& gates) {
   std::sort(gates.begin(), gates.end());
   gates.erase(std::unique(gates.begin(), gates.end()), gates.end());
@@ -69,7 +75,7 @@ Admission::Admission(std::shared_ptr<Gate> gate, std::span<const Ref<Cell>> cell
       cells_(cells.begin(), cells.end()) {
   Gates others;
   {
-    const std::scoped_lock lock(lists());
+    const std::scoped_lock lock(assignments(), lists());
     for (const auto& cell : cells_) {
       collect(CellLists::users(*cell), others);
       add(CellLists::users(*cell), gate_);
@@ -112,12 +118,20 @@ Gates gates_of_writers(const Cell& cell) {
   return out;
 }
 
-Gates gates_of_users(const Cell& cell) {
-  Gates out;
-  const std::scoped_lock lock(lists());
-  collect(CellLists::users(cell), out);
-  sort(out);
-  return out;
+void when_unused(const Cell& cell, const std::function<void()>& write) {
+  for (;;) {
+    Gates gates;
+    std::uint64_t known = 0;
+    {
+      const std::scoped_lock lock(lists());
+      known = announcements();
+      collect(CellLists::users(cell), gates);
+    }
+    sort(gates);
+    const Passage passage(gates);
+    const std::scoped_lock lock(assignments());  // a function that becomes known later finds the cell written
+    if (known == announcements()) return write();
+  }
 }
 
 Passage::Passage(const Gates& gates) : gates_(gates) {

@@ -7,6 +7,7 @@
 // So a Variable that no function writes costs its readers a flag, and a run one gate of its own, whatever the number of Variables.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -51,8 +52,9 @@ class Admission {
   std::uint64_t known_ = 0;  // the announcements that gates_ is made from
 };
 
-/// What a read of the cell outside of functions waits at, and what an assignment does.
+/// What a read of the cell outside of functions waits at.
 Gates gates_of_writers(const Cell& cell);
-Gates gates_of_users(const Cell& cell);
+/// An assignment outside of functions: `write` happens while none of those that use the cell runs, and none becomes known.
+void when_unused(const Cell& cell, const std::function<void()>& write);
 
 }  // namespace tegula

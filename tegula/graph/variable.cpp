@@ -146,12 +146,12 @@ const Node& Cell::settled() {
 
 void Cell::keep_at(std::unique_ptr<const CellSource> source) {
   refuse_in_trace("keeping a Variable elsewhere", std::source_location{});
-  const Gates gates = gates_of_users(*this);
-  const Passage passage(gates);
-  PendingCells::remove(*this);
-  source_ = std::move(source);
-  put(graph::full(Shape{0}, 0, dtype_));
-  ++version_;
+  when_unused(*this, [&] {
+    PendingCells::remove(*this);
+    source_ = std::move(source);
+    put(graph::full(Shape{0}, 0, dtype_));
+    ++version_;
+  });
 }
 
 Tensor read_cell(const Ref<Cell>& cell, const std::source_location& where) {
@@ -169,9 +169,7 @@ void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_lo
     use.current.node()->set_place(cell->place());
     use.written = true;
   } else {
-    const Gates gates = gates_of_users(*cell);
-    const Passage passage(gates);
-    cell->set(std::move(next), where);
+    when_unused(*cell, [&] { cell->set(std::move(next), where); });
   }
 }
 
