@@ -47,29 +47,18 @@ class CellElsewhere final : public CellSource {
 };
 
 /// Of a cell that this rank has and the others have not.
-class StageCell final : public Partition {
+class StageCell final : public NestedPartition {
  public:
   StageCell(Group group, Shape shape, std::shared_ptr<const Partition> within = nullptr)
-      : group_(std::move(group)),
-        shape_(std::move(shape)),
-        within_(std::move(within)) {}
-  const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
+      : NestedPartition(std::move(group), std::move(shape), std::move(within)) {}
   Tensor whole(const Tensor& part, const std::source_location& where) const override {
-    return broadcast(Arg(within_ ? within_->whole(part, where) : part, where), group_.rank(), group_);
+    return broadcast(Arg(whole_of_within(part, where), where), group_.rank(), group_);
   }
-  Tensor part(const Tensor& whole, const std::source_location& where) const override {
-    return within_ ? within_->part(whole, where) : whole;
-  }
+  Tensor part(const Tensor& whole, const std::source_location& where) const override { return part_of_within(whole, where); }
+  /// Within the stage first.
   Tensor sum(const Tensor& x, const std::source_location& where) const override {
     return all_reduce(Arg(within_ ? within_->sum(x, where) : x, where), group_);
   }
-  std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
-  bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
-
- private:
-  Group group_;
-  Shape shape_;
-  std::shared_ptr<const Partition> within_;
 };
 
 template <class T>

@@ -60,4 +60,14 @@ Tensor AxisPartition::whole(const Tensor& part, const std::source_location& wher
 
 Tensor AxisPartition::sum(const Tensor& x, const std::source_location& where) const { return all_reduce(Arg(x, where), group_); }
 
+NestedPartition::NestedPartition(Group group, Shape shape, std::shared_ptr<const Partition> within)
+    : group_(std::move(group)),
+      shape_(std::move(shape)),
+      within_(std::move(within)) {}
+
+Tensor NestedPartition::sum(const Tensor& x, const std::source_location& where) const {
+  const Tensor all = all_reduce(Arg(x, where), group_);
+  return within_ ? within_->sum(all, where) : all;
+}
+
 }  // namespace tegula::dist

@@ -1,6 +1,8 @@
 #pragma once
 // A Variable of which every rank of a group has a part along one axis.
 
+#include <memory>
+
 #include "tegula/dist/exchange/group.h"
 #include "tegula/graph/variable.h"
 
@@ -41,6 +43,30 @@ class AxisPartition final : public Partition {
   Shape shape_;
   int axis_;
   std::int64_t blocks_, block_;
+};
+
+/// Ranks of `group` share out what is whole for them, or what ranks of another group share out by `within` (null: none). How, says who derives from this.
+class NestedPartition : public Partition {
+ public:
+  /// `shape` is that of what the group shares out.
+  NestedPartition(Group group, Shape shape, std::shared_ptr<const Partition> within);
+  const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
+  /// Over the group first.
+  Tensor sum(const Tensor& x, const std::source_location& where) const override;
+  std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
+  bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
+
+ protected:
+  Tensor whole_of_within(const Tensor& part, const std::source_location& where) const {
+    return within_ ? within_->whole(part, where) : part;
+  }
+  Tensor part_of_within(const Tensor& whole, const std::source_location& where) const {
+    return within_ ? within_->part(whole, where) : whole;
+  }
+
+  Group group_;
+  Shape shape_;
+  std::shared_ptr<const Partition> within_;
 };
 
 }  // namespace tegula::dist

@@ -15,32 +15,15 @@ namespace tegula::dist {
 namespace {
 
 /// What the ranks have together is the sum of their parts. `within`: how ranks of another group share out each summand, or null.
-class Summed final : public Partition {
+class Summed final : public NestedPartition {
  public:
-  Summed(Group group, const Shape& shape, std::shared_ptr<const Partition> within)
-      : group_(std::move(group)),
-        shape_(shape),
-        within_(std::move(within)) {}
-  const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
+  using NestedPartition::NestedPartition;
   Tensor whole(const Tensor& part, const std::source_location& where) const override {
-    const Tensor sum = all_reduce(Arg(part, where), group_);
-    return within_ ? within_->whole(sum, where) : sum;
+    return whole_of_within(all_reduce(Arg(part, where), group_), where);
   }
   Tensor part(const Tensor& whole, const std::source_location& where) const override {
-    if (group_.rank() > 0) return zeros(shape_, whole.dtype(), where);
-    return within_ ? within_->part(whole, where) : whole;
+    return group_.rank() > 0 ? zeros(shape_, whole.dtype(), where) : part_of_within(whole, where);
   }
-  Tensor sum(const Tensor& x, const std::source_location& where) const override {
-    const Tensor all = all_reduce(Arg(x, where), group_);
-    return within_ ? within_->sum(all, where) : all;
-  }
-  std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
-  bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
-
- private:
-  Group group_;
-  Shape shape_;
-  std::shared_ptr<const Partition> within_;
 };
 
 }  // namespace

@@ -42,31 +42,15 @@ Tensor from_rows(const Tensor& rows, const Shape& shape, const std::source_locat
 }
 
 /// What a part is a part of. `within`: how ranks of another group share that out, or null.
-class ShardPartition final : public Partition {
+class ShardPartition final : public NestedPartition {
  public:
-  ShardPartition(Group group, Shape shape, std::shared_ptr<const Partition> within)
-      : group_(std::move(group)),
-        shape_(std::move(shape)),
-        within_(std::move(within)) {}
-  const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
+  using NestedPartition::NestedPartition;
   Tensor whole(const Tensor& part, const std::source_location& where) const override {
-    const Tensor all = from_rows(all_gather(Arg(part, where), group_), shape_, where);
-    return within_ ? within_->whole(all, where) : all;
+    return whole_of_within(from_rows(all_gather(Arg(part, where), group_), shape_, where), where);
   }
   Tensor part(const Tensor& whole, const std::source_location& where) const override {
-    return own_part(within_ ? within_->part(whole, where) : whole, group_, where);
+    return own_part(part_of_within(whole, where), group_, where);
   }
-  Tensor sum(const Tensor& x, const std::source_location& where) const override {
-    const Tensor all = all_reduce(Arg(x, where), group_);
-    return within_ ? within_->sum(all, where) : all;
-  }
-  std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
-  bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
-
- private:
-  Group group_;
-  Shape shape_;
-  std::shared_ptr<const Partition> within_;
 };
 
 /// A cell whose value all ranks have together.
