@@ -96,6 +96,13 @@ TEST_P(StoreWithin, APieceThatShowsSomethingTwiceIsCopied) {
         return Tensors{concat({expand(slice(y, 0, {0, 1}), {2, 32}), x[1]}, 0), mean(y, {0, 1})};
       },
       {some({2, 32}), some({2, 32})});
+  // Each element twice, side by side: as many as there are, and as far apart in the join as the value's own would be.
+  expect_same(
+      [](const Tensors& x) {
+        const Tensor y = exp(x[0]);
+        return Tensors{concat({expand(reshape(slice(y, 0, {0, 32}), {32, 1}), {32, 2}), x[1]}, 0), mean(y, {0})};
+      },
+      {some({64}), some({32, 2})});
 }
 
 TEST_P(StoreWithin, JoinsOfJoins) {
