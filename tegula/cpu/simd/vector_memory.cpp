@@ -7,6 +7,7 @@
 #include "tegula/cpu/simd/vector_map-inl.h"
 
 #include "hwy/cache_control.h"
+#include "tegula/cpu/simd/unroll.h"
 #include "tegula/cpu/simd/vector.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -77,6 +78,54 @@ struct PlainElement : Element<T> {
   using Stored = T;
 };
 
+/// Squares of as many vectors as each has lanes, in registers: squares within the 16-byte blocks of neighbours first, then those of whole blocks.
+template <class T>
+class Square {
+  using D = Lanes<T>;
+  using V = hn::Vec<D>;
+  static constexpr std::size_t kLanesOfBlock = 16 / sizeof(T);
+
+ public:
+  static constexpr std::size_t kSide = hn::MaxLanes(D());
+
+  static HWY_INLINE void transpose(V (&v)[kSide]) {
+    TEGULA_UNROLL
+    for (std::size_t first = 0; first < kSide; first += kLanesOfBlock) within_blocks(v + first);
+    TEGULA_UNROLL
+    for (std::size_t first = 0; first < kLanesOfBlock; ++first) of_blocks(v + first);
+  }
+
+ private:
+  static HWY_INLINE void within_blocks(V* v) {
+    TEGULA_UNROLL
+    for (std::size_t stage = 1; stage < kLanesOfBlock; stage *= 2) {
+      V next[kLanesOfBlock];
+      TEGULA_UNROLL
+      for (std::size_t i = 0; i < kLanesOfBlock / 2; ++i) {
+        next[2 * i] = hn::InterleaveLower(D(), v[i], v[i + kLanesOfBlock / 2]);
+        next[2 * i + 1] = hn::InterleaveUpper(D(), v[i], v[i + kLanesOfBlock / 2]);
+      }
+      TEGULA_UNROLL
+      for (std::size_t i = 0; i < kLanesOfBlock; ++i) v[i] = next[i];
+    }
+  }
+  static HWY_INLINE void of_blocks(V* v) {
+    constexpr std::size_t kBlocks = kSide / kLanesOfBlock, kNext = kLanesOfBlock;
+    static_assert(kBlocks == 1 || kBlocks == 2 || kBlocks == 4);
+    if constexpr (kBlocks == 2) {
+      const V a = v[0], b = v[kNext];
+      v[0] = hn::ConcatLowerLower(D(), b, a), v[kNext] = hn::ConcatUpperUpper(D(), b, a);
+    } else if constexpr (kBlocks == 4) {
+      const V a = v[0], b = v[kNext], c = v[2 * kNext], d = v[3 * kNext];
+      const V ac = hn::ConcatLowerLower(D(), c, a), bd = hn::ConcatLowerLower(D(), d, b);
+      v[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(bd), ac), v[kNext] = hn::OddEvenBlocks(bd, hn::SwapAdjacentBlocks(ac));
+      const V upper_ac = hn::ConcatUpperUpper(D(), c, a), upper_bd = hn::ConcatUpperUpper(D(), d, b);
+      v[2 * kNext] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(upper_bd), upper_ac);
+      v[3 * kNext] = hn::OddEvenBlocks(upper_bd, hn::SwapAdjacentBlocks(upper_ac));
+    }
+  }
+};
+
 template <class E>
 class Rows {
   using Stored = typename E::Stored;
@@ -106,8 +155,22 @@ class Rows {
     }
   }
 
-  static constexpr std::int64_t kSide = 16;
-  static constexpr std::int64_t kStoredBytes = sizeof(Stored);
+  static constexpr bool kInRegisters = sizeof(Tile) >= 4;
+  static constexpr std::int64_t kSide = kInRegisters ? N : 16;
+  static constexpr std::int64_t kStoredBytes = sizeof(Stored), kTileBytes = sizeof(Tile);
+
+  /// f(first row, first column, height, width, whether it is a whole square that fits in registers).
+  template <class F>
+  static HWY_INLINE void for_squares(std::int64_t rows, std::int64_t columns, F&& f) {
+    for (std::int64_t r = 0; r < rows; r += kSide) {
+      const std::int64_t height = rows - r < kSide ? rows - r : kSide;
+      for (std::int64_t c = 0; c < columns; c += kSide) {
+        const std::int64_t width = columns - c < kSide ? columns - c : kSide;
+        if (kInRegisters && height == kSide && width == kSide) f(r, c, kSide, kSide, std::bool_constant<kInRegisters>());
+        else f(r, c, height, width, std::false_type());
+      }
+    }
+  }
 
   static HWY_INLINE void load_element(void* tile, void* memory) { load_one(tile, memory); }
   static HWY_INLINE void store_element(void* tile, void* memory) { store_one(memory, tile); }
@@ -227,38 +290,50 @@ class Rows {
     if (i < count) store_tail(v, out + i, count - i);
   }
 
-  /// Squares of kSide x kSide elements pass through a buffer in the first-level cache.
+  /// In registers by squares of vectors; what is left over at the ends, and elements of one byte, through a buffer in the first-level cache.
   static void load_transposed(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows,
                               std::int64_t columns) {
-    alignas(64) Tile buffer[kSide][kSide];
-    for (std::int64_t r = 0; r < rows; r += kSide) {
-      const std::int64_t height = rows - r < kSide ? rows - r : kSide;
-      for (std::int64_t c = 0; c < columns; c += kSide) {
-        const std::int64_t width = columns - c < kSide ? columns - c : kSide;
-        for (std::int64_t k = 0; k < width; ++k)
-          load(buffer[k], static_cast<const char*>(memory) + (c + k) * memory_stride + r * kStoredBytes, height);
+    for_squares(rows, columns, [&](std::int64_t r, std::int64_t c, std::int64_t height, std::int64_t width, auto whole) {
+      auto* out = static_cast<char*>(tile) + r * tile_stride + c * kTileBytes;
+      const auto* in = static_cast<const char*>(memory) + c * memory_stride + r * kStoredBytes;
+      if constexpr (whole) {
+        hn::Vec<D> v[kSide];
+        TEGULA_UNROLL
+        for (std::int64_t k = 0; k < kSide; ++k)
+          v[k] = E::widen(D(), hn::LoadU(DStored(), reinterpret_cast<const Stored*>(in + k * memory_stride)));
+        Square<Tile>::transpose(v);
+        TEGULA_UNROLL
+        for (std::int64_t k = 0; k < kSide; ++k) hn::StoreU(v[k], D(), reinterpret_cast<Tile*>(out + k * tile_stride));
+      } else {
+        alignas(64) Tile buffer[kSide][kSide];
+        for (std::int64_t k = 0; k < width; ++k) load(buffer[k], in + k * memory_stride, height);
         for (std::int64_t i = 0; i < height; ++i) {
-          auto* out = reinterpret_cast<Tile*>(static_cast<char*>(tile) + (r + i) * tile_stride) + c;
-          for (std::int64_t k = 0; k < width; ++k) out[k] = buffer[k][i];
+          for (std::int64_t k = 0; k < width; ++k) reinterpret_cast<Tile*>(out + i * tile_stride)[k] = buffer[k][i];
         }
       }
-    }
+    });
   }
   static void store_transposed(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows,
                                std::int64_t columns) {
-    alignas(64) Tile buffer[kSide][kSide];
-    for (std::int64_t r = 0; r < rows; r += kSide) {
-      const std::int64_t height = rows - r < kSide ? rows - r : kSide;
-      for (std::int64_t c = 0; c < columns; c += kSide) {
-        const std::int64_t width = columns - c < kSide ? columns - c : kSide;
+    for_squares(rows, columns, [&](std::int64_t r, std::int64_t c, std::int64_t height, std::int64_t width, auto whole) {
+      const auto* in = static_cast<const char*>(tile) + r * tile_stride + c * kTileBytes;
+      auto* out = static_cast<char*>(memory) + c * memory_stride + r * kStoredBytes;
+      if constexpr (whole) {
+        hn::Vec<D> v[kSide];
+        TEGULA_UNROLL
+        for (std::int64_t k = 0; k < kSide; ++k) v[k] = hn::LoadU(D(), reinterpret_cast<const Tile*>(in + k * tile_stride));
+        Square<Tile>::transpose(v);
+        TEGULA_UNROLL
+        for (std::int64_t k = 0; k < kSide; ++k)
+          hn::StoreU(E::narrow(D(), v[k]), DStored(), reinterpret_cast<Stored*>(out + k * memory_stride));
+      } else {
+        alignas(64) Tile buffer[kSide][kSide];
         for (std::int64_t i = 0; i < height; ++i) {
-          const auto* in = reinterpret_cast<const Tile*>(static_cast<const char*>(tile) + (r + i) * tile_stride) + c;
-          for (std::int64_t k = 0; k < width; ++k) buffer[k][i] = in[k];
+          for (std::int64_t k = 0; k < width; ++k) buffer[k][i] = reinterpret_cast<const Tile*>(in + i * tile_stride)[k];
         }
-        for (std::int64_t k = 0; k < width; ++k)
-          store(static_cast<char*>(memory) + (c + k) * memory_stride + r * kStoredBytes, buffer[k], height);
+        for (std::int64_t k = 0; k < width; ++k) store(out + k * memory_stride, buffer[k], height);
       }
-    }
+    });
   }
 
   template <void (*f)(void* tile, void* memory)>
