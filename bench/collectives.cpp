@@ -2,9 +2,14 @@
 //   tegula launch --devices 0,1 bench_collectives [prefix…]        the GPUs' own engine, or turns of the host with TEGULA_ENGINE=sockets
 //   TEGULA_BENCH_DEVICE=cpu tegula launch -n 2 bench_collectives   at a hundredth of the size
 // Started alone, one rank's trainings: what scaling is measured against. bench/peers and issue 21 have the peers' figures.
+//   gpt2-medium.shardN   350 M parameters with ZeRO's stage 0 (data parallel) and 3: tokens a second, and what the step holds on rank 0's card
+//   block.tensor.WIDTH   four blocks of GPT-2 whose heads and features the ranks share out, forward and backward; .halves: of each half of the batch by itself, so that
+//                        one half's exchange lies beside the other's products
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <string>
 #include <vector>
 
 #include "bench/measure.h"
@@ -124,6 +129,81 @@ void resnet50() {
       normal({256, 3, 224, 224}), randint(0, 1000, {256}), 256, "img/s");
 }
 
+/// MB in use on this rank's card, by all processes; 0 where there is none.
+double megabytes_on_card() {
+  auto* const card = dynamic_cast<runtime::Communicates*>(&default_device());
+  if (!card || small) return 0;
+  std::FILE* const asked = ::popen(("nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i " + card->identity()).c_str(), "r");
+  if (!asked) return 0;
+  double megabytes = 0;
+  if (std::fscanf(asked, "%lf", &megabytes) != 1) megabytes = 0;
+  ::pclose(asked);
+  return megabytes;
+}
+
+/// `batch` 1: what the state takes is most of it.
+void sharded(int shard, std::int64_t batch) {
+  const std::string name = "gpt2-medium.shard" + std::to_string(shard) + ".b" + std::to_string(batch);
+  if (!wanted(name) || dist::world().size() == 1) return;
+  default_device().synchronize();
+  const double before = megabytes_on_card();
+  const PrecisionScope arithmetic(Precision::bf16);
+  models::Gpt2Options options{.vocabulary = 50304, .width = 1024, .layers = 24, .heads = 16};
+  if (small) options = {.vocabulary = 300, .width = 64, .layers = 2, .heads = 2, .context = 64};
+  models::Gpt2 net(options);
+  const std::int64_t length = net.options().context;
+  const dist::DataParallel parallel = dist::data_parallel(net, {.shard = shard});
+  optim::AdamW adam(parallel.parameters(), {.lr = 3e-4, .beta2 = 0.95, .weight_decay = 0.1});
+  auto step = jit([&](Tensor x, Tensor y) {
+    const Tensor loss = models::next_token_loss(net.hidden(x), net.wte.weight, y);
+    adam.step(parallel.mean(grad(loss, parallel.leaves())));
+    parallel.publish();
+    return loss;
+  });
+  const Tensor x = randint(0, net.options().vocabulary, {batch, length}), y = randint(0, net.options().vocabulary, {batch, length});
+  eval(x, y);
+  const int ranks = dist::world().size();
+  const double seconds = timed_together([&](int times) {
+    for (int i = 0; i < times; ++i) step(x, y);
+  });
+  report(name + ".ranks" + std::to_string(ranks), static_cast<double>(batch * length * ranks) / seconds, "tok/s");
+  report(name + ".ranks" + std::to_string(ranks) + ".memory", megabytes_on_card() - before, "MB");
+}
+
+/// Four blocks alone: what each rank's half of the products gains less what the exchanges cost.
+void tensor_parallel(std::int64_t width, bool halves) {
+  const std::string name = "block.tensor." + std::to_string(width) + (halves ? ".halves" : "");
+  if (!wanted(name)) return;
+  const PrecisionScope arithmetic(Precision::bf16);
+  const std::int64_t batch = small ? 2 : 16, length = small ? 32 : 1024, blocks = 4;
+  models::Gpt2Options options{.vocabulary = 256, .width = small ? 64 : width, .layers = blocks, .heads = small ? 2 : width / 64, .context = length, .residual = bf16};
+  models::Gpt2 net(options);
+  dist::tensor_parallel(net, models::gpt2_plan());
+  const Tensor x = cast(normal({batch, length, net.options().width}), bf16);
+  const Parameters weights = parameters(net.h);
+  const auto through = [&](Tensor y) {
+    for (models::gpt2::Block& block : net.h) y = block(y, nullptr, 0);
+    return y;
+  };
+  auto step = jit([&](const Tensor& in) {
+    std::vector<Tensor> outs;
+    if (halves) {
+      for (const Tensor& half : chunk(in, 2, 0)) outs.push_back(through(half));
+    } else {
+      outs.push_back(through(in));
+    }
+    Tensor loss = 0.f;
+    for (const Tensor& out : outs) loss = loss + sum(cast(out, f32));
+    std::vector<Tensor> results = grad(loss, weights);
+    results.push_back(loss);
+    return results;
+  });
+  eval(x);
+  const double seconds = timed_together(repeated(step, x));
+  const int ranks = dist::world().size();
+  report(name + ".ranks" + std::to_string(ranks), seconds * 1e6 / blocks, "us");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -134,4 +214,10 @@ int main(int argc, char** argv) {
   bench::attempt("mnist-cnn", mnist_cnn);
   for (const std::int64_t batch : {32, 4}) bench::attempt("gpt2", [&] { gpt2(batch); });
   bench::attempt("resnet50", resnet50);
+  for (const std::int64_t batch : {8, 1}) {
+    for (const int shard : {0, 3}) bench::attempt("gpt2-medium", [&] { sharded(shard, batch); });
+  }
+  for (const std::int64_t width : {768, 1280, 2048, 4096}) {
+    for (const bool halves : {false, true}) bench::attempt("block", [&] { tensor_parallel(width, halves); });
+  }
 }

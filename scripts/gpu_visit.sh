@@ -9,8 +9,8 @@
 #   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
 #                                   $GROUP tests a process, $JOBS at once (all cores), spread over the GPUs numbered in $GPUS (all)
-#   two                             two GPUs (issue 21): bench_collectives' $CASES, or all, on one rank, on two by NCCL, and all-reduces by turns of the host;
-#                                   the peers' in the same visit. NCCL's multicast stays off (NCCL_NVLS_ENABLE=0) unless it is set
+#   two                             two GPUs: test_dist's tests of GPUs, bench_collectives' $CASES, or all, on one rank and on two, all-reduces by NCCL alone and by turns of the
+#                                   host; the peers' ($TWO_PEERS: sections, or none) in the same visit. NCCL's multicast stays off (NCCL_NVLS_ENABLE=0) unless it is set
 #   property                        random graphs: on the GPU $TOGETHER of them (2000), $BATCH (40) to a plan and so to a compilation, from seed
 #                                   $SEED (1) on, then $GRAPHS (20) in every mode; on all cores at once, beside it, CPU graphs where $CPU_GRAPHS names a number
 #   learn                           trainings on real texts beside PyTorch's ($LEARN, or all: scripts/gpu_learn.sh)
@@ -105,11 +105,14 @@ peers() {
 two() {
   export NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0} TEGULA_CACHE_DIR=/tmp/tegula-two
   [ "$(nvidia-smi -L | wc -l)" -ge 2 ] || { echo "two: fewer than two GPUs"; return; }
-  timeout "$1" $work/bench_collectives ${CASES:-mnist gpt2 resnet50}
-  TEGULA_ENGINE=nccl timeout "$1" $work/tegula launch --devices 0,1 $work/bench_collectives ${CASES:-} | sed 's/^/nccl /'
+  TEGULA_ENGINE=nccl TEGULA_TIMEOUT=60 timeout "$1" $work/tegula launch --devices 0,1 $work/test_dist --gtest_brief=1 --gtest_filter='OnGpus.*' 2>&1 | tail -30
+  timeout "$1" $work/bench_collectives ${CASES:-mnist gpt2.train resnet50 block}
+  TEGULA_ENGINE=nccl timeout "$1" $work/tegula launch --devices 0,1 $work/bench_collectives ${CASES:-} | sed 's/^/two /'
+  TEGULA_ENGINE=nccl TEGULA_PEER_BYTES=0 timeout "$1" $work/tegula launch --devices 0,1 $work/bench_collectives all_reduce.f32 mnist-cnn | sed 's/^/nccl /'
   TEGULA_ENGINE=sockets timeout "$1" $work/tegula launch --devices 0,1 $work/bench_collectives all_reduce.f32.4096 all_reduce.f32.1048576 | sed 's/^/host /'
+  [ "${TWO_PEERS-all}" != none ] || return
   for ranks in 1 2; do
-    timeout "$1" torchrun --standalone --nproc-per-node $ranks $work/peers/two_h200.py 2>>"$logs/peers.err" | sed -u "s/^/by two_h200.py /"
+    timeout "$1" torchrun --standalone --nproc-per-node $ranks $work/peers/two_h200.py ${TWO_PEERS:-} 2>>"$logs/peers.err" | sed -u "s/^/by two_h200.py /"
   done
 }
 

@@ -6,6 +6,7 @@
 
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/driver/ordered_call.h"
+#include "tegula/cuda/driver/peer_reduction.h"
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/nccl/communicator.h"
 
@@ -53,18 +54,18 @@ std::string identity_of(CUdevice device) {
 
 std::unique_ptr<runtime::Communicator> make_communicator(Context& context, Progress& progress, const runtime::Communicates::Id& id,
                                                          int rank, int size) {
+  const auto queued = [&context, &progress](const char* what) {
+    context.queued(what);
+    if (!Capture::current(context)) progress.mark();
+  };
   NcclQueue queue{
       .stream = context.stream,
       .enter = [&context] { return cuCtxSetCurrent(context.context) == CUDA_SUCCESS; },
       .zero = [&context](void* memory,
                          std::size_t bytes) { check(cuMemsetD8Async(device_pointer(memory), 0, bytes, context.stream), "zeros"); },
-      .queued =
-          [&context, &progress] {
-            context.queued("an exchange by NCCL");
-            if (!Capture::current(context)) progress.mark();
-          },
+      .queued = [queued] { queued("an exchange by NCCL"); },
       .word = allocate(context, 64)};
-  auto joined = join_nccl(std::move(queue), id, rank, size);
+  auto joined = with_peer_reductions(context, join_nccl(std::move(queue), id, rank, size), rank, size, [queued] { queued("all_reduce"); });
   const std::scoped_lock lock(context.order);
   context.progress = &progress;
   return std::make_unique<OrderedCommunicator>(context, std::move(joined));

@@ -259,6 +259,12 @@ CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_
   return queue(stream, [=] { std::memset(host(to), value, bytes); });
 }
 CUresult CUDAAPI cuMemHostAlloc(void** data, std::size_t bytes, unsigned) { return *data = std::aligned_alloc(4096, bytes), CUDA_SUCCESS; }
+/// No other process sees this one's memory.
+CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr* seen, void* data, unsigned) {
+  return *seen = reinterpret_cast<CUdeviceptr>(data), CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle*, CUdeviceptr) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr*, CUipcMemHandle, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
   return copy(stream, host(to), from, bytes);
 }

@@ -1,0 +1,36 @@
+#include "tegula/cuda/handwritten/plain_all_reduce.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tegula/core/divide.h"
+#include "tegula/cuda/handwritten/plain_all_reduce.cuh.h"
+#include "tegula/cuda/handwritten/plain_source.h"
+
+namespace tegula::gpu {
+namespace {
+
+constexpr std::int64_t kLineBytes = 8;  // of numbers
+constexpr std::int64_t kThreads = 512;
+constexpr std::int64_t kMostBlocks = 132;  // one to a multiprocessor of an H200: all of them are there at once
+
+}  // namespace
+
+PlainKernel all_reduce_kernel(const PlainAllReduce& d) {
+  const std::int64_t vector = kLineBytes / static_cast<std::int64_t>(size_of(d.dtype)), lines = divide_up(d.count, vector);
+  PlainSource source(d.dtype, {Layout::dense({d.count + vector})});
+  for (const auto& [name, value] : {std::pair<const char*, std::int64_t>{"COUNT", d.count},
+                                    {"LINES", lines},
+                                    {"BOX_LINES", d.box_bytes / kLineBytes},
+                                    {"VECTOR", vector},
+                                    {"RANKS", d.ranks},
+                                    {"MOST_RANKS", kMostReducingRanks},
+                                    {"MEAN", d.mean ? 1 : 0},
+                                    {"THREADS", kThreads}}) {
+    source.define(name, value);
+  }
+  source.add(kAllReduce);
+  return {"all_reduce", source.text(), std::min(divide_up(lines, kThreads), kMostBlocks), static_cast<int>(kThreads)};
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,94 @@
+// Text of a kernel, as plain_all_reduce.cpp puts it together (cmake/EmbedCuda.cmake).
+
+#pragma region AllReduce
+// Eight bytes on their way to another GPU. Both halves carry the number of the exchange, so what has come shows by itself: no barrier, no fence. A half is written
+// and read as a whole.
+struct alignas(16) Line { unsigned low, low_number, high, high_number; };
+#ifdef TEGULA_EMULATED
+__device__ inline void send(Line* to, const Line& line) { *to = line; }
+__device__ inline Line receive(const Line* from) { return *from; }
+__device__ inline unsigned again(const unsigned* p) { return *p; }
+#else
+__device__ __forceinline__ void send(Line* to, const Line& line) {
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.low), "r"(line.low_number), "r"(line.high),
+               "r"(line.high_number)
+               : "memory");
+}
+__device__ __forceinline__ Line receive(const Line* from) {
+  Line line;
+  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(line.low), "=r"(line.low_number), "=r"(line.high), "=r"(line.high_number)
+               : "l"(from)
+               : "memory");
+  return line;
+}
+__device__ __forceinline__ unsigned again(const unsigned* p) { return *static_cast<const volatile unsigned*>(p); }
+#endif
+
+struct State {
+  unsigned exchange;  // the number of the last one that is over
+  unsigned finished;  // blocks of this one
+  unsigned rank;
+  const unsigned* stop;  // of the host: not 0 when nobody is to wait any longer
+  Line* to[MOST_RANKS];    // where this rank's lines go in each other rank's memory
+  Line* from[MOST_RANKS];  // where theirs come
+};
+struct alignas(8) Words { unsigned low, high; };
+union Pack { Words words; Element values[VECTOR]; };
+
+__device__ inline Pack pack_at(const Element* in, Index at, bool aligned) {
+  Pack pack;
+  if (aligned && at + VECTOR <= COUNT) {
+    pack.words = *reinterpret_cast<const Words*>(in + at);
+  } else {
+    pack.words = Words{0, 0};
+    for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) pack.values[k] = in[at + k];
+  }
+  return pack;
+}
+
+// In the order of ranks, whoever adds: all of them get the same bits.
+extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* in, Element* out, State* state) {
+  const unsigned number = again(&state->exchange) + 1, rank = state->rank;
+  const Index first = blockIdx.x * Index(THREADS) + threadIdx.x, step = gridDim.x * Index(THREADS);
+  const bool read_wide = reinterpret_cast<unsigned long long>(in) % 8 == 0, write_wide = reinterpret_cast<unsigned long long>(out) % 8 == 0;
+  // A rank is at most one exchange ahead of another, so two boxes take turns.
+  const Index box = number % 2 * Index(BOX_LINES);
+  for (Index i = first; i < LINES; i += step) {
+    const Pack pack = pack_at(in, i * VECTOR, read_wide);
+    const Line line{pack.words.low, number, pack.words.high, number};
+    for (unsigned r = 1; r < RANKS; ++r) send(state->to[(rank + r) % RANKS] + box + i, line);
+  }
+  for (Index i = first; i < LINES; i += step) {
+    const Index at = i * VECTOR;
+    const Pack own = pack_at(in, at, read_wide);
+    Sum total[VECTOR];
+#pragma unroll
+    for (unsigned r = 0; r < RANKS; ++r) {
+      Pack pack = own;
+      if (r != rank) {
+        const Line* const from = state->from[r] + box + i;
+        Line line = receive(from);
+        for (unsigned turn = 1; line.low_number != number || line.high_number != number; ++turn) {
+          if (turn % 1024 == 0 && again(state->stop) != 0) return;
+          line = receive(from);
+        }
+        pack.words = Words{line.low, line.high};
+      }
+      for (int k = 0; k < VECTOR; ++k) total[k] = r == 0 ? load(&pack.values[k]) : total[k] + load(&pack.values[k]);
+    }
+    Pack result;
+    for (int k = 0; k < VECTOR; ++k) store(&result.values[k], MEAN ? total[k] / Sum(RANKS) : total[k]);
+    if (write_wide && at + VECTOR <= COUNT) {
+      *reinterpret_cast<Words*>(out + at) = result.words;
+    } else {
+      for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) out[at + k] = result.values[k];
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && atomicAdd(&state->finished, 1u) == gridDim.x - 1) {
+    state->finished = 0;
+    state->exchange = number;
+  }
+}
+#pragma endregion

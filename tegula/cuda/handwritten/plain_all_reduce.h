@@ -1,0 +1,38 @@
+#pragma once
+// A small all-reduce as one kernel of each rank: it writes its numbers straight into a box in every other rank's memory, and adds up what has come into its own
+// (the one-shot of NVIDIA's and Microsoft's libraries, with NCCL's LL lines). Every rank sends all of its numbers to every other, twice as wide: good while what counts is
+// how long a message takes. Sums are taken in the order of ranks and rounded once.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tegula/core/dtype.h"
+#include "tegula/cuda/handwritten/plain_kernels.h"
+
+namespace tegula::gpu {
+
+inline constexpr int kMostReducingRanks = 8;
+
+/// What the kernel knows of its rank, in device memory. Zeros but for what is set once; `exchange` and `finished` are the kernel's.
+struct AllReduceState {
+  std::uint32_t exchange = 0, finished = 0, rank = 0, unused = 0;
+  const std::uint32_t* stop = nullptr;  // not 0: waiting is in vain
+  void* to[kMostReducingRanks] = {};    // in rank r's memory: this rank's two boxes
+  void* from[kMostReducingRanks] = {};  // here: those of rank r
+};
+
+struct PlainAllReduce {
+  DType dtype = DType::f32;  // of floats
+  std::int64_t count = 0;
+  int ranks = 2;
+  bool mean = false;
+  std::int64_t box_bytes = 0;  // of numbers that a box has room for; the same in all kernels of a state
+};
+
+/// Memory of one of a rank's boxes: a line of 16 bytes for 8 bytes of numbers.
+constexpr std::size_t all_reduce_box(std::int64_t bytes) { return static_cast<std::size_t>(bytes) * 2; }
+
+/// (in, out, state) -> the sums or means, the same bits on all ranks. in may be out. All ranks run the same kernels on their states in the same order.
+PlainKernel all_reduce_kernel(const PlainAllReduce& description);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,110 @@
+// The all-reduce over other ranks' memory, emulated: one rank runs, what the others send lies in its boxes already, as they would have sent it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tegula/cuda/handwritten/plain_all_reduce.h"
+#include "tests/support/emulator.h"
+
+namespace tegula::gpu {
+namespace {
+
+struct Line {
+  std::uint32_t low, low_number, high, high_number;
+  bool operator==(const Line&) const = default;
+};
+
+template <class T>
+std::vector<Line> lines_of(const std::vector<T>& values, std::uint32_t number) {
+  std::vector<Line> lines((values.size() * sizeof(T) + 7) / 8);
+  std::vector<std::uint32_t> words(2 * lines.size(), 0);
+  std::memcpy(words.data(), values.data(), values.size() * sizeof(T));
+  for (std::size_t i = 0; i < lines.size(); ++i) lines[i] = {words[2 * i], number, words[2 * i + 1], number};
+  return lines;
+}
+
+/// A rank of several, whose others are played by the test.
+struct Played {
+  Played(int rank, int ranks, std::int64_t box_bytes) : rank(rank), ranks(ranks), box_bytes(box_bytes) {
+    state.rank = static_cast<std::uint32_t>(rank);
+    state.stop = &stop;
+    for (int r = 0; r < ranks; ++r) {
+      sent.emplace_back(2 * all_reduce_box(box_bytes) / sizeof(Line), Line{7, 7, 7, 7});
+      come.emplace_back(sent.back());
+    }
+    for (int r = 0; r < ranks; ++r) state.to[r] = sent[static_cast<std::size_t>(r)].data(), state.from[r] = come[static_cast<std::size_t>(r)].data();
+  }
+
+  /// An exchange of small whole numbers, whose sums are exact.
+  template <class T>
+  void exchange(DType dtype, std::int64_t count, bool mean, std::size_t shift = 0) {
+    const std::uint32_t number = state.exchange + 1;
+    const std::size_t box = number % 2 * all_reduce_box(box_bytes) / sizeof(Line);
+    std::vector<T> expected(static_cast<std::size_t>(count), T(0)), mine;
+    for (int r = 0; r < ranks; ++r) {
+      std::vector<T> values;
+      for (std::int64_t i = 0; i < count; ++i) {
+        values.push_back(static_cast<T>(draw() % 64 * static_cast<unsigned>(mean ? ranks : 1)));
+        expected[static_cast<std::size_t>(i)] += values.back() / static_cast<T>(mean ? ranks : 1);
+      }
+      if (r == rank) mine = values;
+      else std::ranges::copy(lines_of(values, number), come[static_cast<std::size_t>(r)].begin() + static_cast<std::ptrdiff_t>(box));
+    }
+    std::vector<T> in(shift, T(-1)), out(shift + mine.size() + 4, T(-2));
+    in.insert(in.end(), mine.begin(), mine.end());
+    const PlainKernel kernel = all_reduce_kernel({.dtype = dtype, .count = count, .ranks = ranks, .mean = mean, .box_bytes = box_bytes});
+    emulate(kernel, std::vector<void*>{in.data() + shift, out.data() + shift, &state});
+    EXPECT_EQ(std::vector<T>(out.begin() + static_cast<std::ptrdiff_t>(shift), out.end() - 4), expected);
+    EXPECT_EQ(std::vector<T>(out.end() - 4, out.end()), std::vector<T>(4, T(-2))) << "nothing behind the end";
+    EXPECT_EQ(state.exchange, number);
+    EXPECT_EQ(state.finished, 0u);
+    const std::vector<Line> expected_lines = lines_of(mine, number);
+    for (int r = 0; r < ranks; ++r) {
+      if (r == rank) continue;
+      const auto begin = sent[static_cast<std::size_t>(r)].begin() + static_cast<std::ptrdiff_t>(box);
+      EXPECT_EQ(std::vector<Line>(begin, begin + static_cast<std::ptrdiff_t>(expected_lines.size())), expected_lines) << "to rank " << r;
+    }
+  }
+  std::uint32_t draw() { return random(); }
+
+  int rank, ranks;
+  std::int64_t box_bytes;
+  std::uint32_t stop = 0;
+  AllReduceState state;
+  std::vector<std::vector<Line>> sent, come;
+  std::mt19937 random{5};
+};
+
+TEST(AllReduceKernel, AddsUpWhatComesAndSendsItsOwn) {
+  Played first(0, 2, 16384), middle(1, 3, 16384), last(7, 8, 8192);
+  for (int turn = 0; turn < 3; ++turn) {  // both boxes, and the first again
+    first.exchange<float>(DType::f32, 4096, false);
+    middle.exchange<double>(DType::f64, 1500, true);
+    last.exchange<float>(DType::f32, 1025, true);
+  }
+  first.exchange<float>(DType::f32, 1, false);
+  middle.exchange<double>(DType::f64, 1, false);
+  last.exchange<float>(DType::f32, 2, false);
+}
+
+TEST(AllReduceKernel, TakesWhatBeginsBetweenWords) {
+  Played played(1, 2, 4096);
+  for (const std::int64_t count : {1, 603}) played.exchange<float>(DType::f32, count, false, 1);
+}
+
+// A rank that waits for one that has gone ends when it is told to.
+TEST(AllReduceKernel, StopsWhenNobodyComes) {
+  Played played(0, 2, 4096);
+  played.stop = 1;
+  std::vector<float> in(10, 1), out(10, -2);
+  const PlainKernel kernel = all_reduce_kernel({.dtype = DType::f32, .count = 10, .ranks = 2, .box_bytes = 4096});
+  emulate(kernel, std::vector<void*>{in.data(), out.data(), &played.state});
+  EXPECT_EQ(out, std::vector<float>(10, -2)) << "nothing was added up";
+}
+
+}  // namespace
+}  // namespace tegula::gpu
