@@ -174,6 +174,8 @@ class LibraryOp : public Op {
   virtual int bias_axis() const { return -1; }  // -1: no bias
   /// The axis of input 1 along which bias_axis() of the result runs, if a factor along it may as well be multiplied into input 1; or -1.
   virtual int weight_axis() const { return -1; }
+  /// Whether the result may lie where input 0 does, if nobody reads that behind the call.
+  virtual bool may_be_in_place() const { return false; }
   /// True when inputs and output are activations that should lie channels-last on this device; mask over inputs, bit 31 the output.
   virtual std::uint32_t channels_last(runtime::Device&, std::span<const Shape>, const Shape&, DType) const { return 0; }
   /// Floating-point operations, for the thread count and the reports.

@@ -10,6 +10,7 @@
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
 #include "tegula/runtime/operand_layout.h"
+#include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
 
@@ -82,13 +83,14 @@ class Materializer {
   Materializer(const Graph& from, const runtime::Device& device, std::int64_t runs)
       : rewriter_(from),
         in_place_(in_place(from)),
+        joined_as_(joined_as(from)),
         device_(device) {
     if ((lays_out_ = dynamic_cast<const runtime::LaysOutOperands*>(&device))) count_products(runs);
   }
 
   Graph run() {
     rewriter_.each([this](int i, Item& item) {
-      if (item.role() == Role::View) fix_view(item);
+      if (item.role() == Role::View) fix_view(i, item);
       if (item.role() == Role::Kernel) fix_kernel(item, in_place_[static_cast<std::size_t>(i)]);
       if (item.role() == Role::Library) {
         lay_out_operand(i, item);
@@ -114,10 +116,28 @@ class Materializer {
 
   Layout layout(int item) const { return access_of(out(), item).layout; }
 
-  void fix_view(Item& item) {
+  /// Of each view that a join alone reads, the join's dtype; of other items their own.
+  static std::vector<DType> joined_as(const Graph& graph) {
+    std::vector<DType> out;
+    for (const Item& item : graph.items) out.push_back(item.dtype);
+    std::vector<int> uses = count_uses(graph);
+    for (const Item& join : graph.items) {
+      if (join.role() != Role::Kernel || !dynamic_cast<const Joins*>(join.op.get())) continue;
+      for (const int input : join.inputs) {
+        const bool alone = uses[static_cast<std::size_t>(input)] == 1 && graph[input].role() == Role::View;
+        if (alone) out[static_cast<std::size_t>(input)] = join.dtype;
+      }
+    }
+    return out;
+  }
+
+  void fix_view(int i, Item& item) {
     auto next = item.as<ViewOp>().apply(layout(item.inputs[0]));
     if (!next) {
-      item.inputs[0] = copy(item.inputs[0]);
+      const DType joined = joined_as_[static_cast<std::size_t>(i)];
+      Item copied = inserted(joined == item.dtype ? copy_op() : cast_op(), {item.inputs[0]}, out()[item.inputs[0]]);
+      copied.dtype = item.dtype = joined;  // a join's piece may be stored within it at once
+      item.inputs[0] = rewriter_.add(std::move(copied));
       next = item.as<ViewOp>().apply(layout(item.inputs[0]));
     }
     const int below = out()[item.inputs[0]].seen;
@@ -229,6 +249,7 @@ class Materializer {
 
   Rewriter rewriter_;
   std::vector<bool> in_place_;
+  std::vector<DType> joined_as_;
   const runtime::Device& device_;
   const runtime::LaysOutOperands* lays_out_ = nullptr;
   std::unordered_map<int, std::int64_t> products_;  // that read an old item as their second operand

@@ -5,6 +5,7 @@
 
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/graph/structural.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
@@ -86,8 +87,7 @@ class Storer {
     for (int i = 0; i < graph.size(); ++i) {
       for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) readers_[index(graph[i].inputs[k])].emplace_back(i, k);
       if (const int below = overwritten(graph, i); below >= 0) result_[index(below)] = written_over_[index(below)] = true;
-      is_join_[index(i)] = joins(graph[i]) && numel(graph[i].shape) > 0 &&
-                           std::ranges::all_of(graph[i].inputs, [&](int input) { return graph[input].dtype == graph[i].dtype; });
+      is_join_[index(i)] = joins(graph[i]) && numel(graph[i].shape) > 0;
     }
   }
 
@@ -123,7 +123,9 @@ class Storer {
         } else if (is_placed(i, k)) {
           inputs.push_back(item.inputs[index(k)]);
         } else {
-          Item piece = inserted(copy_op(), {item.inputs[index(k)]}, rewriter.out()[item.inputs[index(k)]]);
+          const Item& input = rewriter.out()[item.inputs[index(k)]];
+          Item piece = inserted(input.dtype == item.dtype ? copy_op() : cast_op(), {item.inputs[index(k)]}, input);
+          piece.dtype = item.dtype;
           inputs.push_back(insert(std::move(piece), layout));
         }
       });
@@ -198,6 +200,7 @@ class Storer {
     const Item& item = graph_[piece];
     const bool flexible = is_flexible(piece);
     const bool computed = item.role() == Role::Library || item.role() == Role::Part || item.role() == Role::Kernel || flexible;
+    if (item.dtype != graph_[i].dtype) return std::nullopt;  // a cast is what lies there
     if (!computed || result_[index(piece)] || within_[index(piece)].whole >= 0 || overwritten(graph_, piece) >= 0) return std::nullopt;
     if (written_over_[index(i)] && !read_once(piece)) return std::nullopt;
     const Layout own = layout_of(item);

@@ -50,6 +50,7 @@ void lower_call(Plan& plan, int i, runtime::Device& device) {
       continue;
     }
     step.writes.push_back(value);
+    if (op.may_be_in_place()) step.in_place.emplace_back(value, step.reads[0]);
     step.bytes += static_cast<double>(bytes_of(plan.graph[value]));
   }
   step.operations = op.operations(shapes, item.shape);

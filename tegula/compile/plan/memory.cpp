@@ -38,15 +38,16 @@ class Planner {
     written_.assign(count, -1);
     last_read_.assign(count, -1);
     find_chains();
-    if (!asynchronous_) until_ = in_use_until(plan, root_);
+    last_touched_.assign(count, -1);
+    until_ = in_use_until(plan, root_, asynchronous_);
     for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
       for (int i : plan.steps[static_cast<std::size_t>(s)].writes) {
         for (const int value : {i, spots_[static_cast<std::size_t>(i)].root}) {
           if (written_[static_cast<std::size_t>(value)] < 0) written_[static_cast<std::size_t>(value)] = s;
         }
-        touch(i, last_of_step(s));
+        touch(i, s);
       }
-      for (int i : plan.steps[static_cast<std::size_t>(s)].reads) touch(i, last_of_step(s));
+      for (int i : plan.steps[static_cast<std::size_t>(s)].reads) touch(i, s);
       if (plan.steps[static_cast<std::size_t>(s)].checks) last_check_ = s;
     }
   }
@@ -93,8 +94,9 @@ class Planner {
           const int in = pair->second;
           if (!block_of.contains(in) || !may_replace(item, in)) continue;
           Block& block = blocks[block_of.at(in)];
-          // Whoever holds the block may need it for longer than the operand is read: what is copied late is needed to the end.
-          if (block.bytes != bytes || block.last > s || taken_.contains(in)) continue;
+          // Whoever holds the block may need it for longer than the operand is read: what is copied late is needed to the end. What a call itself goes on
+          // with is no obstacle to it.
+          if (block.bytes != bytes || block.last > (step.call ? last_of_step(s) : s) || taken_.contains(in)) continue;
           taken_[in] = true;
           block.last = std::max(block.last, last);
           block_of[item] = block_of.at(in);
@@ -150,11 +152,13 @@ class Planner {
   }
 
   /// An exchange goes on beside the steps behind it, and its memory is in use until then.
-  int last_of_step(int s) const { return asynchronous_ ? s : until_[static_cast<std::size_t>(s)]; }
+  int last_of_step(int s) const { return until_[static_cast<std::size_t>(s)]; }
   Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
   void touch(int item, int step) {
-    for (const int value : {item, spots_[static_cast<std::size_t>(item)].root})
-      last_read_[static_cast<std::size_t>(value)] = std::max(last_read_[static_cast<std::size_t>(value)], step);
+    for (const int value : {item, spots_[static_cast<std::size_t>(item)].root}) {
+      last_touched_[static_cast<std::size_t>(value)] = step;
+      last_read_[static_cast<std::size_t>(value)] = std::max(last_read_[static_cast<std::size_t>(value)], last_of_step(step));
+    }
   }
 
   /// What the step asked about last reads, and what of it may share memory, sorted.
@@ -175,7 +179,10 @@ class Planner {
   // Whether `item` may be written where `old` lies: nobody reads `old` later, and the writing step only element by element before.
   bool may_replace(int item, int old) const {
     const int step = written_[static_cast<std::size_t>(item)];
-    if (step < 0 || last_read_[static_cast<std::size_t>(old)] > step) return false;
+    if (step < 0) return false;
+    // An exchange comes behind all others that still go on.
+    const auto& last = plan_.steps[static_cast<std::size_t>(step)].call ? last_touched_ : last_read_;
+    if (last[static_cast<std::size_t>(old)] > step) return false;
     const Asked& writer = asked(step);
     const auto root = [&](int value) { return spots_[static_cast<std::size_t>(value)].root; };
     if (root(old) != old || std::ranges::any_of(writer.reads, [&](int read) { return read != old && root(read) == old; })) return false;
@@ -265,7 +272,8 @@ class Planner {
   std::map<int, std::vector<int>> chains_;  // root -> who else has its place, in order
   std::vector<int> until_;  // in_use_until
   std::vector<int> written_;  // step that first writes an item
-  std::vector<int> last_read_;  // last step that reads or writes it
+  std::vector<int> last_touched_;  // last step that reads or writes it
+  std::vector<int> last_read_;  // the same, where an exchange goes on beside steps behind it
   int last_check_ = -1;
   mutable Asked asked_;
   std::map<int, bool> taken_;  // items whose place another took

@@ -54,14 +54,14 @@ Overlap overlap(const Plan& plan) {
   return out;
 }
 
-std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root) {
+std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bool asynchronous) {
   const int count = static_cast<int>(plan.steps.size());
   std::vector<int> next(root.size(), count), out(static_cast<std::size_t>(count));  // of each root, the next step that touches it
   for (int s = count; s-- > 0;) {
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
     int& until = out[static_cast<std::size_t>(s)];
     until = s;
-    if (can_begin(plan, step)) {
+    if (asynchronous ? exchanges(plan, step) : can_begin(plan, step)) {
       until = count - 1;
       for (const int item : step.writes)
         until = std::min(until, std::max(s, next[static_cast<std::size_t>(root[static_cast<std::size_t>(item)])] - 1));

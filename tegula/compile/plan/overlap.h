@@ -16,9 +16,9 @@ struct Overlap {
 /// After plan_memory. An exchange with no other work between it and who waits for it is not begun, but carried out in its place.
 Overlap overlap(const Plan& plan);
 
-/// Per step, the last step during which its memory is in use: its own number, or, of an exchange, that of the last one in front of who touches its
-/// results. `root`: of each item, the one whose memory it has a part in. For plan_memory.
-std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root);
+/// Per step, the last step during which its memory is in use: its own number, or, of an exchange that goes on beside others (on a device that queues its work all
+/// may), that of the last one in front of who touches its results. `root`: of each item, the one whose memory it has a part in. For plan_memory.
+std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bool asynchronous);
 
 /// The same in the form of dependencies(), for check_order: what is over when a step begins.
 std::vector<std::vector<int>> order_of_walk(const Plan& plan, const Overlap& overlap);

@@ -11,10 +11,14 @@ namespace {
 
 /// Steps move down to the last one with their program, if nobody until there depends on them. One pass from the last step to the first, in
 /// which each value and scratch buffer keeps a list of the steps so far that touch it: a step is free to move to the place of the pass when it
-/// is the last on the lists of all that it writes.
+/// is the last on the lists of all that it writes. Steps that wait for different exchanges stay apart: the first need not wait for the last one.
 class Merger {
  public:
-  explicit Merger(Plan& plan) : plan_(plan), steps_(plan.steps.size()), touching_(plan.graph.items.size() + plan.scratch_bytes.size()) {
+  explicit Merger(Plan& plan)
+      : plan_(plan),
+        steps_(plan.steps.size()),
+        touching_(plan.graph.items.size() + plan.scratch_bytes.size()),
+        behind_(behind_exchanges()) {
     for (int s = 0; s < count(); ++s) {
       const Step& step = plan_.steps[index(s)];
       if (!step.sets.empty()) steps_[index(s)].bucket = bucket_of(step);
@@ -79,12 +83,27 @@ class Merger {
     return static_cast<int>(written.size());
   }
 
+  /// Of each step, the number of the last exchange that it waits for, or 0.
+  std::vector<int> behind_exchanges() const {
+    std::vector<int> of_item(plan_.graph.items.size()), out;
+    int exchange = 0;
+    for (const Step& step : plan_.steps) {
+      int behind = exchanges(plan_, step) ? ++exchange : 0;
+      for (const int item : step.reads) behind = std::max(behind, of_item[index(item)]);
+      for (const int item : step.writes) of_item[index(item)] = behind;
+      out.push_back(behind);
+    }
+    return out;
+  }
+
   int bucket_of(const Step& step) {
-    std::size_t hash = index(step.check_item);
+    const int behind = behind_[index(static_cast<int>(&step - plan_.steps.data()))];
+    std::size_t hash = index(step.check_item) ^ (index(behind) << 32);
     for (const auto word : step.structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
     for (auto [it, end] = buckets_.equal_range(hash); it != end; ++it) {
       const Step& first = plan_.steps[index(firsts_[index(it->second)])];
-      if (first.structure == step.structure && first.check_item == step.check_item && first.check_items == step.check_items)
+      if (first.structure == step.structure && first.check_item == step.check_item && first.check_items == step.check_items &&
+          behind_[index(firsts_[index(it->second)])] == behind)
         return it->second;
     }
     buckets_.emplace(hash, static_cast<int>(firsts_.size()));
@@ -130,6 +149,7 @@ class Merger {
   Plan& plan_;
   std::vector<State> steps_;
   std::vector<std::vector<int>> touching_;  // items, then scratch buffers -> steps, in order
+  std::vector<int> behind_;  // of each step as it was: behind_exchanges
   std::unordered_multimap<std::size_t, int> buckets_;
   std::vector<int> firsts_;  // of each bucket: a step
   std::vector<std::set<int>> ready_;  // of each bucket: the steps that are free

@@ -4,8 +4,6 @@
 
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
-#include "tegula/runtime/device.h"
-#include "tegula/runtime/registry.h"
 
 namespace tegula::dist {
 namespace {
@@ -28,7 +26,6 @@ std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Tensor>& tens
 /// Where exchanges go on beside the backward pass, the first one of few must not wait for its end.
 std::int64_t most_in_one(const std::vector<Tensor>& tensors, std::int64_t most) {
   constexpr std::int64_t kFew = 4, kLeast = 64 << 10;  // what a message of fewer bytes takes is mostly latency
-  if (default_device().asynchronous()) return most;
   std::int64_t all = 0;
   for (const Tensor& tensor : tensors) all += tensor.defined() ? bytes_of(tensor) : 0;
   return std::min(most, std::max(all / kFew, kLeast));

@@ -37,6 +37,7 @@ class CollectiveOp final : public LibraryOp {
     return kind == Kind::Send || kind == Kind::Receive || kind == Kind::Barrier ? Effect::Always : Effect::Ordered;
   }
   bool makes_anew() const override { return anew_; }
+  bool may_be_in_place() const override { return what_.kind == Kind::AllReduce; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }
   double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[0])); }

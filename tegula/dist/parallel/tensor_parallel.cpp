@@ -38,19 +38,33 @@ Tensor conjugate(std::string_view name, const Arg& x, const Forward& forward, co
       {x.tensor(name)}, x.loc);
 }
 
-}  // namespace
+/// What travels between the products of a layer that is shared out travels as they give it, in the half of the policy (`stored`): Megatron-LM does so. The dtype is
+/// written here, not chosen by a pass: all ranks must have the same.
+template <class Exchange>
+Tensor travels(const Tensor& x, DType stored, const std::source_location& where, const Exchange& exchange) {
+  if (x.dtype() != f32 || !is_half(stored)) return exchange(Arg(x, where));
+  return cast(exchange(Arg(cast(Arg(x, where), stored), where)), f32);
+}
+DType stored_now() { return storage_of(current_precision()); }
 
-Tensor copy_to_ranks(Arg x, const Group& group) {
+Tensor copied(const Arg& x, const Group& group, DType stored) {
   const auto where = x.loc;
   return conjugate(
       "copy_to_ranks", x, [&](const Tensor& t) { return t; },
-      [group, where](const Tensor& dy) { return all_reduce(Arg(dy, where), group); });
+      [group, where, stored](const Tensor& dy) { return travels(dy, stored, where, [&](Arg y) { return all_reduce(y, group); }); });
 }
 
-Tensor reduce_from_ranks(Arg x, const Group& group) {
+Tensor reduced(const Arg& x, const Group& group, DType stored) {
   return conjugate(
-      "reduce_from_ranks", x, [&](const Tensor& t) { return all_reduce(Arg(t, x.loc), group); }, [](const Tensor& dy) { return dy; });
+      "reduce_from_ranks", x,
+      [&](const Tensor& t) { return travels(t, stored, x.loc, [&](Arg y) { return all_reduce(y, group); }); },
+      [](const Tensor& dy) { return dy; });
 }
+
+}  // namespace
+
+Tensor copy_to_ranks(Arg x, const Group& group) { return copied(x, group, f32); }
+Tensor reduce_from_ranks(Arg x, const Group& group) { return reduced(x, group, f32); }
 
 Tensor scatter_to_ranks(Arg x, const Group& group, int axis) {
   const auto where = x.loc;
@@ -85,8 +99,8 @@ Tensor Split::enter(const Tensor& x, const std::source_location& where) const {
   switch (style) {
     case Style::None: return x;
     case Style::Columns:
-      return input == Placement::Replicated ? copy_to_ranks(arg, group)
-                                            : all_gather(arg, group, input == Placement::Sequence ? step_axis : -1);
+      if (input == Placement::Replicated) return copied(arg, group, stored_now());
+      return travels(x, stored_now(), where, [&](Arg y) { return all_gather(y, group, input == Placement::Sequence ? step_axis : -1); });
     case Style::Rows: return input == Placement::Replicated ? scatter_to_ranks(arg, group) : x;
     case Style::Steps: return input == Placement::Replicated ? scatter_to_ranks(arg, group, step_axis) : x;
   }
@@ -99,8 +113,10 @@ Tensor Split::leave(const Tensor& y, const std::source_location& where) const {
     case Style::None: return y;
     case Style::Columns: return output == Placement::Replicated ? gather_from_ranks(arg, group, -1, size) : y;
     case Style::Rows:
-      return output == Placement::Replicated ? reduce_from_ranks(arg, group)
-                                             : reduce_scatter(arg, group, Reduction::Sum, output == Placement::Sequence ? step_axis : -1);
+      if (output == Placement::Replicated) return reduced(arg, group, stored_now());
+      return travels(y, stored_now(), where, [&](Arg part) {
+        return reduce_scatter(part, group, Reduction::Sum, output == Placement::Sequence ? step_axis : -1);
+      });
     case Style::Steps: return output == Placement::Replicated ? gather_from_ranks(arg, group, step_axis) : y;
   }
   return y;
