@@ -97,6 +97,7 @@ void training(const std::string& name, Net& net, Optimizer& optimizer, LossOf lo
 
 void mnist_cnn() {
   if (!wanted("mnist-cnn.b64")) return;
+  const PrecisionScope arithmetic(Precision::tf32);
   models::MnistCnn net;
   optim::Adam adam(parameters(net), {.lr = 1e-3});
   training(

@@ -101,6 +101,7 @@ struct RecordedStep {
   std::function<void()> work;
   std::vector<int> after;
   std::span<const std::byte> own = {};  // memory that no other step touches: what sets it beforehand need not wait for other steps
+  bool urgent = false;  // goes ahead of others that could run at the same time
 };
 
 /// Work that was recorded once and is repeated as a whole, at the same addresses (a CUDA graph).

@@ -188,6 +188,20 @@ bool exchanges(const Plan& plan, const Step& step) {
   return step.call && !step.writes.empty() && effect_of(*plan.graph[producer_of(plan.graph, step.writes[0])].op) != Effect::None;
 }
 
+std::vector<bool> urgent_steps(const Plan& plan) {
+  const std::vector<Spot> spot = spots(plan.graph);
+  const auto root = [&](int item) { return spot[static_cast<std::size_t>(item)].root; };
+  std::vector<bool> urgent(plan.steps.size()), sent(plan.graph.items.size());
+  for (std::size_t s = plan.steps.size(); s-- > 0;) {
+    const Step& step = plan.steps[s];
+    const bool exchange = exchanges(plan, step);
+    urgent[s] = exchange || std::ranges::any_of(step.writes, [&](int item) { return sent[static_cast<std::size_t>(root(item))]; });
+    if (!exchange) continue;
+    for (const int item : step.reads) sent[static_cast<std::size_t>(root(item))] = true;
+  }
+  return urgent;
+}
+
 std::vector<std::vector<int>> dependencies(const Plan& plan) {
   const Ranges ranges(plan);
   Memory memory;

@@ -98,7 +98,9 @@ bool exchanges(const Plan& plan, const Step& step);
 /// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
 /// what it overwrites; steps that change state for all checks; exchanges for each other. Without those that others on the list wait for anyway. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
-/// An order that respects `after` (see dependencies), in which the steps that most work waits for come first.
+/// Exchanges with other processes, which take long and little of the device, and the steps that make what they send: the sooner they run the more runs beside them.
+std::vector<bool> urgent_steps(const Plan& plan);
+/// An order that respects `after` (see dependencies), in which urgent steps, and then those that most work waits for, come first.
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after);
 /// One of the steps of a recording, and which earlier ones of it it waits for.
 struct PlannedRun {

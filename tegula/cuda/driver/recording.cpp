@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -114,6 +115,61 @@ void require_no_recording(const Context& context, std::string_view op) {
 
 namespace {
 
+CUgraphNodeType type_of(CUgraphNode node) {
+  CUgraphNodeType type{};
+  check(cuGraphNodeGetType(node, &type), "recording");
+  return type;
+}
+/// What the driver's `query` tells of the node, in order.
+template <typename Query>
+Nodes neighbours(Query query, CUgraphNode node) {
+  std::size_t count = 0;
+  check(query(node, static_cast<CUgraphNode*>(nullptr), static_cast<CUgraphEdgeData*>(nullptr), &count), "recording");
+  Nodes nodes(count);
+  if (count > 0) check(query(node, nodes.data(), static_cast<CUgraphEdgeData*>(nullptr), &count), "recording");
+  std::ranges::sort(nodes);
+  return nodes;
+}
+// Called in place, never by address: a symbol of the driver is looked up when it is first used.
+Nodes needs(CUgraphNode node) {
+  return neighbours([](auto... to) { return cuGraphNodeGetDependencies(to...); }, node);
+}
+Nodes followers(CUgraphNode node) {
+  return neighbours([](auto... to) { return cuGraphNodeGetDependentNodes(to...); }, node);
+}
+
+/// Kernels of urgent steps go ahead of others that could run at the same time: the card gives them what becomes free first.
+class Urgent {
+ public:
+  /// The step's nodes waited for `before`, and are over with `end`.
+  void note(const Nodes& before, const Nodes& end) {
+    std::vector<CUgraphNode> left = end;
+    while (!left.empty()) {
+      const CUgraphNode node = left.back();
+      left.pop_back();
+      if (std::ranges::binary_search(before, node) || !nodes_.insert(node).second) continue;
+      const Nodes behind = needs(node);
+      left.insert(left.end(), behind.begin(), behind.end());
+    }
+  }
+
+  /// The flags that the graph needs to be made with.
+  unsigned long long prefer() const {
+    if (nodes_.empty()) return 0;
+    int least = 0, greatest = 0;
+    check(cuCtxGetStreamPriorityRange(&least, &greatest), "recording");
+    CUlaunchAttributeValue value{};
+    value.priority = greatest;
+    for (const CUgraphNode node : nodes_) {
+      if (type_of(node) == CU_GRAPH_NODE_TYPE_KERNEL) check(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), "recording");
+    }
+    return CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+  }
+
+ private:
+  std::set<CUgraphNode> nodes_;
+};
+
 /// A library sets a counter of a few bytes and then runs a kernel that counts with it. Between the kernel and the one before it the card would wait for
 /// that twice, some microseconds; where the counter is the step's own it is set beside the step before.
 class EarlyCounters {
@@ -154,29 +210,6 @@ class EarlyCounters {
     CUgraphNode set;
     Nodes before, wait_for;
   };
-  static CUgraphNodeType type_of(CUgraphNode node) {
-    CUgraphNodeType type{};
-    check(cuGraphNodeGetType(node, &type), "recording");
-    return type;
-  }
-  /// What the driver's `query` tells of the node, in order.
-  template <typename Query>
-  static Nodes neighbours(Query query, CUgraphNode node) {
-    std::size_t count = 0;
-    check(query(node, static_cast<CUgraphNode*>(nullptr), static_cast<CUgraphEdgeData*>(nullptr), &count), "recording");
-    Nodes nodes(count);
-    if (count > 0) check(query(node, nodes.data(), static_cast<CUgraphEdgeData*>(nullptr), &count), "recording");
-    std::ranges::sort(nodes);
-    return nodes;
-  }
-  // Called in place, never by address: a symbol of the driver is looked up when it is first used.
-  static Nodes needs(CUgraphNode node) {
-    return neighbours([](auto... to) { return cuGraphNodeGetDependencies(to...); }, node);
-  }
-  static Nodes followers(CUgraphNode node) {
-    return neighbours([](auto... to) { return cuGraphNodeGetDependentNodes(to...); }, node);
-  }
-
   std::vector<Moved> moved_;
   std::map<CUdeviceptr, Nodes> users_;
 };
@@ -184,7 +217,7 @@ class EarlyCounters {
 }  // namespace
 
 std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
-                                             const std::function<void(CUgraph)>& finish) {
+                                             const std::function<unsigned long long(CUgraph)>& finish) {
   if (Capture::current(context)) return nullptr;
   const std::scoped_lock lock(context.order);
   context.enter();
@@ -200,9 +233,9 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
   context.enter();  // `work` may have left another device current
   CUgraph graph = capture.end();
   if (!graph) return nullptr;
-  finish(graph);
+  const unsigned long long flags = finish(graph);
   CUgraphExec executable = nullptr;
-  const CUresult result = cuGraphInstantiate(&executable, graph, 0);
+  const CUresult result = cuGraphInstantiate(&executable, graph, flags);
   cuGraphDestroy(graph);
   if (is_sticky(result)) check(result, "recording");
   if (result != CUDA_SUCCESS) return nullptr;
@@ -215,11 +248,12 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
 }
 
 std::unique_ptr<runtime::Recording> record(Context& context, const std::function<void()>& work) {
-  return recorded(context, work, [](CUgraph) {});
+  return recorded(context, work, [](CUgraph) { return 0ull; });
 }
 
 std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps) {
   EarlyCounters counters;
+  Urgent urgent;
   const auto work = [&] {
     std::vector<Nodes> ends(steps.size());  // of each step: what has to be over for it to be over
     Nodes all, earlier;
@@ -237,12 +271,16 @@ std::unique_ptr<runtime::Recording> record(Context& context, std::span<const run
       steps[s].work();
       ends[s] = next_waits_for(context);
       counters.note(steps[s].own, before, ends[s], earlier);
+      if (steps[s].urgent) urgent.note(before, ends[s]);
       earlier = std::move(before);
       all.insert(all.end(), ends[s].begin(), ends[s].end());
     }
     let_next_wait_for(context, std::move(all));
   };
-  return recorded(context, work, [&](CUgraph graph) { counters.move(graph); });
+  return recorded(context, work, [&](CUgraph graph) {
+    counters.move(graph);
+    return urgent.prefer();
+  });
 }
 
 }  // namespace tegula::gpu

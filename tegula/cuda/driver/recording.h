@@ -22,9 +22,9 @@ std::unique_ptr<runtime::Recording> record(Context& context, const std::function
 /// The same for steps that wait only for the ones they name: the graph may run the others side by side.
 std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps);
 
-/// What both are: `finish` may change the graph before it is made executable.
+/// What both are: `finish` may change the graph before it is made executable, with the flags that it gives.
 std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
-                                             const std::function<void(CUgraph)>& finish);
+                                             const std::function<unsigned long long(CUgraph)>& finish);
 
 /// A recording in progress, and what it has to keep alive.
 class Capture {
@@ -44,7 +44,7 @@ class Capture {
 
  private:
   friend std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
-                                                      const std::function<void(CUgraph)>& finish);
+                                                      const std::function<unsigned long long(CUgraph)>& finish);
   friend void require_no_recording(const Context& context, std::string_view op);
   struct Constant {
     Ref<Buffer> buffer;

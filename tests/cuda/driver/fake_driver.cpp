@@ -259,6 +259,8 @@ CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_
   return queue(stream, [=] { std::memset(host(to), value, bytes); });
 }
 CUresult CUDAAPI cuMemHostAlloc(void** data, std::size_t bytes, unsigned) { return *data = std::aligned_alloc(4096, bytes), CUDA_SUCCESS; }
+CUresult CUDAAPI cuCtxGetStreamPriorityRange(int* least, int* greatest) { return *least = 0, *greatest = -5, CUDA_SUCCESS; }
+CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode, CUlaunchAttributeID, const CUlaunchAttributeValue*) { return CUDA_SUCCESS; }
 /// No other process sees this one's memory.
 CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr* seen, void* data, unsigned) {
   return *seen = reinterpret_cast<CUdeviceptr>(data), CUDA_SUCCESS;
