@@ -3,8 +3,8 @@
 //   TEGULA_BENCH_DEVICE=cpu tegula launch -n 2 bench_collectives   at a hundredth of the size
 // Started alone, one rank's trainings: what scaling is measured against. bench/peers and issue 21 have the peers' figures.
 //   gpt2-medium.shardN   350 M parameters with ZeRO's stage 0 (data parallel) and 3: tokens a second, and what the step holds on rank 0's card
-//   block.tensor.WIDTH   four blocks of GPT-2 whose heads and features the ranks share out, forward and backward; .halves: of each half of the batch by itself, so that
-//                        one half's exchange lies beside the other's products
+//   block.tensor.WIDTH   four blocks of GPT-2 whose heads and features the ranks share out, forward and backward; .steps: between them they share
+//                        out the steps
 
 #include <algorithm>
 #include <chrono>
@@ -172,36 +172,27 @@ void sharded(int shard, std::int64_t batch) {
 }
 
 /// Four blocks alone: what each rank's half of the products gains less what the exchanges cost.
-void tensor_parallel(std::int64_t width, bool halves) {
-  const std::string name = "block.tensor." + std::to_string(width) + (halves ? ".halves" : "");
+void tensor_parallel(std::int64_t width, dist::Steps steps) {
+  const std::string name = "block.tensor." + std::to_string(width) + (steps == dist::Steps::Shared ? ".steps" : "");
   if (!wanted(name)) return;
   const PrecisionScope arithmetic(Precision::bf16);
   const std::int64_t batch = small ? 2 : 16, length = small ? 32 : 1024, blocks = 4;
   models::Gpt2Options options{.vocabulary = 256, .width = small ? 64 : width, .layers = blocks, .heads = small ? 2 : width / 64, .context = length, .residual = bf16};
   models::Gpt2 net(options);
-  dist::tensor_parallel(net, models::gpt2_plan());
-  const Tensor x = cast(normal({batch, length, net.options().width}), bf16);
+  const int ranks = dist::world().size();
+  dist::tensor_parallel(net, models::gpt2_plan(steps));
+  const Tensor x = cast(normal({batch, steps == dist::Steps::Shared ? length / ranks : length, net.options().width}), bf16);
   const Parameters weights = parameters(net.h);
-  const auto through = [&](Tensor y) {
-    for (models::gpt2::Block& block : net.h) y = block(y, nullptr, 0);
-    return y;
-  };
   auto step = jit([&](const Tensor& in) {
-    std::vector<Tensor> outs;
-    if (halves) {
-      for (const Tensor& half : chunk(in, 2, 0)) outs.push_back(through(half));
-    } else {
-      outs.push_back(through(in));
-    }
-    Tensor loss = 0.f;
-    for (const Tensor& out : outs) loss = loss + sum(cast(out, f32));
+    Tensor y = in;
+    for (models::gpt2::Block& block : net.h) y = block(y, nullptr, 0);
+    const Tensor loss = sum(cast(y, f32));
     std::vector<Tensor> results = grad(loss, weights);
     results.push_back(loss);
     return results;
   });
   eval(x);
   const double seconds = timed_together(repeated(step, x));
-  const int ranks = dist::world().size();
   report(name + ".ranks" + std::to_string(ranks), seconds * 1e6 / blocks, "us");
 }
 
@@ -219,6 +210,6 @@ int main(int argc, char** argv) {
     for (const int shard : {0, 3}) bench::attempt("gpt2-medium", [&] { sharded(shard, batch); });
   }
   for (const std::int64_t width : {768, 1280, 2048, 4096}) {
-    for (const bool halves : {false, true}) bench::attempt("block", [&] { tensor_parallel(width, halves); });
+    for (const dist::Steps steps : {dist::Steps::Whole, dist::Steps::Shared}) bench::attempt("block", [&] { tensor_parallel(width, steps); });
   }
 }

@@ -65,6 +65,7 @@ class Planner {
   }
 
   void place_arena() {
+    const std::vector<int> begins = asynchronous_ ? earliest() : std::vector<int>();
     std::vector<Block> blocks;
     std::map<int, std::size_t> block_of;  // item -> block
     std::vector<bool> late(graph_.items.size());
@@ -105,7 +106,7 @@ class Planner {
         }
         if (placed) continue;
         block_of[item] = blocks.size();
-        blocks.push_back({bytes, s, last, 0});
+        blocks.push_back({bytes, asynchronous_ ? begins[static_cast<std::size_t>(s)] : s, last, 0});
       }
     }
     std::vector<std::size_t> scratch_block;
@@ -149,6 +150,21 @@ class Planner {
         storage(member).offset += static_cast<std::size_t>(spots_[static_cast<std::size_t>(member)].offset) * size_of(graph_[member].dtype);
       }
     }
+  }
+
+  /// Of each step, from which one on its results have memory: its own number, but an urgent one's from when all that it reads is there. It would else wait for whoever
+  /// reads the memory that it gets.
+  std::vector<int> earliest() const {
+    const std::vector<bool> urgent = urgent_steps(plan_);
+    std::vector<int> written(graph_.items.size(), -1), begins;  // of each value's place, by which step so far
+    for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
+      const Step& step = plan_.steps[static_cast<std::size_t>(s)];
+      int ready = 0;
+      for (const int item : step.reads) ready = std::max(ready, written[static_cast<std::size_t>(root_[static_cast<std::size_t>(item)])] + 1);
+      begins.push_back(urgent[static_cast<std::size_t>(s)] ? ready : s);
+      for (const int item : step.writes) written[static_cast<std::size_t>(root_[static_cast<std::size_t>(item)])] = s;
+    }
+    return begins;
   }
 
   /// An exchange goes on beside the steps behind it, and its memory is in use until then.

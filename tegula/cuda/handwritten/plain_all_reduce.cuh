@@ -8,7 +8,6 @@ struct alignas(16) Line { unsigned low, low_number, high, high_number; };
 __device__ inline void send(Line* to, const Line& line) { *to = line; }
 __device__ inline Line receive(const Line* from) { return *from; }
 __device__ inline unsigned again(const unsigned* p) { return *p; }
-__device__ inline void pause() {}
 #else
 __device__ __forceinline__ void send(Line* to, const Line& line) {
   asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.low), "r"(line.low_number), "r"(line.high),
@@ -23,9 +22,18 @@ __device__ __forceinline__ Line receive(const Line* from) {
                : "memory");
   return line;
 }
-__device__ __forceinline__ void pause() { __nanosleep(100); }
 __device__ __forceinline__ unsigned again(const unsigned* p) { return *static_cast<const volatile unsigned*>(p); }
 #endif
+
+// Waits for the line; false when waiting is in vain.
+__device__ inline bool arrived(Line& line, const Line* from, unsigned number, const unsigned* stop) {
+  line = receive(from);
+  for (unsigned turn = 1; line.low_number != number || line.high_number != number; ++turn) {
+    if (turn % 1024 == 0 && again(stop) != 0) return false;
+    line = receive(from);
+  }
+  return true;
+}
 
 struct State {
   unsigned exchange;  // the number of the last one that is over
@@ -61,21 +69,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* 
     const Line line{pack.words.low, number, pack.words.high, number};
     for (unsigned r = 1; r < RANKS; ++r) send(state->to[(rank + r) % RANKS] + box + i, line);
   }
-  for (Index i = first; i < LINES; i += step) {
-    const Index at = i * VECTOR;
+  const unsigned lane = threadIdx.x % 32;
+  for (Index begin = first - lane; begin < LINES; begin += step) {
+    // A warp's lines come together: one thread looks for the first, and the others leave the memory to those who work.
+    Line line;
+    for (unsigned r = 1; lane == 0 && r < RANKS; ++r) arrived(line, state->from[(rank + r) % RANKS] + box + begin, number, state->stop);
+    __syncwarp();
+    const Index i = begin + lane, at = i * VECTOR;
+    if (i >= LINES) continue;
     const Pack own = pack_at(in, at, read_wide);
     Sum total[VECTOR];
 #pragma unroll
     for (unsigned r = 0; r < RANKS; ++r) {
       Pack pack = own;
       if (r != rank) {
-        const Line* const from = state->from[r] + box + i;
-        Line line = receive(from);
-        for (unsigned turn = 1; line.low_number != number || line.high_number != number; ++turn) {
-          if (turn % 1024 == 0 && again(state->stop) != 0) return;
-          if (turn > 64) pause();  // the other rank is late: leave the memory to those who work
-          line = receive(from);
-        }
+        if (!arrived(line, state->from[r] + box + i, number, state->stop)) return;
         pack.words = Words{line.low, line.high};
       }
       for (int k = 0; k < VECTOR; ++k) total[k] = r == 0 ? load(&pack.values[k]) : total[k] + load(&pack.values[k]);
