@@ -25,11 +25,7 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
   }
   const std::vector<bool> urgent = urgent_steps(plan);
   const double all = count == 0 ? 0 : *std::ranges::max_element(remaining);
-  for (std::size_t s = 0; s < urgent.size(); ++s) {
-    const bool behind_exchange = std::ranges::any_of(
-        after[s], [&](int before) { return exchanges(plan, plan.steps[static_cast<std::size_t>(before)]); });
-    remaining[s] += (urgent[s] ? 2 : behind_exchange ? 1 : 0) * all;
-  }
+  for (std::size_t s = 0; s < urgent.size(); ++s) remaining[s] += urgent[s] ? all : 0;
   std::vector<std::vector<int>> behind(static_cast<std::size_t>(count));
   std::vector<std::size_t> missing(static_cast<std::size_t>(count));
   using Entry = std::pair<double, int>;  // (remaining, minus the step's number): the earlier of two alike

@@ -100,7 +100,7 @@ bool exchanges(const Plan& plan, const Step& step);
 std::vector<std::vector<int>> dependencies(const Plan& plan);
 /// Exchanges with other processes, which take long and little of the device, and the steps that make what they send: the sooner they run the more runs beside them.
 std::vector<bool> urgent_steps(const Plan& plan);
-/// An order that respects `after` (see dependencies), in which urgent steps, those behind an exchange, and then those that most work waits for come first.
+/// An order that respects `after` (see dependencies), in which urgent steps, and then those that most work waits for, come first.
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after);
 /// One of the steps of a recording, and which earlier ones of it it waits for.
 struct PlannedRun {

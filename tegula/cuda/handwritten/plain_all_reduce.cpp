@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kLineBytes = 8;  // of numbers
 constexpr std::int64_t kThreads = 512;
-constexpr std::int64_t kMostBlocks = 48;  // a third of an H200's multiprocessors fills the wire, and what runs beside it has the others
+constexpr std::int64_t kMostBlocks = 64;  // half of an H200's multiprocessors fill the wire, and what runs beside it has the others
 
 }  // namespace
 
