@@ -186,6 +186,19 @@ TEST(RowProducts, RowsAreRoundedAsTheyWouldBeStored) {
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(got[i], rows[i] - rows[(i + 1) % rows.size()]) << i;
 }
 
+TEST(RowProducts, WhatIsCheckedBehindThemIsCheckedByWhoSaysSo) {
+  const test::OnDevice here(test::QueuedDevice::create());
+  const Tensor w = ones({128, 128});
+  eval(w);
+  auto run = jit([&](Tensor x) { return bincount(reshape(cast(matmul(x, w), i64), {128}), 10); });
+  EXPECT_EQ(run(full({1, 128}, 3.0 / 128)).to_host<int>(), (std::vector<int>{0, 0, 0, 128, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(count(run.print_plan(), "tile row_product"), 1) << run.print_plan();
+  try {
+    run(full({1, 128}, 12.0 / 128)).to_host();
+    ADD_FAILURE() << "12 of 10";
+  } catch (const Error& error) { EXPECT_NE(std::string(error.what()).find("got label 12"), std::string::npos) << error.what(); }
+}
+
 /// As an H200 cuts it and what is written for it, on emulated threads.
 TEST(RowProducts, AreTheSameAsTextForAGpu) {
   manual_seed(16);
