@@ -161,6 +161,44 @@ TEST(RowProducts, ComputeTheRowsBeforeThem) {
   }
 }
 
+/// Rows that are seen otherwise than they are computed, and sums that are no rows' own, are not what the program computes for each row.
+TEST(RowProducts, OtherRowsThanThoseBeforeThemAreRead) {
+  manual_seed(17);
+  const auto first_repeated = [](const Tensors& x) { return Tensors{matmul(expand(slice(tanh(x[0]), 0, {0, 1}), x[0].shape()), x[1])}; };
+  const auto across = [](const Tensors& x) { return Tensors{matmul(x[0] * reshape(sum(x[0], {0}), {4, 1}), x[1])}; };
+  for (const DType dtype : {f32, f64}) {
+    expect_same(first_repeated, {{3, 128}, {128, 128}}, dtype, 1);
+    expect_same(across, {{4, 4}, {4, 5000}}, dtype, 1);
+  }
+}
+
+/// Products of whole numbers of eight bits with 1 and -1: nothing is rounded but the rows.
+TEST(RowProducts, RowsAreRoundedAsTheyWouldBeStored) {
+  constexpr std::int64_t kTerms = 128;
+  const test::OnDevice here(test::QueuedDevice::create());
+  const Tensor x = cast(reshape(arange(kTerms) * 37 % 122 + 128, {1, kTerms}), bf16);
+  const Tensor at = expand_dims(arange(kTerms), 1), column = expand_dims(arange(kTerms), 0);
+  const Tensor w = cast(where(at == column, 1.0, where(at == (column + 1) % kTerms, -1.0, 0.0)), bf16);
+  eval(x, w);
+  auto run = jit([](Tensor x, Tensor w) { return matmul(x * 1.0078125, w); });
+  const auto got = run(x, w).to_host<double>(), rows = cast(cast(x, f64) * 1.0078125, bf16).to_host<double>();
+  ASSERT_EQ(count(run.print_plan(), "tile row_product"), 1) << run.print_plan();
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(got[i], rows[i] - rows[(i + 1) % rows.size()]) << i;
+}
+
+TEST(RowProducts, WhatIsCheckedBehindThemIsCheckedByWhoSaysSo) {
+  const test::OnDevice here(test::QueuedDevice::create());
+  const Tensor w = ones({128, 128});
+  eval(w);
+  auto run = jit([&](Tensor x) { return bincount(reshape(cast(matmul(x, w), i64), {128}), 10); });
+  EXPECT_EQ(run(full({1, 128}, 3.0 / 128)).to_host<int>(), (std::vector<int>{0, 0, 0, 128, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(count(run.print_plan(), "tile row_product"), 1) << run.print_plan();
+  try {
+    run(full({1, 128}, 12.0 / 128)).to_host();
+    ADD_FAILURE() << "12 of 10";
+  } catch (const Error& error) { EXPECT_NE(std::string(error.what()).find("got label 12"), std::string::npos) << error.what(); }
+}
+
 /// As an H200 cuts it and what is written for it, on emulated threads.
 TEST(RowProducts, AreTheSameAsTextForAGpu) {
   manual_seed(16);

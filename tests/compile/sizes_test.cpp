@@ -127,6 +127,15 @@ TEST_F(Sizes, SumsOfRows) {  // nothing but the reduction has the axis that vari
   expect_at_most(used, {17, 10});
 }
 
+TEST_F(Sizes, WhatIsReducedVariesEvenWhereItIsAsLongAsWhatDoesNot) {
+  auto f = jit([](Tensor x) { return sum(x, 1); });
+  for (const std::int64_t n : {1000, 904, 88}) f(batch({72, n}));  // two exact ones, then one on the ladder
+  const int before = device_.sources();
+  EXPECT_GT(before, 0);
+  f(batch({72, 72}));
+  EXPECT_EQ(device_.sources(), before) << "72 columns are taken for the 72 rows, which have always been so many";
+}
+
 TEST_F(Sizes, MlpForward) {
   const Mlp net;
   auto f = jit([&](Tensor x) { return softmax(net.logits(x), -1); });

@@ -1,6 +1,10 @@
 // Loads and stores of every stored dtype in every layout that has a path of its own. Memory is exactly as long as it must be.
 
+#include "tegula/cpu/simd/vector_targets.h"
+
 #include <algorithm>
+
+#include <hwy/targets.h>
 
 #include "tests/cpu/executor_support.h"
 
@@ -84,6 +88,45 @@ TEST(ExecutorMemory, StoresOfEveryDTypeLayoutAndMask) {
       }
     }
   }
+}
+
+/// The machine has no more than this instruction set until the end of the scope; programs are compiled for what it has.
+class OnlyWith {
+ public:
+  explicit OnlyWith(std::int64_t instructions) { set(instructions); }
+  ~OnlyWith() { set(0); }
+  OnlyWith(const OnlyWith&) = delete;
+  OnlyWith& operator=(const OnlyWith&) = delete;
+
+ private:
+  static void set(std::int64_t instructions) {
+    hwy::SetSupportedTargetsForTest(instructions);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+/// Whole squares of vectors and what is left over, both ways, in every instruction set that this machine and the library have.
+TEST(ExecutorMemory, TransposedBlocksInEveryInstructionSet) {
+  int sets = 0;
+  for (std::int64_t rest = hwy::SupportedTargets() & HWY_TARGETS; rest != 0; rest &= rest - 1, ++sets) {
+    const std::int64_t instructions = rest & -rest;
+    const OnlyWith only(instructions);
+    for (const DType dtype : kAllDTypes) {
+      for (const bool loads : {true, false}) {
+        Builder b("transposed");
+        const Value in = b.pointer("in", dtype, false), out = b.pointer("out", dtype, true);
+        const Value r = b.arange(0, kRows), c = b.arange(0, kColumns);
+        const Value dense = col(r) * kColumns + row(c), turned = col(r) + row(c) * (kRows + 3);
+        constexpr std::size_t kSpan = (kColumns - 1) * (kRows + 3) + kRows;
+        Value x = b.load(in + (loads ? turned : dense));
+        if (dtype != boolean) x = x + 1;
+        b.store(out + (loads ? dense : turned), x);
+        EXPECT_TRUE(agrees(b.finish(), {numbers(dtype, kSpan), TestArgument::empty(dtype, kSpan)}))
+            << name(dtype) << (loads ? " loaded, " : " stored, ") << hwy::TargetName(instructions);
+      }
+    }
+  }
+  EXPECT_GE(sets, 1);
 }
 
 TEST(ExecutorMemory, StoresOfBroadcastAndTransposedTiles) {

@@ -81,6 +81,14 @@ TEST(NarrowExchange, IsNearTheSumWithTheSameBitsOnAllRanks) {
   }
 }
 
+// 130 + 130 + 129 is 389, and a third of it 130 in bf16; a third of 388, which is what bf16 makes of the sum, is 129.
+TEST(NarrowExchange, ASumIsNotRoundedBeforeItIsDivided) {
+  const auto results = test::on_ranks<std::vector<float>>(3, [](int rank) {
+    return dist::all_reduce_in_bf16(full({10}, rank == 2 ? 129.0 : 130.0), dist::world(), dist::Reduction::Mean, {}).to_host<float>();
+  });
+  for (const auto& result : results) EXPECT_EQ(result, std::vector<float>(10, 130));
+}
+
 // Of a training that halves its loss, the loss at the end is within a hundredth of the one that exact gradients give.
 TEST(NarrowExchange, ATrainingLearnsTheSame) {
   const auto run = [](std::optional<Precision> exchange) {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "tegula/graph/op.h"
+#include "tegula/graph/structural.h"
+#include "tegula/tegula.h"
 
 namespace tegula {
 namespace {
@@ -84,6 +86,16 @@ TEST(Attributes, WhatFollowsAListOrATextIsNotTakenForPartOfIt) {
   Sample longer, shorter;
   longer.mode = std::string("ab\0", 3), shorter.mode = "ab";
   EXPECT_NE(key_of(longer), key_of(shorter));
+}
+
+TEST(Attributes, PlacesThatBeginElsewhereAreOtherPlaces) {
+  const auto places = [](std::int64_t first) { return graph::index({{4}, {3}, first}); };
+  EXPECT_NE(key_of(places(0).node()->op()), key_of(places(5).node()->op()));
+  for (const std::int64_t first : {0, 5, -2}) {  // one plan after another, equal but for this
+    EXPECT_EQ((places(first) * 2).to_host<std::int64_t>(),
+              (std::vector<std::int64_t>{2 * first, 2 * first + 6, 2 * first + 12, 2 * first + 18}));
+  }
+  EXPECT_EQ((places(7) - places(0)).to_host<std::int64_t>(), (std::vector<std::int64_t>{7, 7, 7, 7}));  // in one plan
 }
 
 }  // namespace
