@@ -131,7 +131,7 @@ TEST(TextWriter, GoesOnBehindItsContext) {
   models::TextWriter write(model);
   std::string streamed;
   const models::Written written =
-      write("abc", {.tokens = 20, .sampling = {.temperature = 0}, .on_text = [&](std::string_view piece) { streamed += piece; }});
+      write("abc", {.tokens = 20, .sampling = {.temperature = 0}, .on_text = [&](std::size_t, std::string_view piece) { streamed += piece; }});
   EXPECT_EQ(written.text, model.tokenizer.decode(expected));
   EXPECT_EQ(streamed, written.text);
   EXPECT_EQ(written.tokens, 20);
