@@ -138,7 +138,7 @@ std::vector<std::string> with_config_first(std::vector<std::string> arguments) {
 /// Throws for a key of the configuration file that is no option of its section's command.
 void check_config(const CLI::App& app, const std::string& path) {
   if (path.empty()) return;
-  const io::Bytes bytes = io::read_file(path);
+  const io::Bytes bytes = io::read_file(path, {.op = "--config"});
   std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(text)) {
     if (item.name == "++" || item.name == "--") continue;  // where sections begin and end
@@ -161,8 +161,13 @@ void check_config(const CLI::App& app, const std::string& path) {
 /// What could stand for the last of the words, which may be empty.
 std::vector<std::string> completions(const CLI::App& app, std::vector<std::string> words) {
   std::erase(words, "=");  // Bash makes three words of --option=value
-  const std::string last = words.empty() ? "" : words.back();
+  std::string last = words.empty() ? "" : words.back(), front;
   if (!words.empty()) words.pop_back();
+  if (const std::size_t equals = last.find('='); last.starts_with("--") && equals != std::string::npos) {  // others leave it one
+    front = last.substr(0, equals + 1);
+    words.push_back(last.substr(0, equals));
+    last.erase(0, equals + 1);
+  }
   const Place place = command_of(app, words);
   std::vector<std::string> all;
   const CLI::Option* before =
@@ -180,6 +185,7 @@ std::vector<std::string> completions(const CLI::App& app, std::vector<std::strin
     }
   }
   std::erase_if(all, [&](const std::string& one) { return !one.starts_with(last); });
+  for (std::string& one : all) one.insert(0, front);
   return all;
 }
 

@@ -16,9 +16,7 @@ complete -o default -F _tegula tegula
 // Not by bashcompinit, whose functions zsh reads by its own rules.
 constexpr const char* kZsh = R"((( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
 _tegula() {
-  local -a asked=("${(@Q)words[2,CURRENT]}") found
-  if compset -P '--*='; then asked[-1]=("${asked[-1]%%=*}" "${asked[-1]#*=}"); fi
-  found=("${(@f)$("${(Q)words[1]}" --complete "${asked[@]}" 2> /dev/null)}")
+  local -a found=("${(@f)$("${(Q)words[1]}" --complete "${(@Q)words[2,CURRENT]}" 2> /dev/null)}")
   if [[ -n "${found[1]}" ]]; then compadd -a found; else _files; fi
 }
 compdef _tegula tegula
@@ -31,9 +29,7 @@ void add_completion(Command& root) {
   auto shell = std::make_shared<std::string>();
   Command command = root.command("completion", "what makes a shell complete commands and options: eval \"$(tegula completion bash)\"");
   command.option("shell", *shell, "which one").required().check(one_of({"bash", "zsh", "fish"}));
-  command.runs([shell] {
-    std::printf("%s", *shell == "fish" ? kFish : *shell == "zsh" ? kZsh : kBash);
-  });
+  command.runs([shell] { std::printf("%s", *shell == "fish" ? kFish : *shell == "zsh" ? kZsh : kBash); });
 }
 
 }  // namespace tegula::app

@@ -185,7 +185,8 @@ struct Writing {
 
 void check_prompt(std::size_t number, const std::vector<std::string>& prompts, std::size_t tokens, std::int64_t context) {
   if (context == 0 || static_cast<std::int64_t>(tokens) < context) return;
-  const std::string which = prompts.size() == 1 ? "a prompt" : "prompt " + std::to_string(number + 1) + " of " + std::to_string(prompts.size()) + ",";
+  const std::string which =
+      prompts.size() == 1 ? "a prompt" : "prompt " + std::to_string(number + 1) + " of " + std::to_string(prompts.size()) + ",";
   throw Error({.op = "TextWriter",
                .got = which + " of " + std::to_string(tokens) + " tokens",
                .expected = "at most " + std::to_string(context - 1) + ": the model's context is " + std::to_string(context),
