@@ -418,7 +418,6 @@ TEST(App, SaysWhatIsWrong) {
   io::write_atomically(folder / "text", testing::bytes_of("this is no model"));
   fails({"eval", folder / "text"}, 1, "text");
   fails({"predict", folder / "text"}, 2, "images");
-  fails({}, 2, "subcommand");
   fails({"info", "--device", "cpu"}, 2, "tegula info: unknown option --device");
   fails({"bench", "gemm", "--precision", "fp7"}, 2, "fp7");
   fails({"kernel", "show", "relu", "--shape", "8xx"}, 1, "the shape 8xx");
