@@ -11,6 +11,7 @@
 
 #include "app/completion.h"
 #include "app/suggest.h"
+#include "tegula/core/error.h"
 #include "tegula/dist/exchange/group.h"
 #include "tegula/io/file.h"
 
@@ -138,7 +139,10 @@ std::vector<std::string> with_config_first(std::vector<std::string> arguments) {
 /// Throws for a key of the configuration file that is no option of its section's command.
 void check_config(const CLI::App& app, const std::string& path) {
   if (path.empty()) return;
-  const io::Bytes bytes = io::read_file(path, {.op = "--config"});
+  io::Bytes bytes;
+  try {
+    bytes = io::read_file(path, {.op = "--config"});
+  } catch (const Error& error) { throw CLI::ValidationError(error.what()); }
   std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(text)) {
     if (item.name == "++" || item.name == "--") continue;  // where sections begin and end

@@ -440,7 +440,8 @@ TEST(App, SaysWhatIsWrong) {
   fails({"train", "lenet5", "--xyz=3"}, 2, "tegula train: unknown option --xyz\n");
   fails({"info", "cpu"}, 2, "tegula info: unexpected argument cpu\n");
   fails({"train", "mnist-mlp", "--lr", "nan"}, 2, "tegula train: --lr: got nan, expected a number above 0\n");
-  fails({"train", "mnist-mlp", "--config", "nothing.toml"}, 1, "--config: got nothing.toml: No such file or directory");
+  fails({"train", "mnist-mlp", "--config", "nothing.toml"}, 2,
+        "tegula train: --config: got nothing.toml: No such file or directory, expected a readable file\n");
   fails({"--threads", "2", "info"}, 2, "tegula: unknown option --threads; options stand behind the command\n");
   for (const char* option : {"--batch", "--epochs", "--limit", "--seed"})
     fails({"train", "mnist-mlp", option, "99999999999999999999"}, 2, ": got 99999999999999999999, a number that is too large\n");
