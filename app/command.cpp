@@ -7,10 +7,13 @@
 #include <list>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "app/completion.h"
 #include "app/suggest.h"
+#include "tegula/core/error.h"
 #include "tegula/dist/exchange/group.h"
+#include "tegula/io/file.h"
 
 namespace tegula::app {
 namespace {
@@ -111,7 +114,9 @@ std::string unplaced(const CLI::App& app, const std::vector<std::string>& argume
   for (std::size_t i = place.next; i < arguments.size(); ++i) {
     const std::string word = arguments[i].substr(0, arguments[i].find('='));
     if (!word.starts_with("-") || word == "-" || place.command->get_option_no_throw(word)) continue;
-    return place.name + ": unknown option " + word + hint(word, options);
+    const auto has_it = [&](const CLI::App* command) { return command->get_option_no_throw(word) != nullptr; };
+    const bool is_below = std::ranges::any_of(commands_of(*place.command), has_it);
+    return place.name + ": unknown option " + word + (is_below ? "; options stand behind the command" : hint(word, options));
   }
   const auto rest = app.remaining(true);
   return place.name + ": unexpected argument " + (rest.empty() ? std::string() : rest.front());
@@ -134,7 +139,12 @@ std::vector<std::string> with_config_first(std::vector<std::string> arguments) {
 /// Throws for a key of the configuration file that is no option of its section's command.
 void check_config(const CLI::App& app, const std::string& path) {
   if (path.empty()) return;
-  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_file(path)) {
+  io::Bytes bytes;
+  try {
+    bytes = io::read_file(path, {.op = "--config"});
+  } catch (const Error& error) { throw CLI::ValidationError(error.what()); }
+  std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(text)) {
     if (item.name == "++" || item.name == "--") continue;  // where sections begin and end
     const Place place = command_of(app, item.parents);
     const std::string where = path + ": " + item.fullname();
@@ -155,8 +165,13 @@ void check_config(const CLI::App& app, const std::string& path) {
 /// What could stand for the last of the words, which may be empty.
 std::vector<std::string> completions(const CLI::App& app, std::vector<std::string> words) {
   std::erase(words, "=");  // Bash makes three words of --option=value
-  const std::string last = words.empty() ? "" : words.back();
+  std::string last = words.empty() ? "" : words.back(), front;
   if (!words.empty()) words.pop_back();
+  if (const std::size_t equals = last.find('='); last.starts_with("--") && equals != std::string::npos) {  // others leave it one
+    front = last.substr(0, equals + 1);
+    words.push_back(last.substr(0, equals));
+    last.erase(0, equals + 1);
+  }
   const Place place = command_of(app, words);
   std::vector<std::string> all;
   const CLI::Option* before =
@@ -174,6 +189,7 @@ std::vector<std::string> completions(const CLI::App& app, std::vector<std::strin
     }
   }
   std::erase_if(all, [&](const std::string& one) { return !one.starts_with(last); });
+  for (std::string& one : all) one.insert(0, front);
   return all;
 }
 
@@ -225,6 +241,10 @@ Option& Option::suggests(std::vector<std::string> values) {
 }
 Option& Option::commas() {
   option_->delimiter(',');
+  return *this;
+}
+Option& Option::repeats() {
+  option_->allow_extra_args(false);
   return *this;
 }
 
@@ -339,11 +359,18 @@ int run_program(int argc, char** argv, const std::string& version, const std::fu
   } catch (const CLI::RequiredError& error) {
     const Place place = command_of(app, words);
     const std::vector<std::string> names = names_of(commands_of(*place.command));
-    app.exit(CLI::ValidationError(place.name, error.what() + (names.empty() ? "" : "\nThere are " + list_of(names) + ".")));
+    const bool wants_command = !names.empty() && !declared().running.contains(place.command);
+    const std::string what = wants_command ? "got no command, expected one" : error.what();
+    app.exit(CLI::ValidationError(place.name, what + (names.empty() ? "" : "\nThere are " + list_of(names) + ".")));
     return 2;
   } catch (const CLI::ParseError& error) {
-    const bool is_help = app.exit(error) == 0;  // or the version
-    return is_help ? (flushed() ? 0 : 1) : 2;
+    if (error.get_exit_code() == 0) {  // help, or the version
+      app.exit(error);
+      return flushed() ? 0 : 1;
+    }
+    const std::string text = error.what();
+    app.exit(text.starts_with("tegula") ? error : CLI::ValidationError(command_of(app, words).name, text));
+    return 2;
   } catch (const std::exception& error) {
     std::fflush(stdout);
     const std::string text = error.what();

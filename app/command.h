@@ -42,6 +42,7 @@ class Option {
   Option& required();
   Option& suggests(std::vector<std::string> values);  // to a shell that completes, beside what the user may choose
   Option& commas();                        // values may be separated by commas too
+  Option& repeats();                       // of a list: one value each time that it is given
 
  private:
   CLI::Option* option_;

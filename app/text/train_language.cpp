@@ -246,7 +246,7 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
     const models::LanguageModel model = models::load_language_model(choice.out);
     models::TextWriter write(model);
     std::printf("\n");
-    write("", {.tokens = choice.sample, .on_text = [](std::string_view piece) {
+    write("", {.tokens = choice.sample, .on_text = [](std::size_t, std::string_view piece) {
                  std::fwrite(piece.data(), 1, piece.size(), stdout);
                  std::fflush(stdout);
                }});

@@ -10,6 +10,7 @@ namespace tegula::io {
 namespace {
 
 constexpr std::size_t kMaxPanels = 4;
+constexpr double kPercent = 100;
 
 using gnuplot::complain;
 using gnuplot::draw;
@@ -147,7 +148,8 @@ std::string y_axis(const Panel& panel) {
     }
   }
   if (panel.y_scale != Scale::Log10 || !(high > 0) || high / low >= 100)
-    return std::string(panel.from_zero ? "set yrange [0:*]" : "set yrange [*:*]") + "\nset ytics autofreq\n";
+    return "set yrange [" + std::string(panel.from_zero ? "0" : "*") + ":*" +
+           (std::isfinite(panel.to_most) ? "<" + number(panel.to_most) : "") + "]\nset ytics autofreq\n";
   const double factor = high > low ? std::pow(high / low, 0.08) : 2;
   return "set yrange [" + number(low / factor) + ":" + number(high * factor) + "]\nset ytics " +
          logarithmic_ticks(low / factor, high * factor, panel.y_scale) + "\n";
@@ -281,12 +283,13 @@ void plot(const std::string& path, const LearningCurve& curve) {
   Figure figure{.title = curve.title, .x_label = curve.x_label, .panels = {}};
   const auto add = [&](const char* label, const std::vector<double>& train, const std::vector<double>& test, double factor) {
     Panel panel{label, {}};
+    if (factor == kPercent) panel.to_most = kPercent;
     if (!train.empty()) panel.series.push_back(numbered("train", curve.first_x, train, factor));
     if (!test.empty()) panel.series.push_back(numbered("test", curve.first_x, test, factor));
     if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
   };
   add("loss", curve.train_loss, curve.test_loss, 1);
-  add("accuracy in %", curve.train_accuracy, curve.test_accuracy, 100);
+  add("accuracy in %", curve.train_accuracy, curve.test_accuracy, kPercent);
   plot(path, figure);
 }
 

@@ -2,6 +2,7 @@
 // Line plots as PNG or SVG pictures, drawn by gnuplot.
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Panel {
   std::vector<Series> series;
   Scale y_scale = Scale::Linear;
   bool from_zero = false;  // a linear y axis begins at 0
+  double to_most = std::numeric_limits<double>::infinity();  // where a linear y axis ends at the latest
 };
 
 /// One to four panels side by side over the same x quantity.

@@ -296,6 +296,7 @@ TEST(App, ShellsCompleteCommandsOptionsAndValues) {
   EXPECT_EQ(complete({"train", "--opt"}), "--optimizer\n");
   EXPECT_EQ(complete({"train", "lenet5", "--optimizer", "ada"}), "adam\nadamw\nadagrad\nadadelta\n");
   EXPECT_EQ(complete({"train", "lenet5", "--optimizer", "=", "s"}), "sgd\n");
+  EXPECT_EQ(complete({"train", "lenet5", "--optimizer=s"}), "--optimizer=sgd\n");  // fish, zsh
   EXPECT_EQ(complete({"train", "mnist"}), "mnist-mlp\nmnist-cnn\n");
   EXPECT_EQ(complete({"train", "--out", ""}), "");  // files are the shell's business
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula";
@@ -303,7 +304,20 @@ TEST(App, ShellsCompleteCommandsOptionsAndValues) {
                              " train lenet5 --sch); COMP_CWORD=3; _tegula; echo \"${COMPREPLY[@]}\"";
   const io::ChildResult bash = io::run_child({"bash", "-c", script}, {});
   EXPECT_TRUE(!bash.found || text_of(bash.output) == "--schedule\n") << text_of(bash.output) << bash.messages;
-  EXPECT_HAS(tegula_cli({"completion", "zsh"}).out, "bashcompinit");
+  // What zsh has in a completion only is pretended: matches are printed, files are "files".
+  const auto zsh_completes = [&](const std::string& words) {
+    const std::string zsh = "compdef() {}; compadd() { print -r -- $found; }; _files() { print files; }; eval \"$(" + program.string() +
+                            " completion zsh)\"; words=(" + program.string() + " " + words + "); CURRENT=$#words; _tegula";
+    const io::ChildResult ran = io::run_child({"zsh", "-f", "-c", zsh}, {});
+    return ran.found ? text_of(ran.output) + ran.messages : std::string("no zsh");
+  };
+  if (zsh_completes("tr") != "no zsh") {
+    EXPECT_EQ(zsh_completes("tr"), "train translate\n");
+    EXPECT_EQ(zsh_completes("train lenet5 --sch"), "--schedule\n");
+    EXPECT_EQ(zsh_completes("train lenet5 --optimizer ada"), "adam adamw adagrad adadelta\n");
+    EXPECT_EQ(zsh_completes("train --out ''"), "files\n");
+  }
+  EXPECT_HAS(tegula_cli({"completion", "zsh"}).out, "compdef _tegula tegula");
   EXPECT_HAS(tegula_cli({"completion", "fish"}).out, "complete -c tegula");
   EXPECT_EQ(tegula_cli({"completion", "csh"}).status, 2);
 }
@@ -404,7 +418,6 @@ TEST(App, SaysWhatIsWrong) {
   io::write_atomically(folder / "text", testing::bytes_of("this is no model"));
   fails({"eval", folder / "text"}, 1, "text");
   fails({"predict", folder / "text"}, 2, "images");
-  fails({}, 2, "subcommand");
   fails({"info", "--device", "cpu"}, 2, "tegula info: unknown option --device");
   fails({"bench", "gemm", "--precision", "fp7"}, 2, "fp7");
   fails({"kernel", "show", "relu", "--shape", "8xx"}, 1, "the shape 8xx");
@@ -422,11 +435,14 @@ TEST(App, SaysWhatIsWrong) {
   fails({"summary", "lenet-5"}, 1,
         "the model lenet-5, which is no file, expected a model file, or one of mnist-mlp, mnist-cnn, lenet5\n  hint: did you mean lenet5?");
   fails({"generate"}, 2, "tegula generate: file is required\n");
-  fails({}, 2, "tegula: A subcommand is required\nThere are train, ");
+  fails({}, 2, "tegula: got no command, expected one\nThere are train, ");
   fails({"train", "lenet5", "--epoch", "2"}, 2, "tegula train: unknown option --epoch; did you mean --epochs?\n");
   fails({"train", "lenet5", "--xyz=3"}, 2, "tegula train: unknown option --xyz\n");
   fails({"info", "cpu"}, 2, "tegula info: unexpected argument cpu\n");
-  fails({"train", "mnist-mlp", "--lr", "nan"}, 2, "--lr: got nan, expected a number above 0\n");
+  fails({"train", "mnist-mlp", "--lr", "nan"}, 2, "tegula train: --lr: got nan, expected a number above 0\n");
+  fails({"train", "mnist-mlp", "--config", "nothing.toml"}, 2,
+        "tegula train: --config: got nothing.toml: No such file or directory, expected a readable file\n");
+  fails({"--threads", "2", "info"}, 2, "tegula: unknown option --threads; options stand behind the command\n");
   for (const char* option : {"--batch", "--epochs", "--limit", "--seed"})
     fails({"train", "mnist-mlp", option, "99999999999999999999"}, 2, ": got 99999999999999999999, a number that is too large\n");
   for (const char* option : {"--resume", "--checkpoint", "--out", "--data"})

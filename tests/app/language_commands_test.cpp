@@ -60,6 +60,23 @@ TEST_P(LanguageCommands, TrainSaveAndWriteOn) {
   EXPECT_NE(sampled("1"), sampled("2"));
   const Ran stopped = tegula_cli({"generate", folder / "m.st", "--prompt", "the cat sat ", "--temperature", "0", "--stop", "mat"});
   EXPECT_EQ(stopped.out, "the cat sat on the \n");
+  // Several prompts, on the command line and in a file, in two batches.
+  io::write_atomically(folder / "prompts", testing::bytes_of("the dog ran\n\nthe cat s\n"));
+  const Ran several = tegula_cli({"generate", folder / "m.st", "--prompt", "the cat sat ", "--prompt", "th", "--prompts",
+                                  folder / "prompts", "--batch", "3", "--tokens", "6", "--temperature", "0"});
+  ASSERT_EQ(several.status, 0) << several.err;
+  std::string expected;
+  for (const char* prompt : {"the cat sat ", "th", "the dog ran", "the cat s"}) {
+    expected += (expected.empty() ? "" : "---\n") +
+                tegula_cli({"generate", folder / "m.st", "--prompt", prompt, "--tokens", "6", "--temperature", "0"}).out;
+  }
+  EXPECT_EQ(several.out, expected);
+  EXPECT_HAS(several.err, "18 tokens behind 3 prompts of 25, ");
+  EXPECT_HAS(several.err, "6 tokens behind a prompt of 9, ");
+  io::write_atomically(folder / "none", testing::bytes_of("\n"));
+  EXPECT_HAS(tegula_cli({"generate", folder / "m.st", "--prompts", folder / "none"}).err,
+             "no line with a text, expected a prompt in each line");
+  EXPECT_HAS(tegula_cli({"generate", folder / "m.st", "--prompt", "the", "cat"}).err, "unexpected argument cat");
 }
 
 TEST_P(LanguageCommands, SayWhatTheyUseOfTheMachine) {

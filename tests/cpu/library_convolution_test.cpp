@@ -88,6 +88,23 @@ TEST(Convolution, LayersOfRealNetworksMatch) {
   }
 }
 
+// Groups of 8 and 24 channels are computed in blocks of eight, whatever layouts they are given in, and so ask for none; depthwise and wide groups do.
+TEST(Convolution, NarrowGroupsMatchInAnyLayout) {
+  for (const auto& [groups, channels] : {std::pair{4, 8}, {2, 24}, {2, 16}, {16, 1}}) {
+    Options o = square(5, groups * channels, 7, groups * channels, 3, 1, 1, 1);
+    o.groups = groups;
+    EXPECT_EQ(convolution_prefers_channels_last(describe(o, ConvolutionPass::Forward)), channels % 8 != 0 || channels % 16 == 0)
+        << channels;
+    for (const auto input : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
+      for (const auto output : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
+        o.input = input, o.output = output;
+        expect_all_passes(o, 1);
+        expect_all_passes(o, 2);
+      }
+    }
+  }
+}
+
 TEST(Convolution, SameThreadCountGivesTheSameBits) {
   const Options o{.n = 40,
                   .c = 5,

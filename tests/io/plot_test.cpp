@@ -146,6 +146,12 @@ TEST(Plot, FewPointsAndShortLogarithmicAxesAreReadable) {
   const std::string svg = text_of(read_file(folder / "b.svg"));
   EXPECT_NE(svg.find(">1000<"), std::string::npos);
   EXPECT_NE(svg.find(">2000<"), std::string::npos) << "more than the one power of ten";
+  plot(
+      folder / "c.svg",
+      LearningCurve{.title = {}, .train_loss = {}, .test_loss = {}, .train_accuracy = {0.82, 0.994, 0.998}, .test_accuracy = {0.99, 1, 1}});
+  const std::string accuracy = text_of(read_file(folder / "c.svg"));
+  EXPECT_NE(accuracy.find("> 100<"), std::string::npos);
+  EXPECT_EQ(accuracy.find("> 102<"), std::string::npos) << "no accuracy is above 100 %";
 }
 
 TEST(Plot, RefusesWhatItCannotDraw) {

@@ -112,14 +112,20 @@ TEST(LanguageModel, ComesBackFromItsFile) {
   EXPECT_ERROR(models::load_language_model(folder / "wide"), "a model of 9 tokens and a tokenizer of 16");
 }
 
-TEST(TextWriter, GoesOnBehindItsContext) {
+models::LanguageModel letters_model(std::int64_t context) {
   manual_seed(1);
   models::LanguageModel model{
-      std::make_unique<models::Gpt2>(models::Gpt2Options{.vocabulary = 9, .width = 16, .layers = 1, .heads = 2, .context = 8}),
+      std::make_unique<models::Gpt2>(models::Gpt2Options{.vocabulary = 9, .width = 16, .layers = 1, .heads = 2, .context = context}),
       text::parse_tokenizer_json(text::characters_json("abcdefgh\n"), "test")};
   auto& net = *std::get<std::unique_ptr<models::Gpt2>>(model.net);
-  for (const Parameter& p : parameters(net)) p.assign(p.read() * 5.0);
+  for (const Parameter& p : parameters(net)) p.assign(p.read() * 5.0);  // scores that differ
   eval(net);
+  return model;
+}
+
+TEST(TextWriter, GoesOnBehindItsContext) {
+  const models::LanguageModel model = letters_model(8);
+  const auto& net = *std::get<std::unique_ptr<models::Gpt2>>(model.net);
   // By hand: with all that is seen, of which the later half stays when it is full.
   Tokens seen = model.tokenizer.encode("abc"), expected;
   for (int k = 0; k < 20; ++k) {
@@ -130,14 +136,53 @@ TEST(TextWriter, GoesOnBehindItsContext) {
   }
   models::TextWriter write(model);
   std::string streamed;
-  const models::Written written =
-      write("abc", {.tokens = 20, .sampling = {.temperature = 0}, .on_text = [&](std::string_view piece) { streamed += piece; }});
+  const models::Written written = write(
+      "abc", {.tokens = 20, .sampling = {.temperature = 0}, .on_text = [&](std::size_t, std::string_view piece) { streamed += piece; }});
   EXPECT_EQ(written.text, model.tokenizer.decode(expected));
   EXPECT_EQ(streamed, written.text);
   EXPECT_EQ(written.tokens, 20);
   EXPECT_EQ(written.prompt_tokens, 3);
   EXPECT_EQ(write("", {.tokens = 0}).text, "");
   EXPECT_ERROR(write("abcdefgh", {}), "a prompt of 8 tokens, expected at most 7");
+}
+
+/// All prompts together give each what it gives alone: those that stop early, those of which the context is full sooner, and those that begin with nothing.
+void expect_each_as_alone(const models::LanguageModel& model, const std::vector<std::string>& prompts, models::WriteOptions options) {
+  options.sampling = {.temperature = 0};
+  models::TextWriter together(model), alone(model);
+  std::vector<std::string> streamed(prompts.size());
+  options.on_text = [&](std::size_t i, std::string_view piece) { streamed[i] += piece; };
+  const std::vector<models::Written> got = together.all(prompts, options);
+  ASSERT_EQ(got.size(), prompts.size());
+  options.on_text = {};
+  std::size_t finished = 0;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const models::Written one = alone(prompts[i], options);
+    EXPECT_EQ(got[i].text, one.text) << prompts[i];
+    EXPECT_EQ(streamed[i], one.text);
+    EXPECT_EQ(got[i].tokens, one.tokens);
+    EXPECT_EQ(got[i].prompt_tokens, one.prompt_tokens);
+    EXPECT_EQ(got[i].finished, one.finished);
+    finished += one.finished;
+  }
+  EXPECT_EQ(finished > 0, !options.stops.empty()) << "the stop strings of this test come in some of the texts";
+  EXPECT_LT(finished, prompts.size());
+}
+
+TEST(TextWriter, GivesPromptsOfDifferentLengthsWhatEachGetsAlone) {
+  const models::LanguageModel model = letters_model(12);
+  const std::vector<std::string> prompts{"abcdefghab", "c", "", "hgfe", "bad"};
+  expect_each_as_alone(model, prompts, {.tokens = 50});  // several contexts
+  models::TextWriter write(model);
+  const std::string first = write(prompts[0], {.tokens = 12, .sampling = {.temperature = 0}}).text;
+  expect_each_as_alone(model, prompts, {.tokens = 50, .stops = {first.substr(4, 3)}});
+  EXPECT_TRUE(write.all({}).empty());
+  EXPECT_EQ(write.all({"a", "bc"}, {.tokens = 0})[1].text, "");
+  EXPECT_ERROR(write.all({"a", "abcdefghabcd"}), "prompt 2 of 2, of 12 tokens, expected at most 11");
+
+  models::LanguageModel lstm{std::make_unique<models::LstmLanguageModel>(small_lstm()),
+                             text::parse_tokenizer_json(text::characters_json("abcdefghij\n"), "test")};
+  expect_each_as_alone(lstm, {"abcdefghij", "", "ef", "jih"}, {.tokens = 30});
 }
 
 TEST(TextClassifier, PaddingChangesNothing) {

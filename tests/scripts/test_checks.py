@@ -7,6 +7,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import check_docs
 import check_includes
 import check_kernels
+import check_links
 import readme_tables
 
 
@@ -28,6 +29,12 @@ class Kernels(unittest.TestCase):
 
     def test_a_line_that_is_gone_is_said(self):
         self.assertIsNone(check_kernels.split("// one\n  add();\n", ["// one", "  float v3;"]))
+
+
+class Links(unittest.TestCase):
+    def test_a_link_to_nothing_is_refused(self):
+        page = "[a](check_links.py), [b](nothing.py#part) and [c](https://example.org/nothing), `[](int x)`"
+        self.assertEqual(check_links.missing(pathlib.Path(check_links.__file__).parent, page), ["nothing.py"])
 
 
 class Includes(unittest.TestCase):

@@ -71,6 +71,12 @@ Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const S
   return matches(1, channels) ? Order::ChannelsLast : Order::Other;
 }
 
+bool wants_blocks(const Geometry& g) {
+  constexpr std::int64_t kBlock = 8, kVector = 16;
+  const auto odd_blocks = [](std::int64_t channels) { return channels % kBlock == 0 && channels % kVector != 0; };
+  return g.groups > 1 && odd_blocks(g.channels_per_group()) && odd_blocks(g.outputs_per_group());
+}
+
 void check_layout(const Convolution& d) {
   runtime::check(d);
   if (!d.weight.is_dense())
@@ -104,7 +110,7 @@ bool convolution_prefers_channels_last(const Convolution& d) {
   first.pass = ConvolutionPass::Forward;
   first.input = Layout::dense(d.input.shape);
   first.output = Layout::dense(d.output.shape);
-  return !lanes_suit(first);
+  return !lanes_suit(first) && !wants_blocks(Geometry(first));
 }
 
 }  // namespace tegula::host

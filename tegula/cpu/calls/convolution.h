@@ -38,6 +38,10 @@ struct Geometry {
 enum class Order { ChannelsFirst, ChannelsLast, Other };
 Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides);
 
+/// Whether a group has 8, 24, … channels on both sides: oneDNN's kernels for channels-last then compute with half of their vectors empty, those for
+/// its blocks of eight with none. Measured on Zen 4 (16 x 64 x 32 x 32, 8 groups, 3 x 3): forward 3.8 and 2.1 ms, gradients 2.7 and 1.9, 4.8 and 2.2.
+bool wants_blocks(const Geometry& geometry);
+
 /// Throws Error unless shapes, strides and sizes agree.
 void check(const runtime::Convolution& description);
 

@@ -113,6 +113,8 @@ dnnl::primitive_desc_base describe_pass(const Description& d, ConvolutionPass pa
 
 /// The layout oneDNN works in: channels-last wherever the caller has it on one side.
 Activations choose_activations(const Convolution& description, const Description& d) {
+  const Geometry g(description);
+  if (wants_blocks(g)) return Activations::Blocked;
   const auto lies = [&](const memory::desc& user, const memory::dims& dims, Format format) {
     return user == memory::desc(dims, memory::data_type::f32, format);
   };
@@ -120,7 +122,6 @@ Activations choose_activations(const Convolution& description, const Description
   const bool input_first = lies(d.user_input, d.input, d.channels_first()),
              output_first = lies(d.user_output, d.output, d.channels_first());
   if ((input_last && !(input_first && output_first)) || output_last) return Activations::ChannelsLast;
-  const Geometry g(description);
   // A 1x1 convolution is a plain product in either layout.
   const bool pointwise = g.taps() == 1 && g.stride == Axes3{1, 1, 1} && g.low == Axes3{} && g.high == Axes3{} && g.groups == 1;
   // The gradient of an image: vectors of input channels would be nearly empty.

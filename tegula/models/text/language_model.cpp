@@ -173,65 +173,104 @@ Tensor next_token_loss(Arg features, Arg weight, Arg labels, const Tensor& bias)
   return cross_entropy(bias.defined() ? linear(x, w, bias) : linear(x, w), y);
 }
 
+namespace {
+
+/// A text on its way.
+struct Writing {
+  text::TokenStream stream;
+  text::Ids seen;  // what the model looks at: prompt and tokens, of which the older half goes where the context is full
+  Written written;
+  bool ended = false;
+};
+
+void check_prompt(std::size_t number, const std::vector<std::string>& prompts, std::size_t tokens, std::int64_t context) {
+  if (context == 0 || static_cast<std::int64_t>(tokens) < context) return;
+  const std::string which =
+      prompts.size() == 1 ? "a prompt" : "prompt " + std::to_string(number + 1) + " of " + std::to_string(prompts.size()) + ",";
+  throw Error({.op = "TextWriter",
+               .got = which + " of " + std::to_string(tokens) + " tokens",
+               .expected = "at most " + std::to_string(context - 1) + ": the model's context is " + std::to_string(context),
+               .advice = "cut the prompt, or train a model with a longer context"});
+}
+
+}  // namespace
+
 struct TextWriter::Impl {
   const LanguageModel& model;
+  std::size_t batch = 0;
   std::optional<TextGenerator> decoder;
   std::optional<LstmGenerator> recurrent;
 
-  explicit Impl(const LanguageModel& of) : model(of) {
-    std::visit(Overloaded{[&](const std::unique_ptr<LstmLanguageModel>& net) { recurrent.emplace(*net); },
-                          [&](const auto& net) { decoder.emplace(*net); }},
-               of.net);
-  }
-  Generated operator()(const text::Ids& prompt, const GenerateOptions& options) {
-    return recurrent ? (*recurrent)(prompt, options) : (*decoder)(prompt, options);
+  std::vector<Generated> operator()(const std::vector<text::Ids>& prompts, const GenerateOptions& options) {
+    if (prompts.size() != batch) {
+      const auto count = static_cast<std::int64_t>(batch = prompts.size());
+      std::visit(Overloaded{[&](const std::unique_ptr<LstmLanguageModel>& net) { recurrent.emplace(*net, count); },
+                            [&](const auto& net) { decoder.emplace(*net, count); }},
+                 model.net);
+    }
+    return recurrent ? (*recurrent)(prompts, options) : (*decoder)(prompts, options);
   }
 };
 
 TextWriter::TextWriter(const LanguageModel& model) : impl_(std::make_unique<Impl>(model)) {}
 TextWriter::~TextWriter() = default;
 
-Written TextWriter::operator()(const std::string& prompt, const WriteOptions& o) {
+Written TextWriter::operator()(const std::string& prompt, const WriteOptions& options) { return all({prompt}, options)[0]; }
+
+std::vector<Written> TextWriter::all(const std::vector<std::string>& prompts, const WriteOptions& o) {
   const text::Tokenizer& tokenizer = impl_->model.tokenizer;
   const std::int64_t context = impl_->model.context();
-  text::Ids seen = prompt_tokens(tokenizer, prompt);
-  if (context > 0 && static_cast<std::int64_t>(seen.size()) >= context) {
-    throw Error({.op = "TextWriter",
-                 .got = "a prompt of " + std::to_string(seen.size()) + " tokens",
-                 .expected = "at most " + std::to_string(context - 1) + ": the model's context is " + std::to_string(context),
-                 .advice = "cut the prompt, or train a model with a longer context"});
+  std::vector<Writing> texts;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    text::Ids seen = prompt_tokens(tokenizer, prompts[i]);
+    check_prompt(i, prompts, seen.size(), context);
+    text::TokenStream stream(tokenizer, o.stops, prompts[i].empty() ? text::Ids() : seen);
+    const auto count = static_cast<std::int64_t>(seen.size());
+    texts.push_back({.stream = std::move(stream), .seen = std::move(seen), .written = {.prompt_tokens = count}});
   }
-  Written written{.prompt_tokens = static_cast<std::int64_t>(seen.size())};
-  text::TokenStream stream(tokenizer, o.stops, prompt.empty() ? text::Ids() : seen);
-  const auto show = [&](const std::string& piece) {
-    written.text += piece;
-    if (o.on_text && !piece.empty()) o.on_text(piece);
+  const auto show = [&](std::size_t i, const std::string& piece) {
+    texts[i].written.text += piece;
+    if (o.on_text && !piece.empty()) o.on_text(i, piece);
   };
   const auto begin = Clock::now();
-  auto first = begin;
   text::Ids ends = ends_of(tokenizer);
   ends.insert(ends.end(), impl_->model.ends.begin(), impl_->model.ends.end());
   GenerateOptions options{.sampling = o.sampling,
                           .stop_tokens = std::move(ends),
                           .on_token =
-                              [&](std::size_t, std::int64_t token) {
-                                if (written.tokens++ == 0) first = Clock::now();
-                                show(stream.push(token));
-                                return !stream.stopped();
+                              [&](std::size_t i, std::int64_t token) {
+                                Writing& text = texts[i];
+                                if (text.ended) return false;
+                                Written& w = text.written;
+                                (w.tokens++ == 0 ? w.prompt_seconds : w.seconds) = seconds(begin, Clock::now());
+                                show(i, text.stream.push(token));
+                                return !text.stream.stopped();
                               },
                           .generator = o.generator};
-  while (written.tokens < o.tokens && !written.finished) {
-    options.max_new_tokens = o.tokens - written.tokens;
-    const Generated part = (*impl_)(seen, options);
-    written.finished = part.finished;
-    seen.insert(seen.end(), part.tokens.begin(), part.tokens.end());
-    if (context > 0 && static_cast<std::int64_t>(seen.size()) >= context)
-      seen.erase(seen.begin(), seen.end() - std::max<std::int64_t>(1, context / 2));
+  // Those that go on have as many new tokens each. One that is full makes all begin again from what they see, whatever was generated together.
+  for (std::int64_t done = 0; done < o.tokens && std::ranges::any_of(texts, [](const Writing& text) { return !text.ended; });) {
+    options.max_new_tokens = o.tokens - done;
+    std::vector<text::Ids> seen;
+    for (const Writing& text : texts) seen.push_back(text.ended ? text::Ids{text.seen.front()} : text.seen);
+    const std::vector<Generated> parts = (*impl_)(seen, options);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      Writing& text = texts[i];
+      if (text.ended) continue;
+      text.ended = text.written.finished = parts[i].finished;
+      text.seen.insert(text.seen.end(), parts[i].tokens.begin(), parts[i].tokens.end());
+      if (context > 0 && static_cast<std::int64_t>(text.seen.size()) >= context)
+        text.seen.erase(text.seen.begin(), text.seen.end() - std::max<std::int64_t>(1, context / 2));
+      if (!text.ended) done = text.written.tokens;
+    }
   }
-  show(stream.finish());
-  written.prompt_seconds = seconds(begin, first);
-  written.seconds = seconds(first, Clock::now());
-  return written;
+  std::vector<Written> all;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    show(i, texts[i].stream.finish());
+    Written& w = texts[i].written;
+    w.seconds = w.tokens > 1 ? w.seconds - w.prompt_seconds : 0;
+    all.push_back(std::move(w));
+  }
+  return all;
 }
 
 }  // namespace tegula::models

@@ -48,13 +48,13 @@ struct WriteOptions {
   std::int64_t tokens = 256;  // at most
   Sampling sampling = {.temperature = 0.8};
   std::vector<std::string> stops = {};  // texts that end the text, and are not part of it
-  std::function<void(std::string_view piece)> on_text = {};  // the text as it comes
+  std::function<void(std::size_t prompt, std::string_view piece)> on_text = {};  // the text as it comes, behind which of the prompts
   Generator* generator = nullptr;
 };
 struct Written {
   std::string text;  // without the prompt
   std::int64_t prompt_tokens = 0, tokens = 0;
-  double prompt_seconds = 0, seconds = 0;  // until the first token, and for those behind it
+  double prompt_seconds = 0, seconds = 0;  // until the first token, and from there to the last one
   bool finished = false;  // by a stop string or the token that ends texts, not by the length
 };
 
@@ -66,6 +66,9 @@ class TextWriter {
   /// An empty prompt is a line end where that is a token, as nanoGPT has it, or the token that begins texts. Throws Error for a prompt that is longer
   /// than the context less one.
   Written operator()(const std::string& prompt, const WriteOptions& options = {});
+  /// All prompts together, of any lengths: each step of the model gives a token to all of them. Where the likeliest token is taken each text is what its prompt gives
+  /// alone. Compiled anew when the number of prompts is another one.
+  std::vector<Written> all(const std::vector<std::string>& prompts, const WriteOptions& options = {});
 
  private:
   struct Impl;
