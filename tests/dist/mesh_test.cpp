@@ -6,8 +6,8 @@
 #include <map>
 
 #include "tegula/tegula.h"
-#include "tests/dist/ranks.h"
 #include "tests/dist/small_gpt.h"
+#include "tests/dist/trainings.h"
 
 namespace tegula {
 namespace {
