@@ -37,11 +37,17 @@ std::vector<Tensor> Evaluator::targets(const std::vector<Tensor>& batch) const {
 
 std::vector<Tensor> Evaluator::measured(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) const {
   std::vector<Tensor> results{options_.loss(outputs, targets, where_)};
+  for (Tensor& one : measured_beside_loss(outputs, targets)) results.push_back(std::move(one));
+  if (options_.count) results.push_back(options_.count(outputs, targets, where_));
+  return results;
+}
+
+std::vector<Tensor> Evaluator::measured_beside_loss(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) const {
+  std::vector<Tensor> results;
   for (const Metric& metric : options_.metrics) results.push_back(metric.value(outputs, targets, where_));
   const In frame("accuracy", where_);
   const bool classes = targets.size() == 1 && !is_float(targets[0].dtype()) && outputs[0].rank() == 2 && targets[0].rank() == 1;
   if (classes) results.push_back(sum(argmax(outputs[0], 1) == targets[0]));
-  if (options_.count) results.push_back(options_.count(outputs, targets, where_));
   return results;
 }
 

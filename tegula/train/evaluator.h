@@ -58,6 +58,8 @@ class Evaluator {
   std::vector<Tensor> targets(const std::vector<Tensor>& batch) const;
   /// Loss, metrics, when the target is a class the number of hits, and the count if there is one: what train_detail::Means adds up.
   std::vector<Tensor> measured(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) const;
+  /// Of that, the metrics and the hits.
+  std::vector<Tensor> measured_beside_loss(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) const;
 
  private:
   nn::AnyModule module_;

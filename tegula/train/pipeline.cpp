@@ -18,6 +18,7 @@
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::dist {
@@ -276,7 +277,32 @@ Tensor Pipeline::for_all(const Tensor& batch, const Tensor& result, int what, co
   return broadcast(Arg(result.defined() ? graph::stop_gradient(result, where) : zeros(shape, dtype, where), where), root, options_.group);
 }
 
-Pipeline::Result Pipeline::gradients(Arg of_x, Arg of_y, const Tensor& share) const {
+namespace {
+
+/// Of micro-batches what was measured, added up.
+void add_measured(std::vector<Tensor>& sums, const PipelineMeasure& measure, const Tensor& output, const Tensor& target, double part,
+                  const std::source_location& where) {
+  const std::vector<Tensor> numbers = measure.numbers(output, target, part);
+  if (numbers.size() != measure.count) {
+    throw Error({.op = "Pipeline",
+                 .got = std::to_string(numbers.size()) + " numbers that were measured",
+                 .expected = "the " + std::to_string(measure.count) + " that were announced",
+                 .where = origin_at(where).where});
+  }
+  const In frame("Pipeline", where);
+  sums.resize(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Tensor number = reshape(cast(Arg(numbers[i], where), f32), {});
+    sums[i] = sums[i].defined() ? sums[i] + number : number;
+  }
+}
+
+}  // namespace
+
+Pipeline::Result Pipeline::gradients(Arg x, Arg y, const Tensor& share) const { return measured_gradients(x, y, share, {}).first; }
+
+std::pair<Pipeline::Result, std::vector<Tensor>> Pipeline::measured_gradients(Arg of_x, Arg of_y, const Tensor& share,
+                                                                              const PipelineMeasure& measure) const {
   const Location where = of_x.loc;
   const Tensor x = of_x.tensor("Pipeline"), y = of_y.tensor("Pipeline");
   const std::int64_t rows = x.rank() > 0 ? x.size(0) : 0;
@@ -299,14 +325,16 @@ Pipeline::Result Pipeline::gradients(Arg of_x, Arg of_y, const Tensor& share) co
   std::map<Place, Kept> kept;
   std::map<Place, Tensor> arrived, back;  // what goes into a stage; the gradient of what came out
   std::map<Place, Tensor> leaving;  // of the stage that made it: y, or the gradient of its input
-  std::vector<Tensor> sums(trained_.size());
+  std::vector<Tensor> sums(trained_.size()), measured;
   Tensor loss;
   const auto forward = [&](int stage, int i) {
     const Tensor in = stage == 0 ? part(x, i) : arrived.extract({stage, i}).mapped();
     Tensor out = run_stage(stage, in, where);
     if (stage == stages_ - 1) {
       const Tensor micro = part(y, i);
-      out = loss_({out}, {micro}, where) * (static_cast<double>(micro.size(0)) / static_cast<double>(rows));
+      const double of_rows = static_cast<double>(micro.size(0)) / static_cast<double>(rows);
+      if (measure.count > 0) add_measured(measured, measure, graph::stop_gradient(out, where), micro, of_rows, where);
+      out = loss_({out}, {micro}, where) * of_rows;
       loss = loss.defined() ? loss + out : out;
       if (share.defined()) out = out * cast(Arg(share, where), out.dtype());
     } else if (mine(stage + 1)) {
@@ -343,7 +371,11 @@ Pipeline::Result Pipeline::gradients(Arg of_x, Arg of_y, const Tensor& share) co
       arrived[{stage + 1, i}] = take(stage, part(x, i), action.peer, where);
     }
   }
-  return {for_all(x, loss, 0, where), std::move(sums)};
+  Result result{for_all(x, loss, 0, where), std::move(sums)};
+  if (measure.count == 0) return {std::move(result), {}};
+  const In frame("Pipeline", where);
+  const Tensor mine = measured.empty() ? zeros({static_cast<std::int64_t>(measure.count)}, f32, where) : stack(measured, 0, where);
+  return {std::move(result), unbind(broadcast(Arg(mine, where), owner(stages_ - 1), options_.group))};
 }
 
 Tensor Pipeline::operator()(Arg of_x) const {

@@ -1,8 +1,10 @@
 #pragma once
 // Pipeline parallel: ranks have different layers of a network, and the parts of a batch pass through them one behind the other.
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tegula/dist/exchange/group.h"
@@ -18,6 +20,13 @@ struct PipelineOptions {
   int micro_batches = 4;  // parts of a batch, whose numbers of rows differ by one at most; fewer for a batch of fewer rows
   int stages_per_rank = 1;  // with PipelineOrder::Interleaved
   std::vector<std::size_t> begins = {};  // the layers with which the stages 1, 2, … begin; empty: as equal as numbers of parameters allow
+};
+
+/// What is measured of each micro-batch beside its loss, where what comes out of the network is: so many numbers () that add up to those of the batch. `part`: the
+/// micro-batch's share of the rows.
+struct PipelineMeasure {
+  std::size_t count = 0;
+  std::function<std::vector<Tensor>(const Tensor& output, const Tensor& target, double part)> numbers = {};
 };
 
 /// The layers of a Sequential as stages. All ranks make the whole network and the Pipeline, and see the same batches:
@@ -50,6 +59,8 @@ class Pipeline {
   /// Forward and backward, one micro-batch behind the other. x and y (rows, …). Between stages there is one float tensor.
   /// `share`: a number () by which the gradients count, not the loss.
   Result gradients(Arg x, Arg y, const Tensor& share = {}) const;
+  /// The same, and what was measured of the batch: f32, on all ranks.
+  std::pair<Result, std::vector<Tensor>> measured_gradients(Arg x, Arg y, const Tensor& share, const PipelineMeasure& measure) const;
   /// What the network gives for x, on all ranks: at one time one rank computes.
   Tensor operator()(Arg x) const;
 

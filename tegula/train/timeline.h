@@ -9,7 +9,8 @@
 
 namespace tegula {
 
-/// Records this thread's steps and exchanges while it lives.
+/// Records this thread's steps and exchanges while it lives. Of a device that queues its work (a GPU) they are timed by the device, and each run of a plan is
+/// waited for.
 ///   TimelineRecorder recorder("run.json");       // on every rank
 ///   trainer.fit(train, test);
 ///   std::cout << recorder.finish();              // rank 0 writes the file
@@ -17,7 +18,7 @@ class TimelineRecorder {
  public:
   using Location = std::source_location;
   /// `path`: .json for chrome://tracing and ui.perfetto.dev, .png or .svg for a picture of one step. Throws Error for another ending, on a
-  /// device that queues its work (a GPU), and on rank 0 where the file cannot be written.
+  /// device that queues its work and tells no times, and on rank 0 where the file cannot be written.
   explicit TimelineRecorder(std::string path, dist::Group group = dist::world(), Location where = Location::current());
   /// Ends the recording; all ranks call it. Rank 0 writes the file and gets a table of the exchanges, the others an empty text.
   std::string finish();

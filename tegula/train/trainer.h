@@ -77,7 +77,7 @@ struct TrainerOptions {
   int shard =
       0;  // with ranks: each keeps a part of 1 the optimiser's state, 2 accumulated gradients, too, 3 the parameters, too (dist::DataParallelOptions)
   std::optional<Precision> exchange =
-      {};  // with ranks: as what gradients travel (dist::DataParallelOptions); not with .shard, and fp8 not with .precision = fp16
+      {};  // with ranks: as what gradients travel (dist::DataParallelOptions); fp8 neither with .shard nor with .precision = fp16
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};  // for that file
@@ -95,7 +95,7 @@ class Trainer {
       : Trainer(nn::AnyModule(model), forward_of(model, options.inputs, where), optimizer, std::move(loss), options, where) {}
 
   /// A network whose layers ranks share out, and the loss it was made with: options.group are the ranks of the data's axis, all of the pipeline's see the same
-  /// batches. In training the loss alone is measured. Not with an objective, a count, fp16 or .shard = 3.
+  /// batches. Not with an objective, a count, fp16 or .shard = 3.
   Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerOptions options = {}, Location where = Location::current());
 
   Trainer(const Trainer&) = delete;  // its steps refer to it

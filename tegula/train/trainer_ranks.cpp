@@ -86,7 +86,7 @@ Tensor Trainer::finite_everywhere(Tensor finite) const {
   return finite;
 }
 
-/// Of ranks with different layers. What is measured in training is the loss alone: nobody but the last rank has the scores.
+/// Of ranks with different layers. What else is measured the last rank measures, which has the scores; hits are NaN where targets are no classes.
 Trainer::Gradients Trainer::staged_gradients(const std::vector<Tensor>& batch, const Tensor& share) const {
   if (batch.size() != 2) {
     throw Error({.op = "Trainer",
@@ -94,9 +94,19 @@ Trainer::Gradients Trainer::staged_gradients(const std::vector<Tensor>& batch, c
                  .expected = "an input and a target",
                  .where = where_});
   }
-  auto [loss, gradients] = pipeline_->gradients(Arg(batch[0], where_), Arg(batch[1], where_), share);
+  const std::size_t metrics = options_.metrics.size();
+  const auto numbers = [&](const Tensor& output, const Tensor& target, double part) {
+    std::vector<Tensor> out = evaluator_.measured_beside_loss({output}, {target});
+    if (out.size() == metrics) out.emplace_back(std::numeric_limits<float>::quiet_NaN(), where_);
+    const In frame("Trainer", where_);
+    for (std::size_t i = 0; i < metrics; ++i) out[i] = out[i] * part;  // means over rows
+    return out;
+  };
+  auto [result, beside] =
+      pipeline_->measured_gradients(Arg(batch[0], where_), Arg(batch[1], where_), share, {.count = metrics + 1, .numbers = numbers});
+  auto& [loss, gradients] = result;
   std::vector<Tensor> measured{loss};
-  for (std::size_t i = 0; i < options_.metrics.size(); ++i) measured.push_back(Tensor(std::numeric_limits<float>::quiet_NaN(), where_));
+  measured.insert(measured.end(), beside.begin(), beside.end());
   if (share.defined()) measured = measured_by_all(measured, share);
   if (reduces_each_batch() && parallel_) gradients = parallel_->sum(gradients, where_);
   return {std::move(measured), std::move(gradients)};

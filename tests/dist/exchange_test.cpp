@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tegula/core/host_array.h"
+#include "tegula/dist/exchange/group_state.h"
 #include "tests/dist/ranks.h"
 
 namespace tegula {
@@ -95,6 +97,74 @@ TEST_P(Exchange, ReducesEveryDtypeAndOddSizes) {
       return 0;
     });
   }
+}
+
+/// Ranks that say that they are on so many hosts, in turn.
+void pretend_hosts(int rank, int hosts) { dist::world().state()->world->host = static_cast<std::uint64_t>(1 + rank % hosts); }
+
+TEST(Levels, AreThoseOfHostsWithAsManyRanksEach) {
+  const auto levels = dist::levels_of({7, 9, 9, 7, 9, 7}, 4);
+  ASSERT_TRUE(levels);
+  EXPECT_EQ(levels->within, (std::vector<int>{1, 2, 4}));
+  EXPECT_EQ(levels->across, (std::vector<int>{5, 4}));
+  EXPECT_EQ(levels->place, 2);
+  EXPECT_EQ(levels->host, 1);
+  for (const auto& hosts : {std::vector<std::uint64_t>{1, 1, 1, 1}, {1, 2, 3, 4}, {1, 1, 2}, {1, 1, 2, 2, 2}, {1, 1, 0, 0}, {1}})
+    EXPECT_FALSE(dist::levels_of(hosts, 0));
+}
+
+TEST(Levels, ReduceEveryDtypeAndOddSizes) {
+  for (const auto& [ranks, hosts] : {std::pair(4, 2), std::pair(6, 2), std::pair(6, 3), std::pair(8, 2), std::pair(8, 4)}) {
+    for (const std::int64_t count : {0, 1, 2, 5, 17, 1021}) {
+      test::on_ranks<int>(ranks, [&, n = ranks, h = hosts](int rank) {
+        pretend_hosts(rank, h);
+        for (const DType dtype : kAllDTypes) {
+          for (const Reduction reduction : {Reduction::Sum, Reduction::Mean, Reduction::Max}) {
+            if (!possible(dtype, reduction)) continue;
+            const auto all = run(dist::world(), {Kind::AllReduce, dtype, {count}, reduction}, {count}, rank);
+            for (std::int64_t i = 0; i < count; ++i)
+              EXPECT_NEAR(all[static_cast<std::size_t>(i)], reduced(n, i, dtype, reduction), tolerance(dtype, reduction))
+                  << name(dtype) << i;
+          }
+        }
+        EXPECT_TRUE(dist::world().state()->levels);
+        return 0;
+      });
+    }
+  }
+}
+
+/// Numbers whose sum depends on the order.
+std::vector<float> sum_of_thirds(int ranks, int hosts, const std::vector<int>& members = {}) {
+  const auto all = test::on_ranks<std::vector<float>>(ranks, [&](int rank) {
+    pretend_hosts(rank, hosts);
+    const dist::Group group = members.empty() ? dist::world() : dist::world().sub(members);
+    std::vector<float> in(1001), out(1001);
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = 1.f / static_cast<float>(3 + i + 17 * static_cast<std::size_t>(rank) * i);
+    if (!group.contains_me()) return out;
+    const Collective what{Kind::AllReduce, f32, {1001}};
+    std::vector<std::byte> scratch(dist::scratch_bytes(what, group.size()));
+    dist::carry_out(group, what, in.data(), out.data(), scratch.data(), {});
+    return out;
+  });
+  const std::size_t first = members.empty() ? 0 : static_cast<std::size_t>(members[0]);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const bool member = members.empty() || std::ranges::count(members, static_cast<int>(r)) > 0;
+    if (member) { EXPECT_EQ(all[r], all[first]) << "the same bits on all ranks"; }
+  }
+  return all[first];
+}
+
+TEST(Levels, GiveAllRanksTheSameBitsAtEveryRun) {
+  for (const auto& [ranks, hosts] : {std::pair(4, 2), std::pair(6, 3), std::pair(8, 2)}) {
+    const auto levels = sum_of_thirds(ranks, hosts), again = sum_of_thirds(ranks, hosts), flat = sum_of_thirds(ranks, 1);
+    EXPECT_EQ(levels, again);
+    EXPECT_NE(levels, flat) << "another order of the sum: it went in levels";
+    for (std::size_t i = 0; i < flat.size(); ++i) EXPECT_NEAR(levels[i], flat[i], 1e-6 * flat[i]);
+  }
+  EXPECT_EQ(sum_of_thirds(5, 2), sum_of_thirds(5, 1)) << "3 ranks and 2: one ring";
+  EXPECT_EQ(sum_of_thirds(6, 2, {0, 2, 4, 1}), sum_of_thirds(6, 1, {0, 2, 4, 1})) << "a group of 3 and 1";
+  EXPECT_NE(sum_of_thirds(6, 2, {0, 2, 3, 1}), sum_of_thirds(6, 1, {0, 2, 3, 1})) << "a group of 2 and 2";
 }
 
 TEST_P(Exchange, MovesEveryDtypeAndOddSizes) {

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <map>
 #include <thread>
 
+#include "tegula/io/safetensors.h"
 #include "tests/app/cli.h"
 
 namespace tegula {
@@ -61,6 +64,10 @@ class Hosts {
     all.insert(all.end(), words.begin(), words.end());
     return all;
   }
+  /// So far, from the first host to the second.
+  double bytes_over_the_wire() const {
+    return std::stod(run({"ip", "netns", "exec", name(0), "cat", "/sys/class/net/" + wire(0) + "/statistics/tx_bytes"}).out);
+  }
   void cut_the_wire() { ip({"-n", name(0), "link", "set", wire(0), "down"}); }
 
  private:
@@ -98,6 +105,48 @@ TEST(Hosts, RanksOfTwoHostsTrainAsThoseOfOne) {
   }());
   ASSERT_EQ(one.status, 0) << one.err;
   EXPECT_TRUE(io::read_file("hosts.st") == io::read_file("host.st")) << "the same bits";
+}
+
+// Two ranks on each of two hosts: within a host parts are reduced, so that what goes over the wire goes once.
+TEST(Hosts, LevelsSendLessOverTheWireAndTrainAlike) {
+  const Hosts hosts;
+  if (!hosts.why_not().empty()) GTEST_SKIP() << "skipped: no network namespaces here: " << hosts.why_not();
+  std::map<std::string, double> sent;
+  for (const std::string rings : {"levels", "flat"}) {
+    std::vector<Ran> ran(4);
+    std::vector<std::thread> threads;
+    const double before = hosts.bytes_over_the_wire();
+    for (int rank : {0, 1, 2, 3}) {
+      threads.emplace_back([&, rank] {
+        auto words = training(rings + ".st");
+        words.insert(words.begin(), {"env", "TEGULA_RINGS=" + rings});
+        ran[static_cast<std::size_t>(rank)] = run(hosts.rank(rank / 2, rank, 4, "s", words));
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    for (const Ran& rank : ran) ASSERT_EQ(rank.status, 0) << rank.err;
+    sent[rings] = hosts.bytes_over_the_wire() - before;
+  }
+  // Of b bytes 2 · 3/4 · b over the one link of a ring that leaves the host, and 2 · 1/2 · b in levels; what ranks say beside that is little.
+  EXPECT_LT(sent["levels"], 0.75 * sent["flat"]);
+  EXPECT_GT(sent["levels"], 0.55 * sent["flat"]);
+  const Ran one = run([] {
+    auto words = training("host4.st");
+    words.insert(words.begin(), {"env", "OMP_NUM_THREADS=1", program(), "launch", "-n", "4"});
+    return words;
+  }());
+  ASSERT_EQ(one.status, 0) << one.err;
+  EXPECT_TRUE(io::read_file("flat.st") == io::read_file("host4.st")) << "one ring: the same bits as on one host";
+  EXPECT_FALSE(io::read_file("levels.st") == io::read_file("host4.st")) << "sums in another order";
+  const auto flat = io::read_safetensors("flat.st").tensors, levels = io::read_safetensors("levels.st").tensors;
+  ASSERT_EQ(flat.size(), levels.size());
+  for (std::size_t t = 0; t < flat.size(); ++t) {
+    const auto a = flat[t].second.values<float>(), b = levels[t].second.values<float>();
+    ASSERT_EQ(a.size(), b.size());
+    double difference = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) difference += std::abs(static_cast<double>(a[i]) - b[i]) / static_cast<double>(a.size());
+    EXPECT_LT(difference, 1e-4) << flat[t].first;
+  }
 }
 
 // Nothing closes the connections: the watchdogs on both sides see that no byte moves.

@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "tegula/tegula.h"
-#include "tests/dist/ranks.h"
 #include "tests/dist/small_gpt.h"
+#include "tests/dist/trainings.h"
 
 namespace tegula {
 namespace {
@@ -138,6 +139,58 @@ TEST(Meshes, CheckpointsAreThoseOfOneProcess) {
   expect_alike(alone({.epochs = 4, .from = "mesh8.checkpoint"}), expected);
   for (const Sizes& sizes : {Sizes{.stages = 3}, Sizes{.data = 3, .stages = 2}, all}) {
     for (const Trained& rank : on_mesh(sizes, {.epochs = 4, .from = "mesh8.checkpoint"})) expect_alike(rank, expected);
+  }
+}
+
+HostArray filled(std::int64_t count, Shape sample) {
+  sample.insert(0, count);
+  HostArray array = HostArray::empty(f32, sample);
+  const auto values = array.values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(std::sin(0.37 * static_cast<double>(i * i % 1013)));
+  return array;
+}
+
+/// What the last rank has measured, all report: as one process does, with metrics, and where targets are no classes.
+TEST(Meshes, APipelineMeasuresWhatOneProcessDoes) {
+  const auto measured = [](int stages, int data, bool classes) {
+    return test::on_ranks<History>(stages * data, [&](int rank) {
+      const dist::Mesh mesh({{"data", data}, {"stages", stages}});
+      manual_seed(static_cast<std::uint64_t>(7 + rank));
+      nn::Sequential net{nn::Linear{5, 9}, relu, nn::Linear{9, 8}, tanh, nn::Linear{8, classes ? 3 : 1}};
+      const Loss loss = classes ? Loss(cross_entropy) : Loss([](const Tensor& y, const Tensor& t) { return mean(square(flatten(y) - t)); });
+      // Batches of 11 of 25 rows: micro-batches and ranks have different numbers of them.
+      const TrainerOptions options{.epochs = 3,
+                                   .batch = 11,
+                                   .metrics = {{"l1", [](const Tensor& y, const Tensor&) { return mean(abs(y)); }},
+                                               {"largest", [](const Tensor& y, const Tensor&) { return mean(max(y, {1})); }}},
+                                   .group = mesh.along("data")};
+      const auto rows = [&](std::int64_t count) {
+        return data::AnyDataset(classes ? test::rows(count, {5}) : data::ArrayDataset(filled(count, {5}), filled(count, {})));
+      };
+      if (stages == 1) {
+        optim::SGD sgd(parameters(net), kRule);
+        return Trainer(net, sgd, loss, options).fit(rows(25), rows(9));
+      }
+      dist::Pipeline pipeline(net, loss, {.group = mesh.along("stages"), .micro_batches = 3});
+      optim::SGD sgd(pipeline.parameters(), kRule);
+      return Trainer(pipeline, sgd, options).fit(rows(25), rows(9));
+    });
+  };
+  for (const bool classes : {true, false}) {
+    const History expected = measured(1, 1, classes)[0];
+    EXPECT_EQ(std::isnan(expected[0].train_accuracy), !classes);
+    for (const auto& [stages, data] : {std::pair(3, 1), std::pair(2, 2)}) {
+      for (const History& history : measured(stages, data, classes)) {
+        ASSERT_EQ(history.size(), expected.size());
+        for (std::size_t e = 0; e < history.size(); ++e) {
+          if (classes) { EXPECT_NEAR(history[e].train_accuracy, expected[e].train_accuracy, 1e-6); }
+          EXPECT_EQ(std::isnan(history[e].train_accuracy), !classes);
+          ASSERT_EQ(history[e].train_metrics.size(), 2u);
+          for (const auto& [name, value] : expected[e].train_metrics) EXPECT_NEAR(history[e].train_metrics.at(name), value, 1e-5) << name;
+          for (const auto& [name, value] : expected[e].test_metrics) EXPECT_NEAR(history[e].test_metrics.at(name), value, 1e-5) << name;
+        }
+      }
+    }
   }
 }
 

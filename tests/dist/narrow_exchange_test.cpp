@@ -56,6 +56,10 @@ TEST(NarrowExchange, HalfOfTheBytesTravelOrAQuarter) {
     const double narrow =
         bytes_sent(ranks, [] { eval(dist::all_reduce_in_bf16(ones({99'999}), dist::world(), dist::Reduction::Sum, {})); });
     EXPECT_NEAR(narrow / wide, 0.5, 0.01) << ranks;
+    const double part = bytes_sent(ranks, [] { eval(dist::reduce_scatter(ones({6, 9'999}))); });
+    const double narrow_part =
+        bytes_sent(ranks, [] { eval(dist::reduce_scatter_in_bf16(ones({6, 9'999}), dist::world(), dist::Reduction::Sum, {})); });
+    EXPECT_NEAR(narrow_part / part, 0.5, 0.01) << ranks;
     const double codes = bytes_sent(ranks, [] { eval(dist::all_reduce_in_fp8(ones({99'999}), dist::world(), {}).sum); });
     EXPECT_NEAR(codes / wide, 0.25 * 129 / 128, 0.005) << ranks;
   }
@@ -91,15 +95,16 @@ TEST(NarrowExchange, ASumIsNotRoundedBeforeItIsDivided) {
 
 // Of a training that halves its loss, the loss at the end is within a hundredth of the one that exact gradients give.
 TEST(NarrowExchange, ATrainingLearnsTheSame) {
-  const auto run = [](std::optional<Precision> exchange) {
+  const auto run = [](std::optional<Precision> exchange, int shard = 0) {
     return test::on_ranks<std::vector<double>>(2, [&](int) {
       manual_seed(3);
       nn::Sequential net{nn::Linear{6, 16}, relu, nn::Linear{16, 3}};
-      optim::Adam adam(parameters(net), {.lr = 0.02});
-      const dist::DataParallel parallel = dist::data_parallel(net, {.exchange = exchange});
+      const dist::DataParallel parallel = dist::data_parallel(net, {.shard = shard, .exchange = exchange, .whole_below = 20});
+      optim::Adam adam(parallel.parameters(), {.lr = 0.02});
       auto step = jit([&](const Tensor& x, const Tensor& y) {
         const Tensor loss = cross_entropy(net(x), y);
-        adam.step(parallel.mean(grad(loss, parameters(net))));
+        adam.step(parallel.mean(grad(loss, parallel.leaves())));
+        parallel.publish();
         return dist::all_reduce(loss, dist::world(), dist::Reduction::Mean);
       });
       double first = 0, last = 0;
@@ -115,6 +120,11 @@ TEST(NarrowExchange, ATrainingLearnsTheSame) {
   EXPECT_LT(exact[1], 0.5 * exact[0]);
   EXPECT_NEAR(narrow[1], exact[1], 0.01);
   EXPECT_NE(narrow[1], exact[1]) << "the gradients were rounded";
+  for (const int shard : {1, 2, 3}) {
+    const auto part = run(Precision::bf16, shard);
+    EXPECT_NEAR(part[1], exact[1], 0.01) << shard;
+    EXPECT_NE(part[1], run({}, shard)[1]) << shard;
+  }
 }
 
 TEST(NarrowExchange, OtherDtypesAndPartsAreErrors) {
@@ -126,8 +136,14 @@ TEST(NarrowExchange, OtherDtypesAndPartsAreErrors) {
   };
   EXPECT_NE(message({.exchange = Precision::fp16}).find("data_parallel: got .exchange = fp16, expected bf16, fp8"), std::string::npos)
       << message({.exchange = Precision::fp16});
-  EXPECT_NE(message({.shard = 1, .exchange = Precision::bf16}).find("got .exchange with .shard = 1, expected one of the two"),
-            std::string::npos);
+  nn::Linear net(3, 2);
+  try {
+    dist::data_parallel(net, {.shard = 1, .exchange = Precision::fp8});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("got .exchange = fp8 with .shard = 1, expected bf16, or no .shard"), std::string::npos)
+        << error.what();
+  }
 }
 
 }  // namespace

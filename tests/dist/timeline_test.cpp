@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tegula/compile/run/step_times.h"
 #include "tegula/io/plot_bars.h"
 #include "tegula/train/timeline.h"
 #include "tests/dist/trainings.h"
@@ -79,11 +80,6 @@ TEST(Timeline, TheTraceHasAProcessForEachRank) {
 }
 
 TEST(Timeline, ATrainingOfTwoRanksLeavesOneFile) {
-  if (test::ranks_queue()) {
-    const auto failures = test::failures_of(2, [](int) { TimelineRecorder("run.json", dist::world()); });
-    for (const auto& failure : failures) EXPECT_NE(failure.find("which is queued"), std::string::npos) << failure;
-    return;
-  }
   for (const char* file : {"run.json", "run.png", "run.svg"}) {
     std::filesystem::remove(file);
     const auto told = test::on_ranks<std::string>(2, [&](int) {
@@ -102,11 +98,82 @@ TEST(Timeline, ATrainingOfTwoRanksLeavesOneFile) {
     std::ifstream in(file);
     const json trace = json::parse(in);
     std::map<int, std::multiset<std::string>> exchanges;
-    for (const json& e : trace.at("traceEvents"))
-      if (e.value("cat", "") == "exchange") exchanges[e.at("pid")].insert(e.at("name"));
+    std::map<int, int> computed;
+    for (const json& e : trace.at("traceEvents")) {
+      const std::string category = e.value("cat", "");
+      if (category == "call" || category == "program") ++computed[e.at("pid")];
+      if (category != "exchange") continue;
+      exchanges[e.at("pid")].insert(e.at("name"));
+      EXPECT_GT(e.at("args").at("bytes"), 0);
+      EXPECT_NE(e.at("args").at("line").get<std::string>().find(".cpp:"), std::string::npos) << e;
+    }
+    EXPECT_GE(computed[0], 8 * 4);
+    EXPECT_EQ(computed[0], computed[1]);
     EXPECT_EQ(exchanges.size(), 2u);
     EXPECT_EQ(exchanges[0], exchanges[1]);
     EXPECT_GE(exchanges[0].count("all_reduce f32 (163,)"), 8u);  // the gradients, at each step
+  }
+}
+
+// A device that queues its work tells when its steps were: what was beside an exchange is what it was hidden behind.
+TEST(Timeline, OfADeviceThatQueuesWaitsAreWhatNothingWasComputedIn) {
+  const auto waits =
+      compile::idle_beside_exchanges({event(Kind::Program, 0, 15, 1), event(Kind::Exchange, 10, 60, 1, 10, 8), event(Kind::Call, 12, 20, 1),
+                                      event(Kind::Program, 30, 35, 1), event(Kind::Call, 31, 33, 1),
+                                      event(Kind::Exchange, 60, 70, 1, 60, 8), event(Kind::Call, 65, 90, 1)});
+  std::vector<std::pair<std::int64_t, std::int64_t>> times;
+  for (const TimelineEvent& e : waits) {
+    EXPECT_EQ(e.kind, Kind::Wait);
+    EXPECT_EQ(e.run, 1);
+    times.emplace_back(e.begin / 1000, e.end / 1000);
+  }
+  EXPECT_EQ(times, (std::vector<std::pair<std::int64_t, std::int64_t>>{{20, 30}, {35, 60}, {60, 65}}));
+}
+
+// Work of a GPU that goes on side by side has threads of its own in a trace.
+TEST(Timeline, WhatIsComputedSideBySideIsShownSideBySide) {
+  const json trace =
+      json::parse(dist::chrome_trace({{event(Kind::Program, 0, 10, 1), event(Kind::Call, 5, 8, 1), event(Kind::Call, 8, 20, 1),
+                                       event(Kind::Call, 9, 12, 1), event(Kind::Call, 10, 11, 1), event(Kind::Exchange, 0, 20, 1, 0, 8)}}));
+  std::map<double, std::vector<int>> threads;  // by the begin
+  std::set<int> named;
+  for (const json& e : trace.at("traceEvents")) {
+    if (e.at("ph") == "X") threads[e.at("ts")].push_back(e.at("tid"));
+    else if (e.at("name") == "thread_name") named.insert(e.at("tid").get<int>());
+  }
+  EXPECT_EQ(threads, (std::map<double, std::vector<int>>{{0, {0, 1}}, {5, {2}}, {8, {2}}, {9, {3}}, {10, {0}}}));
+  EXPECT_EQ(named, (std::set<int>{0, 1, 2, 3}));
+}
+
+/// Queues its work, and tells no times.
+struct Timeless final : runtime::Device {
+  std::string name() const override { return "timeless"; }
+  int number() const override { return -1; }
+  bool asynchronous() const override { return true; }
+  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host(bytes); }
+  void copy_in(void*, const void*, std::size_t) override {}
+  void copy_out(void*, const void*, std::size_t) override {}
+  void copy(void*, const void*, std::size_t) override {}
+  void synchronize() override {}
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program&) override { return nullptr; }
+  runtime::TilePreference tiles() const override { return {}; }
+  runtime::StepCosts costs() const override { return {}; }
+  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul&) override { return nullptr; }
+  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution&) override { return nullptr; }
+  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling&) override { return nullptr; }
+  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum&) override { return nullptr; }
+  bool prefers_channels_last(const runtime::Convolution&) const override { return false; }
+  int max_threads() const override { return 1; }
+};
+
+TEST(Timeline, ADeviceThatTellsNoTimesIsAnErrorAtOnce) {
+  Timeless device;
+  const DeviceScope scope(device);
+  try {
+    TimelineRecorder("run.json", dist::Group());
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("timeless, which is queued"), std::string::npos) << error.what();
   }
 }
 

@@ -15,10 +15,12 @@
 
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/host_turn.h"
+#include "tegula/runtime/time_marks.h"
+#include "tegula/runtime/timeline.h"
 
 namespace tegula::test {
 
-class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
+class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, public runtime::MarksTimes {
  public:
   using Work = std::function<void()>;
 
@@ -157,6 +159,7 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& d) override { return wrap(runtime::cpu().pooling(d)); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& d) override { return wrap(runtime::cpu().scatter_sum(d)); }
   std::unique_ptr<runtime::Call> host_turn(runtime::HostTurn turn) override { return std::make_unique<QueuedTurn>(*this, std::move(turn)); }
+  std::unique_ptr<runtime::TimeMark> time_mark() override { return std::make_unique<Mark>(*this); }
   bool prefers_channels_last(const runtime::Convolution& d) const override { return runtime::cpu().prefers_channels_last(d); }
   int max_threads() const override { return 1; }
 
@@ -280,6 +283,19 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns {
    private:
     QueuedDevice& device_;
     runtime::HostTurn turn_;
+  };
+
+  class Mark final : public runtime::TimeMark {
+   public:
+    explicit Mark(QueuedDevice& device) : device_(device) {}
+    void set() override {
+      device_.submit([time = time_] { *time = runtime::Timeline::now(); });
+    }
+    std::int64_t since(const TimeMark& earlier) const override { return *time_ - *static_cast<const Mark&>(earlier).time_; }
+
+   private:
+    QueuedDevice& device_;
+    std::shared_ptr<std::int64_t> time_ = std::make_shared<std::int64_t>();
   };
 
   void submit(Work work) {

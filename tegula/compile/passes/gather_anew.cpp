@@ -31,16 +31,53 @@ class Gathers {
   std::vector<int> below_;
 };
 
+/// The gathers that item i reads, each once.
+std::vector<int> used_by(const Graph& graph, const Gathers& gathers, int i) {
+  std::vector<int> used;
+  if (gathers.below(i) >= 0) return used;  // a gather, or a view of one
+  for (const int input : graph[i].inputs) {
+    const int gather = gathers.below(input);
+    if (gather >= 0 && std::ranges::find(used, gather) == used.end()) used.push_back(gather);
+  }
+  return used;
+}
+
+/// Of an item, the gathers that are made anew ahead of it, for later items.
+std::unordered_map<int, std::vector<int>> anew_ahead_of(const Graph& graph, const Gathers& gathers) {
+  struct Turn {
+    int gather, item;  // who used it first since another one was used
+  };
+  std::unordered_map<int, std::vector<int>> out;
+  std::unordered_set<int> used_before;
+  std::vector<int> recent;  // the gathers that were used last, at most kOthers, the last one in front
+  std::vector<Turn> turns;
+  for (int i = 0; i < graph.size(); ++i) {
+    for (const int gather : used_by(graph, gathers, i)) {
+      const bool first = used_before.insert(gather).second;
+      const auto place = std::ranges::find(recent, gather);
+      if (!first && place == recent.end()) {
+        auto turn = turns.rbegin();
+        while (turn != turns.rend() && turn->item == i) ++turn;
+        out[turn == turns.rend() ? i : turn->item].push_back(gather);
+      }
+      if (place != recent.end()) recent.erase(place);
+      recent.insert(recent.begin(), gather);
+      if (recent.size() > kOthers) recent.pop_back();
+      if (turns.empty() || turns.back().gather != gather) turns.push_back({gather, i});
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void gather_anew(Graph& graph) {
   if (std::ranges::none_of(graph.items, made_anew)) return;
   const Gathers gathers(graph);
+  const auto ahead_of = anew_ahead_of(graph, gathers);
   Rewriter rewriter(graph);
   std::unordered_map<int, std::unordered_map<int, int>>
       again;  // of a gather: the item that stands for it and its views now, once it was made anew
-  std::unordered_set<int> used_before;
-  std::vector<int> recent;  // the gathers that were used last, at most kOthers, the last one in front
   // The item in the new graph that shows what item i, a view of a gather or one itself, shows.
   const auto standing = [&](auto& self, int i, int gather) -> int {
     const auto found = again.find(gather);
@@ -53,34 +90,25 @@ void gather_anew(Graph& graph) {
     view.node = -1;
     return found->second[i] = rewriter.add(std::move(view));
   };
-  const auto use = [&](int gather, std::vector<int> waits) {
-    const bool first = used_before.insert(gather).second;
-    const auto place = std::ranges::find(recent, gather);
-    if (!first && place == recent.end()) {
-      Item anew = graph[gather];
-      int part = rewriter.now(anew.inputs[0]);
-      if (!waits.empty()) {
-        waits.insert(waits.begin(), part);
-        part = rewriter.add(inserted(barrier_op(), std::move(waits), graph[anew.inputs[0]]));
-      }
-      anew.inputs = {part};
-      anew.node = -1;
-      again[gather] = {{gather, rewriter.add(std::move(anew))}};
-    }
-    if (place != recent.end()) recent.erase(place);
-    recent.insert(recent.begin(), gather);
-    if (recent.size() > kOthers) recent.pop_back();
-  };
-  rewriter.each([&](int i, Item& item) {
-    if (gathers.below(i) >= 0) return;  // a gather, or a view of one
-    std::vector<int> used, waits;
+  // It begins when what item i reads, beside what is gathered, is there.
+  const auto make_anew = [&](int gather, int i) {
+    Item anew = graph[gather];
+    int part = rewriter.now(anew.inputs[0]);
+    std::vector<int> waits{part};
     for (const int input : graph[i].inputs) {
-      const int gather = gathers.below(input);
-      if (gather >= 0 && std::ranges::find(used, gather) == used.end()) used.push_back(gather);
-      if (gather < 0 && graph[input].role() != Role::Leaf && graph[input].role() != Role::Scalar && graph[input].results.empty())
+      const Role role = graph[input].role();
+      if (gathers.below(input) < 0 && role != Role::Leaf && role != Role::Scalar && graph[input].results.empty())
         waits.push_back(rewriter.now(input));
     }
-    for (const int gather : used) use(gather, waits);
+    if (waits.size() > 1) part = rewriter.add(inserted(barrier_op(), std::move(waits), graph[anew.inputs[0]]));
+    anew.inputs = {part};
+    anew.node = -1;
+    again[gather] = {{gather, rewriter.add(std::move(anew))}};
+  };
+  rewriter.each([&](int i, Item& item) {
+    if (const auto found = ahead_of.find(i); found != ahead_of.end())
+      for (const int gather : found->second) make_anew(gather, i);
+    if (gathers.below(i) >= 0) return;
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       const int old = graph[i].inputs[k], gather = gathers.below(old);
       if (gather >= 0) item.inputs[k] = standing(standing, old, gather);

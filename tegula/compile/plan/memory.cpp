@@ -153,18 +153,23 @@ class Planner {
   }
 
   /// Of each step, from which one on its results have memory: its own number, but an urgent one's from when all that it reads is there. It would else wait for whoever
-  /// reads the memory that it gets.
+  /// reads the memory that it gets. Not what is gathered where it is read (LibraryOp::makes_anew): that could run at any time, and has its place so that few have memory.
   std::vector<int> earliest() const {
     const std::vector<bool> urgent = urgent_steps(plan_);
     std::vector<int> written(graph_.items.size(), -1), begins;  // of each value's place, by which step so far
     for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
       const Step& step = plan_.steps[static_cast<std::size_t>(s)];
       int ready = 0;
-      for (const int item : step.reads) ready = std::max(ready, written[static_cast<std::size_t>(root_[static_cast<std::size_t>(item)])] + 1);
-      begins.push_back(urgent[static_cast<std::size_t>(s)] ? ready : s);
+      for (const int item : step.reads)
+        ready = std::max(ready, written[static_cast<std::size_t>(root_[static_cast<std::size_t>(item)])] + 1);
+      begins.push_back(urgent[static_cast<std::size_t>(s)] && !is_gathered_anew(step) ? ready : s);
       for (const int item : step.writes) written[static_cast<std::size_t>(root_[static_cast<std::size_t>(item)])] = s;
     }
     return begins;
+  }
+
+  bool is_gathered_anew(const Step& step) const {
+    return exchanges(plan_, step) && graph_[producer_of(graph_, step.writes[0])].as<LibraryOp>().makes_anew();
   }
 
   /// An exchange goes on beside the steps behind it, and its memory is in use until then.

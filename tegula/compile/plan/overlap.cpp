@@ -8,6 +8,19 @@
 namespace tegula::compile {
 namespace {
 
+/// An exchange that gives less than it takes, as a reduce-scatter does, is taken to be over when so many others were begun behind it: whoever takes its memory
+/// waits for it. Where exchanges are faster than what they go on beside nobody does; where they are slower there is enough for them to do.
+constexpr std::size_t kUnderWay = 4;
+
+bool gives_less(const Plan& plan, const Step& step) {
+  const auto bytes = [&](const std::vector<int>& items) {
+    std::size_t sum = 0;
+    for (const int item : items) sum += bytes_of(plan.graph[item]);
+    return sum;
+  };
+  return bytes(step.writes) < bytes(step.reads);
+}
+
 /// A loop with an exchange in its body cannot: that is a step like others.
 bool can_begin(const Plan& plan, const Step& step) {
   return exchanges(plan, step) && dynamic_cast<const runtime::Begins*>(step.call.get());
@@ -57,12 +70,14 @@ Overlap overlap(const Plan& plan) {
 std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bool asynchronous) {
   const int count = static_cast<int>(plan.steps.size());
   std::vector<int> next(root.size(), count), out(static_cast<std::size_t>(count));  // of each root, the next step that touches it
+  std::vector<int> behind;  // the exchanges, from the last one on
   for (int s = count; s-- > 0;) {
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
     int& until = out[static_cast<std::size_t>(s)];
     until = s;
     if (asynchronous ? exchanges(plan, step) : can_begin(plan, step)) {
-      until = count - 1;
+      until = behind.size() < kUnderWay || !gives_less(plan, step) ? count - 1 : behind[behind.size() - kUnderWay];
+      behind.push_back(s);
       for (const int item : step.writes)
         until = std::min(until, std::max(s, next[static_cast<std::size_t>(root[static_cast<std::size_t>(item)])] - 1));
     }

@@ -17,7 +17,8 @@ struct Overlap {
 Overlap overlap(const Plan& plan);
 
 /// Per step, the last step during which its memory is in use: its own number, or, of an exchange that goes on beside others (on a device that queues its work all
-/// may), that of the last one in front of who touches its results. `root`: of each item, the one whose memory it has a part in. For plan_memory.
+/// may), that of the last one in front of who touches its results, or of one by which it is taken to be over: gradients of which a rank keeps a part do not all lie
+/// there until the end of a step. `root`: of each item, the one whose memory it has a part in. For plan_memory.
 std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bool asynchronous);
 
 /// The same in the form of dependencies(), for check_order: what is over when a step begins.

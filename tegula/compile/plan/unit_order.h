@@ -17,7 +17,8 @@ struct Unit {
 ///
 /// Exchanges with other processes go ahead of it: each stands where what it sends is there and the one before it has gone, and with it what is made for
 /// exchanges alone (the join of a bucket of gradients). Who reads their results stays behind. What is computed in between is what an exchange hides
-/// behind. A gather that is made anew where it is read (ZeRO's stage 3) goes ahead to where the one before it was: one layer, not all of them.
+/// behind. A gather of what ranks have parts of (ZeRO's stage 3: LibraryOp::makes_anew) goes ahead to where the one before it was: one layer,
+/// not all of them.
 ///
 /// Where each step is a launch, casts of leaves (weights, for products in half) and copies of those come first of all, so that they are one launch
 /// together: one by one each product would wait for its own.

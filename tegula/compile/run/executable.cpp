@@ -209,9 +209,8 @@ void Executable::walk(const Bindings& bindings) {
     const Prepared& prepared = prepared_[s];
     if (!overlap_.waits.empty()) in_flight.finish(overlap_.waits[s]);
     if (step.call) {
-      const int node = step.writes.empty() ? -1 : plan_.graph[step.writes[0]].node;
-      const bool known = node >= 0 && !bindings.nodes.empty();
-      const runtime::CallSite site(known ? bindings.nodes[static_cast<std::size_t>(node)]->origin().where : step.origin.where);
+      const std::source_location where = line_of(s, bindings);
+      const runtime::CallSite site(where);
       const bool begins = !overlap_.begins.empty() && overlap_.begins[s];
       if (const auto* call = begins ? dynamic_cast<const runtime::Begins*>(step.call.get()) : nullptr) {
         in_flight.add(static_cast<int>(s), *call, call->begin(prepared.buffers, prepared.scratch));
@@ -254,10 +253,27 @@ void Executable::upload_constants() {
   device_.copy_in(constants_->data(), block.data(), block.size());
 }
 
-// Queues one run or, in one recording, several of so many; returns how many.
+/// Where the user wrote what the step is.
+std::source_location Executable::line_of(std::size_t s, const Bindings& bindings) const {
+  const Step& step = plan_.steps[s];
+  const int node = step.writes.empty() ? -1 : plan_.graph[step.writes[0]].node;
+  return node >= 0 && !bindings.nodes.empty() ? bindings.nodes[static_cast<std::size_t>(node)]->origin().where : step.origin.where;
+}
+
+// Queues one run or, in one recording, several of so many; returns how many. Where somebody records what happens when, one that is waited for.
 int Executable::queue(const Bindings& bindings, int times) {
   confirm();
   const ArenaUse::Lease lease = borrow(bindings);
+  const runtime::Timeline::Run recorded(runtime::Timeline::current());
+  runtime::Timeline* const timeline = recorded.outermost();
+  if (!timeline) step_times_ = nullptr;
+  else if (!step_times_) step_times_ = StepTimes::of(device_, plan_);
+  const auto timed = [&](const std::function<void()>& work) {
+    step_times_->begin();
+    work();
+    step_times_->end(*timeline, [&](std::size_t s) { return line_of(s, bindings); });
+    return 1;
+  };
   const bool moved = move_arena(lease.data());
   const auto same = [&] {
     if (moved) return false;
@@ -271,12 +287,14 @@ int Executable::queue(const Bindings& bindings, int times) {
     return i == bound_.size();
   };
   if (same()) {
-    if (!recording_ && bindings.repeats && recordable_) {
-      recording_ = record(1);
-      recordable_ = static_cast<bool>(recording_);
+    std::unique_ptr<runtime::Recording>& recording = step_times_ ? step_times_->recording : recording_;
+    if (!recording && bindings.repeats && recordable_) {
+      recording = record(1, step_times_.get());
+      recordable_ = static_cast<bool>(recording);
     }
-    if (recording_) return replay(times);
+    if (recording) return step_times_ ? timed([&] { recording->replay(); }) : replay(times);
   } else {
+    if (step_times_) step_times_->recording = nullptr;
     recording_ = nullptr;
     many_ = nullptr;
     many_times_ = 0;
@@ -291,7 +309,8 @@ int Executable::queue(const Bindings& bindings, int times) {
     show_kernels(plan_, all);
   }
   if (poisons_) poison_all(bindings);
-  issue();
+  if (step_times_) return timed([&] { issue(step_times_.get()); });
+  issue(nullptr);
   return 1;
 }
 
@@ -300,7 +319,7 @@ int Executable::replay(int times) {
   const int most = std::min(times, kRecordedSteps / static_cast<int>(std::max<std::size_t>(plan_.steps.size(), 1)));
   if (most > many_times_) {
     many_times_ = most;  // also where it cannot be recorded: once is enough
-    many_ = most > 1 ? record(most) : nullptr;
+    many_ = most > 1 ? record(most, nullptr) : nullptr;
   }
   const bool many = many_ && times >= many_times_;
   (many ? many_ : recording_)->replay();
@@ -326,18 +345,21 @@ std::vector<runtime::PlannedLaunch> Executable::launches() const {
   return all;
 }
 
-// Queues a step at the addresses patched in last.
-void Executable::issue(std::size_t s) {
+// Queues a step at the addresses patched in last; between its marks, unless `times` is null.
+void Executable::issue(std::size_t s, const StepTimes* times) {
   const Step& step = plan_.steps[s];
   const Prepared& prepared = prepared_[s];
   const runtime::CallSite site(step.origin.where);
-  if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
-  else step.kernel->launch(prepared.sets, options_of(s));
+  const auto work = [&] {
+    if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
+    else step.kernel->launch(prepared.sets, options_of(s));
+  };
+  times ? times->around(s, work) : work();
 }
 
-void Executable::issue() {
+void Executable::issue(const StepTimes* times) {
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-    issue(s);
+    issue(s, times);
     if (poisons_) poison_after(s);
   }
 }
@@ -365,7 +387,7 @@ void Executable::poison_after(std::size_t step) {
   for (const auto& [begin, end] : dead_[step]) poison(arena_ + begin, end - begin);
 }
 
-std::unique_ptr<runtime::Recording> Executable::record(int times) {
+std::unique_ptr<runtime::Recording> Executable::record(int times, const StepTimes* marks) {
   std::vector<runtime::RecordedStep> steps;
   const std::vector<bool> urgent = urgent_steps(plan_);
   for (PlannedRun& run : recorded_runs(plan_, dependencies(plan_), times)) {
@@ -374,7 +396,7 @@ std::unique_ptr<runtime::Recording> Executable::record(int times) {
     if (const auto scratch = static_cast<std::size_t>(step.call && step.scratch.size() == 1 ? step.scratch[0] : 0);
         step.call && step.scratch.size() == 1 && is_own_scratch(plan_.scratch_bytes[scratch]))
       own = {reinterpret_cast<const std::byte*>(arena_) + plan_.scratch_offsets[scratch], plan_.scratch_bytes[scratch]};
-    steps.push_back({[this, s = run.step] { issue(static_cast<std::size_t>(s)); }, std::move(run.after), own,
+    steps.push_back({[this, marks, s = run.step] { issue(static_cast<std::size_t>(s), marks); }, std::move(run.after), own,
                      urgent[static_cast<std::size_t>(run.step)]});
   }
   return device_.record(steps);

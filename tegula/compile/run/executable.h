@@ -13,6 +13,7 @@
 #include "tegula/compile/run/arena.h"
 #include "tegula/compile/run/kept.h"
 #include "tegula/compile/run/poison.h"
+#include "tegula/compile/run/step_times.h"
 
 namespace tegula::compile {
 
@@ -99,10 +100,11 @@ class Executable {
   void poison(void* memory, std::size_t bytes);
   void poison_all(const Bindings& bindings);
   void poison_after(std::size_t step);
-  void issue(std::size_t step);
-  void issue();
+  void issue(std::size_t step, const StepTimes* times);
+  void issue(const StepTimes* times);
   int replay(int times);
-  std::unique_ptr<runtime::Recording> record(int times);
+  std::unique_ptr<runtime::Recording> record(int times, const StepTimes* marks);
+  std::source_location line_of(std::size_t step, const Bindings& bindings) const;
   void upload_constants();
   std::optional<std::size_t> arena_offset(const Reference& reference) const;
   ArenaUse::Lease borrow(const Bindings& bindings) { return arena_use_ ? arena_use_->lease() : ArenaUse::Lease(bindings.arena); }
@@ -143,6 +145,7 @@ class Executable {
   std::unique_ptr<runtime::Recording> recording_, many_;  // of one run, and of many_times_
   int many_times_ = 0;
   bool prepared_launches_ = false, recordable_ = true;
+  std::unique_ptr<StepTimes> step_times_;  // while somebody records what happens when
   std::mutex mutex_;
 };
 

@@ -20,6 +20,7 @@
 #include "tegula/cuda/driver/progress.h"
 #include "tegula/cuda/driver/properties.h"
 #include "tegula/cuda/driver/recording.h"
+#include "tegula/cuda/driver/time_marks.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/plain_split_product.h"
 #include "tegula/cuda/nccl/communicator.h"
@@ -96,6 +97,7 @@ class CudaDevice final : public runtime::Device,
                          public runtime::Attends,
                          public runtime::GivesHostTurns,
                          public runtime::Communicates,
+                         public runtime::MarksTimes,
                          public runtime::PrefersTf32,
                          public runtime::CopiesPeers {
  public:
@@ -194,6 +196,8 @@ class CudaDevice final : public runtime::Device,
   }
   std::unique_ptr<runtime::Call> attention(const runtime::Attention& description) override { return now(make_attention, description); }
   std::unique_ptr<runtime::Call> host_turn(runtime::HostTurn turn) override { return now(make_host_turn, turn); }
+
+  std::unique_ptr<runtime::TimeMark> time_mark() override { return make_time_mark(context_); }
 
   std::string identity() override { return identity_of(context_.device); }
   std::string engine() override { return nccl_name(); }

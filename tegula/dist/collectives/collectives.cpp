@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tegula/core/error.h"
+#include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/engines/device_call.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/regions/effect.h"
@@ -21,7 +22,13 @@ namespace {
 /// Axis 0 is the one that is split. Input 0 is what goes in, or, of Receive, a tensor without elements that the result comes after.
 class CollectiveOp final : public LibraryOp {
  public:
-  CollectiveOp(Group group, const Collective& what, bool anew = false) : group_(std::move(group)), what_(what), anew_(anew) {}
+  CollectiveOp(Group group, const Collective& what) : group_(std::move(group)), what_(what) {}
+  /// Of an all-gather.
+  CollectiveOp(Group group, const Collective& what, std::optional<Precision> gradient)
+      : group_(std::move(group)),
+        what_(what),
+        anew_(true),
+        narrow_(gradient == Precision::bf16 && (what.dtype == f32 || what.dtype == f64)) {}
 
   std::string_view name() const override { return dist::name(what_.kind); }
   void attributes(Attributes& a) const override {
@@ -30,6 +37,7 @@ class CollectiveOp final : public LibraryOp {
     a("root", what_.root);
     a("group", group_.id());
     a("anew", anew_);
+    a("narrow", narrow_);
   }
   Numerics numerics() const override { return Numerics::Full; }
   Effect effect() const override {
@@ -54,7 +62,8 @@ class CollectiveOp final : public LibraryOp {
  private:
   Group group_;
   Collective what_;
-  bool anew_;  // of an all-gather
+  // Of an all-gather: LibraryOp::makes_anew, and whether its gradient travels as bf16.
+  bool anew_ = false, narrow_ = false;
 };
 
 Tensor node_of(const Group& group, const Collective& what, const Tensor& x, const Shape& shape, const std::source_location& where) {
@@ -109,7 +118,9 @@ std::vector<Tensor> CollectiveOp::gradient(const Node& y, const Tensor& dy, cons
       if (maximum) return {share_of_maximum(group_, x, gathered(group_, result, where), all, where)};
       return {adjoint == Reduction::Mean ? all / static_cast<double>(group_.size()) : all};
     }
-    case Kind::AllGather: return {scattered(group_, dy, Reduction::Sum, where)};
+    case Kind::AllGather:
+      if (narrow_) return {cast(reduce_scatter_in_bf16(dy, group_, Reduction::Sum, where), x.dtype())};
+      return {scattered(group_, dy, Reduction::Sum, where)};
     case Kind::Broadcast: return {of_same_shape(Kind::Reduce, group_, dy, Reduction::Sum, what_.root, where)};
     case Kind::Reduce: {
       const Tensor all = of_same_shape(Kind::Broadcast, group_, dy, Reduction::Sum, what_.root, where);
@@ -196,15 +207,15 @@ Tensor all_gather(Arg x, const Group& group, int axis) {
   return along(from, at, [&](const Tensor& t) { return gathered(group, t, x.loc); });
 }
 
-Tensor all_gather_anew(Arg x, const Group& group) {
+Tensor all_gather_anew(Arg x, const Group& group, std::optional<Precision> gradient) {
   const Tensor from = x.tensor("all_gather");
   require_member("all_gather", group, x.loc);
   require_axis("all_gather", from, 0, group, false, x.loc);
   if (group.size() == 1) return graph::identity(from, x.loc);
   Shape shape = from.shape();
   shape[0] *= group.size();
-  return make_node(Ref<const Op>(new CollectiveOp(group, {Kind::AllGather, from.dtype(), from.shape()}, true)), {from}, shape, from.dtype(),
-                   x.loc);
+  return make_node(Ref<const Op>(new CollectiveOp(group, {Kind::AllGather, from.dtype(), from.shape()}, gradient)), {from}, shape,
+                   from.dtype(), x.loc);
 }
 
 Tensor broadcast(Arg x, int root, const Group& group) {

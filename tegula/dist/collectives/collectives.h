@@ -22,7 +22,8 @@ Tensor reduce_scatter(Arg x, const Group& group = world(), Reduction reduction =
 Tensor all_gather(Arg x, const Group& group = world(), int axis = 0);
 /// all_gather along axis 0 of what can be had again: between uses that lie far apart, as a layer's forward and backward pass do, a compiled graph does not
 /// hold its memory, but gathers anew (compile/passes/gather_anew.h). What ZeRO's stage 3 reads parameters by.
-Tensor all_gather_anew(Arg x, const Group& group = world());
+/// `gradient`: as what that travels (narrow_exchange.h), Precision::bf16 or, without one, as it is.
+Tensor all_gather_anew(Arg x, const Group& group = world(), std::optional<Precision> gradient = {});
 /// The root's x, of which the others give the dtype and shape.
 Tensor broadcast(Arg x, int root = 0, const Group& group = world());
 /// The root gets the sum (mean, maximum), the others zeros.

@@ -35,13 +35,20 @@ Tensor lost(const Tensor& x, const Tensor& rounded, const std::source_location& 
 
 }  // namespace
 
+Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where) {
+  const std::int64_t n = group.size();
+  Shape parts = x.shape();  // (n, k, …)
+  parts[0] /= n;
+  parts.insert(0, n);
+  const Tensor mine = reshape(Arg(all_to_all(Arg(cast(Arg(x, where), bf16), where), group), where), parts);  // the r-th is rank r's
+  const Tensor sums = sum(Arg(cast(Arg(mine, where), f32), where), {0});
+  return reduction == Reduction::Mean ? sums / static_cast<double>(n) : sums;
+}
+
 Tensor all_reduce_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where) {
   const std::int64_t n = group.size(), part = (x.numel() + n - 1) / n;
-  const Tensor sent = rows_of(cast(Arg(x, where), bf16), n, part, where);
-  const Tensor mine = all_to_all(Arg(sent, where), group);  // row r is rank r's
-  const Tensor sums = sum(Arg(cast(Arg(mine, where), f32), where), {0});  // (part)
-  const Tensor scaled = reduction == Reduction::Mean ? sums / static_cast<double>(n) : sums;
-  const Tensor all = all_gather(Arg(cast(Arg(scaled, where), bf16), where), group);  // (n·part)
+  const Tensor mine = reduce_scatter_in_bf16(rows_of(x, n, part, where), group, reduction, where);  // (1, part)
+  const Tensor all = all_gather(Arg(cast(Arg(mine, where), bf16), where), group);  // (n, part)
   return cast(Arg(from_rows(all, x.numel(), where), where), x.dtype());
 }
 

@@ -13,6 +13,9 @@ namespace tegula::dist {
 /// one sign is that of two roundings to 8 bits, at most 2^-7 and 2^-16 more.
 Tensor all_reduce_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where);
 
+/// The same of x (n·k, …), of which rank r gets the r-th k rows (reduce_scatter): f32, which is not rounded once more.
+Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where);
+
 /// What came of a sum in FP8.
 struct Fp8Sum {
   Tensor sum;  // f32 (k), the same bits on all ranks

@@ -9,6 +9,7 @@
 #include "tegula/runtime/begins.h"
 #include "tegula/runtime/call_site.h"
 #include "tegula/runtime/host_turn.h"
+#include "tegula/runtime/timeline.h"
 
 namespace tegula::dist {
 namespace {
@@ -45,6 +46,7 @@ std::unique_ptr<runtime::Call> turn_of_host(runtime::GivesHostTurns& queue, cons
                           .queued = [shared, scratch]() -> runtime::HostTurn::Work {
                             return [shared, scratch, where = runtime::CallSite::current()](const void* input, void* output) {
                               const runtime::CallSite site(where);
+                              const runtime::TimelineScope unseen(nullptr);  // when it was, the device's queue tells
                               const std::array buffers{const_cast<void*>(input), output};
                               shared->run(buffers, scratch->data(), 1);
                             };

@@ -86,10 +86,28 @@ struct Parts {
   std::int64_t size(int c) const { return begin(c + 1) - begin(c); }
 };
 
+/// Some of the ranks of a collective, as a ring of their own.
+class Circle {
+ public:
+  Circle(Ring& ring, const std::vector<int>& members, int me) : ring_(ring), members_(members), me_(me) {}
+  int size() const { return static_cast<int>(members_.size()); }
+  int me() const { return me_; }
+  int next(int steps = 1) const { return (me_ + steps) % size(); }
+  int previous(int steps = 1) const { return (me_ + size() - steps % size()) % size(); }
+  void exchange(int to, std::span<const std::byte> out, int from, std::span<std::byte> in) {
+    ring_.exchange(members_[static_cast<std::size_t>(to)], out, members_[static_cast<std::size_t>(from)], in);
+  }
+
+ private:
+  Ring& ring_;
+  const std::vector<int>& members_;
+  int me_;
+};
+
 /// Rank r ends with the reduction of part r, in the returned one of two buffers: n - 1 steps, in each of which a part with what others have added goes
-/// to the next rank, which adds its own. The order of a part's sum begins behind its rank, everywhere.
-template <class T>
-const Partial<T>* reduce_parts(Ring& ring, const T* in, const Parts& parts, Partial<T>* first, Partial<T>* second, Reduction reduction) {
+/// to the next rank, which adds its own. The order of a part's sum begins behind its rank, everywhere. `ring`: of all, or a Circle.
+template <class Of, class T>
+const Partial<T>* reduce_parts(Of& ring, const T* in, const Parts& parts, Partial<T>* first, Partial<T>* second, Reduction reduction) {
   const int n = ring.size();
   const int start = ring.previous();
   for (std::int64_t i = 0; i < parts.size(start); ++i) first[i] = widen(in[parts.begin(start) + i]);
@@ -103,13 +121,45 @@ const Partial<T>* reduce_parts(Ring& ring, const T* in, const Parts& parts, Part
 }
 
 /// Part r of `out` is there on rank r; afterwards all parts are everywhere.
-template <class T>
-void gather_parts(Ring& ring, T* out, const Parts& parts) {
+template <class Of, class T>
+void gather_parts(Of& ring, T* out, const Parts& parts) {
   for (int step = 0; step < ring.size() - 1; ++step) {
     const int outgoing = ring.previous(step), incoming = ring.previous(step + 1);
     ring.exchange(ring.next(), bytes_of(out + parts.begin(outgoing), parts.size(outgoing)), ring.previous(),
                   room_for(out + parts.begin(incoming), parts.size(incoming)));
   }
+}
+
+/// How the ranks lie on hosts; null where that makes no two levels. Found once for a group, by all of its ranks.
+const Levels* levels_among(Ring& ring, Group::State& state) {
+  if (!state.placed && ring.size() >= 4) {
+    std::vector<std::uint64_t> hosts(static_cast<std::size_t>(ring.size()));
+    hosts[static_cast<std::size_t>(ring.me())] = state.world->host;
+    gather_parts(ring, hosts.data(), Parts{ring.size(), ring.size()});
+    state.levels = levels_of(hosts, ring.me());
+  }
+  state.placed = true;
+  return state.levels ? &*state.levels : nullptr;
+}
+
+/// Each host reduces parts of its ranks', each part goes round a ring of the hosts, and is gathered within: over the wires of a host goes 2 (h - 1)/h of the bytes,
+/// instead of 2 (n - 1)/n (show/cost_model.h: hierarchical_all_reduce).
+template <class T>
+void all_reduce_in_levels(Ring& ring, const Levels& levels, std::vector<std::byte>& memory, const T* in, T* out, const Collective& what) {
+  Circle within(ring, levels.within, levels.place), across(ring, levels.across, levels.host);
+  const Parts parts{numel(what.shape), within.size()};
+  const Parts pieces{parts.size(within.me()), across.size()};
+  const std::int64_t part = (parts.count + parts.n - 1) / parts.n, piece = (part + pieces.n - 1) / pieces.n;
+  const auto bytes = static_cast<std::size_t>(2 * (part + piece)) * sizeof(Partial<T>);
+  if (memory.size() < bytes) memory.resize(bytes);
+  auto* const first = reinterpret_cast<Partial<T>*>(memory.data());
+  Partial<T>* const second = first + 2 * part;
+  const Partial<T>* const of_host = reduce_parts(within, in, parts, first, first + part, what.reduction);
+  const Partial<T>* const of_all = reduce_parts(across, of_host, pieces, second, second + piece, what.reduction);
+  T* const mine = out + parts.begin(within.me());
+  store(of_all, mine + pieces.begin(across.me()), pieces.size(across.me()), what.reduction, ring.size());
+  gather_parts(across, mine, pieces);
+  gather_parts(within, out, parts);
 }
 
 /// From the root along the ring, in pieces: while one arrives the one before it goes on.
@@ -161,12 +211,13 @@ void barrier(Ring& ring) {
 }
 
 template <class T>
-void carry_out_in(Ring& ring, const Collective& what, const T* in, T* out, void* scratch) {
+void carry_out_in(Ring& ring, Group::State& state, const Collective& what, const T* in, T* out, void* scratch) {
   const std::int64_t count = numel(what.shape);
   const int n = ring.size();
   auto* const first = static_cast<Partial<T>*>(scratch);
   switch (what.kind) {
     case Kind::AllReduce: {
+      if (const Levels* const levels = levels_among(ring, state)) return all_reduce_in_levels(ring, *levels, state.between, in, out, what);
       const Parts parts{count, n};
       const std::int64_t most = (count + n - 1) / n;
       const Partial<T>* mine = reduce_parts(ring, in, parts, first, first + most, what.reduction);
@@ -207,7 +258,7 @@ void carry_out_now(Group::State& state, const Collective& collective, const void
     const std::int64_t met = timeline ? runtime::Timeline::now() : 0;
     visit(collective.dtype, [&](auto zero) {
       using T = decltype(zero);
-      carry_out_in(ring, collective, static_cast<const T*>(in), static_cast<T*>(out), scratch);
+      carry_out_in(ring, state, collective, static_cast<const T*>(in), static_cast<T*>(out), scratch);
     });
     if (timeline) {
       timeline->add({.kind = runtime::TimelineEvent::Kind::Exchange,

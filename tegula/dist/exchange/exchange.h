@@ -20,7 +20,7 @@ std::string_view name(Reduction reduction);
 /// The memory, 64-byte aligned, that carry_out needs beside `in` and `out`.
 std::size_t scratch_bytes(const Collective& collective, int ranks);
 
-/// Does it, together with the other ranks of the group. Sums of halves are made in f32 and rounded once. Results depend on the values and the number of ranks alone: the order of sums is fixed. Throws
+/// Does it, together with the other ranks of the group. Sums of halves are made in f32 and rounded once. Results depend on the values, the number of ranks and how these lie on hosts alone: the order of sums is fixed. Throws
 /// Error when another rank does something else (naming both), and PeerError (transport.h); after either the run has stopped.
 void carry_out(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
                const std::source_location& where);

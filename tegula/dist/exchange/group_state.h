@@ -7,9 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "tegula/dist/exchange/group.h"
+#include "tegula/dist/exchange/host.h"
+#include "tegula/dist/exchange/levels.h"
 #include "tegula/dist/exchange/progress.h"
 #include "tegula/dist/transport/transport.h"
 
@@ -26,6 +29,7 @@ struct OwnEngines {
 struct World {
   explicit World(std::shared_ptr<Transport> carrier) : transport(std::move(carrier)) {}
   const std::shared_ptr<Transport> transport;
+  std::uint64_t host = host_number();  // of this rank
   std::mutex exchanging;  // one collective at a time
   std::exception_ptr failure;  // after which nothing is exchanged any more: whoever tries gets it again
   std::mutex naming;      // of groups
@@ -39,7 +43,11 @@ struct Group::State {
   std::vector<int> ranks;  // in the run
   int rank = -1;           // of this process among them
   std::int64_t id = 0;
-  std::uint64_t done = 0;  // collectives, under World::exchanging
+  // All under World::exchanging.
+  std::uint64_t done = 0;  // collectives
+  bool placed = false;  // the ranks have told each other on which hosts they are, so that there may be
+  std::optional<Levels> levels;
+  std::vector<std::byte> between;  // memory for what is reduced in levels
 };
 
 }  // namespace tegula::dist

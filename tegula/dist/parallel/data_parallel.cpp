@@ -46,17 +46,22 @@ DataParallel::DataParallel(const Parameters& trained, const Parameters& state, D
     refuse(".exchange = " + std::string(name(*options_.exchange)), "bf16, fp8, or nothing: as the gradients are");
   if (fp8 && trained.empty())
     refuse("no list of parameters whose gradients are fed back", "the trained ones: data_parallel(net, {.exchange = Precision::fp8})");
-  if (options_.exchange && options_.shard > 0) refuse(".exchange with .shard = " + std::to_string(options_.shard), "one of the two");
+  if (fp8 && options_.shard > 0) {
+    refuse(".exchange = fp8 with .shard = " + std::to_string(options_.shard),
+           "bf16, or no .shard: what FP8 takes from gradients each rank keeps whole");
+  }
   if (options_.shard > 0 && trained.empty())
     refuse("no list of parameters to share out", "the trained ones: data_parallel(net, {.shard = 1})");
   broadcast_values(state, options_.group, 0, where);
   if (fp8) residuals_ = Residuals(trained, options_.group, where);
   if (options_.shard == 0 || options_.group.size() == 1) return;
-  sharding_ = std::make_shared<Sharding>(
-      trained,
-      ShardingOptions{
-          .group = options_.group, .stage = options_.shard, .bucket_bytes = options_.bucket_bytes, .whole_below = options_.whole_below},
-      where);
+  sharding_ = std::make_shared<Sharding>(trained,
+                                         ShardingOptions{.group = options_.group,
+                                                         .stage = options_.shard,
+                                                         .bucket_bytes = options_.bucket_bytes,
+                                                         .whole_below = options_.whole_below,
+                                                         .exchange = options_.exchange},
+                                         where);
   sharding_->release();
 }
 

@@ -6,12 +6,14 @@
 #include "tegula/core/error.h"
 #include "tegula/dist/collectives/buckets.h"
 #include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/collectives/partition.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -56,7 +58,11 @@ class ShardPartition final : public NestedPartition {
 /// A cell whose value all ranks have together.
 class Gathered final : public CellSource {
  public:
-  Gathered(Ref<Cell> part, Shape shape, Group group) : part_(std::move(part)), shape_(std::move(shape)), group_(std::move(group)) {}
+  Gathered(Ref<Cell> part, Shape shape, Group group, std::optional<Precision> gradient)
+      : part_(std::move(part)),
+        shape_(std::move(shape)),
+        group_(std::move(group)),
+        gradient_(gradient) {}
 
   /// In a trace, reading it twice gathers once.
   Tensor read(const std::source_location& where) const override {
@@ -65,7 +71,7 @@ class Gathered final : public CellSource {
     const Trace* const trace = Trace::current();
     const std::lock_guard lock(mutex_);
     if (trace && last_.defined() && trace_ == trace->id() && part_node_ == part.node()) return last_;
-    const Tensor whole = from_rows(all_gather_anew(Arg(part, where), group_), shape_, where);
+    const Tensor whole = from_rows(all_gather_anew(Arg(part, where), group_, gradient_), shape_, where);
     if (trace) last_ = whole, trace_ = trace->id(), part_node_ = part.node();
     return whole;
   }
@@ -78,6 +84,7 @@ class Gathered final : public CellSource {
   Ref<Cell> part_;
   Shape shape_;
   Group group_;
+  std::optional<Precision> gradient_;  // as what it travels
   mutable std::mutex mutex_;
   mutable Tensor last_;
   mutable std::uint32_t trace_ = 0;
@@ -123,7 +130,11 @@ std::vector<Tensor> Sharding::reduced(const std::vector<Tensor>& gradients, Redu
       out[i] = reduction == Reduction::Mean ? Arg(gradients[i], where) / static_cast<double>(group.size())
                                             : gradients[i];  // summed by the gather's gradient
   }
-  const auto exchange = [&](const Tensor& all) { return reduce_scatter(Arg(all, where), group, reduction); };
+  const auto exchange = [&](const Tensor& all) {
+    const bool narrow = options_.exchange && (all.dtype() == f32 || all.dtype() == f64);
+    return narrow ? cast(reduce_scatter_in_bf16(all, group, reduction, where), all.dtype())
+                  : reduce_scatter(Arg(all, where), group, reduction);
+  };
   const std::vector<Tensor> own = in_buckets(rows, options_.bucket_bytes, exchange, where);  // (1, k)
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (own[i].defined()) out[i] = flatten(Arg(own[i], where));
@@ -165,7 +176,8 @@ Variable Sharding::part_of(std::size_t i, const Variable& whole, Location where)
 void Sharding::release() {
   if (std::exchange(released_, true)) return;
   for (std::size_t i = 0; i < whole_.size(); ++i) {
-    if (!kept_whole(i)) whole_[i].cell->keep_at(std::make_unique<Gathered>(parts_[i].cell, whole_[i].cell->shape(), options_.group));
+    if (!kept_whole(i))
+      whole_[i].cell->keep_at(std::make_unique<Gathered>(parts_[i].cell, whole_[i].cell->shape(), options_.group, options_.exchange));
   }
 }
 

@@ -2,7 +2,10 @@
 // State of which every rank keeps a part (ZeRO: Rajbhandari, Rasley, Ruwase and He, "ZeRO: memory optimizations toward training trillion parameter
 // models", 2020). Of n ranks, rank r has the r-th n-th of a parameter's elements as a vector, which zeros fill up to a multiple of n.
 
+#include <optional>
+
 #include "tegula/dist/exchange/exchange.h"
+#include "tegula/graph/precision.h"
 #include "tegula/graph/variable.h"
 
 namespace tegula::dist {
@@ -12,6 +15,7 @@ struct ShardingOptions {
   int stage = 1;
   std::int64_t bucket_bytes = 0;
   std::int64_t whole_below = 0;
+  std::optional<Precision> exchange = {};  // as what gradients travel: bf16, or as they are
 };
 
 /// The parts of parameters, and how gradients and parameters come from the whole to the parts and back. Each part's cell knows what it is a part of (Partition): files

@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
 #include <nlohmann/json.hpp>
 
 #include "tegula/dist/exchange/exchange.h"
+#include "tegula/dist/exchange/host.h"
 
 namespace tegula::dist {
 namespace {
@@ -68,18 +70,29 @@ void answer(const Group& group) {
   }
 }
 
-bool shares_a_clock(const Group& group) {  // the start of the machine is the same for all of it
-  std::uint64_t sum = 0;
-  if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
-    char text[64] = {};
-    const std::size_t count = std::fread(text, 1, sizeof text - 1, file);
-    std::fclose(file);
-    for (std::size_t i = 0; i < count; ++i) sum = sum * 31 + static_cast<unsigned char>(text[i]);
-  }
-  const auto boot = static_cast<std::int64_t>(sum);
+bool shares_a_clock(const Group& group) {
+  const auto boot = static_cast<std::int64_t>(boot_number());
   std::vector<std::int64_t> all(static_cast<std::size_t>(group.size()));
   carry_out(group, {Kind::AllGather, i64, {1}}, &boot, all.data(), nullptr, std::source_location::current());
   return std::ranges::all_of(all, [&](std::int64_t other) { return other == boot && boot != 0; });
+}
+
+/// Of each event, the thread of the trace that shows it: 1 is the exchanges', 0 what is computed, and those from 2 on what is computed beside that.
+std::vector<int> lanes(const std::vector<TimelineEvent>& events) {
+  std::vector<std::size_t> order(events.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return events[i].begin; });
+  std::vector<std::int64_t> ends;  // of the last one of each lane
+  std::vector<int> out(events.size(), 1);
+  for (const std::size_t i : order) {
+    if (events[i].kind == Event::Exchange) continue;
+    const auto free = std::ranges::find_if(ends, [&](std::int64_t end) { return end <= events[i].begin; });
+    const auto lane = static_cast<int>(free - ends.begin());
+    if (free == ends.end()) ends.push_back(events[i].end);
+    else *free = events[i].end;
+    out[i] = lane == 0 ? 0 : lane + 1;
+  }
+  return out;
 }
 
 /// Exchanges of one run with one name and line are told apart by their place among them.
@@ -175,13 +188,17 @@ std::string chrome_trace(const Timelines& ranks) {
     named("process_name", 0, "rank " + std::to_string(r));
     named("thread_name", 0, "compute");
     named("thread_name", 1, "exchange");
-    for (const TimelineEvent& e : ranks[r]) {
+    const std::vector<int> threads = lanes(ranks[r]);
+    for (int thread = 2; std::ranges::find(threads, thread) != threads.end(); ++thread)
+      named("thread_name", thread, "compute, beside that");
+    for (std::size_t i = 0; i < ranks[r].size(); ++i) {
+      const TimelineEvent& e = ranks[r][i];
       constexpr const char* kCategories[] = {"call", "program", "exchange", "wait"};
       json event{{"ph", "X"},
                  {"name", e.name},
                  {"cat", kCategories[static_cast<std::size_t>(e.kind)]},
                  {"pid", r},
-                 {"tid", e.kind == Event::Exchange ? 1 : 0},
+                 {"tid", threads[i]},
                  {"ts", static_cast<double>(e.begin - origin) * 1e-3},
                  {"dur", static_cast<double>(e.end - e.begin) * 1e-3},
                  {"args", {{"run", e.run}}}};

@@ -9,13 +9,16 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,10 +37,11 @@ struct Stream {
   std::deque<std::function<void()>> work;
   std::uint64_t queued = 0, done = 0;
 };
-/// A place in a stream.
+/// A place in a stream. The time is when the work was there, shared with what tells it: an event may be destroyed before.
 struct Event {
   Stream* stream = nullptr;
   std::uint64_t place = 0;
+  std::shared_ptr<std::optional<std::int64_t>> time;  // nanoseconds; null for events that tell none
 };
 
 struct Machine {
@@ -119,6 +123,14 @@ CUresult list(CUstream stream, CUfunction function, unsigned grid, unsigned thre
   });
 }
 
+/// Work that notes the time; nothing for an event that tells none.
+std::function<void()> noting(const Event& event) {
+  if (!event.time) return [] {};
+  return [time = event.time] {
+    *time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+}
+
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 /// A wait is not allowed while work is captured.
@@ -180,11 +192,23 @@ CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamSynchronize(CUstream stream) { return wait(&stream_of(stream), stream_of(stream).queued); }
-CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) { return *event = reinterpret_cast<CUevent>(new Event), CUDA_SUCCESS; }
+CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned flags) {
+  auto* const made = new Event;
+  if (!(flags & CU_EVENT_DISABLE_TIMING)) made->time = std::make_shared<std::optional<std::int64_t>>();
+  return *event = reinterpret_cast<CUevent>(made), CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
   const std::scoped_lock lock(machine().mutex);
-  event_of(event) = {&stream_of(stream), stream_of(stream).queued};
+  Event& e = event_of(event);
+  if (!machine().capture) queue(stream, noting(e));
+  e.stream = &stream_of(stream), e.place = stream_of(stream).queued;
   return machine().lost;
+}
+/// One that is external is a piece of work of the graph, whose place in a stream is that of the graph.
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+  if (flags == CU_EVENT_RECORD_DEFAULT) return cuEventRecord(event, stream);
+  const std::scoped_lock lock(machine().mutex);
+  return machine().capture ? queue(stream, noting(event_of(event))) : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult CUDAAPI cuEventQuery(CUevent event) {
   const std::scoped_lock lock(machine().mutex);
@@ -216,7 +240,15 @@ std::size_t fake_peer_copies() {
   const std::scoped_lock lock(machine().mutex);
   return machine().peer_copies;
 }
-CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent, CUevent) { return *milliseconds = 1, CUDA_SUCCESS; }
+/// On paper everything takes as long.
+CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
+  const std::scoped_lock lock(machine().mutex);
+  const Event &a = event_of(from), &b = event_of(to);
+  if (!a.time || !b.time) return CUDA_ERROR_INVALID_HANDLE;
+  if (!*a.time || !*b.time) return CUDA_ERROR_NOT_READY;
+  *milliseconds = on_paper() ? 1 : static_cast<float>(static_cast<double>(**b.time - **a.time) * 1e-6);
+  return CUDA_SUCCESS;
+}
 
 CUresult CUDAAPI cuMemGetInfo(std::size_t* available, std::size_t* total) {
   const std::scoped_lock lock(machine().mutex);

@@ -1,0 +1,26 @@
+#pragma once
+// When a device that queues its work came to places in it.
+
+#include <cstdint>
+#include <memory>
+
+namespace tegula::runtime {
+
+/// A place in the work of a device.
+class TimeMark {
+ public:
+  virtual ~TimeMark() = default;
+  /// Queued like a launch. In a recording it is a piece of work like others, and every replay comes to it anew.
+  virtual void set() = 0;
+  /// Nanoseconds from when the device came to `earlier`, one of its own marks, until it came to this one; of each the last time. Both are over (Device::synchronize).
+  virtual std::int64_t since(const TimeMark& earlier) const = 0;
+};
+
+/// What a device is as well that queues its work and tells when it came where.
+class MarksTimes {
+ public:
+  virtual ~MarksTimes() = default;
+  virtual std::unique_ptr<TimeMark> time_mark() = 0;
+};
+
+}  // namespace tegula::runtime
