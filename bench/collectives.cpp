@@ -134,7 +134,8 @@ void resnet50() {
 double megabytes_on_card() {
   auto* const card = dynamic_cast<runtime::Communicates*>(&default_device());
   if (!card || small) return 0;
-  std::FILE* const asked = ::popen(("nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i " + card->identity()).c_str(), "r");
+  std::FILE* const asked =
+      ::popen(("nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i " + card->identity()).c_str(), "r");
   if (!asked) return 0;
   double megabytes = 0;
   if (std::fscanf(asked, "%lf", &megabytes) != 1) megabytes = 0;
@@ -177,7 +178,12 @@ void tensor_parallel(std::int64_t width, dist::Steps steps) {
   if (!wanted(name)) return;
   const PrecisionScope arithmetic(Precision::bf16);
   const std::int64_t batch = small ? 2 : 16, length = small ? 32 : 1024, blocks = 4;
-  models::Gpt2Options options{.vocabulary = 256, .width = small ? 64 : width, .layers = blocks, .heads = small ? 2 : width / 64, .context = length, .residual = bf16};
+  models::Gpt2Options options{.vocabulary = 256,
+                              .width = small ? 64 : width,
+                              .layers = blocks,
+                              .heads = small ? 2 : width / 64,
+                              .context = length,
+                              .residual = bf16};
   models::Gpt2 net(options);
   const int ranks = dist::world().size();
   dist::tensor_parallel(net, models::gpt2_plan(steps));
@@ -210,6 +216,7 @@ int main(int argc, char** argv) {
     for (const int shard : {0, 3}) bench::attempt("gpt2-medium", [&] { sharded(shard, batch); });
   }
   for (const std::int64_t width : {768, 1280, 2048, 4096}) {
-    for (const dist::Steps steps : {dist::Steps::Whole, dist::Steps::Shared}) bench::attempt("block", [&] { tensor_parallel(width, steps); });
+    for (const dist::Steps steps : {dist::Steps::Whole, dist::Steps::Shared})
+      bench::attempt("block", [&] { tensor_parallel(width, steps); });
   }
 }

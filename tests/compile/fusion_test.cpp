@@ -354,5 +354,16 @@ TEST(Dot, PlansAndTileProgramsAreGraphs) {
   EXPECT_EQ(std::ranges::count(programs, '{'), std::ranges::count(programs, '}'));
 }
 
+// Of weights that lie (in, out): what was a product and its transpose is a product that lies so.
+TEST(Fusion, TheGradientOfATransposedWeightIsOneProduct) {
+  const Tensor x = normal({24, 48}), w = normal({48, 40}), c = normal({24, 40});
+  eval(x, w, c);
+  auto f = jit([](const Tensor& x, const Tensor& w, const Tensor& c) { return flatten(grad(sum(linear(x, transpose(w)) * c), w)) * 1.5f; });
+  f(x, w, c);
+  const Tensor got = f(x, w, c), expected = flatten(matmul(transpose(x), c)) * 1.5f;
+  EXPECT_LT(max(abs(got - expected)).item(), 1e-4f);
+  EXPECT_EQ(steps(f.print_plan()), 3) << f.print_plan();  // what c is multiplied by, the product, and the factor
+}
+
 }  // namespace
 }  // namespace tegula

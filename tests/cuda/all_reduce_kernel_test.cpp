@@ -36,7 +36,8 @@ struct Played {
       sent.emplace_back(2 * all_reduce_box(box_bytes) / sizeof(Line), Line{7, 7, 7, 7});
       come.emplace_back(sent.back());
     }
-    for (int r = 0; r < ranks; ++r) state.to[r] = sent[static_cast<std::size_t>(r)].data(), state.from[r] = come[static_cast<std::size_t>(r)].data();
+    for (int r = 0; r < ranks; ++r)
+      state.to[r] = sent[static_cast<std::size_t>(r)].data(), state.from[r] = come[static_cast<std::size_t>(r)].data();
   }
 
   /// An exchange of small whole numbers, whose sums are exact.

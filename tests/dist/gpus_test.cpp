@@ -124,9 +124,11 @@ TEST_F(OnGpus, EveryOtherCollective) {
     ASSERT_EQ(gathered[static_cast<std::size_t>(i)], static_cast<float>(i % (6 * n) + 100 * (i / (6 * n))));
   const auto scattered = dist::reduce_scatter(x).to_host();
   for (std::size_t i = 0; i < 6; ++i)
-    ASSERT_EQ(scattered[i], static_cast<float>(n) * (static_cast<float>(i) + 6 * static_cast<float>(rank)) + 100.f * static_cast<float>(n * (n - 1) / 2));
+    ASSERT_EQ(scattered[i],
+              static_cast<float>(n) * (static_cast<float>(i) + 6 * static_cast<float>(rank)) + 100.f * static_cast<float>(n * (n - 1) / 2));
   const auto exchanged = dist::all_to_all(x).to_host();
-  for (std::int64_t i = 0; i < 6 * n; ++i) ASSERT_EQ(exchanged[static_cast<std::size_t>(i)], static_cast<float>(i % 6 + 6 * rank + 100 * (i / 6)));
+  for (std::int64_t i = 0; i < 6 * n; ++i)
+    ASSERT_EQ(exchanged[static_cast<std::size_t>(i)], static_cast<float>(i % 6 + 6 * rank + 100 * (i / 6)));
   EXPECT_EQ(dist::broadcast(x, ranks - 1).to_host()[0], static_cast<float>(100 * (ranks - 1)));
   EXPECT_EQ(dist::all_reduce(x, dist::world(), dist::Reduction::Max).to_host()[0], static_cast<float>(100 * (ranks - 1)));
   dist::barrier();

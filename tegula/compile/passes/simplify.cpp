@@ -51,6 +51,43 @@ void compose(const Graph& graph, Item& item) {
   item.inputs[0] = inner.inputs[0];
 }
 
+bool transposes(const Graph& graph, const Item& item) {
+  if (item.role() != Role::View || item.shape.rank() != 2 || item.as<ViewOp>().waits()) return false;
+  const Shape& from = graph[item.inputs[0]].shape;
+  const auto seen = from.rank() == 2 ? item.as<ViewOp>().apply(marked(from)) : std::nullopt;
+  const auto axes = seen ? axes_of(from, *seen) : std::nullopt;
+  return axes && (*axes)[0] == 1 && (*axes)[1] == 0;
+}
+
+/// The transpose of a product aᵀ b that nothing else reads is the product bᵀ a, which lies as it is wanted: the gradient of a weight that lies (in, out). The old
+/// product's item becomes bᵀ.
+bool turn_product(Graph& graph, const std::vector<int>& uses, Item& item) {
+  if (!transposes(graph, item)) return false;
+  const int below = item.inputs[0];
+  Item& product = graph[below];
+  const bool multiplies = product.role() == Role::Library && product.as<LibraryOp>().multiplies_matrices();
+  if (!multiplies || product.inputs.size() != 2 || !product.results.empty() || uses[static_cast<std::size_t>(below)] != 1) return false;
+  if (!transposes(graph, graph[product.inputs[0]]) || graph[product.inputs[1]].shape.rank() != 2) return false;
+  const int a = graph[product.inputs[0]].inputs[0], b = product.inputs[1];
+  item.op = product.op;
+  item.origin = product.origin;
+  item.precision = product.precision;
+  item.inputs = {below, a};
+  product.op = permute_op({1, 0});
+  product.shape = Shape{graph[b].shape[1], graph[b].shape[0]};
+  product.dtype = graph[b].dtype;
+  product.inputs = {b};
+  product.node = -1;
+  return true;
+}
+
+bool turn_products(Graph& graph) {
+  const std::vector<int> uses = count_uses(graph);
+  bool any = false;
+  for (Item& item : graph.items) any = turn_product(graph, uses, item) || any;
+  return any;
+}
+
 /// What tells an item from another, in `words`.
 void identify(const Item& item, Words& words) {
   const Op& op = *item.op;
@@ -98,9 +135,7 @@ void derive(Graph& graph, Item& item) {
   graph.derived.push_back(std::move(derived));
 }
 
-}  // namespace
-
-void simplify(Graph& graph) {
+void merge_equal(Graph& graph) {
   std::vector<int> same(graph.items.size());
   std::unordered_map<Words, int, Hash> known;
   known.reserve(graph.items.size());
@@ -124,6 +159,13 @@ void simplify(Graph& graph) {
   for (int& output : graph.outputs) output = same[static_cast<std::size_t>(output)];
   for (auto& update : graph.updates) update.item = same[static_cast<std::size_t>(update.item)];
   remove_dead(graph);
+}
+
+}  // namespace
+
+void simplify(Graph& graph) {
+  merge_equal(graph);
+  if (turn_products(graph)) merge_equal(graph);
 }
 
 }  // namespace tegula::compile

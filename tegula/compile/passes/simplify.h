@@ -5,7 +5,7 @@
 
 namespace tegula::compile {
 
-/// Views that change nothing are looked through, those that undo each other too, equal items become one, dead ones go. Early, so that all later passes see less.
+/// Views that change nothing are looked through, those that undo each other too, equal items become one, dead ones go; a product that is only seen transposed is made so. Early, so that all later passes see less.
 /// Never drops arithmetic such as 0*x: NaN and infinity must come through.
 void simplify(Graph& graph);
 

@@ -43,7 +43,8 @@ struct Step {
 
   std::vector<int> reads, writes;            // items
   std::vector<int> scratch;                  // scratch buffers used
-  std::vector<std::pair<int, int>> in_place; // (written item, read item) that may share memory: read only where and before it is written, or by a call that says so
+  std::vector<std::pair<int, int>>
+      in_place; // (written item, read item) that may share memory: read only where and before it is written, or by a call that says so
   double bytes = 0, operations = 0;          // what the step must move and do
   bool checks = false;                       // may fail: comes before any state is changed
   bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for

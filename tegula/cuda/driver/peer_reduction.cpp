@@ -67,7 +67,8 @@ std::vector<T> gathered(Boxes& boxes, const T& mine) {
   const auto count = static_cast<std::size_t>(boxes.size);
   std::vector<T> all(count);
   const Ref<Buffer> in = allocate(boxes.context, sizeof(T)), out = allocate(boxes.context, count * sizeof(T));
-  const auto call = boxes.rest->call({.kind = CollectiveKind::AllGather, .dtype = DType::u8, .shape = {static_cast<std::int64_t>(sizeof(T))}});
+  const auto call =
+      boxes.rest->call({.kind = CollectiveKind::AllGather, .dtype = DType::u8, .shape = {static_cast<std::int64_t>(sizeof(T))}});
   {
     const std::scoped_lock lock(boxes.context.order);
     boxes.context.enter();
@@ -145,7 +146,8 @@ class PeerCommunicator final : public runtime::Communicator {
   bool has(const Collective& what) const override { return boxes_->rest->has(what); }
   std::unique_ptr<runtime::Call> call(const Collective& what) override {
     const std::int64_t count = numel(what.shape), bytes = count * static_cast<std::int64_t>(size_of(what.dtype));
-    if (what.kind != CollectiveKind::AllReduce || !is_float(what.dtype) || what.reduction == Reduction::Max || bytes == 0 || bytes > boxes_->bytes)
+    if (what.kind != CollectiveKind::AllReduce || !is_float(what.dtype) || what.reduction == Reduction::Max || bytes == 0 ||
+        bytes > boxes_->bytes)
       return boxes_->rest->call(what);
     return std::make_unique<PeerReduction>(boxes_, PlainAllReduce{.dtype = what.dtype,
                                                                   .count = count,
@@ -165,10 +167,11 @@ class PeerCommunicator final : public runtime::Communicator {
 
 }  // namespace
 
-std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, std::unique_ptr<runtime::Communicator> rest, int rank, int size,
-                                                            std::function<void()> queued) {
+std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, std::unique_ptr<runtime::Communicator> rest, int rank,
+                                                            int size, std::function<void()> queued) {
   if (size < 2 || size > kMostReducingRanks) return rest;
-  auto boxes = std::make_shared<Boxes>(Boxes{.context = context, .rest = std::move(rest), .rank = rank, .size = size, .queued = std::move(queued)});
+  auto boxes =
+      std::make_shared<Boxes>(Boxes{.context = context, .rest = std::move(rest), .rank = rank, .size = size, .queued = std::move(queued)});
   Introduction mine{.machine = this_machine(), .process = ::getpid(), .bytes = wished_bytes(size)};
   boxes->bytes = mine.bytes;
   {

@@ -12,7 +12,7 @@ namespace tegula::gpu {
 
 /// All ranks of `rest` call it, with nothing of theirs queued. `queued` is called behind each kernel. `rest` itself where they do not see each other's memory: on other
 /// hosts, in one process, without a way between the cards; or where one of them has TEGULA_PEER_BYTES=0 in its environment (up to which size: the least of all counts).
-std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, std::unique_ptr<runtime::Communicator> rest, int rank, int size,
-                                                            std::function<void()> queued);
+std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, std::unique_ptr<runtime::Communicator> rest, int rank,
+                                                            int size, std::function<void()> queued);
 
 }  // namespace tegula::gpu

@@ -161,7 +161,8 @@ class Urgent {
     CUlaunchAttributeValue value{};
     value.priority = greatest;
     for (const CUgraphNode node : nodes_) {
-      if (type_of(node) == CU_GRAPH_NODE_TYPE_KERNEL) check(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), "recording");
+      if (type_of(node) == CU_GRAPH_NODE_TYPE_KERNEL)
+        check(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value), "recording");
     }
     return CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
   }

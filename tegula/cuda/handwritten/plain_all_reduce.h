@@ -17,7 +17,7 @@ inline constexpr int kMostReducingRanks = 8;
 struct AllReduceState {
   std::uint32_t exchange = 0, finished = 0, rank = 0, unused = 0;
   const std::uint32_t* stop = nullptr;  // not 0: waiting is in vain
-  void* to[kMostReducingRanks] = {};    // in rank r's memory: this rank's two boxes
+  void* to[kMostReducingRanks] = {};  // in rank r's memory: this rank's two boxes
   void* from[kMostReducingRanks] = {};  // here: those of rank r
 };
 

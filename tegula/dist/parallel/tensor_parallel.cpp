@@ -56,8 +56,7 @@ Tensor copied(const Arg& x, const Group& group, DType stored) {
 
 Tensor reduced(const Arg& x, const Group& group, DType stored) {
   return conjugate(
-      "reduce_from_ranks", x,
-      [&](const Tensor& t) { return travels(t, stored, x.loc, [&](Arg y) { return all_reduce(y, group); }); },
+      "reduce_from_ranks", x, [&](const Tensor& t) { return travels(t, stored, x.loc, [&](Arg y) { return all_reduce(y, group); }); },
       [](const Tensor& dy) { return dy; });
 }
 
@@ -114,9 +113,8 @@ Tensor Split::leave(const Tensor& y, const std::source_location& where) const {
     case Style::Columns: return output == Placement::Replicated ? gather_from_ranks(arg, group, -1, size) : y;
     case Style::Rows:
       if (output == Placement::Replicated) return reduced(arg, group, stored_now());
-      return travels(y, stored_now(), where, [&](Arg part) {
-        return reduce_scatter(part, group, Reduction::Sum, output == Placement::Sequence ? step_axis : -1);
-      });
+      return travels(y, stored_now(), where,
+                     [&](Arg part) { return reduce_scatter(part, group, Reduction::Sum, output == Placement::Sequence ? step_axis : -1); });
     case Style::Steps: return output == Placement::Replicated ? gather_from_ranks(arg, group, step_axis) : y;
   }
   return y;

@@ -1,0 +1,133 @@
+// What plans make of exchanges: sums lie where what they add up lay, updates wait for their own bucket, shared layers send halves.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+
+#include "tegula/tegula.h"
+#include "tests/dist/ranks.h"
+
+namespace tegula {
+namespace {
+
+/// The lines of a plan that say `word`.
+std::vector<std::string> lines_with(const std::string& plan, const std::string& word) {
+  std::vector<std::string> out;
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(word) != std::string::npos) out.push_back(line);
+  return out;
+}
+
+void on_two_ranks(const std::function<void(int)>& f) {
+  for (const std::string& failure : test::failures_of(2, f)) EXPECT_EQ(failure, "");
+}
+
+TEST(PlansOfExchanges, SumsLieWhereTheirTermsLay) {
+  on_two_ranks([](int rank) {
+    auto step = jit([](const Tensor& x) { return exp(dist::all_reduce(sin(x) * 2.0f)) * 3.0f; });
+    const Tensor x = full({1000}, 0.25f * static_cast<float>(rank + 1));
+    for (int i = 0; i < 3; ++i) {
+      const float expected = 3 * std::exp(2 * (std::sin(0.25f) + std::sin(0.5f)));
+      EXPECT_NEAR(step(x).to_host()[999], expected, 1e-5f * expected);
+    }
+    const auto found = lines_with(step.print_plan(), "call all_reduce");
+    ASSERT_EQ(found.size(), 1u);
+    std::smatch places;
+    ASSERT_TRUE(std::regex_search(found[0], places, std::regex("@(\\d+) -> %\\d+@(\\d+)"))) << found[0];
+    EXPECT_EQ(places[1], places[2]) << found[0];
+  });
+}
+
+// Who reads the terms afterwards finds them.
+TEST(PlansOfExchanges, TermsThatAreReadAgainStay) {
+  on_two_ranks([](int rank) {
+    auto step = jit([](const Tensor& x) {
+      const Tensor own = sin(x) * 2.0f, all = dist::all_reduce(own);
+      return all * 10.0f + cos(own);
+    });
+    const Tensor x = full({777}, 0.25f * static_cast<float>(rank + 1));
+    const float own = 2 * std::sin(0.25f * static_cast<float>(rank + 1)), all = 2 * (std::sin(0.25f) + std::sin(0.5f));
+    for (int i = 0; i < 3; ++i) EXPECT_NEAR(step(x).to_host()[776], all * 10 + std::cos(own), 1e-4f);
+  });
+}
+
+TEST(PlansOfExchanges, UpdatesWaitForTheirOwnBucketAlone) {
+  on_two_ranks([](int) {
+    manual_seed(2);
+    nn::Sequential net{nn::Linear{256, 256}, relu, nn::Linear{256, 256}, relu, nn::Linear{256, 256}};
+    optim::SGD sgd(parameters(net), {.lr = 0.1});
+    const dist::DataParallel parallel = dist::data_parallel(net, {.bucket_bytes = 300'000});
+    auto step = jit([&](const Tensor& x) {
+      const Tensor loss = mean(square(net(x)));
+      sgd.step(parallel.mean(grad(loss, parameters(net))));
+      return loss;
+    });
+    const Tensor x = normal({8, 256});
+    for (int i = 0; i < 3; ++i) step(x).to_host();
+    const std::string plan = step.print_plan();
+    const auto exchanges = lines_with(plan, "call all_reduce");
+    ASSERT_GE(exchanges.size(), 3u) << plan;
+    for (const std::string& exchange : exchanges) {  // no step reads the results of two
+      std::smatch result;
+      ASSERT_TRUE(std::regex_search(exchange, result, std::regex("-> (%\\d+)@")));
+      for (const std::string& other : exchanges) {
+        std::smatch second;
+        std::regex_search(other, second, std::regex("-> (%\\d+)@"));
+        if (result[1] == second[1]) continue;
+        for (const std::string& line : lines_with(plan, "tile "))
+          EXPECT_FALSE(line.find(" " + result[1].str() + "@") != std::string::npos &&
+                       line.find(" " + second[1].str() + "@") != std::string::npos)
+              << line;
+      }
+    }
+  });
+}
+
+// Of gradients in halves each is cast into its part of the bucket.
+TEST(PlansOfExchanges, HalvesAreCastIntoTheirBucket) {
+  on_two_ranks([](int) {
+    const PrecisionScope halves(Precision::bf16);
+    manual_seed(2);
+    nn::Sequential net{nn::Linear{128, 128}, tanh, nn::Linear{128, 128}};
+    const dist::DataParallel parallel = dist::data_parallel(net, {.bucket_bytes = 1 << 20});
+    const auto gradients = [&](const Tensor& x) { return grad(mean(square(net(x))), parameters(net)); };
+    auto step = jit([&](const Tensor& x) { return parallel.mean(gradients(x)); });
+    const Tensor x = normal({16, 128});
+    eval(x);
+    const std::vector<Tensor> all = step(x);
+    const std::vector<Tensor> own = gradients(x);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      EXPECT_LT(max(abs(all[i] - own[i])).item(), 0.02f * max(abs(own[i])).item()) << i;  // x is the same on both
+    EXPECT_TRUE(lines_with(step.print_plan(), "tile concat").empty()) << step.print_plan();
+  });
+}
+
+TEST(PlansOfExchanges, SharedLayersSendHalvesWhereProductsGiveThem) {
+  on_two_ranks([](int) {
+    manual_seed(4);
+    nn::Sequential net{nn::Linear{64, 128}, relu, nn::Linear{128, 64}};
+    const Tensor x = normal({32, 64});
+    eval(x);
+    const Tensor alone = net(x);
+    eval(alone);
+    dist::tensor_parallel(net, {{"0", dist::ColwiseParallel{}}, {"2", dist::RowwiseParallel{}}});
+    const auto f = [&](const Tensor& in) {
+      const Tensor y = net(in);
+      return std::vector<Tensor>{y, grad(sum(square(y)), in)};
+    };
+    const PrecisionScope halves(Precision::bf16);
+    auto step = jit(f);
+    step(x);
+    const Tensor y = step(x)[0];
+    EXPECT_EQ(y.dtype(), f32);
+    EXPECT_LT(max(abs(y - alone)).item(), 0.02f * max(abs(alone)).item());
+    const std::string plan = step.print_plan();
+    EXPECT_EQ(lines_with(plan, "all_reduce bf16").size(), 2u) << plan;
+    EXPECT_TRUE(lines_with(plan, "all_reduce f32").empty()) << plan;
+  });
+}
+
+}  // namespace
+}  // namespace tegula
