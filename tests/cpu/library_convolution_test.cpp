@@ -28,7 +28,7 @@ std::vector<std::unique_ptr<runtime::Call>> candidates(const Convolution& d) {
   calls.push_back(make_convolution(d));
   const Geometry g(d);
   if (d.dtype != f32 || g.empty()) return calls;
-  calls.push_back(make_onednn_convolution(d));
+  if (onednn_suits(d)) calls.push_back(make_onednn_convolution(d));
   calls.push_back(make_patch_convolution(d));
   const bool ordered = order_of(g.n, g.c, g.in, g.input) != Order::Other && order_of(g.n, g.k, g.out, g.output) != Order::Other;
   if (g.groups == 1 && ordered) calls.push_back(make_lanes_convolution(d));

@@ -93,13 +93,19 @@ std::string to_string(const Convolution& d) {
   return kPasses[static_cast<int>(d.pass)] + sizes(d.input.shape) + " * " + sizes(d.weight.shape);
 }
 
+bool onednn_suits(const Convolution& d) {
+  if (d.pass != ConvolutionPass::BackwardWeight) return true;
+  const Geometry g(d);
+  return g.stride[0] == 1 || g.low[0] <= g.stride[0];
+}
+
 std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
   check_layout(d);
   if (is_half(d.dtype)) return widened_convolution(d);
   if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
   if (lanes_suit(d)) return make_lanes_convolution(d);
   if (pointwise_suits(d)) return make_pointwise_convolution(d);
-  if (image_gradient(d)) return make_patch_convolution(d);
+  if (image_gradient(d) || !onednn_suits(d)) return make_patch_convolution(d);
   return make_onednn_convolution(d);
 }
 

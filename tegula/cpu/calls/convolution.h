@@ -50,6 +50,9 @@ std::unique_ptr<runtime::Call> make_patch_convolution(const runtime::Convolution
 
 /// Through oneDNN, f32; nothing is empty.
 std::unique_ptr<runtime::Call> make_onednn_convolution(const runtime::Convolution& description);
+/// Not oneDNN's gradient of a weight (2.6.3, AVX-512) where, along the first of three axes, a second window still begins in the padding: parts of it stay unwritten
+/// (kernel 4 x 2 x 2, padding 3, steps of 2, say).
+bool onednn_suits(const runtime::Convolution& description);
 
 /// With images in the lanes of vectors, f32, where lanes_suit() says so.
 bool lanes_suit(const runtime::Convolution& description);
