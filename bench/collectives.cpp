@@ -2,9 +2,10 @@
 //   tegula launch --devices 0,1 bench_collectives [prefix…]        the GPUs' own engine, or turns of the host with TEGULA_ENGINE=sockets
 //   TEGULA_BENCH_DEVICE=cpu tegula launch -n 2 bench_collectives   at a hundredth of the size
 // Started alone, one rank's trainings: what scaling is measured against. bench/peers and issue 21 have the peers' figures.
-//   gpt2-medium.shardN   350 M parameters with ZeRO's stage 0 (data parallel) and 3: tokens a second, and what the step holds on rank 0's card
+//   gpt2-medium.shardN   350 M parameters with ZeRO's stage 0 (data parallel) and 3: tokens a second, and what the step holds on rank 0's card;
+//                        .checkpoint: layers are computed again
 //   block.tensor.WIDTH   four blocks of GPT-2 whose heads and features the ranks share out, forward and backward; .steps: between them they share
-//                        out the steps
+//                        out the steps; .halves: the batch goes through in two parts
 
 #include <algorithm>
 #include <chrono>
@@ -143,15 +144,18 @@ double megabytes_on_card() {
   return megabytes;
 }
 
-/// `batch` 1: what the state takes is most of it.
-void sharded(int shard, std::int64_t batch) {
-  const std::string name = "gpt2-medium.shard" + std::to_string(shard) + ".b" + std::to_string(batch);
+/// `checkpoint`: layers are computed again in the backward pass, so that what the state takes is most of the memory. What the engine itself holds is
+/// there before.
+void sharded(int shard, std::int64_t batch, bool checkpoint) {
+  const std::string name = "gpt2-medium.shard" + std::to_string(shard) + ".b" + std::to_string(batch) + (checkpoint ? ".checkpoint" : "");
   if (!wanted(name) || dist::world().size() == 1) return;
+  eval(dist::all_reduce(ones({1 << 20}), dist::world()));
   default_device().synchronize();
   const double before = megabytes_on_card();
   const PrecisionScope arithmetic(Precision::bf16);
   models::Gpt2Options options{.vocabulary = 50304, .width = 1024, .layers = 24, .heads = 16};
   if (small) options = {.vocabulary = 300, .width = 64, .layers = 2, .heads = 2, .context = 64};
+  options.checkpoint_layers = checkpoint;
   models::Gpt2 net(options);
   const std::int64_t length = net.options().context;
   const dist::DataParallel parallel = dist::data_parallel(net, {.shard = shard});
@@ -172,9 +176,11 @@ void sharded(int shard, std::int64_t batch) {
   report(name + ".ranks" + std::to_string(ranks) + ".memory", megabytes_on_card() - before, "MB");
 }
 
-/// Four blocks alone: what each rank's half of the products gains less what the exchanges cost.
-void tensor_parallel(std::int64_t width, dist::Steps steps) {
-  const std::string name = "block.tensor." + std::to_string(width) + (steps == dist::Steps::Shared ? ".steps" : "");
+/// Four blocks alone: what each rank's half of the products gains less what the exchanges cost. With `halves` of the batch, one computes while the
+/// other's sums travel.
+void tensor_parallel(std::int64_t width, dist::Steps steps, int halves) {
+  const std::string name =
+      "block.tensor." + std::to_string(width) + (steps == dist::Steps::Shared ? ".steps" : "") + (halves > 1 ? ".halves" : "");
   if (!wanted(name)) return;
   const PrecisionScope arithmetic(Precision::bf16);
   const std::int64_t batch = small ? 2 : 16, length = small ? 32 : 1024, blocks = 4;
@@ -190,9 +196,12 @@ void tensor_parallel(std::int64_t width, dist::Steps steps) {
   const Tensor x = cast(normal({batch, steps == dist::Steps::Shared ? length / ranks : length, net.options().width}), bf16);
   const Parameters weights = parameters(net.h);
   auto step = jit([&](const Tensor& in) {
-    Tensor y = in;
-    for (models::gpt2::Block& block : net.h) y = block(y, nullptr, 0);
-    const Tensor loss = sum(cast(y, f32));
+    std::vector<Tensor> parts = chunk(in, halves, 0);
+    for (models::gpt2::Block& block : net.h) {
+      for (Tensor& part : parts) part = block(part, nullptr, 0);
+    }
+    Tensor loss = sum(cast(parts[0], f32));
+    for (int k = 1; k < halves; ++k) loss = loss + sum(cast(parts[static_cast<std::size_t>(k)], f32));
     std::vector<Tensor> results = grad(loss, weights);
     results.push_back(loss);
     return results;
@@ -212,11 +221,14 @@ int main(int argc, char** argv) {
   bench::attempt("mnist-cnn", mnist_cnn);
   for (const std::int64_t batch : {32, 4}) bench::attempt("gpt2", [&] { gpt2(batch); });
   bench::attempt("resnet50", resnet50);
-  for (const std::int64_t batch : {8, 1}) {
-    for (const int shard : {0, 3}) bench::attempt("gpt2-medium", [&] { sharded(shard, batch); });
+  for (const std::int64_t batch : {32, 8, 1}) {
+    for (const int shard : {0, 3}) {
+      for (const bool checkpoint : {false, true}) bench::attempt("gpt2-medium", [&] { sharded(shard, batch, checkpoint); });
+    }
   }
   for (const std::int64_t width : {768, 1280, 2048, 4096}) {
-    for (const dist::Steps steps : {dist::Steps::Whole, dist::Steps::Shared})
-      bench::attempt("block", [&] { tensor_parallel(width, steps); });
+    bench::attempt("block", [&] { tensor_parallel(width, dist::Steps::Whole, 1); });
+    bench::attempt("block", [&] { tensor_parallel(width, dist::Steps::Whole, 2); });
+    bench::attempt("block", [&] { tensor_parallel(width, dist::Steps::Shared, 1); });
   }
 }

@@ -19,9 +19,12 @@ struct Ran {
 };
 
 /// `tegula` of the same build, which lies beside the folder of the tests.
+inline std::filesystem::path tegula_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula";
+}
+
 inline Ran tegula_cli(std::vector<std::string> arguments, std::string_view input = "") {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "tegula";
-  arguments.insert(arguments.begin(), program.string());
+  arguments.insert(arguments.begin(), tegula_program().string());
   const io::ChildResult result = io::run_child(arguments, bytes_of(input));
   return {result.exit_code, text_of(result.output), result.messages};
 }

@@ -129,6 +129,8 @@ TEST(CudaTimeline, TheCommandLineWritesIt) {
   if (const char* driver = std::getenv("TEGULA_FAKE_DRIVER"); driver && std::string(driver) != "paper")
     GTEST_SKIP() << "a driver that launches nothing";
   if (std::string why; cuda_count(&why) == 0) GTEST_SKIP() << why;
+  if (!std::filesystem::exists(testing::tegula_program()))
+    GTEST_SKIP() << "no " << testing::tegula_program() << " here: a visit brings the tests alone";
   std::filesystem::remove("run.json");
   const testing::Ran ran =
       testing::tegula_cli({"train", "mnist-mlp", "--limit", "256", "--epochs", "1", "--batch", "64", "--device", "cuda", "--timeline",

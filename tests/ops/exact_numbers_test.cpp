@@ -70,7 +70,8 @@ TEST(ExactNumbers, ACastOfANumberWrapsAsThatOfATensorDoes) {
   }
   for (const double number : {2.75, -2.75, 300.5, 1e30, std::numeric_limits<double>::quiet_NaN()}) {
     for (const DType dtype : {i8, i32, i64, boolean})
-      EXPECT_EQ(cast(Tensor(number), dtype).item<std::int64_t>(), cast(tensor({number}), dtype).item<std::int64_t>()) << number << " as " << name(dtype);
+      EXPECT_EQ(cast(Tensor(number), dtype).item<std::int64_t>(), cast(tensor({static_cast<float>(number)}), dtype).item<std::int64_t>())
+          << number << " as " << name(dtype);
   }
 }
 
