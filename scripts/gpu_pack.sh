@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Packs what a visit to a GPU machine needs into carry/ (ignored by git): built programs, the CUDA module, the shared libraries that the
 # machine lacks, MNIST, CIFAR-10 and the peers' scripts where they are at hand, and compiled kernels, so that the visit's time goes to running them.
-# $PROGRAMS: those of the build folder that are wanted (all), then without data. usage: scripts/gpu_pack.sh BUILD_DIR [CACHE_DIR], the cache as this leaves it (about ten minutes):
+# $PROGRAMS: those of the build folder that are wanted (all), then without data but what $WITH names (cifar, text). usage: scripts/gpu_pack.sh BUILD_DIR [CACHE_DIR], the cache as this leaves it (about ten minutes):
 #   TEGULA_CACHE_DIR=CACHE_DIR TEGULA_TEST_DEVICE=cuda scripts/kernels_offline.sh BUILD_DIR BUILD_DIR/tests/test_ops
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,9 +18,10 @@ done | sort -u | while read -r library; do cp -L "$library" "$stage/"; done
 data=$root/../shared/data
 [ -d "$data/../peers" ] && cp -r "$data/../peers" "$stage/peers"
 [ -d "$data/mnist" ] && cp -r "$data/mnist" "$stage/mnist"
-[ -n "${PROGRAMS:-}" ] || cp "$data/cifar10-jpeg/cifar10-jpeg.tar.xz" "$stage" 2>/dev/null || echo "without CIFAR-10"
+wanted() { [ -z "${PROGRAMS:-}" ] || [[ " ${WITH:-} " == *" $1 "* ]]; }
+! wanted cifar || cp "$data/cifar10-jpeg/cifar10-jpeg.tar.xz" "$stage" 2>/dev/null || echo "without CIFAR-10"
 # What scripts/gpu_learn.sh trains on: some 10 MB of the pack. The last hundredth of the books is for validation.
-if [ -z "${PROGRAMS:-}" ] && [ -d "$data/corpus-gutenberg" ]; then
+if wanted text && [ -d "$data/corpus-gutenberg" ]; then
   mkdir "$stage/text"
   cp "$data"/tinyshakespeare/input.txt "$data"/multi30k/*.gz "$data"/text-classification/sent-conv/stsa.binary.* "$stage/text"
   xz -dc "$data"/corpus-gutenberg/*.txt.xz >"$stage/text/all.txt"

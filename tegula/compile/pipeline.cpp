@@ -19,6 +19,7 @@
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/compile/passes/sink_casts.h"
 #include "tegula/compile/passes/spell_out.h"
+#include "tegula/compile/passes/stagger_exchanges.h"
 #include "tegula/compile/passes/store_within.h"
 #include "tegula/compile/passes/widen_numbers.h"
 #include "tegula/compile/plan/check_plan.h"
@@ -88,6 +89,7 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder,
   widen_numbers(graph);
   done(graph, "graph");
   gather_anew(graph);
+  stagger_exchanges(graph);
   order_effects(graph);
   spell_out(graph, device, ladder.on ? SmallProducts::Calls : SmallProducts::AsTheDevicePrefers);
   simplify(graph);

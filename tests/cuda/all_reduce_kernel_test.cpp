@@ -107,5 +107,44 @@ TEST(AllReduceKernel, StopsWhenNobodyComes) {
   EXPECT_EQ(out, std::vector<float>(10, -2)) << "nothing was added up";
 }
 
+// A part that the copy engines carried: what has come is added up, and the other rank is told.
+template <class T>
+void add(DType dtype, std::int64_t count, bool mean, std::size_t shift) {
+  std::mt19937 random{7};
+  std::vector<T> in(shift, T(-1)), box, out(shift + static_cast<std::size_t>(count) + 4, T(-2)), expected = out;
+  for (std::int64_t i = 0; i < count; ++i) {
+    in.push_back(static_cast<T>(random() % 64)), box.push_back(static_cast<T>(random() % 64));
+    expected[shift + static_cast<std::size_t>(i)] = (in.back() + box.back()) / static_cast<T>(mean ? 2 : 1);
+  }
+  std::uint32_t stop = 0, told = 0;
+  PartTurn turn{.next = 5, .arrived = 5};
+  PartMeeting meeting{.added = 8, .theirs = 8, .stop = &stop, .tell = &told};
+  emulate(wait_for_boxes_kernel(dtype), std::vector<void*>{&meeting});
+  emulate(add_arrived_kernel(dtype, count, mean), std::vector<void*>{in.data() + shift, out.data() + shift, box.data(), &turn, &meeting});
+  EXPECT_EQ(out, expected);
+  EXPECT_EQ(turn.next, 6u);
+  EXPECT_EQ(meeting.added, 9u);
+  EXPECT_EQ(told, 9u);
+  EXPECT_EQ(meeting.blocks, 0u);
+}
+
+TEST(AllReduceKernel, AddsUpPartsThatWereCopied) {
+  for (const bool mean : {false, true}) {
+    for (const std::size_t shift : {0u, 1u}) {
+      for (const std::int64_t count : {1, 5, 4099}) add<float>(DType::f32, count, mean, shift), add<double>(DType::f64, count, mean, shift);
+    }
+  }
+}
+
+TEST(AllReduceKernel, PartsThatNeverComeAreWaitedForUntilTold) {
+  std::uint32_t stop = 1, told = 0;
+  PartTurn turn{.next = 5, .arrived = 4};
+  PartMeeting meeting{.added = 8, .theirs = 7, .stop = &stop, .tell = &told};
+  std::vector<float> in(10, 1), box(10, 1);
+  emulate(wait_for_boxes_kernel(DType::f32), std::vector<void*>{&meeting});
+  emulate(add_arrived_kernel(DType::f32, 10, false), std::vector<void*>{in.data(), in.data(), box.data(), &turn, &meeting});
+  EXPECT_EQ(told, 9u) << "it ended";
+}
+
 }  // namespace
 }  // namespace tegula::gpu

@@ -129,5 +129,36 @@ TEST(PlansOfExchanges, SharedLayersSendHalvesWhereProductsGiveThem) {
   });
 }
 
+// Written one part after the other, parts of a batch go through shared layers in turn, there and back; sums that nobody waits for stay behind.
+TEST(PlansOfExchanges, PartsOfABatchTakeTurns) {
+  on_two_ranks([](int rank) {
+    const Tensor weights = normal({3, 16, 16}) * 0.3f, x = normal({14, 16});
+    eval(weights, x);
+    const auto through = [&](Tensor part, const Tensor& w) {
+      for (int layer = 0; layer < 3; ++layer) part = tanh(dist::all_reduce(matmul(part, select(w, 0, layer))));
+      return sum(part * part);
+    };
+    const auto step_of = [&](const std::vector<std::int64_t>& ends) {
+      return jit([&through, ends](const Tensor& in, const Tensor& w) {
+        Tensor loss = full({}, 0.0f);
+        for (std::size_t k = 0; k + 1 < ends.size(); ++k) loss = loss + through(slice(in, 0, {ends[k], ends[k + 1]}), w);
+        return std::vector<Tensor>{loss, dist::all_reduce(grad(loss, {w})[0])};
+      });
+    };
+    auto whole = step_of({0, 14}), parts = step_of({0, 8, 14});
+    const Tensor mine = weights * (rank == 0 ? 1.0f : 0.5f);
+    for (int i = 0; i < 3; ++i) {
+      const auto expected = whole(x, mine), found = parts(x, mine);
+      EXPECT_NEAR(found[0].item(), expected[0].item(), 1e-4f);
+      EXPECT_LT(max(abs(found[1] - expected[1])).item(), 1e-4f);
+    }
+    std::string order;
+    for (const std::string& line : lines_with(parts.print_plan(), "call all_reduce")) {
+      order += line.find("(8, 16)") != std::string::npos ? 'a' : line.find("(6, 16)") != std::string::npos ? 'b' : 'w';
+    }
+    EXPECT_EQ(order, "abababbababaw") << parts.print_plan();
+  });
+}
+
 }  // namespace
 }  // namespace tegula

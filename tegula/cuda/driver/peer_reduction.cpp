@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tegula/cuda/driver/copied_sums.h"
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
 #include "tegula/cuda/handwritten/plain_all_reduce.h"
@@ -25,16 +26,19 @@ constexpr const char* kMeeting = "GPUs that look into each other's memory";
 /// So many bytes a rank sends at most. With two H200 NCCL is not faster below (docs/devices.md).
 constexpr std::int64_t kMostSent = 2 << 20;
 
-std::int64_t wished_bytes(int size) {
-  const char* const value = std::getenv("TEGULA_PEER_BYTES");
-  const std::int64_t bytes = value ? std::strtoll(value, nullptr, 10) : kMostSent / (size - 1);
-  return std::max<std::int64_t>(bytes, 0) / 256 * 256;
+/// Of two ranks: the memory of all boxes that larger sums are copied into. Of more, each would send more than around a ring.
+constexpr std::int64_t kCopied = 64 << 20;
+
+/// What the environment's variable says, or `usual`, in whole units.
+std::int64_t wished(const char* variable, std::int64_t usual, std::int64_t unit) {
+  const char* const value = std::getenv(variable);
+  return std::max<std::int64_t>(value ? std::strtoll(value, nullptr, 10) : usual, 0) / unit * unit;
 }
 
 /// What a rank tells the others.
 struct Introduction {
   std::array<char, 64> machine{};  // the same for all of it, until it is started again
-  std::int64_t process = 0, bytes = 0;
+  std::int64_t process = 0, bytes = 0, copied = 0;
   CUipcMemHandle boxes{};
   std::int32_t able = 0;
 };
@@ -54,8 +58,9 @@ struct Boxes {
   Context& context;
   std::unique_ptr<runtime::Communicator> rest;
   int rank, size;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, copied = 0;  // that a rank sends at most; of the boxes that are copied into
   CUdeviceptr memory = 0;
+  std::shared_ptr<const CopiedSums> copies;
   void* state = nullptr;  // AllReduceState, on the device
   std::uint32_t* stop = nullptr;
   std::function<void()> queued;
@@ -94,23 +99,31 @@ bool open(Boxes& boxes, const std::vector<Introduction>& all) {
   if (cuMemHostGetDevicePointer(&seen_stop, boxes.stop, 0) != CUDA_SUCCESS) return false;
   state.stop = reinterpret_cast<const std::uint32_t*>(seen_stop);
   const std::size_t each = 2 * all_reduce_box(boxes.bytes);  // a rank has two at every other
+  CUdeviceptr other = 0;  // the last one's memory: of two ranks, the other's
   for (int r = 0; r < boxes.size; ++r) {
     if (r == boxes.rank) continue;
     CUdeviceptr theirs = 0;
     const CUipcMemHandle handle = all[static_cast<std::size_t>(r)].boxes;
     if (cuIpcOpenMemHandle(&theirs, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS) return false;
+    other = theirs;
     state.to[r] = reinterpret_cast<void*>(theirs + static_cast<std::size_t>(boxes.rank) * each);
     state.from[r] = reinterpret_cast<void*>(boxes.memory + static_cast<std::size_t>(r) * each);
   }
-  const CUdeviceptr at = boxes.memory + static_cast<std::size_t>(boxes.size) * each;
+  const std::size_t behind = static_cast<std::size_t>(boxes.size) * each;
+  const CUdeviceptr at = boxes.memory + behind;
   boxes.state = reinterpret_cast<void*>(at);
   boxes.context.staging->copy_in(at, &state, sizeof state);
+  if (boxes.copied > 0) {
+    const std::size_t copied = behind + align_scratch(sizeof(AllReduceState));
+    boxes.copies = std::make_shared<CopiedSums>(boxes.context, boxes.copied, boxes.memory + copied, other + copied, state.stop);
+  }
   return true;
 }
 
 /// Whether the boxes, and room for the state behind them, are there, cleared.
 bool make(Boxes& boxes, Introduction& mine) {
-  const std::size_t all = static_cast<std::size_t>(boxes.size) * 2 * all_reduce_box(boxes.bytes) + align_scratch(sizeof(AllReduceState));
+  const std::size_t all = static_cast<std::size_t>(boxes.size) * 2 * all_reduce_box(boxes.bytes) + align_scratch(sizeof(AllReduceState)) +
+                          CopiedSums::bytes(boxes.copied);
   void* stop = nullptr;
   if (boxes.bytes == 0 || cuMemHostAlloc(&stop, 64, CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS) return false;
   boxes.stop = static_cast<std::uint32_t*>(stop);
@@ -140,15 +153,35 @@ class PeerReduction final : public runtime::Call {
   LoadedKernel kernel_;
 };
 
+/// A larger sum of two.
+class PeerSum final : public runtime::Call {
+ public:
+  PeerSum(std::shared_ptr<Boxes> boxes, const Collective& what) : boxes_(std::move(boxes)), call_(CopiedSums::call(boxes_->copies, what)) {}
+  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+    boxes_->context.enter();
+    if (*static_cast<volatile std::uint32_t*>(boxes_->stop) != 0) return;  // as after Communicator::abort()
+    call_->run(buffers, scratch, threads);
+    boxes_->queued();
+  }
+  std::string describe() const override { return call_->describe(); }
+
+ private:
+  std::shared_ptr<Boxes> boxes_;
+  std::unique_ptr<runtime::Call> call_;
+};
+
 class PeerCommunicator final : public runtime::Communicator {
  public:
   explicit PeerCommunicator(std::shared_ptr<Boxes> boxes) : boxes_(std::move(boxes)) {}
   bool has(const Collective& what) const override { return boxes_->rest->has(what); }
   std::unique_ptr<runtime::Call> call(const Collective& what) override {
     const std::int64_t count = numel(what.shape), bytes = count * static_cast<std::int64_t>(size_of(what.dtype));
-    if (what.kind != CollectiveKind::AllReduce || !is_float(what.dtype) || what.reduction == Reduction::Max || bytes == 0 ||
-        bytes > boxes_->bytes)
+    if (what.kind != CollectiveKind::AllReduce || !is_float(what.dtype) || what.reduction == Reduction::Max || bytes == 0)
       return boxes_->rest->call(what);
+    if (bytes > boxes_->bytes) {
+      if (!boxes_->copies) return boxes_->rest->call(what);
+      return std::make_unique<PeerSum>(boxes_, what);
+    }
     return std::make_unique<PeerReduction>(boxes_, PlainAllReduce{.dtype = what.dtype,
                                                                   .count = count,
                                                                   .ranks = boxes_->size,
@@ -172,8 +205,11 @@ std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, st
   if (size < 2 || size > kMostReducingRanks) return rest;
   auto boxes =
       std::make_shared<Boxes>(Boxes{.context = context, .rest = std::move(rest), .rank = rank, .size = size, .queued = std::move(queued)});
-  Introduction mine{.machine = this_machine(), .process = ::getpid(), .bytes = wished_bytes(size)};
-  boxes->bytes = mine.bytes;
+  Introduction mine{.machine = this_machine(),
+                    .process = ::getpid(),
+                    .bytes = wished("TEGULA_PEER_BYTES", kMostSent / (size - 1), 256),
+                    .copied = size == 2 ? wished("TEGULA_COPIED_BYTES", kCopied, 256 * CopiedSums::kBoxes) : 0};
+  boxes->bytes = mine.bytes, boxes->copied = mine.copied;
   {
     const std::scoped_lock lock(context.order);
     context.enter();
@@ -181,6 +217,7 @@ std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, st
   }
   const std::vector<Introduction> all = gathered(*boxes, mine);
   boxes->bytes = std::ranges::min(all, {}, &Introduction::bytes).bytes;
+  boxes->copied = std::ranges::min(all, {}, &Introduction::copied).copied;
   std::int32_t sees = 0;
   if (neighbours(all)) {
     const std::scoped_lock lock(context.order);

@@ -54,7 +54,8 @@ class GraphRecording final : public runtime::Recording {
 
 using Nodes = std::vector<CUgraphNode>;
 
-/// What the next node captured from the stream will wait for.
+}  // namespace
+
 Nodes next_waits_for(const Context& context) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode* nodes = nullptr;
@@ -70,8 +71,6 @@ void let_next_wait_for(const Context& context, Nodes nodes) {
   check(cuStreamUpdateCaptureDependencies_v2(context.stream, nodes.data(), nullptr, nodes.size(), CU_STREAM_SET_CAPTURE_DEPENDENCIES),
         "recording");
 }
-
-}  // namespace
 
 Capture* Capture::current(const Context& context) {
   Capture* capture = innermost();

@@ -1,5 +1,16 @@
 // Text of a kernel, as plain_all_reduce.cpp puts it together (cmake/EmbedCuda.cmake).
 
+#pragma region Again
+// As it is now, whoever else writes there.
+#ifdef TEGULA_EMULATED
+__device__ inline unsigned again(const unsigned* p) { return *p; }
+__device__ inline void all_see_it() {}
+#else
+__device__ __forceinline__ unsigned again(const unsigned* p) { return *static_cast<const volatile unsigned*>(p); }
+__device__ __forceinline__ void all_see_it() { __threadfence_system(); }
+#endif
+#pragma endregion
+
 #pragma region AllReduce
 // Eight bytes on their way to another GPU. Both halves carry the number of the exchange, so what has come shows by itself: no barrier, no fence. A half is written
 // and read as a whole.
@@ -7,7 +18,6 @@ struct alignas(16) Line { unsigned low, low_number, high, high_number; };
 #ifdef TEGULA_EMULATED
 __device__ inline void send(Line* to, const Line& line) { *to = line; }
 __device__ inline Line receive(const Line* from) { return *from; }
-__device__ inline unsigned again(const unsigned* p) { return *p; }
 #else
 __device__ __forceinline__ void send(Line* to, const Line& line) {
   asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(line.low), "r"(line.low_number), "r"(line.high),
@@ -22,7 +32,6 @@ __device__ __forceinline__ Line receive(const Line* from) {
                : "memory");
   return line;
 }
-__device__ __forceinline__ unsigned again(const unsigned* p) { return *static_cast<const volatile unsigned*>(p); }
 #endif
 
 // Waits for the line; false when waiting is in vain.
@@ -100,6 +109,69 @@ extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* 
   if (threadIdx.x == 0 && atomicAdd(&state->finished, 1u) == gridDim.x - 1) {
     state->finished = 0;
     state->exchange = number;
+  }
+}
+#pragma endregion
+
+#pragma region AddArrived
+struct Turn { unsigned next, arrived; };
+struct Meeting {
+  unsigned added, theirs;  // parts that this rank has added up, and the other one
+  unsigned blocks;         // that are over with this part
+  const unsigned* stop;    // of the host: not 0 when nobody is to wait any longer
+  unsigned* tell;          // the other rank's `theirs`
+};
+struct alignas(16) Words { unsigned values[4]; };
+union Pack { Words words; Element values[VECTOR]; };
+
+__device__ inline Pack pack_at(const Element* from, Index at, bool wide) {
+  Pack pack;
+  if (wide && at + VECTOR <= COUNT) {
+    pack.words = *reinterpret_cast<const Words*>(from + at);
+  } else {
+    for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) pack.values[k] = from[at + k];
+  }
+  return pack;
+}
+
+// Until the other rank has added up all that this one has: its boxes are free then.
+extern "C" __global__ void wait_for_boxes(Meeting* meeting) {
+  for (unsigned turn = 1; again(&meeting->theirs) != meeting->added; ++turn) {
+    if (turn % 1024 == 0 && again(meeting->stop) != 0) return;
+  }
+}
+
+// A sum of two is the same in either order: both ranks get the same bits.
+extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element* in, Element* out, const Element* box, Turn* part, Meeting* meeting) {
+  if (threadIdx.x == 0) {
+    for (unsigned turn = 1; again(&part->arrived) != part->next; ++turn) {
+      if (turn % 1024 == 0 && again(meeting->stop) != 0) break;
+    }
+    all_see_it();
+  }
+  __syncthreads();
+  const bool read_wide = reinterpret_cast<unsigned long long>(in) % 16 == 0, write_wide = reinterpret_cast<unsigned long long>(out) % 16 == 0;
+  for (Index i = blockIdx.x * Index(THREADS) + threadIdx.x; i * VECTOR < COUNT; i += gridDim.x * Index(THREADS)) {
+    const Index at = i * VECTOR;
+    const Pack own = pack_at(in, at, read_wide), theirs = pack_at(box, at, true);
+    Pack result;
+    for (int k = 0; k < VECTOR; ++k) {
+      const Sum total = load(&own.values[k]) + load(&theirs.values[k]);
+      store(&result.values[k], MEAN ? total / Sum(2) : total);
+    }
+    if (write_wide && at + VECTOR <= COUNT) {
+      *reinterpret_cast<Words*>(out + at) = result.words;
+    } else {
+      for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) out[at + k] = result.values[k];
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && atomicAdd(&meeting->blocks, 1u) == gridDim.x - 1) {
+    meeting->blocks = 0;
+    part->next = part->next + 1;
+    meeting->added = meeting->added + 1;
+    all_see_it();
+    *static_cast<volatile unsigned*>(meeting->tell) = meeting->added;
   }
 }
 #pragma endregion
