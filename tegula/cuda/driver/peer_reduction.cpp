@@ -26,8 +26,9 @@ constexpr const char* kMeeting = "GPUs that look into each other's memory";
 /// So many bytes a rank sends at most. With two H200 NCCL is not faster below (docs/devices.md).
 constexpr std::int64_t kMostSent = 2 << 20;
 
-/// Of two ranks: the memory of all boxes that larger sums are copied into. Of more, each would send more than around a ring.
-constexpr std::int64_t kCopied = 64 << 20;
+/// Of two ranks: the memory of all boxes, into which what they have room for is copied; the copy engines are slower than NCCL, but leave the multiprocessors
+/// to what runs beside (docs/devices.md). Of more ranks, each would send more than around a ring.
+constexpr std::int64_t kCopied = 32 << 20;
 
 /// What the environment's variable says, or `usual`, in whole units.
 std::int64_t wished(const char* variable, std::int64_t usual, std::int64_t unit) {
@@ -179,7 +180,7 @@ class PeerCommunicator final : public runtime::Communicator {
     if (what.kind != CollectiveKind::AllReduce || !is_float(what.dtype) || what.reduction == Reduction::Max || bytes == 0)
       return boxes_->rest->call(what);
     if (bytes > boxes_->bytes) {
-      if (!boxes_->copies) return boxes_->rest->call(what);
+      if (!boxes_->copies || bytes > boxes_->copied) return boxes_->rest->call(what);
       return std::make_unique<PeerSum>(boxes_, what);
     }
     return std::make_unique<PeerReduction>(boxes_, PlainAllReduce{.dtype = what.dtype,

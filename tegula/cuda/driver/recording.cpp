@@ -171,10 +171,10 @@ class Urgent {
 };
 
 /// A library sets a counter of a few bytes and then runs a kernel that counts with it. Between the kernel and the one before it the card would wait for
-/// that twice, some microseconds; where the counter is the step's own it is set beside the step before.
+/// that twice, some microseconds; where the counter is the step's own it is set beside the steps that it waits for.
 class EarlyCounters {
  public:
-  /// The step's nodes are recorded: they waited for `before`, and are over with `end`. `earlier`: what the step before waited for.
+  /// The step's nodes are recorded: they waited for `before`, and are over with `end`. `earlier`: what the steps of `before` waited for.
   void note(std::span<const std::byte> own, const Nodes& before, const Nodes& end, const Nodes& earlier) {
     if (own.empty() || before.empty() || end.size() != 1) return;
     CUgraphNode first = end[0];
@@ -187,6 +187,8 @@ class EarlyCounters {
     Nodes wait = earlier;
     Nodes& last = users_[begin];  // the same step's, in another run
     wait.insert(wait.end(), last.begin(), last.end());
+    std::ranges::sort(wait);
+    wait.erase(std::unique(wait.begin(), wait.end()), wait.end());
     if (!wait.empty()) moved_.push_back({first, before, wait});
     last = end;
   }
@@ -255,13 +257,16 @@ std::unique_ptr<runtime::Recording> record(Context& context, std::span<const run
   EarlyCounters counters;
   Urgent urgent;
   const auto work = [&] {
-    std::vector<Nodes> ends(steps.size());  // of each step: what has to be over for it to be over
-    Nodes all, earlier;
+    std::vector<Nodes> begins(steps.size());  // of each step: what it waits for
+    std::vector<Nodes> ends(steps.size());  // and what has to be over for it to be over
+    Nodes all;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      Nodes before;
+      Nodes& before = begins[s];
+      Nodes earlier;  // over before what it waits for is
       for (const int step : steps[s].after) {
-        const Nodes& end = ends[static_cast<std::size_t>(step)];
+        const Nodes &begin = begins[static_cast<std::size_t>(step)], &end = ends[static_cast<std::size_t>(step)];
         before.insert(before.end(), end.begin(), end.end());
+        earlier.insert(earlier.end(), begin.begin(), begin.end());
       }
       // A graph that begins with several nodes takes microseconds to begin.
       if (before.empty() && s > 0) before = ends[0];
@@ -272,7 +277,6 @@ std::unique_ptr<runtime::Recording> record(Context& context, std::span<const run
       ends[s] = next_waits_for(context);
       counters.note(steps[s].own, before, ends[s], earlier);
       if (steps[s].urgent) urgent.note(before, ends[s]);
-      earlier = std::move(before);
       all.insert(all.end(), ends[s].begin(), ends[s].end());
     }
     let_next_wait_for(context, std::move(all));

@@ -14,6 +14,7 @@ constexpr std::int64_t kLineBytes = 8;  // of numbers
 constexpr std::int64_t kVectorBytes = 16;  // that a thread adds up at a time
 constexpr std::int64_t kThreads = 512;
 constexpr std::int64_t kMostBlocks = 64;  // half of an H200's multiprocessors fill the wire, and what runs beside it has the others
+constexpr std::int64_t kMostAdding = 264;  // blocks that add up what was copied: two for each multiprocessor
 
 }  // namespace
 
@@ -44,7 +45,7 @@ PlainKernel add_arrived_kernel(DType dtype, std::int64_t count, bool mean) {
   }
   source.add(kAgain);
   source.add(kAddArrived);
-  return {"add_arrived", source.text(), std::min(divide_up(count, vector * kThreads), kMostBlocks), static_cast<int>(kThreads)};
+  return {"add_arrived", source.text(), std::min(divide_up(count, vector * kThreads), kMostAdding), static_cast<int>(kThreads)};
 }
 
 PlainKernel wait_for_boxes_kernel(DType dtype) {
