@@ -58,7 +58,7 @@ lstm_torch() { translator_torch lstm_torch tf32 "${LSTM_EPOCHS:-12}" "${lstm_opt
 # The first weights and the tokenizer, which both sides read; the sentences of SST are those to learn from, without their labels.
 books=("$text/books.txt" "$text/wiki.valid.txt" "$text/wiki.test.txt" "$text/sst.txt")
 read -r -a bert_sizes <<<"${BERT_SIZES:---width 256 --layers 4 --heads 4}"
-read -r -a bert_steps <<<"${BERT_STEPS:---epochs 40 --batch 128 --length 128 --lr 0.0007}"
+read -r -a bert_steps <<<"${BERT_STEPS:---epochs 60 --batch 128 --length 128 --lr 0.001}"
 bert_first() {
   [ -e "$out/bert.first.st" ] || job bert_first "$work/tegula" train bert "${books[@]}" "${bert_sizes[@]}" --length 128 --epochs 0 --out "$out/bert.first.st" --plot "$out/none.png"
 }
