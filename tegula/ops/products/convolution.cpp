@@ -87,8 +87,8 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels {
   bool accepts_addend() const override { return pass_ == ConvolutionPass::Forward; }
   int bias_axis() const override { return pass_ == ConvolutionPass::Forward ? 1 : -1; }
   int weight_axis() const override { return pass_ == ConvolutionPass::Forward ? 0 : -1; }
-  std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
-    if (!device.prefers_channels_last(describe(Layout::dense(inputs[0]), Layout::dense(inputs[1]), Layout::dense(output), dtype))) return 0;
+  std::uint32_t channels_last(runtime::Device& device, std::span<const Layout> inputs, const Shape& output, DType dtype) const override {
+    if (!device.prefers_channels_last(describe(inputs[0], inputs[1], Layout::dense(output), dtype))) return 0;
     constexpr std::uint32_t kFirst = 1, kSecond = 2, kOutput = 1u << 31;
     // A weight's gradient is row-major like the Variable that it changes: the optimiser then walks all of them alike.
     if (pass_ == ConvolutionPass::BackwardWeight) return kFirst | kSecond;
