@@ -45,9 +45,9 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
   for (const auto& update : graph.updates) leaves[static_cast<std::size_t>(update.item)] = true;
   rewriter.each([&](int i, Item& item) {
     if (item.role() == Role::Library) {
-      std::vector<Shape> shapes;
-      for (int input : item.inputs) shapes.push_back(out[input].shape);
-      std::uint32_t mask = item.as<LibraryOp>().channels_last(device, shapes, item.shape, item.dtype);
+      std::vector<Layout> layouts;
+      for (int input : item.inputs) layouts.push_back(access_of(out, input).layout);
+      std::uint32_t mask = item.as<LibraryOp>().channels_last(device, layouts, item.shape, item.dtype);
       if (item.epilogue.addend && mask >> 31) mask |= 1u << (item.inputs.size() - 1);
       for (std::size_t k = 0; mask != 0 && k < item.inputs.size(); ++k) {
         int& input = item.inputs[k];

@@ -104,18 +104,21 @@ std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
   if (is_half(d.dtype)) return widened_convolution(d);
   if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
   if (lanes_suit(d)) return make_lanes_convolution(d);
+  if (planes_suit(d)) return make_plane_convolution(d);
   if (pointwise_suits(d)) return make_pointwise_convolution(d);
   if (image_gradient(d) || !onednn_suits(d)) return make_patch_convolution(d);
   return make_onednn_convolution(d);
 }
 
 bool convolution_prefers_channels_last(const Convolution& d) {
-  // oneDNN is fastest there; images in lanes do not care, and then no flatten or first layer has to transpose.
+  // oneDNN is fastest there; images in lanes do not care, and then no flatten or first layer has to transpose. Planes are as fast where they are
+  // row-major, so what is read stays as it lies.
   Convolution first = d;
   first.dtype = f32;
   first.pass = ConvolutionPass::Forward;
   first.input = Layout::dense(d.input.shape);
   first.output = Layout::dense(d.output.shape);
+  if (planes_suit(first)) return first.input != d.input || first.output != d.output;
   return !lanes_suit(first) && !wants_blocks(Geometry(first));
 }
 

@@ -87,8 +87,8 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels {
   bool accepts_addend() const override { return pass_ == ConvolutionPass::Forward; }
   int bias_axis() const override { return pass_ == ConvolutionPass::Forward ? 1 : -1; }
   int weight_axis() const override { return pass_ == ConvolutionPass::Forward ? 0 : -1; }
-  std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
-    if (!device.prefers_channels_last(describe(Layout::dense(inputs[0]), Layout::dense(inputs[1]), Layout::dense(output), dtype))) return 0;
+  std::uint32_t channels_last(runtime::Device& device, std::span<const Layout> inputs, const Shape& output, DType dtype) const override {
+    if (!device.prefers_channels_last(describe(inputs[0], inputs[1], Layout::dense(output), dtype))) return 0;
     constexpr std::uint32_t kFirst = 1, kSecond = 2, kOutput = 1u << 31;
     // A weight's gradient is row-major like the Variable that it changes: the optimiser then walks all of them alike.
     if (pass_ == ConvolutionPass::BackwardWeight) return kFirst | kSecond;
@@ -375,6 +375,9 @@ std::vector<OpCase> convolution_cases() {
        .function = conv(conv2d, {.stride = 2, .padding = Same, .groups = 2}),
        .inputs = {{{2, 4, 7, 6}}, {{6, 2, 3, 3}}, {{6}}}},
       {.op = "conv2d", .function = conv(conv2d, {.padding = 1, .groups = 4}), .inputs = {{{1, 4, 5, 5}}, {{4, 1, 3, 3}}, {{4}}}},
+      {.op = "conv2d",
+       .function = conv(conv2d, {.padding = 1, .dilation = {1, 2}, .groups = 2}),
+       .inputs = {{{2, 2, 3, 19}}, {{2, 1, 3, 2}}, {{2}}}},
       {.op = "conv3d",
        .function = conv(conv3d, {.stride = {1, 2, 1}, .padding = {1, 0, 1}}),
        .inputs = {{{1, 2, 3, 5, 4}}, {{3, 2, 2, 3, 3}}, {{3}}}},

@@ -67,8 +67,8 @@ class PoolingOp final : public LibraryOp {
   DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
   // As the convolutions around it want their activations.
-  std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
-    const Shape& x = backward_ ? output : inputs[0];
+  std::uint32_t channels_last(runtime::Device& device, std::span<const Layout> inputs, const Shape& output, DType dtype) const override {
+    const Shape& x = backward_ ? output : inputs[0].shape;
     Shape weight = Dims::filled(x.rank(), 1);
     weight[0] = weight[1] = x[1];
     const int axes = window_.axes();
