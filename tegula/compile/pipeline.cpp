@@ -60,7 +60,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
 Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder) {
   fold_indices(graph);
   done(graph, "indices");
-  store_within(graph);
+  store_within(graph, device);
   done(graph, "within");
   Plan plan;
   plan.costs = device.costs();

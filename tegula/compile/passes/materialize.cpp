@@ -157,7 +157,8 @@ class Materializer {
       const Layout at = layout(input);
       const bool is_below = k == item.as<KernelOp>().overwrites();
       const bool kept = is_below && (!in_place || at.offset != 0 || numel(at.shape) != elements_below(input));
-      const bool fits = is_below ? at.is_dense() : item.as<KernelOp>().accepts(k, at);
+      const bool stored_within = !item.order.empty();  // a join that is no kernel: its pieces may lie anywhere
+      const bool fits = is_below ? at.is_dense() : stored_within || item.as<KernelOp>().accepts(k, at);
       if (kept) input = copy(input);
       else if (!is_memory(input) || !fits) input = is_leaf_again(input) ? copy_for_all(input) : copy(input);
     }
