@@ -12,8 +12,8 @@ bool runs_are_aligned(const SlicePlace& slice, std::size_t alignment) {
   };
   const std::vector<int> axes = axes_by_stride(slice.layout);
   const std::size_t inner = run_of(slice.layout, axes).first;
-  return is_aligned(slice.first) &&
-         std::all_of(axes.begin() + static_cast<std::ptrdiff_t>(inner), axes.end(), [&](int axis) { return is_aligned(slice.layout.strides[axis]); });
+  return is_aligned(slice.first) && std::all_of(axes.begin() + static_cast<std::ptrdiff_t>(inner), axes.end(),
+                                                [&](int axis) { return is_aligned(slice.layout.strides[axis]); });
 }
 
 }  // namespace tegula

@@ -27,7 +27,7 @@ struct Attention {
   std::optional<Layout> mask;  // boolean, (B, H, M, N), strides may be 0
   std::optional<Layout> bias;  // of the dtype, the same
   bool lengths = false;  // (B) i64
-  bool start = false;    // (B) i64
+  bool start = false;  // (B) i64
   // Probability of a zero; the words of Philox are those at position + the dense index in (B, H, M, N), as dropout() would take them.
   double dropout = 0;
   bool sum_gradient = false;  // backward: of the logarithm, too

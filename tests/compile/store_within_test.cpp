@@ -161,7 +161,8 @@ TEST_P(StoreWithin, ConvolutionsWriteIntoTheirJoin) {
   for (const DType dtype : {f32, bf16}) {
     const auto f = [&](const Tensors& x) {
       const auto convolved = [&](const Tensor& w) {
-        return dtype == f32 ? conv2d(x[0], w, x[3], {.padding = 1}) : conv2d(x[0], w, {.padding = 1});  // a bias in half is rounded twice, op by op
+        return dtype == f32 ? conv2d(x[0], w, x[3], {.padding = 1})
+                            : conv2d(x[0], w, {.padding = 1});  // a bias in half is rounded twice, op by op
       };
       const Tensor a = convolved(x[1]), b = relu(convolved(x[1] * 2));
       return Tensors{conv2d(concat({a, b, tanh(a)}, 1), x[2])};
@@ -177,7 +178,8 @@ TEST_P(StoreWithin, ConvolutionsWriteIntoTheirJoin) {
 TEST_P(StoreWithin, ABlockOfConvolutionsWritesEachLayerOnce) {
   const auto f = [](const Tensors& x) {
     Tensors all{exp(x[0])};
-    for (int layer = 0; layer < 4; ++layer) all.push_back(conv2d(tanh(concat(all, 1)), slice(x[1], 1, {0, 12 + 12 * layer}), {.padding = 1}));
+    for (int layer = 0; layer < 4; ++layer)
+      all.push_back(conv2d(tanh(concat(all, 1)), slice(x[1], 1, {0, 12 + 12 * layer}), {.padding = 1}));
     return Tensors{square(concat(all, 1)), sum(concat(all, 1), 1)};
   };
   const std::string plan = expect_same(f, {some({16, 12, 8, 8}), known(normal({12, 60, 3, 3}) * 0.1)});

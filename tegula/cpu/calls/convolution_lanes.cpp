@@ -49,8 +49,7 @@ struct BlockLayout {
         for (std::int64_t h = 0; h < size[1]; ++h) {
           const std::int64_t element = ((c * size[0] + d) * size[1] + h) * size[2] * distance;
           const std::int64_t position = c * channel_stride + at({d, h, 0}), count = distance == pixel ? 1 : size[2];
-          for (std::int64_t w = 0; w < count; ++w)
-            add({element + w * distance, position + w * pixel, size[2] / count * pixel});
+          for (std::int64_t w = 0; w < count; ++w) add({element + w * distance, position + w * pixel, size[2] / count * pixel});
         }
       }
     }

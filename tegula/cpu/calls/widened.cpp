@@ -50,18 +50,16 @@ class WidenedCall : public runtime::Call {
       if (!converted(i)) continue;
       const auto* const from = static_cast<const std::uint16_t*>(buffers[i]);
       auto* const to = static_cast<float*>(wide[i]);
-      each_piece(*rows_[i], threads, [&](std::int64_t lies, std::int64_t dense, std::int64_t count) {
-        widen(dtype_, from + lies, to + dense, count);
-      });
+      each_piece(*rows_[i], threads,
+                 [&](std::int64_t lies, std::int64_t dense, std::int64_t count) { widen(dtype_, from + lies, to + dense, count); });
     }
     inner_->run({wide.data(), buffers.size()}, at, threads);
     for (std::size_t i = read_; i < buffers.size(); ++i) {
       if (!converted(i)) continue;
       const auto* const from = static_cast<const float*>(wide[i]);
       auto* const to = static_cast<std::uint16_t*>(buffers[i]);
-      each_piece(*rows_[i], threads, [&](std::int64_t lies, std::int64_t dense, std::int64_t count) {
-        narrow(dtype_, from + dense, to + lies, count);
-      });
+      each_piece(*rows_[i], threads,
+                 [&](std::int64_t lies, std::int64_t dense, std::int64_t count) { narrow(dtype_, from + dense, to + lies, count); });
     }
   }
 

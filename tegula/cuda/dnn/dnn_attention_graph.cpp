@@ -227,8 +227,7 @@ class Builder {
     const Value keys = reshaped(k_, d_.k);
     const Value dq = memory(AttentionTensor::QGradientSum, Layout::dense(q), CUDNN_DATA_FLOAT);
     add_product(ds, keys, dq, queries_, {}, keys_);
-    add_pointwise({CUDNN_POINTWISE_IDENTITY}, dq, {}, {},
-                  memory(AttentionTensor::QGradient, by_head(d_.gradient(0))));
+    add_pointwise({CUDNN_POINTWISE_IDENTITY}, dq, {}, {}, memory(AttentionTensor::QGradient, by_head(d_.gradient(0))));
   }
 
   const Attention& d_;

@@ -80,9 +80,8 @@ std::optional<Layout> ordered_slice(const Layout& layout, ChannelOrder order, DT
 }
 
 bool has_slices(const Convolution& d, ChannelOrder order) {
-  return std::ranges::any_of(std::array{&d.input, &d.output}, [&](const Layout* layout) {
-    return !lies_ordered(*layout, order) && ordered_slice(*layout, order, d.dtype);
-  });
+  return std::ranges::any_of(std::array{&d.input, &d.output},
+                             [&](const Layout* layout) { return !lies_ordered(*layout, order) && ordered_slice(*layout, order, d.dtype); });
 }
 
 bool uses_tensor_cores(const Convolution& d) { return is_half(d.dtype) || (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32); }

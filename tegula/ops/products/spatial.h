@@ -37,7 +37,6 @@ inline Layout settle(const Layout& layout) {
   return with_room_between_images(layout).value_or(Layout::dense(layout.shape));
 }
 
-
 inline Tensor with_batch(const Tensor& x, const std::source_location& where) {
   Shape shape = x.shape();
   shape.insert(0, 1);
