@@ -198,6 +198,22 @@ TEST_P(StoreWithin, SkipsArePooledWithinTheirJoin) {
   EXPECT_EQ(count(plan, "concat"), 0) << plan;
 }
 
+// What is repeated along an axis is copied as it lies, into the join with a skip, and the sum that is its gradient stays so.
+TEST_P(StoreWithin, RepeatsAndTheirGradientsStayChannelsLast) {
+  const auto f = [](const Tensor& x, const Tensor& skip, const Tensor& v, const Tensor& w) {
+    const Tensor a = relu(conv2d(x, v, {.padding = 1})), b = relu(conv2d(skip, v, {.padding = 1}));
+    return grad(mean(square(conv2d(concat({repeat_interleave(a, 2, 2), b}, 1), w))), std::vector<Wrt>{v, w});
+  };
+  const Tensor x = some({2, 16, 8, 8}), skip = some({2, 16, 16, 8});
+  const Tensor v = known(normal({16, 16, 3, 3}) * 0.1), w = known(normal({16, 32, 1, 1}) * 0.1);
+  auto together = jit([&](Tensor x, Tensor skip, Tensor v, Tensor w) { return f(x, skip, v, w); });
+  const Tensors got = together(x, skip, v, w), want = f(x, skip, v, w);
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(max(abs(got[i] - want[i])).item(), 1e-4) << i;
+  const std::string plan = together.print_plan();
+  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+  EXPECT_LE(count(plan, "tile copy"), 3) << plan;  // the arguments, and what is repeated
+}
+
 // The gradients of q, k and v are parts of that of the projection which made all three.
 TEST_P(StoreWithin, GradientsOfAttentionAreWrittenIntoTheirProjection) {
   const auto f = [](const Tensors& x) {
