@@ -61,7 +61,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
 Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder, PlanOf of) {
   fold_indices(graph);
   done(graph, "indices");
-  store_within(graph);
+  store_within(graph, device);
   done(graph, "within");
   Plan plan;
   plan.costs = device.costs();

@@ -9,6 +9,7 @@
 #include "tegula/compile/plan/check_plan.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
+#include "tegula/runtime/attention.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
 
@@ -153,6 +154,77 @@ TEST_P(StoreWithin, ProductsAreStoredWhereRowsAreAligned) {
   EXPECT_EQ(steps(aligned), 4) << aligned;
   expect_same(f, {some({31, 31}), some({31, 31})});
   expect_same(f, {some({3, 16, 16}), some({3, 16, 16})});
+}
+
+// Channels-last, and so is the join that they make and that the next one reads.
+TEST_P(StoreWithin, ConvolutionsWriteIntoTheirJoin) {
+  for (const DType dtype : {f32, bf16}) {
+    const auto f = [&](const Tensors& x) {
+      const auto convolved = [&](const Tensor& w) {
+        return dtype == f32 ? conv2d(x[0], w, x[3], {.padding = 1})
+                            : conv2d(x[0], w, {.padding = 1});  // a bias in half is rounded twice, op by op
+      };
+      const Tensor a = convolved(x[1]), b = relu(convolved(x[1] * 2));
+      return Tensors{conv2d(concat({a, b, tanh(a)}, 1), x[2])};
+    };
+    const std::string plan =
+        expect_same(f, {some({3, 16, 9, 9}, dtype), some({32, 16, 3, 3}, dtype), some({16, 96, 1, 1}, dtype), some({32}, dtype)});
+    EXPECT_EQ(count(plan, "concat"), 0) << plan;
+    EXPECT_EQ(count(plan, ". call "), 3) << plan;
+  }
+}
+
+// Of images that lie in lanes, row-major: a batch of 16 and twelve channels.
+TEST_P(StoreWithin, ABlockOfConvolutionsWritesEachLayerOnce) {
+  const auto f = [](const Tensors& x) {
+    Tensors all{exp(x[0])};
+    for (int layer = 0; layer < 4; ++layer)
+      all.push_back(conv2d(tanh(concat(all, 1)), slice(x[1], 1, {0, 12 + 12 * layer}), {.padding = 1}));
+    return Tensors{square(concat(all, 1)), sum(concat(all, 1), 1)};
+  };
+  const std::string plan = expect_same(f, {some({16, 12, 8, 8}), known(normal({12, 60, 3, 3}) * 0.1)});
+  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+}
+
+// The skips of a U-Net are pooled where they lie, and joined with what comes from below.
+TEST_P(StoreWithin, SkipsArePooledWithinTheirJoin) {
+  const auto f = [](const Tensors& x) {
+    const Tensor a = relu(conv2d(x[0], x[1], {.padding = 1})), b = relu(conv2d(max_pool2d(a, 2), x[2], {.padding = 1}));
+    const Tensor up = conv_transpose2d(b, x[3], {.stride = 2});
+    return grad(mean(square(conv2d(concat({up, a}, 1), transpose(x[2], 0, 1), {.padding = 1}))), std::vector<Wrt>{x[1], x[2], x[3]});
+  };
+  const std::string plan = expect_same(f, {some({2, 16, 8, 8}), known(normal({16, 16, 3, 3}) * 0.1), known(normal({32, 16, 3, 3}) * 0.1),
+                                           known(normal({32, 16, 2, 2}) * 0.1)});
+  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+}
+
+// What is repeated along an axis is copied as it lies, into the join with a skip, and the sum that is its gradient stays so.
+TEST_P(StoreWithin, RepeatsAndTheirGradientsStayChannelsLast) {
+  const auto f = [](const Tensor& x, const Tensor& skip, const Tensor& v, const Tensor& w) {
+    const Tensor a = relu(conv2d(x, v, {.padding = 1})), b = relu(conv2d(skip, v, {.padding = 1}));
+    return grad(mean(square(conv2d(concat({repeat_interleave(a, 2, 2), b}, 1), w))), std::vector<Wrt>{v, w});
+  };
+  const Tensor x = some({2, 16, 8, 8}), skip = some({2, 16, 16, 8});
+  const Tensor v = known(normal({16, 16, 3, 3}) * 0.1), w = known(normal({16, 32, 1, 1}) * 0.1);
+  auto together = jit([&](Tensor x, Tensor skip, Tensor v, Tensor w) { return f(x, skip, v, w); });
+  const Tensors got = together(x, skip, v, w), want = f(x, skip, v, w);
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(max(abs(got[i] - want[i])).item(), 1e-4) << i;
+  const std::string plan = together.print_plan();
+  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+  EXPECT_LE(count(plan, "tile copy"), 3) << plan;  // the arguments, and what is repeated
+}
+
+// The gradients of q, k and v are parts of that of the projection which made all three.
+TEST_P(StoreWithin, GradientsOfAttentionAreWrittenIntoTheirProjection) {
+  const auto f = [](const Tensors& x) {
+    const auto qkv = chunk(matmul(x[0], x[1]), 3, 2);
+    const auto heads = [](const Tensor& t) { return transpose(reshape(t, {2, 24, 2, 16}), 1, 2); };
+    const Tensor y = scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]));
+    return grad(mean(square(y)), std::vector<Wrt>{x[1]});
+  };
+  const std::string plan = expect_same(f, {some({2, 24, 32}), known(normal({32, 96}) * 0.2)});
+  if (!dynamic_cast<runtime::Attends*>(&default_device())) return;  // plain ops
+  EXPECT_EQ(count(plan, "concat") + count(plan, "tile copy"), 0) << plan;
 }
 
 TEST_P(StoreWithin, EmptyPiecesAndEmptyJoins) {

@@ -96,6 +96,7 @@ TEST(Convolution, PlanesMatchTheNaiveLoops) {
     Options o = test::random_convolution(f32);
     o.groups = o.k = o.c;
     o.input = o.output = Memory::ChannelsFirst;
+    o.input_room = round % 3 * 5, o.output_room = round % 5 * 3;
     if (round % 2) o.in[o.in.rank() - 1] += 16;
     for (int axis = 0; axis < o.in.rank() && round % 4 == 3; ++axis) o.high[axis] = o.low[axis] = 0;
     expect_all_passes(o, 1 + round % 3);
@@ -128,6 +129,30 @@ TEST(Convolution, PlanesAskForChannelsLastWhereAnOperandIs) {
     EXPECT_FALSE(asks(Memory::ChannelsFirst, Memory::ChannelsFirst, pass));
     EXPECT_TRUE(asks(Memory::ChannelsLast, Memory::ChannelsFirst, pass));
     EXPECT_TRUE(asks(Memory::ChannelsFirst, Memory::ChannelsLast, pass));
+  }
+}
+
+// Parts of larger tensors, as joins have them: what lies between the images, or between the pixels, stays as it is, also behind an epilogue.
+TEST_P(ConvolutionTest, SlicesAreReadAndWrittenWhereTheyLie) {
+  const Options all[] = {square(3, 16, 5, 32, 3, 1, 1, 1), square(2, 5, 7, 7, 3, 2, 1, 1),   square(3, 24, 5, 12, 1, 1, 0, 0),
+                         square(2, 16, 1, 16, 1, 1, 0, 0), square(1, 16, 4, 48, 3, 1, 1, 1), square(18, 3, 5, 12, 3, 1, 1, 1),
+                         square(4, 17, 3, 1, 3, 1, 0, 0)};
+  for (const auto& [input, output] : {std::pair{Memory::ChannelsFirst, Memory::ChannelsFirst},
+                                      {Memory::ChannelsFirst, Memory::ChannelsLast},
+                                      {Memory::ChannelsLast, Memory::ChannelsFirst},
+                                      {Memory::ChannelsLast, Memory::ChannelsLast}}) {
+    for (const auto& [before, behind] : {std::pair{0, 16}, {16, 0}, {3, 48}}) {
+      for (Options o : all) {
+        o.input = input, o.output = output, o.dtype = GetParam(), o.input_room = before, o.output_room = behind;
+        expect_all_passes(o, 1);
+        expect_all_passes(o, 2);
+        for (const bool bias : {false, true}) {
+          o.bias = bias, o.activation = Activation::Relu;
+          const Convolution d = describe(o, ConvolutionPass::Forward);
+          test::expect_convolution(runtime::cpu(), d, candidates(d), 1 + static_cast<int>(bias));
+        }
+      }
+    }
   }
 }
 

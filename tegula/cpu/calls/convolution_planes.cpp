@@ -90,8 +90,6 @@ struct Planes {
     }
     return lines;
   }
-  std::int64_t source_size() const { return source[0] * source[1] * source[2]; }
-  std::int64_t result_size() const { return result[0] * result[1] * result[2]; }
 };
 
 class PlaneConvolution : public runtime::Call {
@@ -121,19 +119,22 @@ class PlaneConvolution : public runtime::Call {
   }
 
  private:
+  static std::int64_t plane_of(const Strides5& lies, std::int64_t n, std::int64_t c) { return n * lies.n + c * lies.c; }
+
   void slide(std::span<void* const> buffers, Range channels, float* padded) const {
     const auto *source = static_cast<const float*>(buffers[0]), *weight = static_cast<const float*>(buffers[1]);
     const auto* bias = description_.bias ? static_cast<const float*>(buffers[2]) : nullptr;
     auto* result = static_cast<float*>(buffers.back());
+    const bool backward = description_.pass == ConvolutionPass::BackwardData;
+    const Strides5 &from = backward ? g_.output : g_.input, &to = backward ? g_.input : g_.output;
     for (std::int64_t n = 0; n < g_.n; ++n) {
       for (std::int64_t c = channels.begin; c < channels.end; ++c) {
-        const std::int64_t plane = n * g_.c + c;
-        copy_lines(source + plane * planes_.source_size(), padding_, padded);
+        copy_lines(source + plane_of(from, n, c), padding_, padded);
         line_sum({.from = padded,
                   .tap = planes_.taps,
                   .weight = weight + c * g_.taps(),
                   .lines = &results_,
-                  .to = result + plane * planes_.result_size(),
+                  .to = result + plane_of(to, n, c),
                   .bias = bias ? bias[c] : 0.0f,
                   .relu = description_.activation == Activation::Relu});
       }
@@ -148,12 +149,11 @@ class PlaneConvolution : public runtime::Call {
     if (bias) std::fill(bias + channels.begin, bias + channels.end, 0.0f);
     for (std::int64_t n = 0; n < g_.n; ++n) {
       for (std::int64_t c = channels.begin; c < channels.end; ++c) {
-        const std::int64_t plane = n * g_.c + c;
-        copy_lines(input + plane * planes_.source_size(), padding_, padded);
+        copy_lines(input + plane_of(g_.input, n, c), padding_, padded);
         line_gradient({.from = padded,
                        .tap = planes_.taps,
                        .lines = &results_,
-                       .dy = dy + plane * planes_.result_size(),
+                       .dy = dy + plane_of(g_.output, n, c),
                        .gradient = gradient + c * g_.taps(),
                        .sum = bias ? bias + c : nullptr});
       }

@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/regions/own_kernels.h"
+#include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -14,6 +15,7 @@
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/operand_layout.h"
 
 namespace tegula {
 namespace {
@@ -22,7 +24,7 @@ using runtime::ConvolutionPass;
 
 /// One of the three sums over (x, weight, y); each is linear in both of its inputs, and its gradients are the other two.
 ///   Forward (x, w) -> y    BackwardData (y, w) -> x    BackwardWeight (x, y) -> w
-class ConvolutionOp final : public LibraryOp, public HasOwnKernels {
+class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public TakesSlices {
  public:
   ConvolutionOp(ConvolutionPass pass, const Window& window, std::int64_t groups) : pass_(pass), window_(window), groups_(groups) {}
 
@@ -71,6 +73,13 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels {
   bool accepts(const runtime::Device& device, int index, const Layout& layout) const override {
     const bool is_weight = pass_ != ConvolutionPass::BackwardWeight && index == 1;
     return layout.is_dense() || ((!is_weight || device.prefers_weights_channels_last()) && lies_channels_last(layout));
+  }
+  bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
+    const bool is_weight = which == (pass_ == ConvolutionPass::BackwardWeight ? kResult : 1);
+    const runtime::SliceRules rules = runtime::slice_rules(device);
+    if (is_weight || !runs_are_aligned(slice, rules.alignment)) return false;
+    if (with_room_between_images(slice.layout)) return true;
+    return with_room_between_pixels(slice.layout) && (which <= kResult || rules.reads_pixels_apart);
   }
   /// A group for each channel, on devices whose kernels are made: those of the libraries take longer to make than to run for an epoch.
   std::vector<Tensor> by_own_kernels(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override {
