@@ -182,7 +182,7 @@ class Writer {
   std::int64_t held_across(Spread spread) const;
   std::string first_across(const std::string& name, Spread spread) const;
   /// `idle_bytes`: of the ring, which the loop before has left.
-  void combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes,
+  void combine(const std::string& op, const std::string& first, std::int64_t held, Spread own, bool columns, bool rows, std::size_t bytes,
                std::size_t idle_bytes = 0);
   void combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes,
                       std::size_t idle_bytes = 0);
