@@ -43,8 +43,12 @@ class StoreWithin : public testing::TestWithParam<bool> {
   }
   ~StoreWithin() override { set_default_device(before_); }
 
-  /// One plan gives what op after op gives, each evaluated by itself, to the bit: a join computes nothing. The plan's text.
-  static std::string expect_same(const Function& f, Tensors inputs) {
+  /// Whether calls give the same bits wherever their operands lie. A card's libraries may choose another algorithm there.
+  static bool is_exact() { return GetParam() || &default_device() == &runtime::cpu(); }
+
+  /// One plan gives what op after op gives, each evaluated by itself, to the bit: a join computes nothing. The plan's text. `tolerance`: where that is not
+  /// so, because calls are among the ops (is_exact); of the largest element.
+  static std::string expect_same(const Function& f, Tensors inputs, double tolerance = 0) {
     set_eager(true);
     const Tensors want = f(inputs);
     set_eager(false);
@@ -53,7 +57,10 @@ class StoreWithin : public testing::TestWithParam<bool> {
     for (int call = 0; call < 2; ++call) {
       const Tensors got = together(inputs[0], inputs[1], inputs[2], inputs[3]);
       EXPECT_EQ(got.size(), want.size());
-      for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].to_host<double>(), want[i].to_host<double>()) << "result " << i;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        if (tolerance == 0 || is_exact()) EXPECT_EQ(got[i].to_host<double>(), want[i].to_host<double>()) << "result " << i;
+        else EXPECT_LE(max(abs(got[i] - want[i])).item(), tolerance * max(abs(want[i])).item()) << "result " << i;
+      }
     }
     return together.print_plan();
   }
@@ -168,7 +175,8 @@ TEST_P(StoreWithin, ConvolutionsWriteIntoTheirJoin) {
       return Tensors{conv2d(concat({a, b, tanh(a)}, 1), x[2])};
     };
     const std::string plan =
-        expect_same(f, {some({3, 16, 9, 9}, dtype), some({32, 16, 3, 3}, dtype), some({16, 96, 1, 1}, dtype), some({32}, dtype)});
+        expect_same(f, {some({3, 16, 9, 9}, dtype), some({32, 16, 3, 3}, dtype), some({16, 96, 1, 1}, dtype), some({32}, dtype)},
+                    dtype == f32 ? 1e-5 : 0.02);
     EXPECT_EQ(count(plan, "concat"), 0) << plan;
     EXPECT_EQ(count(plan, ". call "), 3) << plan;
   }
@@ -182,7 +190,7 @@ TEST_P(StoreWithin, ABlockOfConvolutionsWritesEachLayerOnce) {
       all.push_back(conv2d(tanh(concat(all, 1)), slice(x[1], 1, {0, 12 + 12 * layer}), {.padding = 1}));
     return Tensors{square(concat(all, 1)), sum(concat(all, 1), 1)};
   };
-  const std::string plan = expect_same(f, {some({16, 12, 8, 8}), known(normal({12, 60, 3, 3}) * 0.1)});
+  const std::string plan = expect_same(f, {some({16, 12, 8, 8}), known(normal({12, 60, 3, 3}) * 0.1)}, 1e-5);
   EXPECT_EQ(count(plan, "concat"), 0) << plan;
 }
 
@@ -193,8 +201,10 @@ TEST_P(StoreWithin, SkipsArePooledWithinTheirJoin) {
     const Tensor up = conv_transpose2d(b, x[3], {.stride = 2});
     return grad(mean(square(conv2d(concat({up, a}, 1), transpose(x[2], 0, 1), {.padding = 1}))), std::vector<Wrt>{x[1], x[2], x[3]});
   };
-  const std::string plan = expect_same(f, {some({2, 16, 8, 8}), known(normal({16, 16, 3, 3}) * 0.1), known(normal({32, 16, 3, 3}) * 0.1),
-                                           known(normal({32, 16, 2, 2}) * 0.1)});
+  const std::string plan = expect_same(
+      f,
+      {some({2, 16, 8, 8}), known(normal({16, 16, 3, 3}) * 0.1), known(normal({32, 16, 3, 3}) * 0.1), known(normal({32, 16, 2, 2}) * 0.1)},
+      1e-5);
   EXPECT_EQ(count(plan, "concat"), 0) << plan;
 }
 
@@ -211,6 +221,7 @@ TEST_P(StoreWithin, RepeatsAndTheirGradientsStayChannelsLast) {
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(max(abs(got[i] - want[i])).item(), 1e-4) << i;
   const std::string plan = together.print_plan();
   EXPECT_EQ(count(plan, "concat"), 0) << plan;
+  if (!is_exact()) return;  // weights are copied, too
   EXPECT_LE(count(plan, "tile copy"), 3) << plan;  // the arguments, and what is repeated
 }
 
@@ -222,7 +233,7 @@ TEST_P(StoreWithin, GradientsOfAttentionAreWrittenIntoTheirProjection) {
     const Tensor y = scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]));
     return grad(mean(square(y)), std::vector<Wrt>{x[1]});
   };
-  const std::string plan = expect_same(f, {some({2, 24, 32}), known(normal({32, 96}) * 0.2)});
+  const std::string plan = expect_same(f, {some({2, 24, 32}), known(normal({32, 96}) * 0.2)}, 1e-5);
   if (!dynamic_cast<runtime::Attends*>(&default_device())) return;  // plain ops
   EXPECT_EQ(count(plan, "concat") + count(plan, "tile copy"), 0) << plan;
 }
