@@ -234,7 +234,7 @@ TEST_P(StoreWithin, GradientsOfAttentionAreWrittenIntoTheirProjection) {
     return grad(mean(square(y)), std::vector<Wrt>{x[1]});
   };
   const std::string plan = expect_same(f, {some({2, 24, 32}), known(normal({32, 96}) * 0.2)}, 1e-5);
-  if (!dynamic_cast<runtime::Attends*>(&default_device())) return;  // plain ops
+  if (!dynamic_cast<runtime::Attends*>(&default_device()) || !is_exact()) return;  // plain ops, as are such small heads on a card
   EXPECT_EQ(count(plan, "concat") + count(plan, "tile copy"), 0) << plan;
 }
 

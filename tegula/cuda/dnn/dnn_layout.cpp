@@ -161,6 +161,18 @@ bool has_epilogue(const Convolution& d) {
   return d.pass == ConvolutionPass::Forward && (d.bias || d.addend || d.activation != runtime::Activation::None);
 }
 
+namespace {
+
+/// Whether windows along some axis stand further apart than they reach.
+bool leaves_pixels_out(const Convolution& d) {
+  for (int i = 0; i < d.stride.rank(); ++i) {
+    if (d.stride[i] > d.dilation[i] * (d.weight.shape[i + 2] - 1) + 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   // Elements that need no copy in this order.
   const auto fitting = [&](ChannelOrder order) {
@@ -169,7 +181,9 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
     return count;
   };
   const std::int64_t first = fitting(ChannelOrder::First), last = fitting(ChannelOrder::Last);
-  const bool by_last = last > first || (last == first && uses_tensor_cores(d));
+  // cuDNN 9.19 gives wrong results of halves in rows where strides leave pixels out (1 x 1 kernels of stride 2, engine 7).
+  const bool last_alone = is_half(d.dtype) && leaves_pixels_out(d);
+  const bool by_last = last_alone || last > first || (last == first && uses_tensor_cores(d));
   const ChannelOrder best = by_last ? ChannelOrder::Last : ChannelOrder::First, other = by_last ? ChannelOrder::First : ChannelOrder::Last;
   std::vector<DnnAttempt> attempts;
   // cuDNN 9.19 gives wrong weight gradients for groups over three axes (f16, engine 1).
@@ -184,7 +198,7 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   bool some = true;
   for (const auto size : padded.input.shape) some = some && size > 0;
   if (some && padded.input.shape != plain.input.shape) attempts.push_back({best, true, false});
-  if (!refused) attempts.push_back({other, false, false});
+  if (!refused && !last_alone) attempts.push_back({other, false, false});
   if (!has_slices(d, best) && !has_slices(d, other)) return attempts;
   for (std::size_t i = 0, count = attempts.size(); i < count; ++i) {  // where no engine takes them
     attempts.push_back(attempts[i]);
