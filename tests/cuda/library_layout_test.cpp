@@ -2,10 +2,9 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
 #include <zlib.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
