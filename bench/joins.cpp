@@ -1,8 +1,9 @@
 // What joins and slices cost: training steps of nets that concatenate, as milliseconds of the processor (median of the runs) and steps of the plan.
 // For before and after, build it in two trees and run them in turn, with OMP_NUM_THREADS=1. bench_joins [case [runs]]
+// On $TEGULA_BENCH_DEVICE, if that is set, as wall time of replays; under $TEGULA_BENCH_PRECISION (fp32, tf32, bf16, …). TEGULA_BENCH_PLAN prints plans.
 //
 //   lstm   by hand: chunk of the gates, select of the inputs, T 32, B 32, H 128        lstm_long   the same, T 256, B 8, H 32
-//   dense  a block of DenseNet: twelve layers, each reads the concatenation of all before (growth 12, 16 x 16, B 16)
+//   dense  a block of DenseNet: twelve layers, each reads the concatenation of all before (growth 12, 16 x 16, B 16)     dense_wide   growth 32
 //   unet   two levels down and up again, skips joined along channels (32 x 32, B 8)
 //   stack  64 results of a recurrence stacked
 
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/support/gpu_times.h"
 #include "bench/support/written_out_lstm.h"
 #include "tegula/tegula.h"
 
@@ -31,6 +33,10 @@ void report(const char* name, Function function, const Tensor& x) {
   for (int i = 0; i < 3; ++i) once();
   std::vector<double> times;
   for (int i = 0; i < g_runs; ++i) {
+    if (default_device().asynchronous()) {
+      times.push_back(1e3 * bench::timed(bench::repeated(f, x)));
+      continue;
+    }
     const std::clock_t begin = std::clock();
     once();
     times.push_back(1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
@@ -64,12 +70,13 @@ void lstm(const char* name, std::int64_t steps, std::int64_t batch, std::int64_t
 
 Tensor convolved(const Tensor& x, const Variable& w) { return conv2d(x, w.read(), {.padding = {1}}); }
 
-void dense() {
-  constexpr std::int64_t growth = 12, layers = 12, channels = 24;
+void dense(const char* name, std::int64_t growth) {
+  constexpr std::int64_t layers = 12;
+  const std::int64_t channels = 2 * growth;
   std::vector<Variable> weights;
   for (std::int64_t l = 0; l < layers; ++l) weights.emplace_back(known(normal({growth, channels + l * growth, 3, 3}) * 0.05));
   report(
-      "dense",
+      name,
       [&](Tensor x) {
         std::vector<Tensor> all{x};
         for (const Variable& w : weights) all.push_back(convolved(relu(concat(all, 1)), w));
@@ -116,10 +123,14 @@ void stacked() {
 int main(int argc, char** argv) {
   const std::string only = argc > 1 ? argv[1] : "";
   if (argc > 2) g_runs = std::atoi(argv[2]);
+  if (std::getenv("TEGULA_BENCH_DEVICE")) bench::choose_device();
+  const char* const precision = std::getenv("TEGULA_BENCH_PRECISION");
+  const PrecisionScope arithmetic(precision_of(precision ? precision : "fp32").value());
   const auto wanted = [&](const char* name) { return only.empty() || only == name; };
   if (wanted("lstm")) lstm("lstm", 32, 32, 128);
   if (wanted("lstm_long")) lstm("lstm_long", 256, 8, 32);
-  if (wanted("dense")) dense();
+  if (wanted("dense")) dense("dense", 12);
+  if (wanted("dense_wide")) dense("dense_wide", 32);
   if (wanted("unet")) unet();
   if (wanted("stack")) stacked();
 }

@@ -39,7 +39,7 @@ void done(const Graph& graph, std::string_view pass) {
 /// `once`: the graph of the kept values.
 std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {},
                                           ArenaOf arena_of = ArenaOf::Device, Kept kept = {}, const Graph* once = nullptr) {
-  Plan plan = make_plan(std::move(graph), device, ladder);
+  Plan plan = make_plan(std::move(graph), device, ladder, arena_of == ArenaOf::Caller ? PlanOf::LoopBody : PlanOf::Recording);
   show("plan", [&] { return to_string(plan); });
   show("tile", [&] {
     std::string text;
@@ -58,10 +58,10 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
 
 }  // namespace
 
-Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder) {
+Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder, PlanOf of) {
   fold_indices(graph);
   done(graph, "indices");
-  store_within(graph);
+  store_within(graph, device);
   done(graph, "within");
   Plan plan;
   plan.costs = device.costs();
@@ -74,6 +74,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder)
   lower(plan, device);
   plan.tiles.ladder = {};  // what it refers to is the caller's
   merge_launches(plan);
+  if (of == PlanOf::Recording) begin_early(plan, device);
   compile_kernels(plan, device);
   place_results(plan, device);
   lower_late_updates(plan, device);

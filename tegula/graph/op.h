@@ -176,8 +176,8 @@ class LibraryOp : public Op {
   virtual int weight_axis() const { return -1; }
   /// Whether the result may lie where input 0 does, if nobody reads that behind the call.
   virtual bool may_be_in_place() const { return false; }
-  /// True when inputs and output are activations that should lie channels-last on this device; mask over inputs, bit 31 the output.
-  virtual std::uint32_t channels_last(runtime::Device&, std::span<const Shape>, const Shape&, DType) const { return 0; }
+  /// Which inputs, that lie so now, and whether the output, are activations that should lie channels-last on this device; a mask over inputs, bit 31 the output.
+  virtual std::uint32_t channels_last(runtime::Device&, std::span<const Layout>, const Shape&, DType) const { return 0; }
   /// Floating-point operations, for the thread count and the reports.
   virtual double operations(std::span<const Shape> inputs, const Shape& output) const = 0;
   /// The naive f64 loops: inputs dense row-major, output to be filled.

@@ -1,6 +1,7 @@
 #pragma once
 // Attention as a call of a device, which holds no matrix of scores.
 
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -18,16 +19,25 @@ struct Attention {
   DType dtype = DType::f32;
   Layout q, k, v;  // (B, H, M, D), (B, G, N, D), (B, G, N, E)
   Layout o, o_gradient;  // backward, as inputs: (B, M, H, E)
+  // Backward: where the results lie that are not dense (rank 0 where they are): (B, M, H, D), (B, N, G, D), (B, N, G, E), the last axis dense.
+  std::array<Layout, 3> gradients = {};
   double scale = 1;
   bool causal = false;
   std::int64_t window = 0;
   std::optional<Layout> mask;  // boolean, (B, H, M, N), strides may be 0
   std::optional<Layout> bias;  // of the dtype, the same
   bool lengths = false;  // (B) i64
-  bool start = false;    // (B) i64
+  bool start = false;  // (B) i64
   // Probability of a zero; the words of Philox are those at position + the dense index in (B, H, M, N), as dropout() would take them.
   double dropout = 0;
   bool sum_gradient = false;  // backward: of the logarithm, too
+
+  /// Where the gradient of q (0), k (1) or v (2) lies.
+  Layout gradient(int index) const {
+    const Layout& given = gradients[static_cast<std::size_t>(index)];
+    const Shape& of = index == 0 ? q.shape : index == 1 ? k.shape : v.shape;
+    return given.shape.rank() > 0 ? given : Layout::dense({of[0], of[2], of[1], of[3]});
+  }
 };
 
 /// What a device is as well that has this call. Elsewhere the plain ops are run.
@@ -39,7 +49,7 @@ class Attends {
   /// buffers: q, k, v[, mask][, bias][, lengths][, start][, seed, position], then
   ///   forward: o (B, M, H, E), sum (B, H, M), which is f32 (f64 for f64);
   ///   backward: o, sum, gradient of o[, of sum], then those of q (B, M, H, D), k (B, N, G, D), v (B, N, G, E) and the scores (B, H, M, N).
-  /// Results are dense; those that nobody wants are null.
+  /// Results are dense where the description says nothing else; those that nobody wants are null.
   virtual std::unique_ptr<Call> attention(const Attention& description) = 0;
 };
 

@@ -295,7 +295,7 @@ class Device {
   virtual bool prefers_sums(std::int64_t /*results*/, std::int64_t /*terms*/) const { return false; }
   /// Whether a convolution of this dtype adds a whole tensor to its result before the activation.
   virtual bool fuses_addend(DType /*dtype*/) const { return false; }
-  /// Whether activations of this convolution should lie channels-last (N, spatial…, C).
+  /// Whether activations of this convolution should lie channels-last (N, spatial…, C), given how those that are read lie now.
   virtual bool prefers_channels_last(const Convolution& description) const = 0;
   /// Whether the weights of those convolutions should, too: (K, kernel…, C/groups).
   virtual bool prefers_weights_channels_last() const { return false; }

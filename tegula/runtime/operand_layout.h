@@ -1,5 +1,5 @@
 #pragma once
-// How operands of products lie: where many read them, and in which dtype.
+// How operands and results of calls lie: where many read them, in which dtype, and as slices of larger tensors.
 
 #include "tegula/runtime/device.h"
 
@@ -21,5 +21,25 @@ class PrefersTf32 {
   /// Whether this product of f32, rounded to TF32 inside, takes no longer than one of halves that lie so, casts not counted.
   virtual bool prefers_tf32(const Matmul& description) const = 0;
 };
+
+/// When calls take slices of larger tensors (graph/slices.h) as fast as tensors of their own.
+struct SliceRules {
+  std::size_t alignment = 64;  // bytes, of where rows begin
+  // Bytes: rows that are apart by a multiple of it share few places of the cache (64 rows of 256 at a distance of 64 KiB: a product takes 1.3
+  // times as long). 0: none.
+  std::size_t worst_distance = 4096;
+  bool reads_pixels_apart = false;  // convolutions, channels-last images with room between the pixels; where not, they copy them
+};
+
+/// What a device is as well that has other rules than those.
+class HasSliceRules {
+ public:
+  virtual ~HasSliceRules() = default;
+  virtual SliceRules slice_rules() const = 0;
+};
+inline SliceRules slice_rules(const Device& device) {
+  const auto* const own = dynamic_cast<const HasSliceRules*>(&device);
+  return own ? own->slice_rules() : SliceRules{};
+}
 
 }  // namespace tegula::runtime

@@ -219,6 +219,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   out.name = nameless(program);
   out.threads = grid.threads();
   out.cluster = grid.cluster;
+  out.early = program.early;
   const std::size_t fixed = writer.scratch_bytes() + writer.part_bytes() + writer.ring_bytes(), row_place = (fixed + 127) / 128 * 128;
   out.shared_bytes = writer.staged_bytes() > 0 ? row_place + writer.staged_bytes() : fixed;
   if (out.shared_bytes > shared_limit(architecture)) {
@@ -243,10 +244,9 @@ Generated generate(const Program& program, const Specialisation& specialisation,
        (out.cluster > 1 ? "__cluster_dims__(" + std::to_string(out.cluster) + ", 1, 1) " : "") + out.name;
   s += specialisation.many_sets ? "(const Set_" + out.name + "* sets, int count, Failure* failure"
                                 : "(const Arguments_" + out.name + " a, long long g0, long long g1, long long g2, Failure* failure";
-  s += specialisation.guarded ? ", const Failure* guards, int guard_count) {\n  const bool stopped = any_failed(guards, guard_count);\n"
-                              : ") {\n";
-  // Blocks that work together leave together.
-  if (specialisation.guarded && grid.cluster > 1) s += "  if (stopped) return;\n";
+  s += specialisation.guarded ? ", const Failure* guards, int guard_count) {\n" : ") {\n";
+  if (program.early) s += "  let_next_begin();\n";
+  s += writer.entry();
   if (out.shared_bytes > 0) s += "  TEGULA_SHARED;\n";
   if (writer.part_bytes() > 0)
     s += "  constexpr int parts = " + std::to_string(writer.scratch_bytes()) + ";  // of reductions, in shared\n";

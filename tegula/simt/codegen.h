@@ -48,6 +48,7 @@ struct Generated {
   int threads = 128;  // of a block
   int cluster = 1;  // blocks that run one instance
   std::size_t shared_bytes = 0;  // dynamic shared memory
+  bool early = false;  // waits for the launch ahead by itself
 };
 
 /// `architecture`: 90 for sm_90. Throws Error when the program uses what cannot be done on it.

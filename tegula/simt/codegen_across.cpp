@@ -111,7 +111,7 @@ std::string Writer::first_across(const std::string& name, Spread own) const {
 
 void Writer::combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread own, std::size_t bytes,
                             std::size_t idle_bytes) {
-  combine(op, first_across(name, own), held_across(own), columns, rows, bytes, idle_bytes);
+  combine(op, first_across(name, own), held_across(own), own, columns, rows, bytes, idle_bytes);
 }
 
 /// Brings columns of registers together for the first row of threads, in memory that is idle. False where that does not have the room.
@@ -128,8 +128,8 @@ bool Writer::combine_rows_for_first(const std::string& op, const std::vector<std
   return true;
 }
 
-void Writer::combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes,
-                     std::size_t idle_bytes) {
+void Writer::combine(const std::string& op, const std::string& first, std::int64_t held, Spread own, bool columns, bool rows,
+                     std::size_t bytes, std::size_t idle_bytes) {
   const std::string threads = std::to_string(grid_.row_threads) + ", " + std::to_string(grid_.column_threads) + ", ";
   if (columns && grid_.columns_across() > 1) {
     crossed_ = true;
@@ -165,6 +165,10 @@ void Writer::combine(const std::string& op, const std::string& first, std::int64
     const std::int64_t room = idle_bytes < gaps ? 0 : static_cast<std::int64_t>((idle_bytes - gaps) / each);
     const std::int64_t at_once = std::min(held, std::max(room, kAtOnce));
     std::string how = threads + std::to_string(held);
+    if (own == Spread::Uniform && grid_.column_threads <= 32 && lines <= 32) {  // all threads of a row hold the same
+      if (lines > 1) use_shared(static_cast<std::size_t>(lines * held) * bytes);
+      return line("combine_rows_alike<" + op + ", " + how + ">(" + first + ", " + (lines == 1 ? "nullptr" : "shared") + ");");
+    }
     if (lines > 1 && at_once > kAtOnce) how += ", " + std::to_string(at_once);
     if (lines > 1 && room < at_once) use_shared(static_cast<std::size_t>(at_once) * each + gaps);
     line("combine_rows<" + op + ", " + how + ">(" + first + ", " + (lines == 1 ? "nullptr" : room < at_once ? "shared" : "ring") + ");");
@@ -253,7 +257,7 @@ void Writer::flush_reductions() {
       });
     };
     copy(false);
-    combine(op_of(id), name, all, columns, rows, bytes_of(at(id).type));
+    combine(op_of(id), name, all, own, columns, rows, bytes_of(at(id).type));
     copy(true);
   }
   refresh(ids.back());

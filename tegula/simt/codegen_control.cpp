@@ -11,6 +11,7 @@ using tile::Word;
 
 std::string Writer::body() {
   region(a_.program().body);
+  if (waits_) wait_for_launch_ahead({});
   if (one_at_a_time_ && !ring_use_.empty()) line("__syncthreads();");  // the next instance fetches into it
   begin_cluster();
   const std::string written = std::exchange(out_, {});
@@ -24,7 +25,10 @@ std::string Writer::body() {
 }
 
 void Writer::region(const tile::Region& region) {
-  for (const Id id : region.body) instruction(id);
+  for (auto at = region.body.begin(); at != region.body.end(); ++at) {
+    if (waits_ && must_wait(*at)) wait_for_launch_ahead({at, region.body.end()});
+    if (!begun_.contains(*at)) instruction(*at);
+  }
   flush();
 }
 

@@ -61,6 +61,7 @@ std::string Writer::pointer_text(const Form& form, Spread loops, const Shape& sh
 bool Writer::is_steady(Id pointer) const {
   const Form form = a_.affine(pointer);
   if (form.root < 0 || form.rest >= 0 || !form.base.is(0)) return false;
+  if (a_.program().early && !reads_steady(pointer)) return false;  // such loads may be moved across the wait for the launch ahead
   const Id root = a_.root_of(pointer);
   const auto& all = a_.program().instructions;
   return root >= 0 && std::none_of(all.begin(), all.end(), [&](const tile::Instruction& self) {

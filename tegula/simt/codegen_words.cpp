@@ -208,7 +208,7 @@ std::string Writer::word_text(Id id, Spread loops) {
     if (self.word == Word::Exp) return call("quick_exp");
     if (self.word == Word::Sigmoid) return call("quick_sigmoid");
     if (self.word == Word::Tanh && stores_ == Digits::Brief) return call("quick_tanh");
-    if (self.word == Word::Erf && stores_ == Digits::Brief) return call("quick_erf");
+    if (self.word == Word::Erf) return call(stores_ == Digits::Brief ? "quick_erf" : "fine_erf");
   }
   const bool float_only = self.word == Word::Rem;
   if (const char* function = math_function(self.word); function != nullptr && (real || !float_only)) {

@@ -21,8 +21,11 @@ class Writer {
         grid_(grid),
         staging_(staging),
         one_at_a_time_(one_at_a_time),
-        stores_(stored_digits()) {}
+        stores_(stored_digits()),
+        waits_(waits_late()) {}
 
+  /// What every instance begins with; after body().
+  std::string entry();
   /// The statements of the program's body, and the shared memory they use.
   std::string body();
   /// Bytes that are used again and again, then those that belong to one reduction each.
@@ -179,7 +182,7 @@ class Writer {
   std::int64_t held_across(Spread spread) const;
   std::string first_across(const std::string& name, Spread spread) const;
   /// `idle_bytes`: of the ring, which the loop before has left.
-  void combine(const std::string& op, const std::string& first, std::int64_t held, bool columns, bool rows, std::size_t bytes,
+  void combine(const std::string& op, const std::string& first, std::int64_t held, Spread own, bool columns, bool rows, std::size_t bytes,
                std::size_t idle_bytes = 0);
   void combine_across(const std::string& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes,
                       std::size_t idle_bytes = 0);
@@ -197,6 +200,14 @@ class Writer {
   void have_met();
   void use_shared(std::size_t bytes);
   void begin_cluster();
+
+  // ---- codegen_early.cpp: programs that begin while the launch ahead runs.
+  bool waits_late() const;
+  bool reads_steady(Id pointer) const;
+  bool must_wait(Id id) const;
+  std::optional<std::set<Id>> missing_for(Id load, const std::set<Id>& left) const;
+  void wait_for_launch_ahead(const std::set<Id>& left);
+  void guard();
 
   // ---- codegen_control.cpp
   void region(const tile::Region& region);
@@ -221,6 +232,8 @@ class Writer {
   Digits stores_;
   std::string out_;
   bool leaves_ = false;  // the code before this place has left where the kernel is stopped
+  bool waits_ = false;  // the launch ahead has still to be waited for
+  std::set<Id> begun_;  // what was written ahead of that, before its turn
   int depth_ = 1;
   std::size_t shared_bytes_ = 0, part_bytes_ = 0, ring_bytes_ = 0, staged_bytes_ = 0;
   std::vector<std::size_t> exchanges_;  // between blocks: where the counters lie among the parts

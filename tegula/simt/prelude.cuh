@@ -65,6 +65,20 @@ template <class T> T* lasting(T* p) { return p; }
 template <class T> T* passing(T* p) { return p; }
 #endif
 
+// ---- A launch that begins while the one ahead of it runs (programmatic dependent launch). Without such an edge in the graph neither does anything.
+/// What comes next may begin as soon as all blocks of this launch have.
+__device__ inline void let_next_begin() {
+#if !defined(TEGULA_EMULATED) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// Until the launch ahead is over, and what it wrote is seen.
+__device__ inline void await_launch_ahead() {
+#if !defined(TEGULA_EMULATED) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // ---- Memory: kWide neighbours move in one access.
 template <class T, int kWide>
 struct alignas(sizeof(T) * kWide) Wide { T x[kWide]; };

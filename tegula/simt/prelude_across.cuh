@@ -306,6 +306,24 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
   }
 }
 
+/// The same of values that all threads of a row hold: each warp has one of each.
+template <class Op, int kRows, int kColumns, int kCount, class T>
+__device__ inline void combine_rows_alike(T* x, unsigned char* shared) {
+  constexpr int kWarpRows = 32 / kColumns, kLines = kRows < kWarpRows ? 1 : kRows / kWarpRows;
+  combine_rows_of_warp<Op, kColumns, kCount>(x);
+  if constexpr (kLines > 1) {
+    T* const parts = reinterpret_cast<T*>(shared);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) parts[threadIdx.x / 32 * kCount + i] = x[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] = combine_lines<Op, kLines>(parts + i, kCount);
+  }
+}
+
 /// The same for several arrays at once, of which only the first row of threads gets the result: every thread adds up a share of the places.
 /// `shared` holds all values of all threads. Little code, as it runs once, when none of it is in the instruction cache.
 template <class Op, int kRows, int kColumns, int kCount, class T, class... More>

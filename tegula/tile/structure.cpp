@@ -12,9 +12,10 @@ class Structure {
   explicit Structure(const Program& program) : program_(program), numbers_(program.instructions.size(), 0) {}
 
   std::vector<std::uint64_t> run() {
-    put(program_.parameters.size() << 1 | (program_.many_sizes ? 1u : 0u));
+    put(program_.parameters.size() << 2 | (program_.early ? 2u : 0u) | (program_.many_sizes ? 1u : 0u));
     for (const Parameter& parameter : program_.parameters) {
-      put(static_cast<std::uint64_t>(parameter.dtype) << 2 | (parameter.pointer ? 2u : 0u) | (parameter.writable ? 1u : 0u));
+      put(static_cast<std::uint64_t>(parameter.dtype) << 3 | (parameter.steady ? 4u : 0u) | (parameter.pointer ? 2u : 0u) |
+          (parameter.writable ? 1u : 0u));
     }
     region(program_.body);
     return std::move(words_);

@@ -333,6 +333,29 @@ TEST(Jit, AChannelsLastConvolutionCopiesNothing) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-3f) << i;
 }
 
+TEST(Jit, ADepthwiseConvolutionTakesItsOperandsAsTheyLie) {
+  if (default_device().asynchronous()) GTEST_SKIP() << "there it is a tile program";
+  const auto both = [](const Tensor& x, const Tensor& w, const Tensor& dy) {
+    const Tensor y = conv2d(x, w, {.padding = 1, .groups = 8});
+    return std::vector<Tensor>{y, grad(sum(y * dy), {x})[0], grad(sum(y * dy), {w})[0]};
+  };
+  const Tensor x = normal({2, 8, 20, 20}), w = normal({8, 1, 3, 3}), dy = normal({2, 8, 20, 20});
+  auto rows = jit([&](Tensor x, Tensor w, Tensor dy) { return both(x, w, dy); });
+  auto last = jit([&](Tensor x, Tensor w, Tensor dy) {  // (N, H, W, C)
+    std::vector<Tensor> all = both(permute(x, {0, 3, 1, 2}), w, permute(dy, {0, 3, 1, 2}));
+    for (int k = 0; k < 2; ++k) all[static_cast<std::size_t>(k)] = permute(all[static_cast<std::size_t>(k)], {0, 2, 3, 1});
+    return all;
+  });
+  std::vector<Tensor> got = rows(x, w, dy), other = last(permute(x, {0, 2, 3, 1}), w, permute(dy, {0, 2, 3, 1}));
+  EXPECT_EQ(rows.print_plan().find("tile copy"), std::string::npos) << rows.print_plan();
+  EXPECT_EQ(last.print_plan().find("tile copy"), std::string::npos) << last.print_plan();
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    const std::vector<float> a = got[k].to_host(), b = (k < 2 ? permute(other[k], {0, 3, 1, 2}) : other[k]).to_host();
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-3f) << k << " " << i;
+  }
+}
+
 TEST(Evaluate, EqualStructuresShareAnExecutable) {
   const auto compute = [](float a) { return (tensor({a, 2.f}) * a + 1.0).to_host(); };
   compute(1);

@@ -30,8 +30,10 @@ std::vector<std::unique_ptr<runtime::Call>> candidates(const Convolution& d) {
   if (d.dtype != f32 || g.empty()) return calls;
   if (onednn_suits(d)) calls.push_back(make_onednn_convolution(d));
   calls.push_back(make_patch_convolution(d));
-  const bool ordered = order_of(g.n, g.c, g.in, g.input) != Order::Other && order_of(g.n, g.k, g.out, g.output) != Order::Other;
-  if (g.groups == 1 && ordered) calls.push_back(make_lanes_convolution(d));
+  const Order input = order_of(g.n, g.c, g.in, g.input), output = order_of(g.n, g.k, g.out, g.output);
+  if (g.groups == 1 && input != Order::Other && output != Order::Other) calls.push_back(make_lanes_convolution(d));
+  const bool rows = input == Order::ChannelsFirst && output == Order::ChannelsFirst;
+  if (g.groups == g.c && g.groups == g.k && rows) calls.push_back(make_plane_convolution(d));
   if (pointwise_suits(d)) calls.push_back(make_pointwise_convolution(d));
   return calls;
 }
@@ -88,10 +90,77 @@ TEST(Convolution, LayersOfRealNetworksMatch) {
   }
 }
 
-// Groups of 8 and 24 channels are computed in blocks of eight, whatever layouts they are given in, and so ask for none; depthwise and wide groups do.
+// A group for each channel, row-major: windows that look beyond every border, or leave parts of the input out; lines shorter and longer than vectors.
+TEST(Convolution, PlanesMatchTheNaiveLoops) {
+  for (int round = 0; round < 200 && !HasFailure(); ++round) {
+    Options o = test::random_convolution(f32);
+    o.groups = o.k = o.c;
+    o.input = o.output = Memory::ChannelsFirst;
+    o.input_room = round % 3 * 5, o.output_room = round % 5 * 3;
+    if (round % 2) o.in[o.in.rank() - 1] += 16;
+    for (int axis = 0; axis < o.in.rank() && round % 4 == 3; ++axis) o.high[axis] = o.low[axis] = 0;
+    expect_all_passes(o, 1 + round % 3);
+  }
+}
+
+TEST(Convolution, PlanesKeepNanAndInfinityToTheWindowsThatSeeThem) {
+  Options o = square(2, 3, 20, 3, 3, 1, 1, 1);
+  o.groups = 3;
+  const double inf = std::numeric_limits<double>::infinity();
+  const Convolution d = describe(o, ConvolutionPass::BackwardWeight);
+  Tensor x(f32, d.input), dy(f32, d.output), w(f32, d.weight), bias(f32, Layout::dense({3}));
+  x.randomize(), dy.randomize();
+  x.set({0, 1, 5, 0}, inf);  // the first of a line: no window has it at its last column
+  test::run_guarded(runtime::cpu(), *make_plane_convolution(d), {&x, &dy, &w, &bias}, 1);
+  for (std::int64_t row = 0; row < 3; ++row) {
+    EXPECT_FALSE(std::isfinite(w({1, 0, row, 0})) || std::isfinite(w({1, 0, row, 1})));
+    EXPECT_TRUE(std::isfinite(w({1, 0, row, 2})) && std::isfinite(w({0, 0, row, 0})));
+  }
+}
+
+// Where planes are as fast as channels-last, an operand stays as it lies, and two of them lie alike.
+TEST(Convolution, PlanesAskForChannelsLastWhereAnOperandIs) {
+  const auto asks = [](Memory input, Memory output, ConvolutionPass pass) {
+    Options o = square(2, 3, 20, 3, 3, 1, 1, 1);
+    o.groups = 3, o.input = input, o.output = output;
+    return convolution_prefers_channels_last(describe(o, pass));
+  };
+  for (const auto pass : test::kPasses) {
+    EXPECT_FALSE(asks(Memory::ChannelsFirst, Memory::ChannelsFirst, pass));
+    EXPECT_TRUE(asks(Memory::ChannelsLast, Memory::ChannelsFirst, pass));
+    EXPECT_TRUE(asks(Memory::ChannelsFirst, Memory::ChannelsLast, pass));
+  }
+}
+
+// Parts of larger tensors, as joins have them: what lies between the images, or between the pixels, stays as it is, also behind an epilogue.
+TEST_P(ConvolutionTest, SlicesAreReadAndWrittenWhereTheyLie) {
+  const Options all[] = {square(3, 16, 5, 32, 3, 1, 1, 1), square(2, 5, 7, 7, 3, 2, 1, 1),   square(3, 24, 5, 12, 1, 1, 0, 0),
+                         square(2, 16, 1, 16, 1, 1, 0, 0), square(1, 16, 4, 48, 3, 1, 1, 1), square(18, 3, 5, 12, 3, 1, 1, 1),
+                         square(4, 17, 3, 1, 3, 1, 0, 0)};
+  for (const auto& [input, output] : {std::pair{Memory::ChannelsFirst, Memory::ChannelsFirst},
+                                      {Memory::ChannelsFirst, Memory::ChannelsLast},
+                                      {Memory::ChannelsLast, Memory::ChannelsFirst},
+                                      {Memory::ChannelsLast, Memory::ChannelsLast}}) {
+    for (const auto& [before, behind] : {std::pair{0, 16}, {16, 0}, {3, 48}}) {
+      for (Options o : all) {
+        o.input = input, o.output = output, o.dtype = GetParam(), o.input_room = before, o.output_room = behind;
+        expect_all_passes(o, 1);
+        expect_all_passes(o, 2);
+        for (const bool bias : {false, true}) {
+          o.bias = bias, o.activation = Activation::Relu;
+          const Convolution d = describe(o, ConvolutionPass::Forward);
+          test::expect_convolution(runtime::cpu(), d, candidates(d), 1 + static_cast<int>(bias));
+        }
+      }
+    }
+  }
+}
+
+// Groups of 8 and 24 channels are computed in blocks of eight, whatever layouts they are given in, and so ask for none; wide groups do, and depthwise ones
+// of small planes.
 TEST(Convolution, NarrowGroupsMatchInAnyLayout) {
   for (const auto& [groups, channels] : {std::pair{4, 8}, {2, 24}, {2, 16}, {16, 1}}) {
-    Options o = square(5, groups * channels, 7, groups * channels, 3, 1, 1, 1);
+    Options o = square(5, groups * channels, 3, groups * channels, 3, 1, 1, 1);
     o.groups = groups;
     EXPECT_EQ(convolution_prefers_channels_last(describe(o, ConvolutionPass::Forward)), channels % 8 != 0 || channels % 16 == 0)
         << channels;

@@ -39,6 +39,7 @@ fake_driver_test(library_path_wrong sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=missi
 fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=libcuda.so.1)
 fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaLost.*:CudaHostTurn.*:CudaTimeMarks.*")
 fake_driver_test(listing paper "CudaListing.*")
+fake_driver_test(early paper "CudaEarly.*")
 fake_driver_test(timeline paper "CudaTimeline.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries")
 fake_driver_test(peers two "CudaPeers.*:CudaMemory.*:CudaHostTurn.*:CudaTimeMarks.*")
 fake_driver_test(nccl sm_90 "CudaNccl.*" "LD_LIBRARY_PATH=${driver_dir}:${nccl_dir}")

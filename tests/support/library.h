@@ -117,13 +117,14 @@ void expect_matmul(runtime::Device& device, const runtime::Matmul& description, 
 
 // Convolution
 enum class Memory { ChannelsFirst, ChannelsLast, Reversed };
-/// A dense tensor whose axes lie in memory in the given order.
-Layout activations(const Shape& shape, Memory order);
+/// A tensor whose axes lie in memory in the given order: dense, or (channels first or last) a part of one that has `room` further channels.
+Layout activations(const Shape& shape, Memory order, std::int64_t room = 0);
 struct ConvolutionOptions {
   std::int64_t n = 1, c = 1, k = 1, groups = 1;
   Dims in, kernel, stride, dilation, low, high;
   DType dtype = f32;
   Memory input = Memory::ChannelsFirst, output = Memory::ChannelsFirst, weight = Memory::ChannelsFirst;
+  std::int64_t input_room = 0, output_room = 0;  // further channels of what they are parts of
   bool bias = false, addend = false;
   runtime::Activation activation = runtime::Activation::None;
   runtime::Arithmetic arithmetic = runtime::Arithmetic::Full;

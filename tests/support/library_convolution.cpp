@@ -10,7 +10,7 @@ using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
-Layout activations(const Shape& shape, Memory order) {
+Layout activations(const Shape& shape, Memory order, std::int64_t room) {
   Layout layout{shape, Dims::filled(shape.rank(), 1)};
   std::vector<int> axes;  // from the innermost
   if (order == Memory::ChannelsLast) axes.push_back(1);
@@ -21,7 +21,7 @@ Layout activations(const Shape& shape, Memory order) {
   std::int64_t step = 1;
   for (const int axis : axes) {
     layout.strides[axis] = step;
-    step *= shape[axis];
+    step *= axis == 1 ? shape[axis] + room : shape[axis];
   }
   return layout;
 }
@@ -35,9 +35,9 @@ Convolution describe(const ConvolutionOptions& o, ConvolutionPass pass) {
   }
   return {.pass = pass,
           .dtype = o.dtype,
-          .input = activations(x, o.input),
+          .input = activations(x, o.input, o.input_room),
           .weight = activations(w, o.weight),
-          .output = activations(y, o.output),
+          .output = activations(y, o.output, o.output_room),
           .stride = o.stride,
           .dilation = o.dilation,
           .pad_low = o.low,
@@ -174,6 +174,8 @@ ConvolutionOptions any_convolution(DType dtype) {
   }
   o.input = static_cast<Memory>(pick(0, 20) ? pick(0, 1) : 2);
   o.output = pick(0, 3) ? o.input : static_cast<Memory>(pick(0, 1));
+  if (o.input != Memory::Reversed && pick(0, 3) == 0) o.input_room = pick(1, 9);
+  if (o.output != Memory::Reversed && pick(0, 3) == 0) o.output_room = pick(1, 9);
   o.bias = pick(0, 1) == 1;
   o.activation = pick(0, 1) ? Activation::Relu : Activation::None;
   return o;

@@ -112,7 +112,7 @@ Pooling random_pooling(DType dtype) {
     in.push_back(reach + pick(0, spatial == 1 ? 90 : 6));
     out.push_back((in[i + 2] + d.pad_low[i] + d.pad_high[i] - reach) / d.stride[i] + 1);
   }
-  d.input = activations(in, order), d.output = activations(out, order);
+  d.input = activations(in, order, pick(0, 3) ? 0 : pick(1, 9)), d.output = activations(out, order, pick(0, 3) ? 0 : pick(1, 9));
   d.wants_taps = d.has_taps() && !d.backward && pick(0, 1) == 1;
   if (pick(0, 3) == 0) d.taps = activations(out, order == Memory::ChannelsLast ? Memory::ChannelsFirst : Memory::ChannelsLast);
   return d;

@@ -4,6 +4,7 @@
 
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
 namespace {
@@ -34,6 +35,22 @@ bool lies_channels_last(const Graph& graph, int item) {
   return true;
 }
 
+// Whether what is left of a reduction's input has its channels innermost in memory.
+bool leaves_channels_last(const Graph& graph, const Item& item) {
+  const Layout seen = access_of(graph, item.inputs[0]).layout;
+  const Dims& reduced = item.as<ReduceOp>().axes();
+  std::vector<std::int64_t> left;
+  for (int i = 0; i < seen.shape.rank(); ++i) {
+    if (!reduced.contains(i)) left.push_back(seen.strides[i]);
+  }
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (i != 1 && item.shape[static_cast<int>(i)] != 1 && left[i] < item.shape[1] * left[1]) return false;
+  }
+  return left[1] == 1;
+}
+
+bool is_join(const Item& item) { return item.role() == Role::Kernel && dynamic_cast<const Joins*>(item.op.get()); }
+
 }  // namespace
 
 void assign_layouts(Graph& graph, runtime::Device& device) {
@@ -45,9 +62,9 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
   for (const auto& update : graph.updates) leaves[static_cast<std::size_t>(update.item)] = true;
   rewriter.each([&](int i, Item& item) {
     if (item.role() == Role::Library) {
-      std::vector<Shape> shapes;
-      for (int input : item.inputs) shapes.push_back(out[input].shape);
-      std::uint32_t mask = item.as<LibraryOp>().channels_last(device, shapes, item.shape, item.dtype);
+      std::vector<Layout> layouts;
+      for (int input : item.inputs) layouts.push_back(access_of(out, input).layout);
+      std::uint32_t mask = item.as<LibraryOp>().channels_last(device, layouts, item.shape, item.dtype);
       if (item.epilogue.addend && mask >> 31) mask |= 1u << (item.inputs.size() - 1);
       for (std::size_t k = 0; mask != 0 && k < item.inputs.size(); ++k) {
         int& input = item.inputs[k];
@@ -65,9 +82,13 @@ void assign_layouts(Graph& graph, runtime::Device& device) {
     } else if (item.is_part()) {  // what has the shape of the first result lies as that does
       const Item& whole = out[item.inputs[0]];
       if (whole.shape == item.shape) item.order = whole.order;
-    } else if (item.role() == Role::Elementwise && order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
+    } else if (item.role() == Role::Reduce && order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
+      if (leaves_channels_last(out, item)) item.order = channels_last_order(item.shape.rank());
+    } else if (order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
+      const bool joins = is_join(item);
       for (int input : item.inputs) {
-        if (out[input].shape == item.shape && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());
+        const bool counts = joins ? order_matters(out[input].shape) : item.role() == Role::Elementwise && out[input].shape == item.shape;
+        if (counts && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());
       }
     }
   });

@@ -6,8 +6,9 @@
 
 namespace tegula::compile {
 
-/// Chooses channels-last where the device's convolutions want it and carries the choice through elementwise items, so that values are
-/// not converted back and forth between layers. After fold_epilogues (fewer items), before materialize (which looks at layouts).
+/// Chooses channels-last where the device's convolutions want it, given how their operands lie, and carries the choice through elementwise items,
+/// sums and joins (whose pieces store_within puts into it, whatever they are), so that values are not converted back and forth between layers.
+/// After fold_epilogues (fewer items), before materialize (which looks at layouts).
 void assign_layouts(Graph& graph, runtime::Device& device);
 
 }  // namespace tegula::compile

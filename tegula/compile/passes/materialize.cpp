@@ -1,6 +1,8 @@
 #include "tegula/compile/passes/materialize.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -84,6 +86,7 @@ class Materializer {
       : rewriter_(from),
         in_place_(in_place(from)),
         joined_as_(joined_as(from)),
+        anyhow_(read_anyhow(from)),
         device_(device) {
     if ((lays_out_ = dynamic_cast<const runtime::LaysOutOperands*>(&device))) count_products(runs);
   }
@@ -131,12 +134,46 @@ class Materializer {
     return out;
   }
 
+  /// Of each item, whether all who read it, through views or not, take it however it lies.
+  static std::vector<bool> read_anyhow(const Graph& graph) {
+    std::vector<bool> out(graph.items.size(), true);
+    const auto refuse = [&](int i) { out[static_cast<std::size_t>(i)] = false; };
+    for (const int output : graph.outputs) refuse(output);
+    for (const auto& update : graph.updates) refuse(update.item);
+    for (int i = graph.size(); i-- > 0;) {
+      const Role role = graph[i].role();
+      const bool group = role == Role::Elementwise || role == Role::Reduce || (role == Role::Kernel && !graph[i].order.empty());
+      for (const int input : graph[i].inputs) {
+        if (!group && (role != Role::View || !out[static_cast<std::size_t>(i)])) refuse(input);
+      }
+    }
+    return out;
+  }
+
+  /// The order in which these axes lie, outermost first; what is repeated stays inside the axis before it. Empty: row-major.
+  static Dims order_in_memory(const Layout& layout) {
+    std::vector<std::int64_t> distance;
+    std::vector<int> axes;
+    for (int i = 0; i < layout.shape.rank(); ++i) {
+      const bool tells = layout.shape[i] != 1 && layout.strides[i] != 0;
+      distance.push_back(tells || i == 0 ? std::abs(layout.strides[i]) : distance.back());
+      axes.push_back(i);
+    }
+    if (std::ranges::is_sorted(distance, std::greater<>())) return {};
+    std::ranges::stable_sort(axes, std::greater<>(), [&](int axis) { return distance[static_cast<std::size_t>(axis)]; });
+    Dims order;
+    for (const int axis : axes) order.push_back(axis);
+    return order;
+  }
+
   void fix_view(int i, Item& item) {
     auto next = item.as<ViewOp>().apply(layout(item.inputs[0]));
     if (!next) {
       const DType joined = joined_as_[static_cast<std::size_t>(i)];
       Item copied = inserted(joined == item.dtype ? copy_op() : cast_op(), {item.inputs[0]}, out()[item.inputs[0]]);
       copied.dtype = item.dtype = joined;  // a join's piece may be stored within it at once
+      if (anyhow_[static_cast<std::size_t>(i)]) copied.order = order_in_memory(layout(item.inputs[0]));
+      if (!item.as<ViewOp>().apply(layout_of(copied))) copied.order = {};
       item.inputs[0] = rewriter_.add(std::move(copied));
       next = item.as<ViewOp>().apply(layout(item.inputs[0]));
     }
@@ -157,7 +194,8 @@ class Materializer {
       const Layout at = layout(input);
       const bool is_below = k == item.as<KernelOp>().overwrites();
       const bool kept = is_below && (!in_place || at.offset != 0 || numel(at.shape) != elements_below(input));
-      const bool fits = is_below ? at.is_dense() : item.as<KernelOp>().accepts(k, at);
+      const bool stored_within = !item.order.empty();  // a join that is no kernel: its pieces may lie anywhere
+      const bool fits = is_below ? at.is_dense() : stored_within || item.as<KernelOp>().accepts(k, at);
       if (kept) input = copy(input);
       else if (!is_memory(input) || !fits) input = is_leaf_again(input) ? copy_for_all(input) : copy(input);
     }
@@ -250,6 +288,7 @@ class Materializer {
   Rewriter rewriter_;
   std::vector<bool> in_place_;
   std::vector<DType> joined_as_;
+  std::vector<bool> anyhow_;
   const runtime::Device& device_;
   const runtime::LaysOutOperands* lays_out_ = nullptr;
   std::unordered_map<int, std::int64_t> products_;  // that read an old item as their second operand

@@ -5,7 +5,9 @@
 
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
+#include "tegula/runtime/operand_layout.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
@@ -13,8 +15,8 @@ namespace {
 
 /// Elements that a piece must have side by side where its program stores it: shorter rows cost all that is in the program more than a copy does.
 constexpr std::int64_t kShortestRun = 16;
-/// Bytes to which the first element of what a call or an op's own kernel makes must be aligned.
-constexpr std::int64_t kAlignment = 64;
+/// The same where a call stores it, in bytes: a sector of a GPU's memory.
+constexpr std::int64_t kShortestRunBytes = 32;
 
 const Joins* joins(const Item& item) { return item.role() == Role::Kernel ? dynamic_cast<const Joins*>(item.op.get()) : nullptr; }
 bool is_computed_by_a_group(const Item& item) { return item.role() == Role::Elementwise || item.role() == Role::Reduce; }
@@ -73,8 +75,10 @@ bool same_strides(const Layout& a, const Strides& b) {
 
 class Storer {
  public:
-  explicit Storer(const Graph& graph)
+  Storer(const Graph& graph, const runtime::Device& device)
       : graph_(graph),
+        device_(device),
+        alignment_(static_cast<std::int64_t>(runtime::slice_rules(device).alignment)),
         result_(graph.items.size()),
         written_over_(graph.items.size()),
         is_join_(graph.items.size()),
@@ -143,7 +147,7 @@ class Storer {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   Layout layout_of_join(int i) const {
-    return within_[index(i)].whole >= 0 ? Layout{graph_[i].shape, within_[index(i)].layout.strides, 0} : Layout::dense(graph_[i].shape);
+    return within_[index(i)].whole >= 0 ? Layout{graph_[i].shape, within_[index(i)].layout.strides, 0} : layout_of(graph_[i]);
   }
 
   /// What the join consists of, in order: `visit(k, layout)` for input k, and for each gap between them, where k is -1.
@@ -175,7 +179,7 @@ class Storer {
   }
 
   bool place_pieces(int i) {
-    bool any = within_[index(i)].whole >= 0;
+    bool any = within_[index(i)].whole >= 0 || !graph_[i].order.empty();  // the kernel of a join is row-major
     for (const int input : graph_[i].inputs) any = any || is_flexible(below_views(graph_, input));
     each_part(i, [&](int k, const Layout& layout) {
       if (k < 0 || numel(layout.shape) == 0) return;
@@ -207,29 +211,38 @@ class Storer {
     const auto strides = strides_below(own, access_of(graph_, input).layout, part.strides);
     if (!strides) return std::nullopt;
     if (same_strides(own, *strides)) {
-      const bool aligned = is_aligned(at_[index(i)] + part.offset, item.dtype);
+      const bool aligned = (at_[index(i)] + part.offset) * static_cast<std::int64_t>(size_of(item.dtype)) % alignment_ == 0;
       return flexible || aligned ? std::optional(own.strides) : std::nullopt;
     }
-    const bool can = flexible || stores(item, *strides, at_[index(i)] + part.offset);
-    return can && lies_well(own, *strides) && everybody_reads(piece, {item.shape, *strides, 0}) ? strides : std::nullopt;
+    const SlicePlace slice{{item.shape, *strides, 0}, at_[index(i)] + part.offset, item.dtype};
+    const std::int64_t shortest = flexible ? kShortestRun : kShortestRunBytes / static_cast<std::int64_t>(size_of(item.dtype));
+    const bool can = lies_well(own, *strides, shortest) && (flexible || stores(piece, slice));
+    return can && everybody_reads(piece, slice) ? strides : std::nullopt;
   }
 
-  static bool is_aligned(std::int64_t elements, DType dtype) {
-    return elements * static_cast<std::int64_t>(size_of(dtype)) % kAlignment == 0;
+  static const TakesSlices* takes_slices(const Item& item) {
+    return item.role() == Role::Library ? dynamic_cast<const TakesSlices*>(item.op.get()) : nullptr;
   }
 
-  /// Whether a call writes its result with these strides, as fast as if it were alone: a product, whose rows may lie anywhere, all of them aligned.
-  static bool stores(const Item& call, const Strides& strides, std::int64_t first) {
-    if (call.role() != Role::Library || !call.as<LibraryOp>().multiplies_matrices()) return false;
-    if (call.epilogue.addend || call.epilogue.gradient != 0) return false;  // which lie as the result does
-    const Shape& shape = call.shape;
-    bool aligned = is_aligned(first, call.dtype);
-    for (int i = 0; i + 1 < shape.rank(); ++i) aligned = aligned && (shape[i] == 1 || is_aligned(strides[i], call.dtype));
-    return aligned && strides.back() == 1 && strides[shape.rank() - 2] >= shape.back();
+  /// Whether a call writes this value there, as fast as if it were alone.
+  bool stores(int value, const SlicePlace& slice) const {
+    const Item& call = graph_[producer_of(graph_, value)];
+    const TakesSlices* const takes = takes_slices(call);
+    if (!takes || call.epilogue.addend || call.epilogue.gradient != 0) return false;  // which lie as the result does
+    const int result = graph_[value].is_part() ? graph_[value].as<PartOp>().index() : 0;
+    return takes->takes_slice(device_, TakesSlices::kResult - result, slice);
   }
 
-  /// The same axes stay the inner ones, and the innermost elements side by side.
-  static bool lies_well(const Layout& own, const Strides& strides) {
+  /// Whether a call reads it there as its input k, as fast as if it were alone.
+  bool reads(const Item& call, std::size_t k, const SlicePlace& slice) const {
+    const bool is_last = k + 1 == call.inputs.size();
+    const bool is_beside = (call.epilogue.bias && k == 2) || (is_last && (call.epilogue.addend || call.epilogue.gradient != 0));
+    const TakesSlices* const takes = takes_slices(call);
+    return takes && !is_beside && takes->takes_slice(device_, static_cast<int>(k), slice);
+  }
+
+  /// The same axes stay the inner ones, and so many of the innermost elements side by side.
+  static bool lies_well(const Layout& own, const Strides& strides, std::int64_t shortest) {
     const std::vector<Digit> axes = digits(own, strides);
     std::int64_t run = 1, last = 0;
     bool side_by_side = true;
@@ -239,7 +252,7 @@ class Storer {
       side_by_side = side_by_side && axis.then == run;
       if (side_by_side) run *= axis.extent;
     }
-    return run >= kShortestRun;
+    return run >= shortest;
   }
 
   /// Whether nothing but the join reads it, through views or not.
@@ -251,10 +264,9 @@ class Storer {
     return false;
   }
 
-  /// Whether all who read the value, through views or not, take it where it lies so. Calls could (LibraryOp::accepts), but rows far apart cost them
-  /// more than it costs the value's program to store it twice (64 rows of 256 at a distance of 64 KiB: a product takes 1.3 times as long).
-  bool everybody_reads(int value, const Layout& layout) const {
-    std::vector<std::pair<int, Layout>> stack{{value, layout}};
+  /// Whether all who read the value, through views or not, take it where it lies so.
+  bool everybody_reads(int value, const SlicePlace& slice) const {
+    std::vector<std::pair<int, Layout>> stack{{value, slice.layout}};
     while (!stack.empty()) {
       const auto [seen, lies] = stack.back();
       stack.pop_back();
@@ -265,7 +277,7 @@ class Storer {
           if (!next) return false;
           stack.emplace_back(reader, *next);
         } else if (item.role() == Role::Library) {
-          return false;
+          if (!reads(item, k, {lies, slice.first + lies.offset, slice.dtype})) return false;
         } else if (item.role() == Role::Kernel) {
           if (!is_join_[index(reader)] && !lies.is_dense()) return false;
         }
@@ -275,6 +287,8 @@ class Storer {
   }
 
   const Graph& graph_;
+  const runtime::Device& device_;
+  std::int64_t alignment_;  // bytes: where begins what a call or an op's own kernel makes
   std::vector<bool> result_;  // needs a place of its own
   std::vector<bool> written_over_;  // by an op that takes over its storage
   std::vector<bool> is_join_;
@@ -287,9 +301,9 @@ class Storer {
 
 }  // namespace
 
-void store_within(Graph& graph) {
+void store_within(Graph& graph, const runtime::Device& device) {
   if (std::ranges::none_of(graph.items, [](const Item& item) { return joins(item) != nullptr; })) return;
-  Storer storer(graph);
+  Storer storer(graph, device);
   if (storer.decide()) graph = storer.run();
 }
 

@@ -9,6 +9,7 @@
 #include "tegula/compile/plan/unit_order.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/regions/effect.h"
+#include "tegula/graph/slices.h"
 #include "tegula/runtime/kernel_cache.h"
 #include "tegula/tile/kernel_context.h"
 
@@ -19,6 +20,28 @@ Reference value_reference(const Plan& plan, int input) {
   const Access access = access_of(plan.graph, input);
   const auto bytes = access.layout.offset * static_cast<std::int64_t>(size_of(plan.graph[access.base].dtype));
   return {Reference::Kind::Value, access.base, bytes, 0};
+}
+
+/// Where each result of a call lies; of those that nobody reads, where they would.
+std::vector<Layout> layouts_of_results(const Graph& graph, int i, const std::vector<int>& values) {
+  std::vector<Layout> out;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (values[k] >= 0) out.push_back(layout_of(graph[values[k]]));
+    else out.push_back(k == 0 ? layout_of(graph[i]) : Layout::dense(graph[i].results[k].shape));
+  }
+  return out;
+}
+
+std::unique_ptr<runtime::Call> prepare_call(const Graph& graph, int i, std::span<const Layout> inputs, const std::vector<int>& values,
+                                            LibraryOp::Epilogue epilogue, runtime::Device& device) {
+  const Item& item = graph[i];
+  const auto& op = item.as<LibraryOp>();
+  const std::vector<Layout> results = layouts_of_results(graph, i, values);
+  const auto* const slices = item.results.empty() ? nullptr : dynamic_cast<const TakesSlices*>(&op);
+  if (slices) {
+    if (auto call = slices->prepare_within(device, inputs, results, item.dtype, epilogue)) return call;
+  }
+  return op.prepare(device, inputs, results[0], item.dtype, epilogue);
 }
 
 void lower_call(Plan& plan, int i, runtime::Device& device) {
@@ -56,7 +79,7 @@ void lower_call(Plan& plan, int i, runtime::Device& device) {
   step.operations = op.operations(shapes, item.shape);
   step.origin = item.origin;
   step.checks = has_check(item);
-  step.call = loop ? prepare_loop(*loop, wanted, device) : op.prepare(device, layouts, layout_of(item), item.dtype, epilogue);
+  step.call = loop ? prepare_loop(*loop, wanted, device) : prepare_call(plan.graph, i, layouts, values, epilogue, device);
   plan.steps.push_back(std::move(step));
 }
 

@@ -84,8 +84,10 @@ struct Plan {
 bool holds_whole_rows(const Plan& plan, const Group& group);
 /// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
 void lower_group(Plan& plan, int group, runtime::Device& device);
+/// What a plan is of: a recording of its own, or steps within another plan's.
+enum class PlanOf : std::uint8_t { Recording, LoopBody };
 /// The passes from fusion to memory, in order (pipeline.cpp). `graph` has been through those on graphs.
-Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {});
+Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {}, PlanOf of = PlanOf::Recording);
 /// All steps in an order that respects the data flow, checks before state.
 void lower(Plan& plan, runtime::Device& device);
 void compile_kernels(Plan& plan, runtime::Device& device);
@@ -113,6 +115,9 @@ struct PlannedRun {
 std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& after, int times);
 /// Launches of equal programs that do not depend on each other become one. Joins, which lower puts behind their pieces, are no steps from here on.
 void merge_launches(Plan& plan);
+/// Where an asynchronous device's plan is a straight chain of short launches, each may begin while the one ahead of it runs (Program::early), and read
+/// leaves that stay from run to run before it waits for that. TEGULA_EARLY=on: whatever the plan is; off: never. After merge_launches.
+void begin_early(Plan& plan, const runtime::Device& device);
 /// Threads and streaming stores for each step, from the work it does.
 void assign_threads(Plan& plan, runtime::Device& device);
 /// Results and Variables that are written where they live, by guarded steps on asynchronous devices.

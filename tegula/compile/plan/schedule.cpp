@@ -1,6 +1,7 @@
 // What may share a launch, and how many threads each step deserves.
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -19,6 +20,7 @@ class Merger {
         steps_(plan.steps.size()),
         touching_(plan.graph.items.size() + plan.scratch_bytes.size()),
         behind_(behind_exchanges()) {
+    for (const Step& step : plan.steps) launches_[step.check_item] += static_cast<int>(step.sets.size());
     for (int s = 0; s < count(); ++s) {
       const Step& step = plan_.steps[index(s)];
       if (!step.sets.empty()) steps_[index(s)].bucket = bucket_of(step);
@@ -96,13 +98,19 @@ class Merger {
     return out;
   }
 
+  /// The item that a step belongs to, where it shares a launch with no other item's: what checks tells whose they are, and several launches of an
+  /// op may touch the same value.
+  int owner_of(const Step& step) const {
+    return step.check_item >= 0 && !step.checks && launches_.at(step.check_item) == 1 ? -1 : step.check_item;
+  }
+
   int bucket_of(const Step& step) {
     const int behind = behind_[index(static_cast<int>(&step - plan_.steps.data()))];
-    std::size_t hash = index(step.check_item) ^ (index(behind) << 32);
+    std::size_t hash = index(owner_of(step)) ^ (index(behind) << 32);
     for (const auto word : step.structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
     for (auto [it, end] = buckets_.equal_range(hash); it != end; ++it) {
       const Step& first = plan_.steps[index(firsts_[index(it->second)])];
-      if (first.structure == step.structure && first.check_item == step.check_item && first.check_items == step.check_items &&
+      if (first.structure == step.structure && owner_of(first) == owner_of(step) && first.check_items == step.check_items &&
           behind_[index(firsts_[index(it->second)])] == behind)
         return it->second;
     }
@@ -150,6 +158,7 @@ class Merger {
   std::vector<State> steps_;
   std::vector<std::vector<int>> touching_;  // items, then scratch buffers -> steps, in order
   std::vector<int> behind_;  // of each step as it was: behind_exchanges
+  std::map<int, int> launches_;  // of each item with programs of its own
   std::unordered_multimap<std::size_t, int> buckets_;
   std::vector<int> firsts_;  // of each bucket: a step
   std::vector<std::set<int>> ready_;  // of each bucket: the steps that are free

@@ -17,8 +17,12 @@ class Backward {
   Backward(const AttentionRun<T>& run, Gradients wanted, void* memory) : run_(run), d_(run.d) {
     const std::size_t first = d_.sum_gradient ? 4 : 3;
     if (d_.sum_gradient) sum_gradient_ = static_cast<const T*>(run.rest[3]);
-    if (wanted != Gradients::Keys) dq_ = run.rest[first], ds_ = run.rest[first + 3];
-    if (wanted != Gradients::Queries) dk_ = run.rest[first + 1], dv_ = run.rest[first + 2];
+    const auto by_place = [&](std::size_t k) {
+      const Layout x = d_.gradient(static_cast<int>(k));
+      return Result{run.rest[first + k], x.strides[0], x.strides[2], x.strides[1]};
+    };
+    if (wanted != Gradients::Keys) dq_ = by_place(0), ds_ = run.rest[first + 3];
+    if (wanted != Gradients::Queries) dk_ = by_place(1), dv_ = by_place(2);
     Scratch scratch(memory);
     p_ = scratch.take<T>(kQueries * kKeys), dp_ = scratch.take<T>(kQueries * kKeys);
     if (d_.dropout > 0) factors_ = scratch.take<T>(kQueries * kKeys);
@@ -39,7 +43,7 @@ class Backward {
     return bytes + block_scratch_bytes<T>(std::max(width, features));
   }
 
-  bool nothing_wanted() const { return !dq_ && !ds_ && !dk_ && !dv_; }
+  bool nothing_wanted() const { return !dq_.data && !ds_ && !dk_.data && !dv_.data; }
 
   /// The gradients of keys and values [j.begin, j.end) of a group, from queries of all its heads; with those of these queries where they are wanted.
   void keys(std::int64_t b, std::int64_t group, Range j) {
@@ -54,26 +58,33 @@ class Backward {
   void queries(std::int64_t b, std::int64_t h, std::int64_t i) { queries(b, h, i, {0, run_.keys}, {}, {}); }
 
  private:
+  /// A gradient (B, rows, heads, features): where it lies, strides in elements.
+  struct Result {
+    void* data = nullptr;  // null: not wanted
+    std::int64_t sample = 0, head = 0, row = 0;
+    template <class E>
+    E* at(std::int64_t b, std::int64_t h, std::int64_t r) const {
+      return static_cast<E*>(data) + b * sample + h * head + r * row;
+    }
+  };
+
   /// Where the gradient of a run of keys is summed up: in the result, or widened.
   struct Target {
     T* data = nullptr;  // of the first key; null: not wanted
     std::int64_t row = 0;
   };
 
-  Target target(void* result, T* wide, std::int64_t b, std::int64_t group, Range j, std::int64_t features) const {
-    if (!result) return {};
-    const Target to = run_.is_wide() ? Target{static_cast<T*>(result) + ((b * run_.keys + j.begin) * run_.groups + group) * features,
-                                              run_.groups * features}
-                                     : Target{wide, features};
+  Target target(const Result& result, T* wide, std::int64_t b, std::int64_t group, Range j, std::int64_t features) const {
+    if (!result.data) return {};
+    const Target to = run_.is_wide() ? Target{result.template at<T>(b, group, j.begin), result.row} : Target{wide, features};
     for (std::int64_t r = 0; r < j.end - j.begin; ++r) std::fill_n(to.data + r * to.row, features, T(0));
     return to;
   }
-  void finish(void* result, const Target& from, std::int64_t b, std::int64_t group, Range j, std::int64_t features) const {
-    if (!result || run_.is_wide()) return;
+  void finish(const Result& result, const Target& from, std::int64_t b, std::int64_t group, Range j, std::int64_t features) const {
+    if (!result.data || run_.is_wide()) return;
     if constexpr (std::is_same_v<T, float>) {
       for (std::int64_t r = 0; r < j.end - j.begin; ++r)
-        narrow(d_.dtype, from.data + r * from.row,
-               static_cast<std::uint16_t*>(result) + ((b * run_.keys + j.begin + r) * run_.groups + group) * features, features);
+        narrow(d_.dtype, from.data + r * from.row, result.template at<std::uint16_t>(b, group, j.begin + r), features);
     }
   }
 
@@ -91,9 +102,8 @@ class Backward {
       sums_[e] = sum == -std::numeric_limits<T>::infinity() ? T(0) : sum;
     }
     Target dq{wide_q_, run_.width};
-    if (dq_ && run_.is_wide())
-      dq = {static_cast<T*>(dq_) + ((b * run_.queries + i) * run_.heads + h) * run_.width, run_.heads * run_.width};
-    if (dq_)
+    if (dq_.data && run_.is_wide()) dq = {dq_.template at<T>(b, h, i), dq_.row};
+    if (dq_.data)
       for (std::int64_t r = 0; r < count; ++r) std::fill_n(dq.data + r * dq.row, run_.width, T(0));
     if (ds_) clear_scores(at, count);
     const Range seen = run_.intersection(run_.seen(b, i, count), all);
@@ -108,19 +118,18 @@ class Backward {
         block_product<T>(n, run_.features, count, dropped(count, n), 1, kKeys, dy, dy_row_, 1, dv.data + (j - all.begin) * dv.row, dv.row,
                          true, gemm_);
       }
-      if (!dk.data && !dq_ && !ds_) continue;
+      if (!dk.data && !dq_.data && !ds_) continue;
       block_product<T>(count, n, run_.features, dy, dy_row_, 1, v, 1, v_row, dp_, kKeys, false, gemm_);
       for (std::int64_t r = 0; r < count; ++r) score_gradients(r, n, at + r, j);
-      if (dq_) block_product<T>(count, run_.width, n, dp_, kKeys, 1, k, k_row, 1, dq.data, dq.row, true, gemm_);
+      if (dq_.data) block_product<T>(count, run_.width, n, dp_, kKeys, 1, k, k_row, 1, dq.data, dq.row, true, gemm_);
       if (dk.data) {
         block_product<T>(n, run_.width, count, dp_, 1, kKeys, q, q_row_, 1, dk.data + (j - all.begin) * dk.row, dk.row, true, gemm_);
       }
     }
     if constexpr (std::is_same_v<T, float>) {
-      if (dq_ && !run_.is_wide()) {
+      if (dq_.data && !run_.is_wide()) {
         for (std::int64_t r = 0; r < count; ++r)
-          narrow(d_.dtype, wide_q_ + r * run_.width,
-                 static_cast<std::uint16_t*>(dq_) + ((b * run_.queries + i + r) * run_.heads + h) * run_.width, run_.width);
+          narrow(d_.dtype, wide_q_ + r * run_.width, dq_.template at<std::uint16_t>(b, h, i + r), run_.width);
       }
     }
   }
@@ -161,7 +170,8 @@ class Backward {
 
   const AttentionRun<T>& run_;
   const runtime::Attention& d_;
-  void *dq_ = nullptr, *dk_ = nullptr, *dv_ = nullptr, *ds_ = nullptr;  // null: not wanted
+  Result dq_, dk_, dv_;
+  void* ds_ = nullptr;  // null: not wanted
   const T* sum_gradient_ = nullptr;
   T *p_ = nullptr, *dp_ = nullptr, *factors_ = nullptr;  // (kQueries, kKeys)
   T *q_copy_ = nullptr, *k_copy_ = nullptr, *v_copy_ = nullptr, *dy_copy_ = nullptr, *o_copy_ = nullptr;  // of halves

@@ -15,20 +15,20 @@ using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
-/// The sizes of the buffers in their order, those that are read first.
+/// The layouts of the buffers in their order, those that are read first.
 std::unique_ptr<runtime::Call> widened_convolution(Convolution d) {
   const DType dtype = std::exchange(d.dtype, f32);
-  const std::int64_t input = numel(d.input.shape), weight = numel(d.weight.shape), output = numel(d.output.shape), k = d.output.shape[1];
-  std::vector<std::int64_t> sizes;
+  std::vector<Layout> layouts;
   switch (d.pass) {
-    case ConvolutionPass::Forward: sizes = {input, weight}; break;
-    case ConvolutionPass::BackwardData: sizes = {output, weight, input}; break;
-    case ConvolutionPass::BackwardWeight: sizes = {input, output, weight}; break;
+    case ConvolutionPass::Forward: layouts = {d.input, d.weight}; break;
+    case ConvolutionPass::BackwardData: layouts = {d.output, d.weight, d.input}; break;
+    case ConvolutionPass::BackwardWeight: layouts = {d.input, d.output, d.weight}; break;
   }
-  if (d.bias) sizes.push_back(k);
-  const std::size_t read = d.pass == ConvolutionPass::Forward ? sizes.size() : 2;
-  if (d.pass == ConvolutionPass::Forward) sizes.push_back(output);
-  return make_widened(make_convolution(d), dtype, std::move(sizes), read);
+  if (d.bias) layouts.push_back(Layout::dense({d.output.shape[1]}));
+  const std::size_t read = d.pass == ConvolutionPass::Forward ? layouts.size() : 2;
+  if (d.pass == ConvolutionPass::Forward) layouts.push_back(d.output);
+  d.input = widened_layout(d.input), d.output = widened_layout(d.output);
+  return make_widened(make_convolution(d), dtype, layouts, read);
 }
 
 /// The gradient of an image under a wide kernel: oneDNN's vectors of input channels would be nearly empty, a product with patches is
@@ -58,17 +58,30 @@ Geometry::Geometry(const Convolution& d) : n(d.input.shape[0]), c(d.input.shape[
   }
 }
 
-Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides) {
+std::int64_t pixel_distance(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides) {
+  for (std::size_t axis = 3; axis-- > 0;) {
+    if (size[axis] != 1) return strides.spatial[axis];
+  }
+  return n == 1 ? channels : strides.n;
+}
+
+bool lies_in_order(Order order, std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides) {
   const std::int64_t pixels = size[0] * size[1] * size[2];
-  const auto matches = [&](std::int64_t channel_stride, std::int64_t pixel_stride) {
-    const Axes3 dense{size[1] * size[2] * pixel_stride, size[2] * pixel_stride, pixel_stride};
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      if (size[axis] != 1 && strides.spatial[axis] != dense[axis]) return false;
-    }
-    return (channels == 1 || strides.c == channel_stride) && (n == 1 || strides.n == channels * pixels);
-  };
-  if (matches(pixels, 1)) return Order::ChannelsFirst;
-  return matches(1, channels) ? Order::ChannelsLast : Order::Other;
+  const bool last = order == Order::ChannelsLast;
+  const std::int64_t pixel = last ? pixel_distance(n, channels, size, strides) : 1, image = last ? pixels * pixel : channels * pixels;
+  const Axes3 dense{size[1] * size[2] * pixel, size[2] * pixel, pixel};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (size[axis] != 1 && strides.spatial[axis] != dense[axis]) return false;
+  }
+  if (channels != 1 && strides.c != (last ? 1 : pixels)) return false;
+  return (!last || pixel >= channels) && (n == 1 || (last ? strides.n == image : strides.n >= image));
+}
+
+Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides) {
+  for (const Order order : {Order::ChannelsFirst, Order::ChannelsLast}) {
+    if (lies_in_order(order, n, channels, size, strides)) return order;
+  }
+  return Order::Other;
 }
 
 bool wants_blocks(const Geometry& g) {
@@ -104,18 +117,21 @@ std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
   if (is_half(d.dtype)) return widened_convolution(d);
   if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
   if (lanes_suit(d)) return make_lanes_convolution(d);
+  if (planes_suit(d)) return make_plane_convolution(d);
   if (pointwise_suits(d)) return make_pointwise_convolution(d);
   if (image_gradient(d) || !onednn_suits(d)) return make_patch_convolution(d);
   return make_onednn_convolution(d);
 }
 
 bool convolution_prefers_channels_last(const Convolution& d) {
-  // oneDNN is fastest there; images in lanes do not care, and then no flatten or first layer has to transpose.
+  // oneDNN is fastest there; images in lanes do not care, and then no flatten or first layer has to transpose. Planes are as fast where they are
+  // row-major, so what is read stays as it lies.
   Convolution first = d;
   first.dtype = f32;
   first.pass = ConvolutionPass::Forward;
   first.input = Layout::dense(d.input.shape);
   first.output = Layout::dense(d.output.shape);
+  if (planes_suit(first)) return first.input != d.input || first.output != d.output;
   return !lanes_suit(first) && !wants_blocks(Geometry(first));
 }
 

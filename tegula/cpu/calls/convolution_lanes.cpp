@@ -32,13 +32,14 @@ struct BlockLayout {
   std::vector<LaneRun> runs, border;  // border: position and length
 
   BlockLayout() = default;
-  BlockLayout(Order order, std::int64_t channel_count, const Axes3& size, const Axes3& border_low, const Axes3& border_high)
+  BlockLayout(std::int64_t n, std::int64_t channel_count, const Axes3& size, const Strides5& lies, const Axes3& border_low,
+              const Axes3& border_high)
       : channels(channel_count),
         low(border_low) {
     Axes3 padded;
     for (std::size_t axis = 0; axis < 3; ++axis) padded[axis] = size[axis] + border_low[axis] + border_high[axis];
-    const bool last = order == Order::ChannelsLast;
-    const std::int64_t pixel = last ? channels : 1;
+    const bool last = order_of(n, channels, size, lies) == Order::ChannelsLast;
+    const std::int64_t pixel = last ? channels : 1, distance = last ? pixel_distance(n, channels, size, lies) : 1;
     stride = {padded[1] * padded[2] * pixel, padded[2] * pixel, pixel};
     positions = channels * padded[0] * padded[1] * padded[2];
     channel_stride = last ? 1 : positions / channels;
@@ -46,8 +47,9 @@ struct BlockLayout {
     for (std::int64_t c = 0; c < (last ? 1 : channels); ++c) {
       for (std::int64_t d = 0; d < size[0]; ++d) {
         for (std::int64_t h = 0; h < size[1]; ++h) {
-          const std::int64_t element = ((c * size[0] + d) * size[1] + h) * size[2] * pixel;
-          add({element, c * channel_stride + at({d, h, 0}), size[2] * pixel});
+          const std::int64_t element = ((c * size[0] + d) * size[1] + h) * size[2] * distance;
+          const std::int64_t position = c * channel_stride + at({d, h, 0}), count = distance == pixel ? 1 : size[2];
+          for (std::int64_t w = 0; w < count; ++w) add({element + w * distance, position + w * pixel, size[2] / count * pixel});
         }
       }
     }
@@ -104,8 +106,10 @@ class LaneSums : public runtime::Call {
     const bool forward = d.pass == ConvolutionPass::Forward;
     results_ = forward ? g_.k : g_.c;
     result_weight_stride_ = forward ? g_.c * g_.taps() : g_.taps();
-    result_order_ = forward ? order_of(g_.n, g_.k, g_.out, g_.output) : order_of(g_.n, g_.c, g_.in, g_.input);
     result_size_ = forward ? g_.out : g_.in;
+    const Strides5& lies = forward ? g_.output : g_.input;
+    result_order_ = order_of(g_.n, results_, result_size_, lies);
+    result_distance_ = pixel_distance(g_.n, results_, result_size_, lies);
     const std::int64_t line = result_size_[2] * results_ * lanes_ * 4;
     lines_ = result_size_[0] * result_size_[1];
     lines_per_chunk_ = std::clamp<std::int64_t>(kStageBytes / line, 1, lines_);
@@ -128,8 +132,8 @@ class LaneSums : public runtime::Call {
     const auto* bias = description_.bias ? static_cast<const float*>(buffers[2]) : nullptr;
     auto* result = static_cast<float*>(buffers.back());
     const std::int64_t blocks = (g_.n + lanes_ - 1) / lanes_;
-    const std::int64_t source_image = description_.pass == ConvolutionPass::Forward ? g_.c * g_.in_pixels() : g_.k * g_.out_pixels();
-    const std::int64_t result_image = results_ * result_size_[0] * result_size_[1] * result_size_[2];
+    const std::int64_t source_image = description_.pass == ConvolutionPass::Forward ? g_.input.n : g_.output.n;
+    const std::int64_t result_image = description_.pass == ConvolutionPass::Forward ? g_.output.n : g_.input.n;
     parallel(std::clamp(threads, 1, most_threads_), [&](int thread, int count) {
       const Range mine = share(blocks, thread, count);
       if (mine.begin == mine.end) return;
@@ -178,7 +182,7 @@ class LaneSums : public runtime::Call {
       const std::int64_t last = (g_.out[axis] - 1) * g_.stride[axis] + (g_.kernel[axis] - 1) * g_.dilation[axis] - g_.low[axis];
       high[axis] = std::max<std::int64_t>(0, last - (g_.in[axis] - 1));
     }
-    source_ = BlockLayout(order_of(g_.n, g_.c, g_.in, g_.input), g_.c, g_.in, g_.low, high);
+    source_ = BlockLayout(g_.n, g_.c, g_.in, g_.input, g_.low, high);
     Phase phase;
     for (std::int64_t c = 0; c < g_.c; ++c) {
       for (std::int64_t tap = 0; tap < g_.taps(); ++tap) {
@@ -208,7 +212,7 @@ class LaneSums : public runtime::Call {
       low[axis] = std::max<std::int64_t>(0, (g_.kernel[axis] - 1) * g_.dilation[axis] / g_.stride[axis] - first);
       high[axis] = std::max<std::int64_t>(0, last - (g_.out[axis] - 1));
     }
-    source_ = BlockLayout(order_of(g_.n, g_.k, g_.out, g_.output), g_.k, g_.out, low, high);
+    source_ = BlockLayout(g_.n, g_.k, g_.out, g_.output, low, high);
     phases_.resize(static_cast<std::size_t>(g_.stride[0] * g_.stride[1] * g_.stride[2]));
     for (std::int64_t k = 0; k < g_.k; ++k) {
       for (std::int64_t tap = 0; tap < g_.taps(); ++tap) {
@@ -251,8 +255,10 @@ class LaneSums : public runtime::Call {
         phase.pixel_out.push_back(static_cast<std::int32_t>(i * pixel_stride * lanes_));
       }
       Chunk chunk;
-      if (result_order_ == Order::ChannelsLast) {
+      if (result_order_ == Order::ChannelsLast && result_distance_ == results_) {
         chunk.runs.push_back({first * results_, 0, count * results_});
+      } else if (result_order_ == Order::ChannelsLast) {
+        for (std::int64_t i = 0; i < count; ++i) chunk.runs.push_back({(first + i) * result_distance_, i * results_, results_});
       } else {
         for (std::int64_t k = 0; k < results_; ++k) chunk.runs.push_back({k * pixels + first, k * count, count});
       }
@@ -284,7 +290,7 @@ class LaneSums : public runtime::Call {
   Geometry g_;
   std::int64_t lanes_;
   int most_threads_;
-  std::int64_t results_ = 0, rows_ = 0, result_weight_stride_ = 0, packed_ = 0;
+  std::int64_t results_ = 0, rows_ = 0, result_weight_stride_ = 0, result_distance_ = 0, packed_ = 0;
   Order result_order_ = Order::ChannelsFirst;
   Axes3 result_size_{};
   std::int64_t lines_ = 0, lines_per_chunk_ = 1;  // lines of the result: runs over the last axis
@@ -304,8 +310,8 @@ class LaneGradient : public runtime::Call {
       const std::int64_t last = (g_.out[axis] - 1) * g_.stride[axis] + (g_.kernel[axis] - 1) * g_.dilation[axis] - g_.low[axis];
       high[axis] = std::max<std::int64_t>(0, last - (g_.in[axis] - 1));
     }
-    input_ = BlockLayout(order_of(g_.n, g_.c, g_.in, g_.input), g_.c, g_.in, g_.low, high);
-    output_ = BlockLayout(order_of(g_.n, g_.k, g_.out, g_.output), g_.k, g_.out, Axes3{}, Axes3{});
+    input_ = BlockLayout(g_.n, g_.c, g_.in, g_.input, g_.low, high);
+    output_ = BlockLayout(g_.n, g_.k, g_.out, g_.output, Axes3{}, Axes3{});
     for (std::int64_t c = 0; c < g_.c; ++c) {
       for (std::int64_t tap = 0; tap < g_.taps(); ++tap) {
         const Axes3 r{tap / g_.kernel[2] / g_.kernel[1], tap / g_.kernel[2] % g_.kernel[1], tap % g_.kernel[2]};
@@ -335,7 +341,7 @@ class LaneGradient : public runtime::Call {
     auto* result = static_cast<float*>(buffers[2]);
     auto* bias = description_.bias ? static_cast<float*>(buffers[3]) : nullptr;
     float* space = static_cast<float*>(scratch);
-    const std::int64_t blocks = (g_.n + lanes_ - 1) / lanes_, input_image = g_.c * g_.in_pixels(), output_image = g_.k * g_.out_pixels();
+    const std::int64_t blocks = (g_.n + lanes_ - 1) / lanes_, input_image = g_.input.n, output_image = g_.output.n;
     int taken = 1;
     parallel(std::clamp(threads, 1, most_threads_), [&](int thread, int count) {
       if (thread == 0) taken = count;

@@ -19,7 +19,9 @@ class PointwiseConvolution : public runtime::Call {
  public:
   explicit PointwiseConvolution(const Convolution& d) : description_(d), g_(d), most_threads_(library_threads()) {
     const std::int64_t pixels = g_.n * g_.in_pixels();
-    const Layout x = Layout::dense({pixels, g_.c}), y = Layout::dense({pixels, g_.k}), w = Layout::dense({g_.k, g_.c});
+    gradient_row_ = pixel_distance(g_.n, g_.k, g_.out, g_.output);
+    const Layout x{{pixels, g_.c}, {pixel_distance(g_.n, g_.c, g_.in, g_.input), 1}}, y{{pixels, g_.k}, {gradient_row_, 1}};
+    const Layout w = Layout::dense({g_.k, g_.c});
     if (d.pass == ConvolutionPass::BackwardData) {
       product_ = make_matmul({.dtype = d.dtype, .a = y, .b = w, .c = x});
     } else {  // transposed, so that the buffers come in the order of the convolution's
@@ -46,7 +48,7 @@ class PointwiseConvolution : public runtime::Call {
       std::fill_n(sum, g_.k, 0.0f);
       const Range mine = share(g_.n * g_.in_pixels(), thread, count);
       for (std::int64_t p = mine.begin; p < mine.end; ++p) {
-        for (std::int64_t k = 0; k < g_.k; ++k) sum[k] += dy[p * g_.k + k];
+        for (std::int64_t k = 0; k < g_.k; ++k) sum[k] += dy[p * gradient_row_ + k];
       }
     });
     for (std::int64_t k = 0; k < g_.k; ++k) {
@@ -62,6 +64,7 @@ class PointwiseConvolution : public runtime::Call {
   Convolution description_;
   Geometry g_;
   int most_threads_;
+  std::int64_t gradient_row_ = 0;  // from one pixel to the next
   std::unique_ptr<runtime::Call> product_;
 };
 

@@ -308,17 +308,19 @@ std::unique_ptr<runtime::Call> make_pooling(const Pooling& description) {
   if (description.dtype == f32) return std::make_unique<PoolingCall<float>>(description);
   Pooling inner = description;
   inner.dtype = f32;
-  const std::int64_t input = numel(description.input.shape), output = numel(description.output.shape);
+  inner.taps = description.taps_layout();
+  inner.input = widened_layout(description.input), inner.output = widened_layout(description.output);
+  const Layout no_floats;
   const bool taps = description.has_taps();
-  std::vector<std::int64_t> sizes{input, output};
+  std::vector<Layout> layouts{description.input, description.output};
   if (description.backward) {
-    sizes = {output, input};
-    if (description.kind == PoolingKind::Max) sizes.insert(sizes.begin(), taps ? kNoFloats : input);
+    layouts = {description.output, description.input};
+    if (description.kind == PoolingKind::Max) layouts.insert(layouts.begin(), taps ? no_floats : description.input);
   } else if (taps) {
-    sizes.push_back(kNoFloats);
+    layouts.push_back(no_floats);
   }
-  const std::size_t read = description.backward ? sizes.size() - 1 : 1;
-  return make_widened(make_pooling(inner), description.dtype, std::move(sizes), read);
+  const std::size_t read = description.backward ? layouts.size() - 1 : 1;
+  return make_widened(make_pooling(inner), description.dtype, layouts, read);
 }
 
 }  // namespace tegula::host

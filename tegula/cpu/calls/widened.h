@@ -10,10 +10,12 @@
 
 namespace tegula::host {
 
-/// A call on dense buffers of f16 or bf16: the first `read` are widened, `inner` (f32) runs on them, the others are rounded from
-/// its results. `sizes` are the elements of each buffer; one of kNoFloats is handed through. A result that is not wanted is null.
-inline constexpr std::int64_t kNoFloats = -1;
-std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner, DType dtype, std::vector<std::int64_t> sizes,
+/// A call on buffers of f16 or bf16: the first `read` are widened, `inner` (f32) runs on them, the others are rounded from its results. `layouts` say
+/// where the elements of each buffer lie, in rows with room between them or without; one of rank 0 is handed through. What `inner` sees lies as
+/// widened_layout says. A result that is not wanted is null.
+std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner, DType dtype, const std::vector<Layout>& layouts,
                                             std::size_t read);
+/// The same order without room. Throws Error where elements do not lie in rows.
+Layout widened_layout(const Layout& layout);
 
 }  // namespace tegula::host

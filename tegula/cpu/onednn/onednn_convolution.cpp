@@ -1,9 +1,10 @@
 // Convolution through oneDNN. The activations stay in the caller's layout where oneDNN is fast in it and are reordered into its own
-// blocked layouts where not; weights are always reordered.
+// blocked layouts where not, as are slices of larger tensors (for which oneDNN 2.6.3 has its plain loops alone); weights are always reordered.
 
 #include <string>
 #include <vector>
 
+#include "tegula/core/memory_rows.h"
 #include "tegula/cpu/calls/convolution.h"
 #include "tegula/cpu/calls/epilogue.h"
 #include "tegula/cpu/onednn/onednn_primitive.h"
@@ -112,15 +113,13 @@ dnnl::primitive_desc_base describe_pass(const Description& d, ConvolutionPass pa
 }
 
 /// The layout oneDNN works in: channels-last wherever the caller has it on one side.
-Activations choose_activations(const Convolution& description, const Description& d) {
+Activations choose_activations(const Convolution& description) {
   const Geometry g(description);
   if (wants_blocks(g)) return Activations::Blocked;
-  const auto lies = [&](const memory::desc& user, const memory::dims& dims, Format format) {
-    return user == memory::desc(dims, memory::data_type::f32, format);
-  };
-  const bool input_last = lies(d.user_input, d.input, d.channels_last()), output_last = lies(d.user_output, d.output, d.channels_last());
-  const bool input_first = lies(d.user_input, d.input, d.channels_first()),
-             output_first = lies(d.user_output, d.output, d.channels_first());
+  const auto input = [&](Order order) { return lies_in_order(order, g.n, g.c, g.in, g.input); };
+  const auto output = [&](Order order) { return lies_in_order(order, g.n, g.k, g.out, g.output); };
+  const bool input_last = input(Order::ChannelsLast), output_last = output(Order::ChannelsLast);
+  const bool input_first = input(Order::ChannelsFirst), output_first = output(Order::ChannelsFirst);
   if ((input_last && !(input_first && output_first)) || output_last) return Activations::ChannelsLast;
   // A 1x1 convolution is a plain product in either layout.
   const bool pointwise = g.taps() == 1 && g.stride == Axes3{1, 1, 1} && g.low == Axes3{} && g.high == Axes3{} && g.groups == 1;
@@ -163,7 +162,7 @@ Convolution of_images(Convolution d, std::int64_t count) {
 
 class OneDnnConvolution : public runtime::Call {
  public:
-  explicit OneDnnConvolution(const Convolution& d) : OneDnnConvolution(d, choose_activations(d, Description(d))) {}
+  explicit OneDnnConvolution(const Convolution& d) : OneDnnConvolution(d, choose_activations(d)) {}
 
   std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
   std::string describe() const override { return "oneDNN " + primitive_.implementation() + " " + to_string(description_); }
@@ -173,13 +172,13 @@ class OneDnnConvolution : public runtime::Call {
     if (description_.activation != runtime::Activation::Relu) return primitive_.run(buffers, scratch, threads);
     // Not as oneDNN's post-op: that one turns NaN into 0 and so hides a network that has diverged.
     auto* y = static_cast<float*>(buffers.back());
-    const std::int64_t images = description_.output.shape[0], size = numel(description_.output.shape) / images;
-    const auto relu = [y, size](std::int64_t begin, std::int64_t end) {
-      apply_epilogue(Epilogue<float>{.activation = runtime::Activation::Relu}, y + begin * size, 1, (end - begin) * size, 0);
+    const auto relu = [this, y](std::int64_t begin, std::int64_t end) {
+      apply_epilogue(Epilogue<float>{.activation = runtime::Activation::Relu}, y + begin * image_.count * image_.distance,
+                     (end - begin) * image_.count, image_.length, image_.distance);
     };
-    if (images == 1 || description_.output.strides[0] == size) return primitive_.run(buffers, scratch, threads, relu);
+    if (description_.output.shape[0] == units_) return primitive_.run(buffers, scratch, threads, relu);
     primitive_.run(buffers, scratch, threads);
-    relu(0, images);
+    relu(0, units_);
   }
 
  private:
@@ -189,15 +188,26 @@ class OneDnnConvolution : public runtime::Call {
           const Convolution part = of_images(d, images);
           const Description sizes(part);
           return OneDnnPiece{tensors(part, sizes), describe_pass(sizes, d.pass, d.bias, activations)};
-        }) {}
+        }) {
+    const Layout& y = d.output;
+    image_ = memory_rows(y).value_or(MemoryRows{});
+    const std::int64_t images = y.shape[0], size = numel(y.shape) / images;
+    if (image_.count == 1 && (images == 1 || y.strides[0] == size)) image_ = {images, size, size};
+    const bool apart = image_.count % images == 0 && (images == 1 || y.strides[0] == image_.count / images * image_.distance);
+    units_ = apart ? images : 1;
+    image_.count /= units_;
+  }
 
   Convolution description_;
   OneDnnPrimitive primitive_;
+  MemoryRows image_;  // of the output: of an image, or of all where images are not apart
+  std::int64_t units_ = 1;  // of them
 };
 
 }  // namespace
 
 std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {
+  if (!memory_rows(d.output)) return make_patch_convolution(d);
   try {
     auto call = std::make_unique<OneDnnConvolution>(d);
     if (call->is_fast()) return call;

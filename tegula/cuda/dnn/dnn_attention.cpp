@@ -39,6 +39,7 @@ std::string key_of(const Attention& d) {
   std::string key = std::string("attention ") + (d.backward ? "backward " : "forward ") + std::string(name(d.dtype));
   for (const Layout* x : {&d.q, &d.k, &d.v}) key += " " + layout_text(*x);
   if (d.backward) key += " " + layout_text(d.o) + " " + layout_text(d.o_gradient);
+  for (const Layout& x : d.gradients) key += x.shape.rank() > 0 ? " " + layout_text(x) : "";
   if (d.causal) key += ", causal";
   if (d.window > 0) key += ", window " + std::to_string(d.window);
   if (d.lengths) key += ", lengths";
@@ -87,7 +88,9 @@ class AttentionCall final : public runtime::Call {
         scale_(static_cast<float>(d.scale)),
         left_(static_cast<float>(d.window)),
         right_(static_cast<std::int32_t>(d.window - 1)) {
-    if (!set_up([](const Layout& x) { return reads(x); }) && !set_up([](const Layout& x) { return x.is_dense(); })) {
+    const auto where_it_lies = [](const Layout& x) { return reads(x); };
+    const auto dense = [](const Layout& x) { return x.is_dense(); };
+    if (!set_up(where_it_lies, where_it_lies) && !set_up(where_it_lies, dense) && !set_up(dense, dense)) {
       throw Error({.op = kName, .got = "cuDNN: no engine for " + key_of(d), .expected = "one, as it has for dense tensors"});
     }
   }
@@ -131,6 +134,9 @@ class AttentionCall final : public runtime::Call {
       give(AttentionTensor::O, results[0]);
     }
     chosen_->plan.run(at, part(0));
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (gradients_[i] && buffers[first + i]) gradients_[i]->launch({results[i], buffers[first + i]});
+    }
     context_.queued(kName);
   }
 
@@ -150,11 +156,18 @@ class AttentionCall final : public runtime::Call {
     std::size_t offset = 0;
   };
 
-  /// With dense copies of what is not `taken`. False when cuDNN has no engine.
-  template <class Taken>
-  bool set_up(Taken taken) {
+  /// With dense copies of what is not `taken`, and of gradients that are not `written`. False when cuDNN has no engine.
+  template <class Taken, class Written>
+  bool set_up(Taken taken, Written written) {
     operands_.clear();
     seen_ = d_;
+    for (std::size_t i = 0; i < 3; ++i) {
+      gradients_[i].reset();
+      const Layout lies = d_.gradient(static_cast<int>(i));
+      if (!d_.backward || lies.is_dense() || written(lies)) continue;
+      seen_.gradients[i] = {};
+      gradients_[i].emplace(context_, copy_kernel({d_.dtype, Layout::dense(lies.shape), lies, Dims::filled(4, 0)}));
+    }
     for (Layout Attention::* layout : {&Attention::q, &Attention::k, &Attention::v, &Attention::o, &Attention::o_gradient}) {
       Operand& x = operands_.emplace_back(Operand{layout});
       if (!d_.backward && operands_.size() > 3) break;
@@ -193,7 +206,7 @@ class AttentionCall final : public runtime::Call {
 
   /// Where the i-th result goes; those that nobody wants are made all the same.
   void* result(std::size_t i, void* pointer) const {
-    if (pointer) return pointer;
+    if (pointer && !gradients_[i]) return pointer;
     const Layout* const like[] = {&d_.q, &d_.k, &d_.v};
     const std::size_t forward = rows() * static_cast<std::size_t>(d_.v.shape[3]);
     return blocks_.block(5 + i, size_of(d_.dtype) * (d_.backward ? static_cast<std::size_t>(numel(like[i]->shape)) : forward));
@@ -217,6 +230,7 @@ class AttentionCall final : public runtime::Call {
   Context& context_;
   Attention d_, seen_;
   std::vector<Operand> operands_;
+  std::array<std::optional<LoadedKernel>, 3> gradients_;  // from dense ones to where they lie, if cuDNN does not write them there
   std::shared_ptr<const Chosen> chosen_;
   DnnBlocks blocks_;
   std::size_t scratch_bytes_ = 0, queries_ = 0, keys_ = 0, means_ = 0, sum_ = 0;

@@ -195,7 +195,7 @@ class Builder {
   void add_key_gradient(const Value& weights, const Value& x, AttentionTensor tensor) {
     const Shape& k = d_.k.shape;
     const std::int64_t width = x.layout.shape[3];
-    const Value y = memory(tensor, by_head(Layout::dense({k[0], k[2], k[1], width})));
+    const Value y = memory(tensor, by_head(d_.gradient(tensor == AttentionTensor::KGradient ? 1 : 2)));
     if (k[1] == rows_[1]) return add_product(weights, x, y, keys_, {}, queries_);
     const Value of_heads = between({k[0], rows_[1], k[2], width}, io_);
     add_product(weights, x, of_heads, keys_, {}, queries_);
@@ -227,8 +227,7 @@ class Builder {
     const Value keys = reshaped(k_, d_.k);
     const Value dq = memory(AttentionTensor::QGradientSum, Layout::dense(q), CUDNN_DATA_FLOAT);
     add_product(ds, keys, dq, queries_, {}, keys_);
-    add_pointwise({CUDNN_POINTWISE_IDENTITY}, dq, {}, {},
-                  memory(AttentionTensor::QGradient, by_head(Layout::dense({q[0], q[2], q[1], q[3]}))));
+    add_pointwise({CUDNN_POINTWISE_IDENTITY}, dq, {}, {}, memory(AttentionTensor::QGradient, by_head(d_.gradient(0))));
   }
 
   const Attention& d_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -422,6 +423,12 @@ class ConvolutionCall : public runtime::Call {
 
   /// See DnnBlocks::aligned.
   void* aligned(std::size_t operand, void* pointer) const {
+    const bool in_a_larger_tensor =
+        operand == result_ && extent_bytes(d_.dtype, operands_[operand].seen) >
+                                  size_of(d_.dtype) * static_cast<std::size_t>(numel(operands_[operand].seen.shape));
+    if (in_a_larger_tensor && std::bit_cast<std::uintptr_t>(pointer) % 16 != 0) {
+      throw Error({.op = kName, .got = "a part of a tensor that begins elsewhere", .expected = "a multiple of 16 bytes for a result"});
+    }
     return blocks_.aligned(operand, pointer, extent_bytes(d_.dtype, operands_[operand].seen));
   }
   /// For each of the outputs that became one.

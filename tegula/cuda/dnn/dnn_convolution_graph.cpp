@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "tegula/core/memory_rows.h"
+
 namespace tegula::gpu {
 namespace {
 
@@ -58,7 +60,10 @@ class Builder {
   const DnnDescriptor& tensor(ConvolutionTensor role, const Layout& layout) {
     return graph_.add_tensor(static_cast<std::int64_t>(role), layout, dnn_type(d_.dtype));
   }
-  const DnnDescriptor& between() { return graph_.add_virtual(p_.output, wide_type(d_.dtype)); }
+  const DnnDescriptor& between() {
+    const Layout& y = p_.output;  // what lies nowhere has no room between its rows
+    return graph_.add_virtual(without_room(y, memory_rows(y).value_or(MemoryRows{})), wide_type(d_.dtype));
+  }
 
   void add_pointwise(cudnnPointwiseMode_t mode, const DnnDescriptor& x, const DnnDescriptor* b, const DnnDescriptor& y) {
     DnnDescriptor options = graph_.descriptor(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);

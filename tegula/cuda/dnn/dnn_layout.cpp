@@ -1,9 +1,12 @@
 #include "tegula/cuda/dnn/dnn_layout.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "tegula/core/divide.h"
 #include "tegula/core/error.h"
+#include "tegula/core/memory_rows.h"
 #include "tegula/cuda/handwritten/plain_fold.h"
 #include "tegula/runtime/checks.h"
 
@@ -69,6 +72,18 @@ bool lies_ordered(const Layout& layout, ChannelOrder order) {
   return true;
 }
 
+std::optional<Layout> ordered_slice(const Layout& layout, ChannelOrder order, DType dtype) {
+  if (lies_ordered(layout, order)) return ordered(layout.shape, order);
+  const auto lies = order == ChannelOrder::First ? with_room_between_images(layout) : with_room_between_pixels(layout);
+  const auto rows = lies ? memory_rows(*lies) : std::nullopt;
+  return rows && rows->distance * static_cast<std::int64_t>(size_of(dtype)) % 16 == 0 ? lies : std::nullopt;
+}
+
+bool has_slices(const Convolution& d, ChannelOrder order) {
+  return std::ranges::any_of(std::array{&d.input, &d.output},
+                             [&](const Layout* layout) { return !lies_ordered(*layout, order) && ordered_slice(*layout, order, d.dtype); });
+}
+
 bool uses_tensor_cores(const Convolution& d) { return is_half(d.dtype) || (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32); }
 
 DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
@@ -104,9 +119,13 @@ DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
   }
   if (attempt.channels > 0) input[1] = weight[1] = attempt.channels;
   if (!attempt.fold.empty()) input[1] = weight[1] = folded_channels(input[1], attempt.fold);
-  p.input = ordered(input, attempt.order);
+  const auto lies = [&](const Layout& described, const Shape& shape) {
+    const auto slice = attempt.slices && shape == described.shape ? ordered_slice(described, attempt.order, d.dtype) : std::nullopt;
+    return slice.value_or(ordered(shape, attempt.order));
+  };
+  p.input = lies(p.described_input, input);
   p.weight = ordered(weight, attempt.order);
-  p.output = ordered(output, attempt.order);
+  p.output = lies(p.described_output, output);
   if (!attempt.fold.empty()) p.described_output = p.output;  // the same memory
   return p;
 }
@@ -142,15 +161,29 @@ bool has_epilogue(const Convolution& d) {
   return d.pass == ConvolutionPass::Forward && (d.bias || d.addend || d.activation != runtime::Activation::None);
 }
 
+namespace {
+
+/// Whether windows along some axis stand further apart than they reach.
+bool leaves_pixels_out(const Convolution& d) {
+  for (int i = 0; i < d.stride.rank(); ++i) {
+    if (d.stride[i] > d.dilation[i] * (d.weight.shape[i + 2] - 1) + 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   // Elements that need no copy in this order.
   const auto fitting = [&](ChannelOrder order) {
     std::int64_t count = 0;
-    for (const Layout* layout : {&d.input, &d.output}) count += lies_ordered(*layout, order) ? numel(layout->shape) : 0;
+    for (const Layout* layout : {&d.input, &d.output}) count += ordered_slice(*layout, order, d.dtype) ? numel(layout->shape) : 0;
     return count;
   };
   const std::int64_t first = fitting(ChannelOrder::First), last = fitting(ChannelOrder::Last);
-  const bool by_last = last > first || (last == first && uses_tensor_cores(d));
+  // cuDNN 9.19 gives wrong results of halves in rows where strides leave pixels out (1 x 1 kernels of stride 2, engine 7).
+  const bool last_alone = is_half(d.dtype) && leaves_pixels_out(d);
+  const bool by_last = last_alone || last > first || (last == first && uses_tensor_cores(d));
   const ChannelOrder best = by_last ? ChannelOrder::Last : ChannelOrder::First, other = by_last ? ChannelOrder::First : ChannelOrder::Last;
   std::vector<DnnAttempt> attempts;
   // cuDNN 9.19 gives wrong weight gradients for groups over three axes (f16, engine 1).
@@ -165,7 +198,12 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   bool some = true;
   for (const auto size : padded.input.shape) some = some && size > 0;
   if (some && padded.input.shape != plain.input.shape) attempts.push_back({best, true, false});
-  if (!refused) attempts.push_back({other, false, false});
+  if (!refused && !last_alone) attempts.push_back({other, false, false});
+  if (!has_slices(d, best) && !has_slices(d, other)) return attempts;
+  for (std::size_t i = 0, count = attempts.size(); i < count; ++i) {  // where no engine takes them
+    attempts.push_back(attempts[i]);
+    attempts.back().slices = false;
+  }
   return attempts;
 }
 
@@ -179,6 +217,7 @@ std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
   if (d.groups != 1) key += " groups " + std::to_string(d.groups);
   if (attempt.order == ChannelOrder::Last) key += ", channels last";
   if (attempt.padded) key += ", padded";
+  if (!attempt.slices && has_slices(d, attempt.order)) key += ", copies of slices";
   if (attempt.channels > 0) key += ", " + std::to_string(attempt.channels) + " channels";
   if (!attempt.fold.empty()) key += ", folded " + to_string(attempt.fold);
   if (attempt.fused)

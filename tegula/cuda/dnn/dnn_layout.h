@@ -1,6 +1,7 @@
 #pragma once
 // A described convolution as cuDNN wants it: two or three spatial axes, channels first or last throughout, no negative padding.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct DnnAttempt {
   bool fused = false;   // bias, addend and activation belong to the call
   std::int64_t channels = 0;  // the input's channels are filled up with zeros to so many; 0: as they are
   Dims fold = {};             // so many pixels along these axes become channels (plain_fold.h); empty: they do not
+  bool slices = true;         // cuDNN takes slices of larger tensors where they lie; false: copies of them
 };
 
 /// What cuDNN sees. Where a layout differs from the described one, a copy lies between.
@@ -52,6 +54,11 @@ bool uses_tensor_cores(const runtime::Convolution& description);
 Layout ordered(const Shape& shape, ChannelOrder order);
 /// Whether the elements lie so; axes of size 1 have no say.
 bool lies_ordered(const Layout& layout, ChannelOrder order);
+/// The strides of a slice that lies so but for room between the images (channels first) or the pixels (channels last), by multiples of 16 bytes;
+/// nothing where it does not.
+std::optional<Layout> ordered_slice(const Layout& layout, ChannelOrder order, DType dtype);
+/// Whether something of it is a slice that cuDNN takes in this order.
+bool has_slices(const runtime::Convolution& description, ChannelOrder order);
 
 /// Everything that the choice of an algorithm may depend on, as one line.
 std::string key_of(const runtime::Convolution& description, const DnnAttempt& attempt);

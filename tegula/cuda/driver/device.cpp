@@ -99,6 +99,7 @@ class CudaDevice final : public runtime::Device,
                          public runtime::Communicates,
                          public runtime::MarksTimes,
                          public runtime::PrefersTf32,
+                         public runtime::HasSliceRules,
                          public runtime::CopiesPeers {
  public:
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
@@ -184,6 +185,7 @@ class CudaDevice final : public runtime::Device,
     return gpu::prefers_gradient(context_, description);
   }
   bool prefers_tf32(const runtime::Matmul& description) const override { return gpu::prefers_tf32(description, context_.card); }
+  runtime::SliceRules slice_rules() const override { return {.alignment = 16, .worst_distance = 0, .reads_pixels_apart = true}; }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override {
     return later(request_convolution, make_convolution, description);
   }

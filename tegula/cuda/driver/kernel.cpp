@@ -71,6 +71,7 @@ void start(Context& context, const Function& function, std::int64_t instances, v
   launch.attrs = &cluster;
   launch.numAttrs = code.cluster > 1 ? 1 : 0;
   check(cuLaunchKernelEx(&launch, function.handle, parameters, nullptr), code.name);
+  if (Capture* capture = code.early ? Capture::current(context) : nullptr) capture->waits_itself();
   context.queued(code.name.c_str());
 }
 

@@ -85,6 +85,11 @@ void* Capture::constant(std::span<const std::byte> bytes) {
   return data;
 }
 
+void Capture::waits_itself() {
+  const Nodes last = next_waits_for(context_);
+  if (last.size() == 1) early_.push_back(last[0]);
+}
+
 Capture::Capture(Context& context) : context_(context), outer_(innermost()) {
   check(cuStreamBeginCapture(context.stream, CU_STREAM_CAPTURE_MODE_RELAXED), "recording");
   open_ = true;
@@ -216,6 +221,23 @@ class EarlyCounters {
   std::map<CUdeviceptr, Nodes> users_;
 };
 
+/// Kernels that wait by themselves begin while the one kernel that each is behind runs. Beside others they would take room that those need.
+void begin_early(CUgraph graph, const std::vector<CUgraphNode>& early) {
+  std::vector<std::pair<CUgraphNode, CUgraphNode>> edges;
+  for (const CUgraphNode node : early) {
+    const Nodes behind = needs(node);
+    if (behind.size() == 1 && type_of(behind[0]) == CU_GRAPH_NODE_TYPE_KERNEL && followers(behind[0]).size() == 1)
+      edges.emplace_back(behind[0], node);
+  }
+  CUgraphEdgeData programmatic{};
+  programmatic.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+  programmatic.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  for (const auto& [from, to] : edges) {  // only now: of a graph that has such edges, a plain query is refused
+    check(cuGraphRemoveDependencies(graph, &from, &to, nullptr, 1), "recording");
+    check(cuGraphAddDependencies(graph, &from, &to, &programmatic, 1), "recording");
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
@@ -236,6 +258,7 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
   CUgraph graph = capture.end();
   if (!graph) return nullptr;
   const unsigned long long flags = finish(graph);
+  begin_early(graph, capture.early_);
   CUgraphExec executable = nullptr;
   const CUresult result = cuGraphInstantiate(&executable, graph, flags);
   cuGraphDestroy(graph);

@@ -41,6 +41,8 @@ class Capture {
   void ahead_of_replays(std::function<void()> first) { first_.push_back(std::move(first)); }
   /// Device memory that holds these bytes at every replay. They travel once, after the capture.
   void* constant(std::span<const std::byte> bytes);
+  /// The kernel captured last waits for the one ahead of it by itself (Generated::early): it may begin while that one runs.
+  void waits_itself();
 
  private:
   friend std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
@@ -62,6 +64,7 @@ class Capture {
   std::vector<Ref<Buffer>> kept_;
   std::vector<Constant> constants_;
   std::vector<std::function<void()>> first_;
+  std::vector<CUgraphNode> early_;
 };
 
 /// While work is recorded: what the next node will wait for, and what it shall wait for instead.

@@ -23,9 +23,8 @@ std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d) {
   const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype));
   const Shape &x = d.input.shape, &y = d.output.shape;
   if (d.kind != runtime::PoolingKind::Max || x.rank() != 4 || x[1] % piece != 0 || numel(x) == 0 || numel(y) == 0) return std::nullopt;
-  if (!lies_ordered(d.input, ChannelOrder::Last) || !lies_ordered(d.output, ChannelOrder::Last) ||
-      !lies_ordered(d.taps_layout(), ChannelOrder::Last))
-    return std::nullopt;
+  const auto input = ordered_slice(d.input, ChannelOrder::Last, d.dtype), output = ordered_slice(d.output, ChannelOrder::Last, d.dtype);
+  if (!input || !output || ((d.backward || d.wants_taps) && !lies_ordered(d.taps_layout(), ChannelOrder::Last))) return std::nullopt;
   if (d.window[0] * d.window[1] > 64) return std::nullopt;
   constexpr std::int64_t kMostPixels = 4;  // their sums are in registers
   const bool each_alone = d.stride[0] * d.stride[1] > kMostPixels;
@@ -34,6 +33,8 @@ std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d) {
   const std::pair<const char*, std::int64_t> values[] = {{"PIECE", piece},
                                                          {"BATCH", x[0]},
                                                          {"C", x[1]},
+                                                         {"IN_PIXEL", input->strides[3]},
+                                                         {"OUT_PIXEL", output->strides[3]},
                                                          {"IN_H", x[2]},
                                                          {"IN_W", x[3]},
                                                          {"OUT_H", y[2]},

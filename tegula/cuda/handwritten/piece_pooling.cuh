@@ -79,10 +79,10 @@ extern "C" __global__ void __launch_bounds__(256) pooling(const Element* x, Elem
     for (int s = 0; s < WINDOW_W; ++s) {
       const Index v = q * STRIDE_W - LOW_W + s * DILATION_W;
       if (h < 0 || h >= IN_H || v < 0 || v >= IN_W) continue;
-      best.take(x + ((n * IN_H + h) * IN_W + v) * C + c, r * WINDOW_W + s);
+      best.take(x + ((n * IN_H + h) * IN_W + v) * IN_PIXEL + c, r * WINDOW_W + s);
     }
   }
-  best.write(y + item * PIECE, taps + item * PIECE);
+  best.write(y + item / (C / PIECE) * OUT_PIXEL + c, taps + item * PIECE);
 }
 #pragma endregion
 
@@ -106,9 +106,9 @@ extern "C" __global__ void __launch_bounds__(256) gather(const unsigned char* ta
     for (int b = (STRIDE_W - 1 + LOW_W) / STRIDE_W; b * STRIDE_W + (WINDOW_W - 1) * DILATION_W >= LOW_W; --b) {
       const Index q = v / STRIDE_W + b;
       if (q < 0 || q >= OUT_W) continue;
-      const Index at = ((n * OUT_H + p) * OUT_W + q) * C + c;
-      const Taps tap = *(const Taps*)(taps + at);
-      const Piece piece = *(const Piece*)(dy + at);
+      const Index pixel = (n * OUT_H + p) * OUT_W + q;
+      const Taps tap = *(const Taps*)(taps + pixel * C + c);
+      const Piece piece = *(const Piece*)(dy + pixel * OUT_PIXEL + c);
 #pragma unroll
       for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(256) gather(const unsigned char* ta
       Piece out;
 #pragma unroll
       for (int e = 0; e < PIECE; ++e) store(&out.e[e], sum[i][j][e]);
-      *(Piece*)(dx + ((n * IN_H + h + i) * IN_W + v + j) * C + c) = out;
+      *(Piece*)(dx + ((n * IN_H + h + i) * IN_W + v + j) * IN_PIXEL + c) = out;
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tegula/core/divide.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/shape.h"
@@ -18,8 +19,8 @@ using tile::Value;
 constexpr std::int64_t kFewQueries = 4;
 /// Keys of a tile.
 constexpr std::int64_t kLeastKeys = 8, kMostKeys = 128;
-/// So many times larger tiles where few rows would leave the device idle; and of those, how many an instance walks over before several share the
-/// keys, whose parts another launch combines.
+/// So many times larger tiles where few rows would leave the device idle: then several instances share the keys, each of which reads its own at once,
+/// and another launch combines what they found. Of larger tiles, how many one instance walks over instead, where that is not enough.
 constexpr std::int64_t kLargerTiles = 4, kTilesAlone = 4;
 
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
@@ -67,10 +68,9 @@ class AttentionDecodeOp final : public KernelOp {
       const Value to_greatest = kernel.scratch(greatest, s.sums, true), to_sum = kernel.scratch(sum, s.sums, true),
                   to_values = kernel.scratch(values, s.sums, true);
       const Value at = row.index * b.constant(s.splits, i64) + split;
-      const Value place = tile::reshape(at, {1, 1});
-      b.store(to_greatest + place, part.greatest);
-      b.store(to_sum + place, part.sum);
-      b.store(to_values + (place * b.constant(s.features, i64) + tile::row(b.arange(0, s.features))), part.values);
+      b.store(to_greatest + at, tile::reshape(part.greatest, {}));
+      b.store(to_sum + at, tile::reshape(part.sum, {}));
+      b.store(to_values + (at * b.constant(s.features, i64) + tile::row(b.arange(0, s.features))), part.values);
       kernel.launch({s.rows, s.splits, 1}, s.operations());
     }
     KernelLaunch kernel(context, "attention_decode_combine");
@@ -98,11 +98,15 @@ class AttentionDecodeOp final : public KernelOp {
       tile = std::clamp(floor(std::max<std::int64_t>(c.tile_elements() / widest, 1)), kLeastKeys, kMostKeys);
       splits = std::clamp<std::int64_t>(c.instances() / std::max<std::int64_t>(2 * rows, 1), 1, std::max<std::int64_t>(keys / tile, 1));
       splits = floor(splits);
-      if (splits > 1 && keys <= kTilesAlone * kLargerTiles * tile) tile *= kLargerTiles, splits = 1;
+      const std::int64_t share = divide_up(keys, splits);
+      at_once = share <= kLargerTiles * tile;
+      if (at_once) tile = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max(share, kLeastKeys))));
+      else if (splits > 1 && keys <= kTilesAlone * kLargerTiles * tile) tile *= kLargerTiles, splits = 1;
     }
     double operations() const { return 2.0 * static_cast<double>(rows * keys) * static_cast<double>(width + features); }
     std::vector<Strides> strides;
     std::int64_t batch, heads, queries, width, keys, groups, features, rows, tile, splits;
+    bool at_once;  // an instance has no more keys than a tile
     DType dtype, sums;
   };
 
@@ -152,7 +156,8 @@ class AttentionDecodeOp final : public KernelOp {
       last = least(last, place + window);
     }
     if (split) {
-      const Value share = (last - first + number(s.splits * s.tile - 1)) / number(s.splits * s.tile) * number(s.tile);
+      const std::int64_t whole = s.at_once ? 1 : s.tile;
+      const Value share = (last - first + number(s.splits * whole - 1)) / number(s.splits * whole) * number(whole);
       first = first + split * share;
       last = least(last, first + share);
     }
@@ -161,21 +166,31 @@ class AttentionDecodeOp final : public KernelOp {
     const Value query = b.load(q + (at(0, {row.sample, row.head, row.query}) + columns)) * b.constant(form_.scale, s.sums);  // (1, D)
     const Value nothing = b.full({s.tile, 1}, -std::numeric_limits<double>::infinity(), s.sums);
     const Value zero = b.full({s.tile, 1}, 0, s.sums);
-    const std::vector<Value> found = b.for_(
-        first, last, number(s.tile), {nothing, zero, b.full({s.tile, s.features}, 0, s.sums)},
-        [&](Value from, std::span<const Value> carried) {
-          const Value key = from + tile::col(b.arange(0, s.tile));  // (K, 1)
-          const Value within = key < last;
-          Value seen = within;
-          if (mask) seen = seen && b.load(mask + at(of_mask, {row.sample, row.head, row.query, key}), within);
-          const Value of_key = b.load(k + (at(1, {row.sample, group, key}) + columns), within);  // (K, D)
-          const Value score = tile::select(seen, tile::reduce(of_key * query, 1, tile::Reduction::Sum), nothing);
-          const Value of_value = b.load(v + (at(2, {row.sample, group, key}) + of_values), within);  // (K, E)
-          const Value greatest = tile::binary(tile::Word::Max, carried[0], score);
-          const Value shift = tile::select(greatest > nothing, greatest, zero);
-          const Value before = exp(carried[0] - shift), weight = exp(score - shift);
-          return std::vector<Value>{greatest, tile::fma(carried[1], before, weight), tile::fma(carried[2], before, weight * of_value)};
-        });
+    struct Read {
+      Value score, seen, values;  // (K, 1), (K, 1), (K, E)
+    };
+    const auto read = [&](Value from) {
+      const Value key = from + tile::col(b.arange(0, s.tile));  // (K, 1)
+      const Value within = key < last;
+      Value seen = within;
+      if (mask) seen = seen && b.load(mask + at(of_mask, {row.sample, row.head, row.query, key}), within);
+      const Value of_key = b.load(k + (at(1, {row.sample, group, key}) + columns), within);  // (K, D)
+      const Value of_value = b.load(v + (at(2, {row.sample, group, key}) + of_values), within);
+      return Read{tile::select(seen, tile::reduce(of_key * query, 1, tile::Reduction::Sum), nothing), seen, of_value};
+    };
+    if (s.at_once) {
+      const Read all = read(first);
+      return {all.score, tile::select(all.seen, b.full({s.tile, 1}, 1, s.sums), zero), all.values};
+    }
+    const std::vector<Value> found = b.for_(first, last, number(s.tile), {nothing, zero, b.full({s.tile, s.features}, 0, s.sums)},
+                                            [&](Value from, std::span<const Value> carried) {
+                                              const Read next = read(from);
+                                              const Value greatest = tile::binary(tile::Word::Max, carried[0], next.score);
+                                              const Value shift = tile::select(greatest > nothing, greatest, zero);
+                                              const Value before = exp(carried[0] - shift), weight = exp(next.score - shift);
+                                              return std::vector<Value>{greatest, tile::fma(carried[1], before, weight),
+                                                                        tile::fma(carried[2], before, weight * next.values)};
+                                            });
     return {found[0], found[1], found[2]};
   }
 

@@ -2,10 +2,12 @@
 
 #include "tegula/graph/autodiff/vjp_parts.h"
 #include "tegula/graph/regions/composed.h"
+#include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/products/attention_decode.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/attention.h"
+#include "tegula/runtime/operand_layout.h"
 
 namespace tegula::ops {
 namespace {
@@ -13,7 +15,7 @@ namespace {
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 /// What both passes share. An op computes from its inputs alone: the backward pass takes the forward's results as it takes q.
-class AnyAttention : public LibraryOp, public Composed {
+class AnyAttention : public LibraryOp, public Composed, public TakesSlices {
  public:
   AnyAttention(const AttentionForm& form, bool backward) : form_(form), backward_(backward) {}
 
@@ -63,6 +65,20 @@ class AnyAttention : public LibraryOp, public Composed {
     if (role == Role::Scores) return true;
     return role == Role::Rows ? layout.shape.back() <= 1 || layout.strides[layout.shape.rank() - 1] == 1 : layout.is_dense();
   }
+  /// Rows of heads: q, k, v, o and its gradient, and the gradients of the first three.
+  bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
+    const Layout& layout = slice.layout;
+    const bool rows = which <= kResult ? backward_ && static_cast<std::size_t>(kResult - which) < kGradients : role_of(which) == Role::Rows;
+    return rows && layout.strides.back() == 1 && runs_are_aligned(slice, runtime::slice_rules(device).alignment);
+  }
+  std::unique_ptr<runtime::Call> prepare_within(runtime::Device& device, std::span<const Layout> inputs, std::span<const Layout> results,
+                                                DType dtype, Epilogue) const override {
+    runtime::Attention d = description(inputs, dtype);
+    for (std::size_t k = 0; backward_ && k < kGradients; ++k) {
+      if (!results[k].is_dense()) d.gradients[k] = results[k];
+    }
+    return dynamic_cast<runtime::Attends&>(device).attention(d);
+  }
   DType input_dtype(int index, DType result) const override {
     if (role_of(index) == Role::Sums) return sum_dtype(result);
     return form_.mask && index == 3 ? boolean : result;
@@ -76,6 +92,7 @@ class AnyAttention : public LibraryOp, public Composed {
   void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {}
 
  protected:
+  static constexpr std::size_t kGradients = 3;  // of q, k and v
   enum class Role : std::uint8_t { Rows, Scores, Sums, Other };
   Role role_of(int index) const {
     if (index < 3) return Role::Rows;

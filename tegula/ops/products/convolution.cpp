@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/regions/own_kernels.h"
+#include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -14,6 +15,7 @@
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/operand_layout.h"
 
 namespace tegula {
 namespace {
@@ -22,7 +24,7 @@ using runtime::ConvolutionPass;
 
 /// One of the three sums over (x, weight, y); each is linear in both of its inputs, and its gradients are the other two.
 ///   Forward (x, w) -> y    BackwardData (y, w) -> x    BackwardWeight (x, y) -> w
-class ConvolutionOp final : public LibraryOp, public HasOwnKernels {
+class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public TakesSlices {
  public:
   ConvolutionOp(ConvolutionPass pass, const Window& window, std::int64_t groups) : pass_(pass), window_(window), groups_(groups) {}
 
@@ -72,6 +74,13 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels {
     const bool is_weight = pass_ != ConvolutionPass::BackwardWeight && index == 1;
     return layout.is_dense() || ((!is_weight || device.prefers_weights_channels_last()) && lies_channels_last(layout));
   }
+  bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
+    const bool is_weight = which == (pass_ == ConvolutionPass::BackwardWeight ? kResult : 1);
+    const runtime::SliceRules rules = runtime::slice_rules(device);
+    if (is_weight || !runs_are_aligned(slice, rules.alignment)) return false;
+    if (with_room_between_images(slice.layout)) return true;
+    return with_room_between_pixels(slice.layout) && (which <= kResult || rules.reads_pixels_apart);
+  }
   /// A group for each channel, on devices whose kernels are made: those of the libraries take longer to make than to run for an epoch.
   std::vector<Tensor> by_own_kernels(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override {
     const Shape &first = inputs[0].shape(), &second = inputs[1].shape();
@@ -87,8 +96,8 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels {
   bool accepts_addend() const override { return pass_ == ConvolutionPass::Forward; }
   int bias_axis() const override { return pass_ == ConvolutionPass::Forward ? 1 : -1; }
   int weight_axis() const override { return pass_ == ConvolutionPass::Forward ? 0 : -1; }
-  std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
-    if (!device.prefers_channels_last(describe(Layout::dense(inputs[0]), Layout::dense(inputs[1]), Layout::dense(output), dtype))) return 0;
+  std::uint32_t channels_last(runtime::Device& device, std::span<const Layout> inputs, const Shape& output, DType dtype) const override {
+    if (!device.prefers_channels_last(describe(inputs[0], inputs[1], Layout::dense(output), dtype))) return 0;
     constexpr std::uint32_t kFirst = 1, kSecond = 2, kOutput = 1u << 31;
     // A weight's gradient is row-major like the Variable that it changes: the optimiser then walks all of them alike.
     if (pass_ == ConvolutionPass::BackwardWeight) return kFirst | kSecond;
@@ -375,6 +384,9 @@ std::vector<OpCase> convolution_cases() {
        .function = conv(conv2d, {.stride = 2, .padding = Same, .groups = 2}),
        .inputs = {{{2, 4, 7, 6}}, {{6, 2, 3, 3}}, {{6}}}},
       {.op = "conv2d", .function = conv(conv2d, {.padding = 1, .groups = 4}), .inputs = {{{1, 4, 5, 5}}, {{4, 1, 3, 3}}, {{4}}}},
+      {.op = "conv2d",
+       .function = conv(conv2d, {.padding = 1, .dilation = {1, 2}, .groups = 2}),
+       .inputs = {{{2, 2, 3, 19}}, {{2, 1, 3, 2}}, {{2}}}},
       {.op = "conv3d",
        .function = conv(conv3d, {.stride = {1, 2, 1}, .padding = {1, 0, 1}}),
        .inputs = {{{1, 2, 3, 5, 4}}, {{3, 2, 2, 3, 3}}, {{3}}}},

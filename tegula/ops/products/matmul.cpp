@@ -6,11 +6,13 @@
 #include "tegula/graph/e4m3.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/precision.h"
+#include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/e4m3.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/operand_layout.h"
 
 namespace tegula {
 namespace {
@@ -46,7 +48,7 @@ Tensor transposed(const Tensor& x, const std::source_location& where) {
   return graph::permute(x, order, where);
 }
 
-class MatmulOp final : public LibraryOp {
+class MatmulOp final : public LibraryOp, public TakesSlices {
  public:
   std::string_view name() const override { return "matmul"; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override;
@@ -61,6 +63,17 @@ class MatmulOp final : public LibraryOp {
     return device.prefers_gradient(description(inputs, output, dtype, epilogue));
   }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return is_matrix(layout); }
+  bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
+    const runtime::SliceRules rules = runtime::slice_rules(device);
+    const Layout& layout = slice.layout;
+    if (!is_matrix(layout) || !runs_are_aligned(slice, rules.alignment)) return false;
+    if (which <= kResult) return layout.strides.back() == 1 && layout.strides[layout.shape.rank() - 2] >= layout.shape.back();
+    const std::int64_t length = layout.strides.back() == 1 ? layout.shape.back() : layout.shape[layout.shape.rank() - 2];
+    const auto is_bad = [&](std::int64_t distance) {
+      return distance > length && static_cast<std::size_t>(distance) * size_of(slice.dtype) % rules.worst_distance == 0;
+    };
+    return rules.worst_distance == 0 || std::none_of(layout.strides.end() - 2, layout.strides.end(), is_bad);
+  }
   bool accepts_activation(std::uint8_t) const override { return true; }
   bool multiplies_matrices() const override { return true; }
   int bias_axis() const override { return bias_axis_; }

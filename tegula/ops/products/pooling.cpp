@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -23,7 +24,7 @@ using runtime::Pooling;
 using runtime::PoolingKind;
 
 /// As runtime::Pooling says; of the maximum, forward, the taps are the second result.
-class PoolingOp final : public LibraryOp {
+class PoolingOp final : public LibraryOp, public TakesSlices {
  public:
   PoolingOp(PoolingKind kind, bool backward, const Window& window) : kind_(kind), backward_(backward), window_(window) {}
 
@@ -62,13 +63,20 @@ class PoolingOp final : public LibraryOp {
                            .pad_high = window_.high,
                            .wants_values = (epilogue.unwanted & 1) == 0,
                            .wants_taps = has_taps() && !backward_ && (epilogue.unwanted & 2) == 0,
-                           .taps = settle(has_taps() && backward_ ? inputs[0] : small)});
+                           .taps = has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))});
   }
   DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
+  /// All but taps, and what has to lie as something else does: the search for maxima in the backward pass.
+  bool takes_slice(const runtime::Device&, int which, const SlicePlace& slice) const override {
+    constexpr std::size_t kAlignment = 16;  // bytes
+    const bool searches = kind_ == PoolingKind::Max && backward_ && !has_taps();
+    if (slice.dtype == u8 || (searches && which != 1) || !runs_are_aligned(slice, kAlignment)) return false;
+    return with_room_between_images(slice.layout) || with_room_between_pixels(slice.layout);
+  }
   // As the convolutions around it want their activations.
-  std::uint32_t channels_last(runtime::Device& device, std::span<const Shape> inputs, const Shape& output, DType dtype) const override {
-    const Shape& x = backward_ ? output : inputs[0];
+  std::uint32_t channels_last(runtime::Device& device, std::span<const Layout> inputs, const Shape& output, DType dtype) const override {
+    const Shape& x = backward_ ? output : inputs[0].shape;
     Shape weight = Dims::filled(x.rank(), 1);
     weight[0] = weight[1] = x[1];
     const int axes = window_.axes();
@@ -138,6 +146,8 @@ class PoolingOp final : public LibraryOp {
 
  private:
   bool has_taps() const { return Pooling{.kind = kind_, .window = window_.size}.has_taps(); }
+  /// In the same order.
+  static Layout of_their_own(const Layout& values) { return without_room(values, memory_rows(values).value_or(MemoryRows{})); }
   /// The elements of `values` (x's shape) at the maxima, of which there are `shape`: the adjoint of the backward pass. `by` is what that looks
   /// at: the taps, or x.
   Tensor gather_maxima(const Tensor& by, const Tensor& values, const Shape& shape) const;

@@ -1,6 +1,7 @@
 #pragma once
 // What the sources of convolution and pooling share about (N, C, spatial…) tensors.
 
+#include "tegula/core/memory_rows.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/shape/window.h"
 
@@ -29,10 +30,11 @@ inline bool lies_channels_last(const Layout& layout) {
   return true;
 }
 
-/// The same layout with the meaningless strides of size-1 axes set to what a dense one has, and without the offset.
+/// The same layout with the meaningless strides of size-1 axes set to what larger ones would have, and without the offset.
 inline Layout settle(const Layout& layout) {
-  if (layout.is_dense() || !lies_channels_last(layout)) return Layout::dense(layout.shape);
-  return {layout.shape, channels_last_strides(layout.shape), 0};
+  if (layout.is_dense()) return Layout::dense(layout.shape);
+  if (const auto last = with_room_between_pixels(layout)) return *last;
+  return with_room_between_images(layout).value_or(Layout::dense(layout.shape));
 }
 
 inline Tensor with_batch(const Tensor& x, const std::source_location& where) {

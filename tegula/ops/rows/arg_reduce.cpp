@@ -1,7 +1,9 @@
 // argmax and argmin: a kernel over lines, which are moved to the last axis.
 
+#include <bit>
 #include <cmath>
 
+#include "tegula/core/divide.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/nodes.h"
@@ -15,6 +17,8 @@ namespace {
 using tile::Reduction;
 using tile::Value;
 
+constexpr std::int64_t kLeastShare = 512;  // columns of a row that an instance looks at, where several share it
+
 class ArgReduceOp final : public KernelOp {
  public:
   explicit ArgReduceOp(Reduction kind) : kind_(kind) {}
@@ -25,10 +29,9 @@ class ArgReduceOp final : public KernelOp {
     const Shape& shape = context.input(0).shape;
     const std::int64_t columns = shape.back(), rows = columns == 0 ? 0 : numel(shape) / columns;
     // A few long lines: many instances look for the best of a share each, and one for the best of those.
-    const std::int64_t tile = context.tile_elements(), most = columns / std::max<std::int64_t>(2 * tile, 1);
-    const std::int64_t shares = std::min(most, context.instances() / std::max<std::int64_t>(4 * rows, 1));
-    if (shares > 1 && !context.ladder().on)
-      return lower_shares(context, rows, columns, (columns + shares * tile - 1) / (shares * tile) * tile);
+    const std::int64_t tile = context.tile_elements(), wanted = context.instances() / std::max<std::int64_t>(4 * rows, 1);
+    if (std::min(columns / std::max<std::int64_t>(2 * tile, 1), wanted) > 1 && !context.ladder().on)
+      return lower_shares(context, rows, columns, wanted);
     ops::RowKernel kernel(context, std::string(name()), rows, columns, ops::Columns::Looped);
     tile::Builder& b = kernel.builder();
     const Value x = kernel.input(0), y = kernel.output(), width = kernel.number(columns);
@@ -80,9 +83,11 @@ class ArgReduceOp final : public KernelOp {
     return {tile::select(better, extreme, best[0]), tile::select(better, place, best[1])};
   }
 
-  /// Each instance has `share` columns of a row, tile after tile.
-  void lower_shares(KernelContext& context, std::int64_t rows, std::int64_t columns, std::int64_t share) const {
-    const std::int64_t tile = context.tile_elements(), shares = (columns + share - 1) / share;
+  /// About `wanted` instances share a row: each has one tile of it, or several, one after the other.
+  void lower_shares(KernelContext& context, std::int64_t rows, std::int64_t columns, std::int64_t wanted) const {
+    const auto even = static_cast<std::uint64_t>(std::max(divide_up(columns, wanted), kLeastShare));
+    const std::int64_t tile = std::min(context.tile_elements(), static_cast<std::int64_t>(std::bit_ceil(even)));
+    const std::int64_t share = divide_up(static_cast<std::int64_t>(even), tile) * tile, shares = divide_up(columns, share);
     const DType compute = compute_type(context);
     const int extremes = context.scratch(rows * shares * static_cast<std::int64_t>(size_of(compute))),
               places = context.scratch(rows * shares * static_cast<std::int64_t>(size_of(i64)));
@@ -94,12 +99,12 @@ class ArgReduceOp final : public KernelOp {
       const Value width = kernel.number(columns), row = b.program_id(0), part = b.program_id(1), begin = part * number(share);
       const Value end = tile::select(begin + number(share) < width, begin + number(share), width);
       const Shape one{1, 1};
-      const std::vector<Value> found =
-          b.for_(begin, end, number(tile), {tile::broadcast(tile::identity_of(b, kind_, compute), one), tile::broadcast(number(-1), one)},
-                 [&](Value first, std::span<const Value> best) {
-                   const Value column = first + tile::row(b.arange(0, tile)), inside = column < end;
-                   return better_of(b, best, b.load(x + (row * width + column), inside), inside, {1, tile}, first, compute);
-                 });
+      const std::vector<Value> nothing{tile::broadcast(tile::identity_of(b, kind_, compute), one), tile::broadcast(number(-1), one)};
+      const auto next = [&](Value first, std::span<const Value> best) {
+        const Value column = first + tile::row(b.arange(0, tile)), inside = column < end;
+        return better_of(b, best, b.load(x + (row * width + column), inside), inside, {1, tile}, first, compute);
+      };
+      const std::vector<Value> found = share == tile ? next(begin, nothing) : b.for_(begin, end, number(tile), nothing, next);
       const Value at = tile::reshape(row * number(shares) + part, one);
       b.store(to_extremes + at, found[0]);
       b.store(to_places + at, found[1]);

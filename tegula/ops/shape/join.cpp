@@ -261,9 +261,14 @@ Tensor repeat_interleave(Arg x, std::int64_t count, std::optional<int> axis) {
   Shape all = t.shape();
   if (__builtin_mul_overflow(all[a], count, &all[a]))
     ops::refuse("repeat_interleave", "count " + std::to_string(count), "fewer than 2^60 elements", x.loc);
+  // The other axes stay as they are where there is room for one more: they need not lie in order.
   const std::int64_t outer = numel(t.shape(), 0, a + 1), inner = numel(t.shape(), a + 1, t.rank());
-  t = graph::reshape(t, {outer, 1, inner}, x.loc);
-  return graph::reshape(graph::expand(t, {outer, count, inner}, x.loc), all, x.loc);
+  Shape one = t.shape();
+  if (t.rank() < kMaxRank) one.insert(a + 1, 1);
+  else one = {outer, 1, inner};
+  Shape many = one;
+  many[t.rank() < kMaxRank ? a + 1 : 1] = count;
+  return graph::reshape(graph::expand(graph::reshape(t, one, x.loc), many, x.loc), all, x.loc);
 }
 
 Tensor roll(Arg x, std::int64_t shift, int axis) { return roll(x, Dims{shift}, Dims{axis}); }

@@ -12,7 +12,7 @@ class DeadCode {
   Program run() {
     mark_effects(program_.body);
     for (const Id id : program_.body.results) mark(id);
-    Program out{std::move(program_.name), std::move(program_.parameters), {}, {}, program_.many_sizes};
+    Program out{std::move(program_.name), std::move(program_.parameters), {}, {}, program_.many_sizes, program_.early};
     new_ids_.assign(program_.instructions.size(), -1);
     out.body = move_live(std::move(program_.body), out.instructions);
     for (Instruction& instruction : out.instructions) {

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,8 +29,21 @@
 
 namespace {
 
+struct Graph;
+struct Node {
+  struct Edge {
+    Node* from;
+    unsigned char type;  // CUgraphDependencyType
+  };
+  Graph* graph;
+  CUgraphNodeType type;
+  std::vector<Edge> needs;
+};
+/// Work in the order in which it was captured, whatever it waits for.
 struct Graph {
   std::vector<std::function<void()>> work;
+  std::deque<Node> nodes;
+  std::vector<Node*> next_needs;
 };
 
 /// Work in order.
@@ -53,6 +67,7 @@ struct Machine {
   std::size_t in_use = 0;
   std::map<std::string, CubinFigures> figures;  // of the kernels loaded
   Graph* capture = nullptr;
+  std::array<std::size_t, 2> last_edges{};  // plain and programmatic ones
   bool invalid = false;
   CUresult lost = CUDA_SUCCESS;  // the error that every call gives from now on
 };
@@ -89,12 +104,16 @@ void work_off(Stream& stream, std::uint64_t place) {
   }
 }
 
-CUresult queue(CUstream stream, std::function<void()> work) {
+CUresult queue(CUstream stream, std::function<void()> work, CUgraphNodeType type = CU_GRAPH_NODE_TYPE_MEMCPY) {
   Machine& m = machine();
   const std::scoped_lock lock(m.mutex);
   if (m.lost != CUDA_SUCCESS) return m.lost;
   if (m.capture) {
-    m.capture->work.push_back(std::move(work));
+    Graph& graph = *m.capture;
+    graph.work.push_back(std::move(work));
+    Node& node = graph.nodes.emplace_back(Node{&graph, type, {}});
+    for (Node* const from : graph.next_needs) node.needs.push_back({from, CU_GRAPH_DEPENDENCY_TYPE_DEFAULT});
+    graph.next_needs = {&node};
   } else {
     Stream& own = stream_of(stream);
     own.work.push_back(std::move(work));
@@ -117,10 +136,11 @@ CUresult copy(CUstream stream, void* to, const void* from, std::size_t bytes) {
 
 /// A launch on paper.
 CUresult list(CUstream stream, CUfunction function, unsigned grid, unsigned threads, unsigned cluster, unsigned shared) {
-  return queue(stream, [=] {
+  const auto print = [=] {
     std::fprintf(stderr, "%-96s grid %8u  threads %5u  cluster %2u  shared %7u\n", reinterpret_cast<const char*>(function), grid, threads,
                  cluster, shared);
-  });
+  };
+  return queue(stream, print, CU_GRAPH_NODE_TYPE_KERNEL);
 }
 
 /// Work that notes the time; nothing for an event that tells none.
@@ -129,6 +149,14 @@ std::function<void()> noting(const Event& event) {
   return [time = event.time] {
     *time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
+}
+
+/// As the driver gives lists: their length first, then what is in them.
+CUresult give(const std::vector<Node*>& nodes, CUgraphNode* to, std::size_t* count) {
+  if (to)
+    for (std::size_t i = 0; i < std::min(*count, nodes.size()); ++i) to[i] = reinterpret_cast<CUgraphNode>(nodes[i]);
+  *count = nodes.size();
+  return CUDA_SUCCESS;
 }
 
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
@@ -365,14 +393,72 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   *status = !m.capture ? CU_STREAM_CAPTURE_STATUS_NONE : m.invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
-/// Everything captured waits for what was captured before, whatever is asked for.
 CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*, const CUgraphNode** nodes,
                                         const CUgraphEdgeData**, std::size_t* count) {
-  *nodes = nullptr;
-  *count = 0;
+  const std::scoped_lock lock(machine().mutex);
+  if (Graph* const graph = machine().capture) {
+    *nodes = reinterpret_cast<const CUgraphNode*>(graph->next_needs.data());
+    *count = graph->next_needs.size();
+  }
   return cuStreamIsCapturing(stream, status);
 }
-CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream, CUgraphNode*, const CUgraphEdgeData*, std::size_t, unsigned) {
+CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream, CUgraphNode* nodes, const CUgraphEdgeData*, std::size_t count, unsigned) {
+  const std::scoped_lock lock(machine().mutex);
+  if (Graph* const graph = machine().capture) {
+    auto* const needs = reinterpret_cast<Node**>(nodes);
+    graph->next_needs.assign(needs, needs + count);
+  }
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  return *type = reinterpret_cast<Node*>(node)->type, CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGraphMemsetNodeGetParams(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult CUDAAPI cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* from, CUgraphEdgeData*, std::size_t* count) {
+  std::vector<Node*> found;
+  for (const Node::Edge& edge : reinterpret_cast<Node*>(node)->needs) {
+    if (edge.type != CU_GRAPH_DEPENDENCY_TYPE_DEFAULT) return CUDA_ERROR_LOSSY_QUERY;
+    found.push_back(edge.from);
+  }
+  return give(found, from, count);
+}
+CUresult CUDAAPI cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* to, CUgraphEdgeData*, std::size_t* count) {
+  auto* const from = reinterpret_cast<Node*>(node);
+  std::vector<Node*> found;
+  for (Node& other : from->graph->nodes) {
+    for (const Node::Edge& edge : other.needs) {
+      if (edge.from != from) continue;
+      if (edge.type != CU_GRAPH_DEPENDENCY_TYPE_DEFAULT) return CUDA_ERROR_LOSSY_QUERY;
+      found.push_back(&other);
+    }
+  }
+  return give(found, to, count);
+}
+CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
+                                           std::size_t count) {
+  if (data) return CUDA_ERROR_NOT_SUPPORTED;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& needs = reinterpret_cast<Node*>(to[i])->needs;
+    const auto own = [&](const Node::Edge& edge) {
+      return edge.from == reinterpret_cast<Node*>(from[i]) && edge.type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
+    };
+    if (std::erase_if(needs, own) != 1) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuGraphAddDependencies(CUgraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
+                                        std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Node &before = *reinterpret_cast<Node*>(from[i]), &after = *reinterpret_cast<Node*>(to[i]);
+    const unsigned char type = data ? data[i].type : static_cast<unsigned char>(CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
+    if (type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC) {
+      const bool kernels = before.type == CU_GRAPH_NODE_TYPE_KERNEL && after.type == CU_GRAPH_NODE_TYPE_KERNEL;
+      if (!kernels || data[i].from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC) return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (const Node::Edge& edge : after.needs)
+      if (edge.from == &before) return CUDA_ERROR_INVALID_VALUE;
+    after.needs.push_back({&before, type});
+  }
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamEndCapture(CUstream, CUgraph* graph) {
@@ -386,8 +472,18 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream, CUgraph* graph) {
   return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 }
 CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsigned long long) {
-  *executable = reinterpret_cast<CUgraphExec>(new Graph(*reinterpret_cast<Graph*>(graph)));
+  const std::scoped_lock lock(machine().mutex);
+  const Graph& captured = *reinterpret_cast<Graph*>(graph);
+  machine().last_edges = {};
+  for (const Node& node : captured.nodes)
+    for (const Node::Edge& edge : node.needs) ++machine().last_edges[edge.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ? 1 : 0];
+  *executable = reinterpret_cast<CUgraphExec>(new Graph{captured.work, {}, {}});
   return CUDA_SUCCESS;
+}
+/// For tests: of the graph that was made executable last, all edges, and those that let a kernel begin while the one before it runs.
+void fake_graph_edges(std::size_t* all, std::size_t* early) {
+  const std::scoped_lock lock(machine().mutex);
+  *all = machine().last_edges[0] + machine().last_edges[1], *early = machine().last_edges[1];
 }
 CUresult CUDAAPI cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec executable, CUstream stream) {

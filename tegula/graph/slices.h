@@ -1,0 +1,35 @@
+#pragma once
+// Calls whose operands or results are slices: parts of larger tensors that are read and written where they lie.
+
+#include <cstddef>
+
+#include "tegula/graph/op.h"
+
+namespace tegula {
+
+/// Where a part of a larger tensor lies.
+struct SlicePlace {
+  Layout layout;           // with the larger tensor's strides
+  std::int64_t first = 0;  // the element of that tensor at which it begins, which itself begins wherever anybody wants it to
+  DType dtype = DType::f32;
+};
+
+/// What a LibraryOp is as well that takes slices.
+class TakesSlices {
+ public:
+  virtual ~TakesSlices() = default;
+  /// Numbers of results for takes_slice: operand k is k, result k is kResult - k.
+  static constexpr int kResult = -1;
+  /// Whether the call reads this operand, or writes this result, where the slice lies, and loses nothing by it against a tensor of its own and a copy.
+  virtual bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const = 0;
+  /// LibraryOp::prepare of an op several of whose results may be slices, given where each lies. Null: the first one says all.
+  virtual std::unique_ptr<runtime::Call> prepare_within(runtime::Device&, std::span<const Layout> /*inputs*/,
+                                                        std::span<const Layout> /*results*/, DType, LibraryOp::Epilogue) const {
+    return nullptr;
+  }
+};
+
+/// Whether the slice begins at a multiple of `alignment` bytes, and each run of elements side by side does.
+bool runs_are_aligned(const SlicePlace& slice, std::size_t alignment);
+
+}  // namespace tegula

@@ -1,0 +1,129 @@
+// Launches that begin while the one ahead of them runs: what is asked for before the wait, and what comes behind it.
+
+#include "tests/support/emulated_check.h"
+
+namespace tegula::gpu {
+namespace {
+
+using namespace tegula::tile;
+
+constexpr std::int64_t kRows = 24, kColumns = 40;
+
+double wave(std::size_t i) { return static_cast<double>(i * 37 % 101) / 16.0 - 3; }
+
+/// y[c] = Σ x[r] * w[r, c] + b[c], as a product of one row, an instance for each `kColumns` columns.
+Program product(DType dtype, bool steady) {
+  Builder builder("product");
+  const Value x = builder.pointer("x", dtype, false), w = builder.pointer("w", dtype, false), b = builder.pointer("b", dtype, false),
+              y = builder.pointer("y", dtype, true);
+  const Value row = col(builder.arange(0, kRows)),
+              column = tile::row(builder.program_id(0) * builder.constant(kColumns, i64) + builder.arange(0, kColumns));
+  const Value factor = builder.load(x + row);
+  const Value weight = builder.load(w + (row * builder.constant(2 * kColumns, i64) + column));
+  const Value sum = reduce(factor * weight, 0, Reduction::Sum);
+  builder.store(y + column, sum + builder.load(b + column));
+  Program program = builder.finish();
+  program.early = true;
+  program.parameters[1].steady = program.parameters[2].steady = steady;
+  return program;
+}
+
+struct Places {
+  std::size_t begin, wait, guard, x, w, b, store;
+};
+Places places(const Program& program, bool guarded) {
+  const std::string text =
+      generate(program, {.facts = std::vector<std::uint8_t>(program.parameters.size(), 4), .guarded = guarded, .one_axis = true}, 90)
+          .source;
+  const std::size_t body = text.find("id2;");
+  EXPECT_EQ(text.find("await_launch_ahead();"), text.rfind("await_launch_ahead();"));
+  return {text.find("let_next_begin();"), text.find("await_launch_ahead();"), text.find("any_failed("),     text.find("(p_x ", body),
+          text.find("(p_w ", body),       text.find("(p_b ", body),           text.find("store_wide", body)};
+}
+
+TEST(Early, WhatStaysIsReadBeforeTheWait) {
+  const Places at = places(product(bf16, true), false);
+  EXPECT_LT(at.begin, at.w);
+  EXPECT_LT(at.w, at.wait);
+  EXPECT_LT(at.b, at.wait);
+  EXPECT_LT(at.wait, at.x);
+  EXPECT_LT(at.wait, at.store);
+}
+
+TEST(Early, WhatMayChangeIsReadBehindIt) {
+  const Places at = places(product(bf16, false), false);
+  EXPECT_LT(at.begin, at.wait);
+  for (const std::size_t access : {at.x, at.w, at.b, at.store}) EXPECT_LT(at.wait, access);
+}
+
+TEST(Early, FailuresOfLaunchesAheadAreSeen) {
+  const Places at = places(product(f32, true), true);
+  EXPECT_LT(at.wait, at.guard);
+  EXPECT_LT(at.guard, at.store);
+}
+
+TEST(Early, ProgramsThatDoNotBeginEarlyAreWhatTheyWere) {
+  Program program = product(f32, true);
+  program.early = false;
+  const std::string text = generate(program, {{4, 4, 4, 4}, false}, 90).source;
+  EXPECT_EQ(text.find("await_launch_ahead"), std::string::npos);
+  EXPECT_EQ(text.find("let_next_begin"), std::string::npos);
+}
+
+/// The wait is no statement of a loop: blocks without an iteration wait, too.
+TEST(Early, ALoopThatReadsIsBehindTheWait) {
+  Builder b("rows");
+  const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, true), n = b.scalar("n", i64);
+  const Value column = tile::row(b.arange(0, kColumns));
+  const std::vector<Value> sum = b.for_(b.constant(std::int64_t{0}, i64), n, b.constant(std::int64_t{1}, i64),
+                                        {b.full({1, kColumns}, 0, f32)}, [&](Value row, std::span<const Value> carried) {
+                                          return std::vector<Value>{carried[0] + b.load(x + (row * b.constant(kColumns, i64) + column))};
+                                        });
+  b.store(y + column, sum[0]);
+  Program program = b.finish();
+  program.early = true;
+  const std::string text = generate(program, {{4, 4, 3}, false}, 90).source;
+  EXPECT_LT(text.find("\n  await_launch_ahead();"), text.find("for (long long"));
+  EXPECT_TRUE(emulation_agrees(program,
+                               {TestArgument::filled(f32, 5 * kColumns, wave), TestArgument::empty(f32, kColumns), TestArgument::scalar(5)},
+                               {.grids = {{1, 1, 1}}}));
+}
+
+/// Blocks that share a row leave together, and sums in the order of the instances are one block's: both wait before anything else.
+TEST(Early, ClustersAndOrderedSumsWaitAtOnce) {
+  Builder b("row");
+  const std::int64_t columns = 40000;
+  const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, true), column = tile::row(b.arange(0, columns));
+  const Value values = b.load(x + column);
+  b.store(y + column, values - reduce(values, 1, Reduction::Max));
+  Program row = b.finish();
+  row.early = row.parameters[0].steady = true;
+  const Generated code = generate(row, {{4, 4}, false}, 90);
+  EXPECT_GT(code.cluster, 1);
+  EXPECT_LT(code.source.find("await_launch_ahead();"), code.source.find("TEGULA_SHARED"));
+
+  Builder s("sums");
+  const Value from = s.pointer("x", f32, false), to = s.pointer("y", f32, true), i = s.arange(0, 64);
+  s.atomic_add(to + s.load(s.pointer("at", i64, false) + i), s.load(from + i));
+  Program sums = s.finish();
+  sums.early = true;
+  const std::string text = generate(sums, {{4, 4, 4}, false}, 90).source;
+  EXPECT_LT(text.find("await_launch_ahead();"), text.find("walkers"));
+}
+
+TEST(Early, ValuesAreTheSame) {
+  for (const DType dtype : {f32, bf16, f64}) {
+    for (const bool steady : {true, false}) {
+      EXPECT_TRUE(
+          emulation_agrees(product(dtype, steady),
+                           {TestArgument::filled(dtype, kRows, [](std::size_t k) { return static_cast<double>(k % 5) - 2; }),
+                            TestArgument::filled(dtype, kRows * 2 * kColumns, [](std::size_t k) { return static_cast<double>(k % 7) - 3; }),
+                            TestArgument::filled(dtype, 2 * kColumns, [](std::size_t k) { return static_cast<double>(k % 3); }),
+                            TestArgument::empty(dtype, 2 * kColumns)},
+                           {.grids = {{2, 1, 1}}}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tegula::gpu
