@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tegula/core/memory_rows.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula {
 
