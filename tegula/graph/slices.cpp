@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tegula/core/memory_rows.h"
-#include "tegula/runtime/device.h"
 
 namespace tegula {
 

@@ -22,11 +22,15 @@ class TakesSlices {
   static constexpr int kResult = -1;
   /// Whether the call reads this operand, or writes this result, where the slice lies, and loses nothing by it against a tensor of its own and a copy.
   virtual bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const = 0;
-  /// LibraryOp::prepare of an op several of whose results may be slices, given where each lies. Null: the first one says all.
-  virtual std::unique_ptr<runtime::Call> prepare_within(runtime::Device&, std::span<const Layout> /*inputs*/,
-                                                        std::span<const Layout> /*results*/, DType, LibraryOp::Epilogue) const {
-    return nullptr;
-  }
+};
+
+/// What an op with several results is as well, where those may be slices.
+class PreparesWithin {
+ public:
+  virtual ~PreparesWithin() = default;
+  /// LibraryOp::prepare, given where each result lies.
+  virtual std::unique_ptr<runtime::Call> prepare_within(runtime::Device& device, std::span<const Layout> inputs,
+                                                        std::span<const Layout> results, DType dtype) const = 0;
 };
 
 /// Whether the slice begins at a multiple of `alignment` bytes, and each run of elements side by side does.

@@ -37,10 +37,8 @@ std::unique_ptr<runtime::Call> prepare_call(const Graph& graph, int i, std::span
   const Item& item = graph[i];
   const auto& op = item.as<LibraryOp>();
   const std::vector<Layout> results = layouts_of_results(graph, i, values);
-  const auto* const slices = item.results.empty() ? nullptr : dynamic_cast<const TakesSlices*>(&op);
-  if (slices) {
-    if (auto call = slices->prepare_within(device, inputs, results, item.dtype, epilogue)) return call;
-  }
+  if (const auto* const within = dynamic_cast<const PreparesWithin*>(&op))
+    return within->prepare_within(device, inputs, results, item.dtype);
   return op.prepare(device, inputs, results[0], item.dtype, epilogue);
 }
 

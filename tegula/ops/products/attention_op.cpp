@@ -15,7 +15,7 @@ namespace {
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 /// What both passes share. An op computes from its inputs alone: the backward pass takes the forward's results as it takes q.
-class AnyAttention : public LibraryOp, public Composed, public TakesSlices {
+class AnyAttention : public LibraryOp, public Composed, public TakesSlices, public PreparesWithin {
  public:
   AnyAttention(const AttentionForm& form, bool backward) : form_(form), backward_(backward) {}
 
@@ -72,7 +72,7 @@ class AnyAttention : public LibraryOp, public Composed, public TakesSlices {
     return rows && layout.strides.back() == 1 && runs_are_aligned(slice, runtime::slice_rules(device).alignment);
   }
   std::unique_ptr<runtime::Call> prepare_within(runtime::Device& device, std::span<const Layout> inputs, std::span<const Layout> results,
-                                                DType dtype, Epilogue) const override {
+                                                DType dtype) const override {
     runtime::Attention d = description(inputs, dtype);
     for (std::size_t k = 0; backward_ && k < kGradients; ++k) {
       if (!results[k].is_dense()) d.gradients[k] = results[k];
