@@ -18,6 +18,7 @@
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula {
 namespace {
