@@ -18,6 +18,8 @@ using tile::Program;
 using tile::Word;
 
 constexpr int kLargestFact = 4;
+/// From this architecture on a kernel can wait for the launch ahead by itself (griddepcontrol, PTX 7.8).
+constexpr int kWaitsItself = 90;
 
 /// Whether the number is no more than a limit: of a loop, of coordinates, of a count of tiles. What divides it makes no access wider.
 bool only_limits(const Program& program, std::size_t parameter) {
@@ -219,7 +221,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   out.name = nameless(program);
   out.threads = grid.threads();
   out.cluster = grid.cluster;
-  out.early = program.early;
+  out.early = program.early && architecture >= kWaitsItself;
   const std::size_t fixed = writer.scratch_bytes() + writer.part_bytes() + writer.ring_bytes(), row_place = (fixed + 127) / 128 * 128;
   out.shared_bytes = writer.staged_bytes() > 0 ? row_place + writer.staged_bytes() : fixed;
   if (out.shared_bytes > shared_limit(architecture)) {

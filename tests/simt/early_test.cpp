@@ -125,5 +125,16 @@ TEST(Early, ValuesAreTheSame) {
   }
 }
 
+// Kernels of cards before sm_90 have no such wait, so nothing may begin before the launch ahead of them is over.
+TEST(Early, OnlyWhereKernelsCanWait) {
+  Builder b("copy");
+  const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, true), i = b.arange(0, 128);
+  b.store(y + i, b.load(x + i));
+  Program program = b.finish();
+  program.early = true;
+  for (const int architecture : {80, 86, 89, 90, 100})
+    EXPECT_EQ(generate(program, {{4, 4}, false}, architecture).early, architecture >= 90);
+}
+
 }  // namespace
 }  // namespace tegula::gpu
