@@ -3,16 +3,12 @@
 #include <algorithm>
 
 namespace tegula {
-namespace {
-
-bool same_where_it_matters(const Layout& a, const Strides& b) {
+bool same_strides(const Layout& a, const Strides& b) {
   for (int i = 0; i < a.shape.rank(); ++i) {
     if (a.shape[i] != 1 && a.strides[i] != b[i]) return false;
   }
   return true;
 }
-
-}  // namespace
 
 std::vector<int> axes_by_stride(const Layout& layout) {
   std::vector<int> axes;
@@ -58,7 +54,7 @@ std::optional<Layout> with_room_between_images(const Layout& layout) {
   if (shape.rank() < 3) return std::nullopt;
   Layout out = Layout::dense(shape);
   if (shape[0] != 1 && layout.strides[0] >= out.strides[0]) out.strides[0] = layout.strides[0];
-  return same_where_it_matters(layout, out.strides) ? std::optional(out) : std::nullopt;
+  return same_strides(layout, out.strides) ? std::optional(out) : std::nullopt;
 }
 
 std::optional<Layout> with_room_between_pixels(const Layout& layout) {
@@ -76,7 +72,7 @@ std::optional<Layout> with_room_between_pixels(const Layout& layout) {
     step *= shape[i];
   }
   out.strides[0] = step;
-  return same_where_it_matters(layout, out.strides) ? std::optional(out) : std::nullopt;
+  return same_strides(layout, out.strides) ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace tegula

@@ -9,6 +9,9 @@
 
 namespace tegula {
 
+/// Whether the layout's elements lie so; axes of size 1 have no say.
+bool same_strides(const Layout& a, const Strides& b);
+
 /// Elements in memory: `count` rows of `length` elements side by side, `distance` elements from one to the next.
 struct MemoryRows {
   std::int64_t count = 1, length = 0, distance = 0;

@@ -5,6 +5,7 @@
 
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/core/memory_rows.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/runtime/operand_layout.h"
@@ -64,13 +65,6 @@ std::optional<Strides> strides_below(const Layout& own, const Layout& seen, cons
     }
   }
   return out;
-}
-
-bool same_strides(const Layout& a, const Strides& b) {
-  for (int i = 0; i < a.shape.rank(); ++i) {
-    if (a.shape[i] != 1 && a.strides[i] != b[i]) return false;
-  }
-  return true;
 }
 
 class Storer {

@@ -9,14 +9,14 @@
 
 namespace tegula::gpu {
 
-/// What the calls of a rank share. Memory and words are there, in both ranks' memory at the same places: zeros to begin with.
+/// What the calls of a rank share: boxes, and the words behind them, at the same places of both ranks' memory.
 class CopiedSums {
  public:
   /// `boxes`: bytes of all boxes together, a multiple of kBoxes * 256.
   CopiedSums(Context& context, std::int64_t boxes, CUdeviceptr here, CUdeviceptr there, const std::uint32_t* stop);
   /// That one rank's memory has to hold; 0 for none.
   static std::size_t bytes(std::int64_t boxes);
-  /// An all-reduce of floats: their sum or mean. `describe` as a call says it. Its run queues the work, as any call.
+  /// An all-reduce of floats, their sum or mean.
   static std::unique_ptr<runtime::Call> call(std::shared_ptr<const CopiedSums> sums, const runtime::Collective& what);
 
   static constexpr int kBoxes = 4;
