@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -65,6 +66,27 @@ TEST(OneRounding, AnExtremeIsAmongTheElements) {
     const Tensor m = max(x, 1, Keep::Yes);
     eval(m);
     EXPECT_GE(count(x == m), 4) << name(dtype);
+  }
+}
+
+// A sum is rounded as the tiles of its program add it. What is kept while a Variable stays is not made of sums that the plan of every call
+// computes, too: they may be tiled differently there, and the largest element would not be found (the gradient was 0).
+TEST(OneRounding, WhatIsKeptIsNotMadeOfSumsThatAreAddedAgain) {
+  const auto loss = [](const Tensor& v, const Tensor& y) {
+    const Tensor norms = atan2(norm(sigmoid(repeat(reshape(v, {1, 1, 1}), {5, 9, 7})), 3, {0, 2}), v + 3.0);
+    const Tensor largest = norm(exp(slice(repeat(norms, {26}), 0, {0, 231})), std::numeric_limits<double>::infinity());
+    return square(largest + y);
+  };
+  const Tensor y = full({}, 1.0);
+  for (int i = 0; i < 100; ++i) {
+    const Tensor x = full({}, -1.0 + 0.02 * i);
+    Variable v(x);
+    auto f = jit([&](const Tensor& z) {
+      const Tensor value = loss(v.read(), z);
+      return std::vector<Tensor>{value, grad(value, v)};
+    });
+    const double expected = grad(loss(x, y), x).item();
+    for (int call = 0; call < 2; ++call) EXPECT_NEAR(f(y)[1].item(), expected, 1e-5) << i;
   }
 }
 

@@ -83,6 +83,15 @@ v0 = input f64 (3) #1
 v1 = case:avg_pool2d/2 v0 [0 0 0 0] *
 v2 = gradients v0 [2 0 0 0]
 )"},
+      {"the maximum of what is made of a sum, kept while a Variable stays", R"(
+v0 = input f32 () #661
+v1 = case:norm_3/2 v0 [0 0 0 0]
+v2 = atan2 v1 v0 [0 0 0 0]
+v3 = case:norm_inf v2 [0 0 0 0]
+v4 = input f64 () #11
+v5 = add v3 v4 [0 0 0 0] *
+v6 = gradients v0 [0 0 0 0]
+)"},
   };
 }
 

@@ -32,34 +32,62 @@ bool is_computed(const Item& item) {
   return item.role() == Role::Elementwise || item.role() == Role::Reduce || item.role() == Role::Library || item.is_part();
 }
 
+/// The order in which its terms are added follows from the program or call that it lands in.
+bool has_order(const Item& item) { return item.role() == Role::Reduce || item.role() == Role::Library; }
+
 /// Which steady items are worth keeping.
 class Chooser {
  public:
-  explicit Chooser(const Graph& graph) : graph_(graph), steady_(steady_items(graph)), kept_(graph.items.size()) {
-    std::vector<bool> result(graph.items.size());  // results must be computed by the plan that gives them
-    for (int output : graph.outputs) result[static_cast<std::size_t>(output)] = true;
-    for (const auto& update : graph.updates) result[static_cast<std::size_t>(update.item)] = true;
+  explicit Chooser(const Graph& graph)
+      : graph_(graph),
+        steady_(steady_items(graph)),
+        result_(graph.items.size()),
+        forbidden_(graph.items.size()) {
+    for (int output : graph.outputs) result_[static_cast<std::size_t>(output)] = true;
+    for (const auto& update : graph.updates) result_[static_cast<std::size_t>(update.item)] = true;
     measure();
-    std::vector<bool> stays(result);  // in the plan that runs every time, though it may be steady
-    for (int i = graph.size() - 1; i >= 0; --i) {
-      const auto at = static_cast<std::size_t>(i);
-      if (kept_[at] && !result[at]) continue;
-      kept_[at] = false;
-      if (steady_[at] && !stays[at]) continue;
-      const Item& item = graph[i];
-      for (std::size_t k = 0; k < item.inputs.size(); ++k) {
-        const int base = access_of(graph, item.inputs[k]).base;
-        const bool stays_whole = overwritten(graph, i) != base;
-        if (steady_[static_cast<std::size_t>(base)] && stays_whole && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
-        stays[static_cast<std::size_t>(item.inputs[k])] = stays[static_cast<std::size_t>(base)] = true;
-      }
-    }
+    do choose();
+    while (forbid_two_orders());
   }
 
   const std::vector<bool>& kept() const { return kept_; }
   const std::vector<bool>& steady() const { return steady_; }
 
  private:
+  void choose() {
+    kept_.assign(graph_.items.size(), false);
+    every_time_ = result_;  // results must be computed by the plan that gives them
+    for (int i = graph_.size() - 1; i >= 0; --i) {
+      const auto at = static_cast<std::size_t>(i);
+      kept_[at] = kept_[at] && !result_[at];
+      if (kept_[at]) every_time_[at] = false;
+      if (!steady_[at]) every_time_[at] = true;
+      if (!every_time_[at]) continue;
+      const Item& item = graph_[i];
+      for (const int input : item.inputs) {
+        const int base = access_of(graph_, input).base;
+        const bool stays_whole = overwritten(graph_, i) != base;
+        if (steady_[static_cast<std::size_t>(base)] && stays_whole && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
+        every_time_[static_cast<std::size_t>(input)] = every_time_[static_cast<std::size_t>(base)] = true;
+      }
+    }
+  }
+
+  // A sum or product that both plans computed would have two values: what is kept would not be made of what it is compared with.
+  bool forbid_two_orders() {
+    std::vector<bool> twice(graph_.items.size());
+    bool found = false;
+    for (int i = 0; i < graph_.size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (!steady_[at]) continue;
+      const std::vector<int>& inputs = graph_[i].inputs;
+      twice[at] = (every_time_[at] && has_order(graph_[i])) ||
+                  std::any_of(inputs.begin(), inputs.end(), [&](int input) { return twice[static_cast<std::size_t>(input)]; });
+      if (twice[at] && kept_[at]) forbidden_[at] = found = true;
+    }
+    return found;
+  }
+
   // Bytes of the largest leaf below each steady item, and whether there is more than elementwise work.
   void measure() {
     leaf_bytes_.resize(graph_.items.size());
@@ -69,7 +97,7 @@ class Chooser {
       const Item& item = graph_[i];
       if (!steady_[at]) continue;
       if (item.role() == Role::Leaf) leaf_bytes_[at] = static_cast<double>(bytes_of(item));
-      heavy_[at] = item.role() == Role::Reduce || item.role() == Role::Library;
+      heavy_[at] = has_order(item);
       for (int input : item.inputs) {
         leaf_bytes_[at] = std::max(leaf_bytes_[at], leaf_bytes_[static_cast<std::size_t>(input)]);
         heavy_[at] = heavy_[at] || heavy_[static_cast<std::size_t>(input)];
@@ -79,7 +107,7 @@ class Chooser {
 
   bool is_worth(const Item& reader, int base) const {
     const Item& item = graph_[base];
-    if (!is_computed(item) || numel(item.shape) == 0) return false;
+    if (forbidden_[static_cast<std::size_t>(base)] || !is_computed(item) || numel(item.shape) == 0) return false;
     if (static_cast<double>(bytes_of(item)) > 2 * leaf_bytes_[static_cast<std::size_t>(base)]) return false;
     if (reader.role() == Role::Library || reader.role() == Role::Kernel) return true;
     if (heavy_[static_cast<std::size_t>(base)]) return true;
@@ -88,7 +116,9 @@ class Chooser {
   }
 
   const Graph& graph_;
-  std::vector<bool> steady_, kept_;
+  std::vector<bool> steady_, result_, kept_;
+  std::vector<bool> every_time_;  // computed by the plan that runs every time, though it may be steady
+  std::vector<bool> forbidden_;
   std::vector<double> leaf_bytes_;
   std::vector<bool> heavy_;
 };
