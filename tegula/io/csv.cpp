@@ -1,8 +1,12 @@
 #include "tegula/io/csv.h"
 
+#include <csv.h>
+
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "tegula/core/error.h"
@@ -21,112 +25,105 @@ namespace {
                .advice = std::move(advice)});
 }
 
-/// Takes fields off the front of the text.
-class Scanner {
- public:
-  Scanner(std::string_view text, std::string_view file, const CsvOptions& options) : text_(text), file_(file), options_(options) {
-    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
-  }
-
-  /// The fields of the next record; false at the end of the text.
-  bool record(std::vector<std::string>& fields) {
-    fields.clear();
-    while (end_of_line()) {  // empty lines
-    }
-    if (text_.empty()) return false;
-    begin_ = line_;
-    for (;;) {
-      fields.push_back(field());
-      if (text_.empty() || end_of_line()) return true;
-      text_.remove_prefix(1);  // the separator
-    }
-  }
-  std::int64_t line() const { return begin_; }  // in which the record begins
-
- private:
-  bool end_of_line() {
-    const std::size_t length = text_.starts_with("\r\n") ? 2 : text_.starts_with('\n') ? 1 : 0;
-    text_.remove_prefix(length);
-    line_ += length > 0;
-    return length > 0;
-  }
-
-  std::string field() { return options_.quote && text_.starts_with(*options_.quote) ? enclosed() : plain(); }
-
-  std::string plain() {
-    std::size_t end = 0;
-    for (; end < text_.size() && text_[end] != options_.separator && text_[end] != '\n'; ++end) {
-      if (options_.quote && text_[end] == *options_.quote)
-        complain(file_, line_, "a quote within " + std::string(text_.substr(0, end + 1)), "fields with quotes to be enclosed in quotes",
-                 "double it and enclose the field, or read with .quote = {}");
-    }
-    std::string_view value = text_.substr(0, end);
-    text_.remove_prefix(end);
-    if (text_.starts_with('\n') && value.ends_with('\r')) value.remove_suffix(1);
-    return std::string(value);
-  }
-
-  std::string enclosed() {
-    const char quote = *options_.quote;
-    const std::int64_t opened = line_;
-    std::string value;
-    for (std::size_t at = 1;; ++at) {
-      if (at >= text_.size()) complain(file_, opened, "a quote that is never closed", "another quote behind it");
-      if (text_[at] == '\n') ++line_;
-      if (text_[at] != quote) {
-        value += text_[at];
-      } else if (at + 1 < text_.size() && text_[at + 1] == quote) {
-        value += text_[at++];
-      } else {
-        text_.remove_prefix(at + 1);
-        break;
-      }
-    }
-    if (!text_.empty() && text_[0] != options_.separator && text_[0] != '\n' && !text_.starts_with("\r\n"))
-      complain(file_, line_, "text behind a closing quote: " + std::string(text_.substr(0, 10)), "a separator or the end of the line",
-               "double quotes within a field");
-    return value;
-  }
-
-  std::string_view text_, file_;
-  const CsvOptions& options_;
-  std::int64_t line_ = 1, begin_ = 1;
-};
-
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < 20; ++i) text += (i ? ", " : "") + names[i];
   return text + (names.size() > 20 ? ", …" : "");
 }
 
+/// Puts fields together to the records of a table, all as long as the first.
+struct Records {
+  std::string_view file;
+  const CsvOptions& options;
+  std::vector<std::string>& names;
+  std::vector<std::string>& cells;
+  std::vector<std::int64_t>& lines;
+  std::int64_t begin = 1, line = 1;  // in which the record at hand begins, and the field at hand
+  std::exception_ptr failure{};  // must not pass through libcsv
+
+  void add_field(std::string_view field) {
+    cells.emplace_back(field);
+    line += std::count(field.begin(), field.end(), '\n');
+  }
+
+  void end_line(int end) {
+    if (const std::size_t fields = cells.size() - names.size() * lines.size()) add_record(fields);
+    begin = line += end == '\n';
+  }
+
+  void add_record(std::size_t fields) {
+    if (names.empty() && options.header == Header::Yes) {
+      if (std::set<std::string>(cells.begin(), cells.end()).size() != fields)
+        complain(file, begin, "two columns of one name among " + listed(cells), "a name for each",
+                 "if the first line is data, read with .header = Header::No");
+      names.swap(cells);
+      return;
+    }
+    if (names.empty())
+      for (std::size_t i = 0; i < fields; ++i) names.push_back(std::to_string(i));
+    if (fields != names.size())
+      complain(file, begin, std::to_string(fields) + " fields", "as many as in the first line, " + std::to_string(names.size()),
+               "fields with a separator in them are enclosed in quotes");
+    lines.push_back(begin);
+  }
+
+  static void guarded(void* records, auto method, auto value) {
+    auto& self = *static_cast<Records*>(records);
+    try {
+      if (!self.failure) (self.*method)(value);
+    } catch (...) { self.failure = std::current_exception(); }
+  }
+};
+
+void split(std::string_view text, Records& records) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    for (std::size_t begin = 0, end = 0; end < line.size(); begin = end + 1) {
+      end = std::min(line.find(records.options.separator, begin), line.size());
+      records.add_field(line.substr(begin, end - begin));
+    }
+    records.end_line('\n');
+  }
+}
+
+void parse(std::string_view text, char quote, Records& records) {
+  csv_parser parser;
+  csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL);  // the last: empty lines are told of, and counted
+  const std::unique_ptr<csv_parser, decltype(&csv_free)> owner(&parser, csv_free);
+  csv_set_delim(&parser, static_cast<unsigned char>(records.options.separator));
+  csv_set_quote(&parser, static_cast<unsigned char>(quote));
+  csv_set_space_func(&parser, [](unsigned char) { return 0; });  // blanks around a field belong to it
+  csv_set_blk_size(&parser, text.size());  // by which its buffer grows: once at most
+  const auto field = [](void* bytes, std::size_t size, void* to) {
+    Records::guarded(to, &Records::add_field, std::string_view(static_cast<const char*>(bytes), size));
+  };
+  const auto end = [](int end, void* to) { Records::guarded(to, &Records::end_line, end); };
+  const std::string_view read = text.substr(0, csv_parse(&parser, text.data(), text.size(), field, end, &records));
+  text.remove_prefix(read.size());
+  if (text.empty()) csv_fini(&parser, field, end, &records);
+  if (records.failure) std::rethrow_exception(records.failure);
+  if (csv_error(&parser) == CSV_SUCCESS) return;
+  if (csv_error(&parser) != CSV_EPARSE) complain(records.file, records.line, csv_strerror(csv_error(&parser)), "more memory");
+  if (text.empty()) complain(records.file, records.line, "a quote that is never closed", "another quote behind it");
+  const std::int64_t line = 1 + std::count(read.begin(), read.end(), '\n');
+  if (text[0] != quote)
+    complain(records.file, line, "text behind a closing quote: " + std::string(text.substr(0, 10)), "a separator or the end of the line",
+             "double quotes within a field");
+  const std::size_t begin = read.find_last_of(std::string{records.options.separator, '\n', '\r'}) + 1;
+  complain(records.file, line, "a quote within " + std::string(read.substr(begin)) + quote, "fields with quotes to be enclosed in quotes",
+           "double it and enclose the field, or read with .quote = {}");
+}
+
 }  // namespace
 
 Table parse_csv(std::string_view text, std::string_view name, const CsvOptions& options) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   Table table;
   table.file_ = name;
-  Scanner scanner(text, name, options);
-  std::vector<std::string> fields;
-  bool first = true;
-  while (scanner.record(fields)) {
-    if (first) {
-      first = false;
-      if (options.header == Header::Yes) {
-        table.names_ = fields;
-        std::set<std::string> different(fields.begin(), fields.end());
-        if (different.size() != fields.size())
-          complain(name, scanner.line(), "two columns of one name among " + listed(fields), "a name for each",
-                   "if the first line is data, read with .header = Header::No");
-        continue;
-      }
-      for (std::size_t i = 0; i < fields.size(); ++i) table.names_.push_back(std::to_string(i));
-    }
-    if (fields.size() != table.names_.size())
-      complain(name, scanner.line(), std::to_string(fields.size()) + " fields",
-               "as many as in the first line, " + std::to_string(table.names_.size()),
-               "fields with a separator in them are enclosed in quotes");
-    for (std::string& field : fields) table.cells_.push_back(std::move(field));
-    table.lines_.push_back(scanner.line());
-  }
+  Records records{name, options, table.names_, table.cells_, table.lines_};
+  options.quote ? parse(text, *options.quote, records) : split(text, records);
   if (table.names_.empty()) complain(name, 0, "nothing", "at least one line");
   return table;
 }

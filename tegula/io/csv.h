@@ -57,9 +57,9 @@ class Table {
   std::vector<std::int64_t> lines_;  // in which each row begins, from 1
 };
 
-/// Reads a whole file. Lines end with LF or CRLF, the last one may lack it; a byte-order mark and empty lines are skipped. Throws Error with
-/// file and line for a record that has more or fewer fields than the first, a quote within a field that is not enclosed, text behind a
-/// closing quote, a quote that is never closed, and a name that two columns have.
+/// Reads a whole file. Lines end with LF or CRLF, the last one may lack it; where quotes enclose fields, a CR alone ends a record, too. A
+/// byte-order mark and empty lines are skipped. Throws Error with file and line for a record that has more or fewer fields than the first, a
+/// quote within a field that is not enclosed, text behind a closing quote, a quote that is never closed, and a name that two columns have.
 Table read_csv(const std::string& path, const CsvOptions& options = {});
 /// The same from memory. `name` stands for the file in messages.
 Table parse_csv(std::string_view text, std::string_view name, const CsvOptions& options = {});

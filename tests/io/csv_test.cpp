@@ -51,6 +51,52 @@ TEST(Csv, LineEndsByteOrderMarksAndEmptyLinesAreNoMatter) {
   EXPECT_EQ(parse_csv("a,b\n", "file").rows(), 0);
 }
 
+TEST(Csv, ACarriageReturnAloneEndsARecordWhereQuotesEnclose) {
+  EXPECT_EQ(parse_csv("a,b\r1,2\r\r3,\"4\"\r", "file").texts("b"), (Texts{"2", "4"}));
+  EXPECT_EQ(parse_csv("a\n\"1\r2\"\n", "file").texts("a"), (Texts{"1\r2"}));
+  EXPECT_EQ(parse_csv("1\r2\t3\r\n", "file", tsv(Header::No)).text(0, "0"), "1\r2");
+}
+
+TEST(Csv, TheLastLineMayLackItsEnd) {
+  EXPECT_EQ(parse_csv("a,b\n1,2", "file").texts("b"), (Texts{"2"}));
+  EXPECT_EQ(parse_csv("a,b\n1,\"2\"", "file").texts("b"), (Texts{"2"}));
+  EXPECT_EQ(parse_csv("a,b\n1,\"\"", "file").texts("b"), (Texts{""}));
+  EXPECT_EQ(parse_csv("a,b\n1,", "file").texts("b"), (Texts{""}));
+  EXPECT_EQ(parse_csv("a\n\"\"", "file").texts("a"), (Texts{""}));
+  EXPECT_EQ(parse_csv("1\t2\n3\t", "file", tsv(Header::No)).texts("1"), (Texts{"2", ""}));
+}
+
+TEST(Csv, FieldsKeepTheirBytes) {
+  using std::string_literals::operator""s;
+  // Blanks at either end, zeros, bytes that are no UTF-8, line ends in quotes.
+  const Texts fields{" a b\t ", "\0x\0"s, "\xff\xfe", "  ", "\r\n\n\r", ";,'\"", " \"\" "};
+  for (const auto& [separator, quote] : {std::pair{',', '"'}, {';', '\''}, {'\t', '"'}, {'\0', '\xfe'}}) {
+    std::string text;
+    for (const std::string& field : fields) {
+      text += quote;
+      for (const char c : field) text += c == quote ? std::string(2, c) : std::string(1, c);
+      text += quote;
+      text += separator;
+    }
+    const Table table = parse_csv(text, "file", {.separator = separator, .quote = quote, .header = Header::No});
+    ASSERT_EQ(table.columns(), fields.size() + 1);
+    for (std::size_t i = 0; i < fields.size(); ++i) EXPECT_EQ(table.text(0, std::to_string(i)), fields[i]);
+  }
+  const std::string plain = " a b\t , \0x,\xff\xfe,  ,'"s;
+  for (const std::optional<char> quote : {std::optional('"'), std::optional<char>()}) {
+    const Table table = parse_csv(plain, "file", {.quote = quote, .header = Header::No});
+    EXPECT_EQ(table.text(0, "0") + ',' + table.text(0, "1") + ',' + table.text(0, "2") + ',' + table.text(0, "3") + ",'", plain);
+  }
+}
+
+TEST(Csv, AFieldMayBeLong) {
+  std::string longest(5'000'000, 'x');
+  for (std::size_t i = 0; i < longest.size(); i += 7) longest[i] = '\n';
+  const Table table = parse_csv("a,b\n\"" + longest + "\",1\n2,x\n", "file");
+  EXPECT_TRUE(table.text(0, "a") == longest);
+  EXPECT_ERROR(table.numbers({"b"}), "line 714289: column b holds \"x\"");  // ceil(5e6 / 7) lines ended in the field
+}
+
 TEST(Csv, TabsSeparateTextWithQuotes) {
   const Table table = parse_csv("ham\tHe said \"no\"\nspam\t\"WIN\n", "file", tsv(Header::No));
   EXPECT_EQ(table.texts("1"), (Texts{"He said \"no\"", "\"WIN"}));
@@ -70,6 +116,11 @@ TEST(Csv, MistakesAreNamedWithFileAndLine) {
   EXPECT_ERROR(parse_csv("a,b\n1,\"2\n\n", "t.csv"), "line 2: a quote that is never closed");
   EXPECT_ERROR(parse_csv("a,b\n1,\"2\"3\n", "t.csv"), "line 2: text behind a closing quote");
   EXPECT_ERROR(parse_csv("a,b\n1,2\"3\n", "t.csv"), "line 2: a quote within");
+  EXPECT_ERROR(parse_csv("a,b\r\n\r\n1,x\"y\r\n", "t.csv"), "line 3: a quote within x\", expected");
+  EXPECT_ERROR(parse_csv("a,b\n\"1\n2\",\"3\n4\n", "t.csv"), "line 3: a quote that is never closed");  // where it opens
+  EXPECT_ERROR(parse_csv("a,b\n\"1\n2\",\"3\n4\" ,\n", "t.csv"), "line 4: text behind a closing quote:  ,");  // where it closes
+  EXPECT_ERROR(parse_csv("a,b\n1\n2,\"3", "t.csv"), "line 2: 1 fields");  // the first mistake of two
+  EXPECT_ERROR(parse_csv("a\tb\n\n1\n", "t.tsv", tsv()), "t.tsv, line 3: 1 fields");
   EXPECT_ERROR(parse_csv("a,a\n", "t.csv"), "two columns of one name");
   EXPECT_ERROR(parse_csv("", "t.csv"), "nothing, expected at least one line");
   EXPECT_ERROR(parse_csv("\n\n", "t.csv"), "nothing");
