@@ -25,6 +25,7 @@ PlainKernel all_reduce_kernel(const PlainAllReduce& d) {
                                     {"LINES", lines},
                                     {"BOX_LINES", d.box_bytes / kLineBytes},
                                     {"VECTOR", vector},
+                                    {"WORDS", kLineBytes / 4},
                                     {"RANKS", d.ranks},
                                     {"MOST_RANKS", kMostReducingRanks},
                                     {"MEAN", d.mean ? 1 : 0},
@@ -32,6 +33,7 @@ PlainKernel all_reduce_kernel(const PlainAllReduce& d) {
     source.define(name, value);
   }
   source.add(kAgain);
+  source.add(kPack);
   source.add(kAllReduce);
   return {"all_reduce", source.text(), std::min(divide_up(lines, kThreads), kMostBlocks), static_cast<int>(kThreads)};
 }
@@ -39,11 +41,15 @@ PlainKernel all_reduce_kernel(const PlainAllReduce& d) {
 PlainKernel add_arrived_kernel(DType dtype, std::int64_t count, bool mean) {
   const std::int64_t vector = kVectorBytes / static_cast<std::int64_t>(size_of(dtype));
   PlainSource source(dtype, {Layout::dense({count + vector})});
-  for (const auto& [name, value] :
-       {std::pair<const char*, std::int64_t>{"COUNT", count}, {"VECTOR", vector}, {"MEAN", mean ? 1 : 0}, {"THREADS", kThreads}}) {
+  for (const auto& [name, value] : {std::pair<const char*, std::int64_t>{"COUNT", count},
+                                    {"VECTOR", vector},
+                                    {"WORDS", kVectorBytes / 4},
+                                    {"MEAN", mean ? 1 : 0},
+                                    {"THREADS", kThreads}}) {
     source.define(name, value);
   }
   source.add(kAgain);
+  source.add(kPack);
   source.add(kAddArrived);
   return {"add_arrived", source.text(), std::min(divide_up(count, vector * kThreads), kMostAdding), static_cast<int>(kThreads)};
 }

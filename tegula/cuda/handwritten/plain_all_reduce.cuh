@@ -11,6 +11,32 @@ __device__ __forceinline__ void all_see_it() { __threadfence_system(); }
 #endif
 #pragma endregion
 
+#pragma region Pack
+// What a thread moves at once.
+struct alignas(4 * WORDS) Words { unsigned values[WORDS]; };
+union Pack { Words words; Element values[VECTOR]; };
+
+__device__ inline Pack pack_at(const Element* from, Index at, bool wide) {
+  Pack pack;
+  if (wide && at + VECTOR <= COUNT) {
+    pack.words = *reinterpret_cast<const Words*>(from + at);
+  } else {
+    pack.words = Words{};
+    for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) pack.values[k] = from[at + k];
+  }
+  return pack;
+}
+
+// The first of a pack's elements lies at `at`; those behind the end stay where they are.
+__device__ inline void put(Element* to, Index at, const Pack& pack, bool wide) {
+  if (wide && at + VECTOR <= COUNT) {
+    *reinterpret_cast<Words*>(to + at) = pack.words;
+  } else {
+    for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) to[at + k] = pack.values[k];
+  }
+}
+#pragma endregion
+
 #pragma region AllReduce
 // Eight bytes on their way to another GPU. Both halves carry the number of the exchange, so what has come shows by itself: no barrier, no fence. A half is written
 // and read as a whole.
@@ -52,19 +78,6 @@ struct State {
   Line* to[MOST_RANKS];    // where this rank's lines go in each other rank's memory
   Line* from[MOST_RANKS];  // where theirs come
 };
-struct alignas(8) Words { unsigned low, high; };
-union Pack { Words words; Element values[VECTOR]; };
-
-__device__ inline Pack pack_at(const Element* in, Index at, bool aligned) {
-  Pack pack;
-  if (aligned && at + VECTOR <= COUNT) {
-    pack.words = *reinterpret_cast<const Words*>(in + at);
-  } else {
-    pack.words = Words{0, 0};
-    for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) pack.values[k] = in[at + k];
-  }
-  return pack;
-}
 
 // In the order of ranks, whoever adds: all of them get the same bits.
 extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* in, Element* out, State* state) {
@@ -75,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* 
   const Index box = number % 2 * Index(BOX_LINES);
   for (Index i = first; i < LINES; i += step) {
     const Pack pack = pack_at(in, i * VECTOR, read_wide);
-    const Line line{pack.words.low, number, pack.words.high, number};
+    const Line line{pack.words.values[0], number, pack.words.values[1], number};
     for (unsigned r = 1; r < RANKS; ++r) send(state->to[(rank + r) % RANKS] + box + i, line);
   }
   const unsigned lane = threadIdx.x % 32;
@@ -93,17 +106,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* 
       Pack pack = own;
       if (r != rank) {
         if (!arrived(line, state->from[r] + box + i, number, state->stop)) return;
-        pack.words = Words{line.low, line.high};
+        pack.words = Words{{line.low, line.high}};
       }
       for (int k = 0; k < VECTOR; ++k) total[k] = r == 0 ? load(&pack.values[k]) : total[k] + load(&pack.values[k]);
     }
     Pack result;
     for (int k = 0; k < VECTOR; ++k) store(&result.values[k], MEAN ? total[k] / Sum(RANKS) : total[k]);
-    if (write_wide && at + VECTOR <= COUNT) {
-      *reinterpret_cast<Words*>(out + at) = result.words;
-    } else {
-      for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) out[at + k] = result.values[k];
-    }
+    put(out, at, result, write_wide);
   }
   __syncthreads();
   if (threadIdx.x == 0 && atomicAdd(&state->finished, 1u) == gridDim.x - 1) {
@@ -121,18 +130,6 @@ struct Meeting {
   const unsigned* stop;    // of the host: not 0 when nobody is to wait any longer
   unsigned* tell;          // the other rank's `theirs`
 };
-struct alignas(16) Words { unsigned values[4]; };
-union Pack { Words words; Element values[VECTOR]; };
-
-__device__ inline Pack pack_at(const Element* from, Index at, bool wide) {
-  Pack pack;
-  if (wide && at + VECTOR <= COUNT) {
-    pack.words = *reinterpret_cast<const Words*>(from + at);
-  } else {
-    for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) pack.values[k] = from[at + k];
-  }
-  return pack;
-}
 
 // Until the other rank has added up all that this one has: its boxes are free then.
 extern "C" __global__ void wait_for_boxes(Meeting* meeting) {
@@ -159,11 +156,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element*
       const Sum total = load(&own.values[k]) + load(&theirs.values[k]);
       store(&result.values[k], MEAN ? total / Sum(2) : total);
     }
-    if (write_wide && at + VECTOR <= COUNT) {
-      *reinterpret_cast<Words*>(out + at) = result.words;
-    } else {
-      for (int k = 0; k < VECTOR; ++k) if (at + k < COUNT) out[at + k] = result.values[k];
-    }
+    put(out, at, result, write_wide);
   }
   __syncthreads();
   if (threadIdx.x == 0 && atomicAdd(&meeting->blocks, 1u) == gridDim.x - 1) {

@@ -38,7 +38,7 @@ PlainKernel cluster_product_kernel(const runtime::Matmul& d, const BlasProduct& 
   source.define("GROUPS", groups), source.define("THREADS", choice.warps * 32);
   source.define("RESULT_WIDE", p.result.leading % 4 == 0 && p.result.batch_stride % 4 == 0 && p.m % 4 == 0);
   source.add(tensor_core_product());
-  add_product(source, d, p, choice, kKernel, cluster_attribute(choice.parts));
+  add_product(source, d, p, choice, kClusterProduct, cluster_attribute(choice.parts));
   const std::int64_t shared = 4 * std::max(slots * slot, groups * choice.tile_m * choice.tile_n);
   return {"cluster_product", source.text(), tiles_of(p, choice) * choice.parts, choice.warps * 32, static_cast<std::size_t>(shared)};
 }

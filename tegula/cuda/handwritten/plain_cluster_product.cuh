@@ -6,7 +6,7 @@
 // An operand lies in shared memory as it does in memory. Its lines are padded so that the eight lanes of a group and the four of a quad read
 // from 32 banks: by 4 where the inner axis is contiguous, else by 8. The sums of a tile lie by columns, each turned by 8 places more than the
 // one before, for the same reason.
-#pragma region Kernel
+#pragma region ClusterProduct
 struct alignas(16) Four { float x[4]; };
 struct alignas(8) Two { float x[2]; };
 

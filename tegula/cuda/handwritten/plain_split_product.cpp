@@ -112,7 +112,7 @@ PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p,
   // The groups' sums share the memory.
   const std::int64_t needed = divide_up(4 * choice.tile_m * choice.tile_n, choice.tile_m + choice.tile_n + 8);
   source.define("CHUNK", std::max(chunk, divide_up(needed, 32) * 32));
-  add_product(source, d, p, choice, kKernel, cluster_attribute(choice.parts));
+  add_product(source, d, p, choice, kSplitProduct, cluster_attribute(choice.parts));
   return {"split_product", source.text(), tiles_of(p, choice) * choice.parts, kThreads};
 }
 

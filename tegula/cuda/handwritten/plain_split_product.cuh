@@ -18,7 +18,7 @@ __device__ __forceinline__ void store_result(float* result, int m, int n, float 
 //
 // Operands lie in shared memory by inner index. Its order is permuted, in both alike, so that lanes that read along the inner axis write to
 // different banks.
-#pragma region Kernel
+#pragma region SplitProduct
 #define PAD_M (TILE_M + 4)
 #define PAD_N (TILE_N + 4)
 #define SUMS_M (TILE_M / 8)

@@ -37,7 +37,7 @@ PlainKernel tensor_product_kernel(const runtime::Matmul& d, const BlasProduct& p
   const std::int64_t most = std::clamp<std::int64_t>(kRegisters / ((choice.tile_m + choice.tile_n) / 2), 1, rounds);
   source.define("TOGETHER", divide_up(rounds, divide_up(rounds, most)));
   source.add(tensor_core_product());
-  add_product(source, d, p, choice, kKernel);
+  add_product(source, d, p, choice, kTensorProduct);
   return {"tensor_product", source.text(), tiles_m * tiles_n * p.batch, choice.warps * 32};
 }
 

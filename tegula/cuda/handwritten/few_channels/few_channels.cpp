@@ -48,7 +48,7 @@ PlainSource few_channels_source(const Convolution& d, const ImageSizes& s) {
                                                          {"BIAS", d.bias}};
   for (const auto& [name, value] : values) source.define(name, value);
   source.add(tensor_core_product());
-  source.add(kWords);
+  source.add(kFewChannelsWords);
   return source;
 }
 

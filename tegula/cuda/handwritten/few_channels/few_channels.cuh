@@ -1,6 +1,6 @@
 // Text of kernels, as few_channels.cpp puts it together: each region is a constant of its own (cmake/EmbedCuda.cmake).
 
-#pragma region Words
+#pragma region FewChannelsWords
 struct alignas(16) Four { float x, y, z, w; };
 #ifndef TEGULA_EMULATED
 #define TEGULA_SHARED extern __shared__ unsigned char shared[]
