@@ -132,9 +132,10 @@ void Writer::settle(Id value) {
   }
 }
 
-std::string Writer::inside_text(const Access& access) const {
+/// How many of `count` elements are there.
+std::string Writer::inside_text(const Access& access, int count) const {
   const std::string on = all_of(access.on);
-  const std::string limit = access.limits.empty() ? std::to_string(grid_.vector) : least_of(access.limits);
+  const std::string limit = access.limits.empty() ? std::to_string(count) : least_of(access.limits);
   return on.empty() ? limit : on + " ? " + limit + " : 0";
 }
 
@@ -225,7 +226,9 @@ void Writer::load(Id id) {
   const Shape& shape = self.type.shape;
   const std::string type = scalar_name(self.type.dtype), nothing = zero_of(self.type.dtype);
   auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
-  if (const auto fetched = prefetched_.find(id); fetched != prefetched_.end()) access = fetched_access(*fetched->second, id);
+  const auto plan = prefetched_.find(id);
+  const auto fetched = plan == prefetched_.end() ? std::nullopt : std::optional(fetched_access(*plan->second, id));
+  if (fetched && own != Spread::Row) access = fetched;
   if (access) {
     const bool packed = stays_packed(id, other);
     if (packed) {
@@ -240,9 +243,9 @@ void Writer::load(Id id) {
       const std::string wide = std::to_string(access->wide), count = std::to_string(grid_.vector);
       const std::string target = variable(id) + (own == Spread::Full ? "[r][c]" : "[c]");
       if (access->limits.empty() && access->on.empty())
-        return line("load_wide<" + wide + ", " + count + ">(" +
-                    (prefetched_.contains(id) ? access->pointer : source_text(pointer, access->pointer)) + ", " + target + ");");
-      const std::string limit = inside_text(*access);
+        return line("load_wide<" + wide + ", " + count + ">(" + (fetched ? access->pointer : source_text(pointer, access->pointer)) + ", " +
+                    target + ");");
+      const std::string limit = inside_text(*access, grid_.vector);
       const std::string substitute = other >= 0 ? element(other, own) : nothing;
       line("load_wide<" + wide + ", " + count + (access->whole ? ", true>(" : ", false>(") + access->pointer + ", " + target + ", " +
            limit + ", " + substitute + ");");
@@ -251,6 +254,7 @@ void Writer::load(Id id) {
   }
   if (own != Spread::Uniform) declare(id);
   loops(own, shape, Step::Elements, [&] {
+    if (fetched) return line(variable(id) + place(own) + " = widen(*" + fetched->pointer + ");");
     const std::string on = all_of({mask >= 0 ? box_element(a_.box(mask), own, shape) : "", inside(own, shape)});
     std::string value = "widen(*" + std::string("(") + pointer_text(a_.affine(pointer), own, shape) + "))";
     if (!on.empty()) value = on + " ? " + value + " : " + (other >= 0 ? element(other, own) : nothing);

@@ -50,7 +50,7 @@ std::size_t Writer::fetched_bytes(const tile::Region& body, Id id) {
   if (self.word != Word::Load || self.operands.size() > 2) return 0;
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1;
   const Spread own = spread(id);
-  if (own != Spread::Full && own != Spread::Column) return 0;
+  if (own != Spread::Full && own != Spread::Column && own != Spread::Row) return 0;
   const Form form = a_.affine(pointer);
   if (form.root < 0 || form.rest >= 0 || !follows_counter(body, pointer) || (mask >= 0 && !follows_counter(body, mask))) return 0;
   if (mask >= 0) {
@@ -69,25 +69,42 @@ std::size_t Writer::fetched_bytes(const tile::Region& body, Id id) {
     });
   };
   if (root < 0 || writes(writes, body)) return 0;
-  const auto access = wide_access(pointer, mask, own);
+  const auto access = source_access(id);
   const auto size = size_of(a_.type(pointer).dtype);
   if (!access || static_cast<std::size_t>(access->wide) * size < 4) return 0;
   return static_cast<std::size_t>(grid_.held(self.type.shape)) * size;
 }
+
+/// Where a load that is fetched ahead comes from: vectors, or a number for each row, of which every thread that meets the row has its own copy.
+std::optional<Writer::Access> Writer::source_access(Id id) {
+  const Id pointer = at(id).operands[0], mask = at(id).operands.size() > 1 ? at(id).operands[1] : -1;
+  const Spread own = spread(id);
+  if (own != Spread::Row) return wide_access(pointer, mask, own);
+  const Shape& shape = at(id).type.shape;
+  Access access{.pointer = pointer_text(a_.affine(pointer), own, shape), .wide = 1, .on = {}, .limits = {}};
+  if (mask >= 0) access.on.push_back(box_element(a_.box(mask), own, shape));
+  access.on.push_back(inside(own, shape));
+  return access;
+}
+
+/// Elements that a thread copies at once.
+int Writer::fetched_together(Id id) const { return spread(id) == Spread::Row ? 1 : grid_.vector; }
 
 /// Decides what the loop fetches ahead, and in how many stages.
 Writer::Prefetch Writer::plan_prefetch(const tile::Region& body) {
   Prefetch plan;
   if (!prefetched_.empty()) return plan;  // one ring: the outer loop has it
   std::map<Id, std::size_t> bytes;  // of an iteration, by load
-  for (const Id id : body.body) {
-    const std::size_t own = fetched_bytes(body, id) * static_cast<std::size_t>(grid_.threads());
-    if (own == 0) continue;
-    bytes[id] = own;
-    plan.places[id] = plan.stage_bytes;
-    plan.stage_bytes += own;
+  for (const bool rows : {false, true}) {
+    if (rows && bytes.empty()) return plan;  // a loop over nothing but numbers is no streaming one
+    for (const Id id : body.body) {
+      const std::size_t own = fetched_bytes(body, id) * static_cast<std::size_t>(grid_.threads());
+      if (own == 0 || (spread(id) == Spread::Row) != rows) continue;
+      bytes[id] = own;
+      plan.places[id] = plan.stage_bytes;
+      plan.stage_bytes += own;
+    }
   }
-  if (plan.stage_bytes == 0) return plan;
   plan.waits_first = std::ranges::any_of(body.body, [&](Id id) { return at(id).word == Word::Store; });
   if (plan.waits_first) {
     plan.ahead = std::clamp(static_cast<int>(kBytesAhead / plan.stage_bytes), 1, kMostStages);
@@ -114,8 +131,9 @@ Writer::Prefetch Writer::plan_prefetch(const tile::Region& body) {
 /// The place in shared memory of the thread's vector of a load.
 std::string Writer::ring_place(const Prefetch& plan, Id id, const std::string& stage) const {
   const tile::Type& pointer = a_.type(at(id).operands[0]);
-  const std::size_t vector = static_cast<std::size_t>(grid_.vector) * size_of(pointer.dtype);
-  const std::string place = spread(id) == Spread::Full ? "(r * " + std::to_string(grid_.column_steps) + " + c)" : "c";
+  const std::size_t vector = static_cast<std::size_t>(fetched_together(id)) * size_of(pointer.dtype);
+  const Spread own = spread(id);
+  const std::string place = own == Spread::Full ? "(r * " + std::to_string(grid_.column_steps) + " + c)" : own == Spread::Row ? "r" : "c";
   return "ring + " + stage + " * " + std::to_string(plan.stage_bytes) + " + " + std::to_string(plan.places.at(id)) + " + (" + place +
          " * " + std::to_string(grid_.threads()) + " + static_cast<int>(threadIdx.x)) * " + std::to_string(vector);
 }
@@ -134,11 +152,11 @@ void Writer::fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::
   }
   for (const Id id : loads) {
     const tile::Instruction& self = at(id);
-    const auto access = wide_access(self.operands[0], self.operands.size() > 1 ? self.operands[1] : -1, spread(id));
-    loops(spread(id), self.type.shape, Step::Vectors, [&] {
-      const std::string count = std::to_string(grid_.vector);
-      line("copy_ahead<" + std::to_string(access->wide) + ", " + count + ">(" + ring_place(plan, id, stage) + ", " + access->pointer +
-           ", " + inside_text(*access) + ");");
+    const auto access = source_access(id);
+    const int count = fetched_together(id);
+    loops(spread(id), self.type.shape, spread(id) == Spread::Row ? Step::Elements : Step::Vectors, [&] {
+      line("copy_ahead<" + std::to_string(access->wide) + ", " + std::to_string(count) + ">(" + ring_place(plan, id, stage) + ", " +
+           access->pointer + ", " + inside_text(*access, count) + ");");
     });
   }
   close();
@@ -201,7 +219,7 @@ Writer::Access Writer::fetched_access(const Prefetch& plan, Id id) const {
   const DType dtype = a_.type(at(id).operands[0]).dtype;
   const int most = static_cast<int>(16 / size_of(dtype));
   return {.pointer = "reinterpret_cast<const " + stored_name(dtype) + "*>(" + ring_place(plan, id, "stage") + ")",
-          .wide = std::min(grid_.vector, most),
+          .wide = std::min(fetched_together(id), most),
           .on = {},
           .limits = {}};
 }

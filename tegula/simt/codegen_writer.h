@@ -135,7 +135,7 @@ class Writer {
   bool is_steady(Id pointer) const;
   std::string source_text(Id pointer, const std::string& text) const;
   /// How many elements of the vector are there, as an expression; the whole vector where nothing limits it.
-  std::string inside_text(const Access& access) const;
+  std::string inside_text(const Access& access, int count) const;
   void stage(Id load);
   std::string staged_place(Id load) const;
   std::string wide_type(Id pointer) const;
@@ -160,6 +160,8 @@ class Writer {
   bool follows_counter(const tile::Region& body, Id id) const;
   bool uses_counter(const tile::Region& body, Id id) const;
   std::size_t fetched_bytes(const tile::Region& body, Id load);
+  std::optional<Access> source_access(Id load);
+  int fetched_together(Id load) const;
   Prefetch plan_prefetch(const tile::Region& body);
   std::string ring_place(const Prefetch& plan, Id load, const std::string& stage) const;
   void fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter, const std::string& end,
