@@ -7,6 +7,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/regions/loop_op.h"
+#include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/builder.h"
 
@@ -168,11 +169,37 @@ bool has_check(const Item& item) {
   return item.role() == Role::Kernel && item.as<KernelOp>().has_check();
 }
 
+int input_overwritten(const Op& op, int result) {
+  if (op.role() != Role::Kernel) return -1;
+  if (const auto* several = dynamic_cast<const OverwritesInputs*>(&op)) return several->input_overwritten_by(result);
+  return result == 0 ? static_cast<const KernelOp&>(op).overwrites() : -1;
+}
+
+bool overwrites_input(const Item& item, int input) {
+  const auto results = std::max<std::size_t>(item.results.size(), 1);
+  for (std::size_t k = 0; k < results; ++k)
+    if (input_overwritten(*item.op, static_cast<int>(k)) == input) return true;
+  return false;
+}
+
 int overwritten(const Graph& graph, int i) {
-  if (graph[i].role() != Role::Kernel || graph[i].as<KernelOp>().overwrites() < 0) return -1;
-  int base = graph[i].inputs[static_cast<std::size_t>(graph[i].as<KernelOp>().overwrites())];
+  const Item& producer = graph[producer_of(graph, i)];
+  if (!producer.results.empty() && !graph[i].is_part()) return -1;  // its parts are values, it is none
+  const int input = input_overwritten(*producer.op, graph[i].is_part() ? graph[i].as<PartOp>().index() : 0);
+  if (input < 0) return -1;
+  int base = producer.inputs[static_cast<std::size_t>(input)];
   while (graph[base].role() == Role::View) base = graph[base].inputs[0];
   return base;
+}
+
+std::vector<bool> writers_over_leaves(const Graph& graph) {
+  std::vector<bool> out(graph.items.size());
+  const std::vector<int> roots = storage_roots(graph);
+  for (int i = 0; i < graph.size(); ++i) {
+    const int root = roots[static_cast<std::size_t>(i)];
+    if (root != i && graph[root].role() == Role::Leaf) out[static_cast<std::size_t>(producer_of(graph, i))] = true;
+  }
+  return out;
 }
 
 std::vector<int> storage_roots(const Graph& graph) {

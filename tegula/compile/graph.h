@@ -131,8 +131,14 @@ std::vector<int> values_of(const Graph& graph, int i);
 
 /// Whether what computes the item may fail.
 bool has_check(const Item& item);
-/// The value or leaf that the item writes over (KernelOp::overwrites), below its views; -1 where it has a place of its own.
+/// Which input of the op its result takes over the storage of (KernelOp::overwrites, OverwritesInputs); -1: none.
+int input_overwritten(const Op& op, int result = 0);
+/// The same for any of its results.
+bool overwrites_input(const Item& item, int input);
+/// The value or leaf that the item writes over, below its views; -1 where it has a place of its own.
 int overwritten(const Graph& graph, int i);
+/// Of each item, whether it writes a result over a leaf: what does comes behind all checks ahead of it.
+std::vector<bool> writers_over_leaves(const Graph& graph);
 /// Of each item, the value or leaf at the bottom of a chain of those: all of the chain have one place.
 std::vector<int> storage_roots(const Graph& graph);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Calls whose operands or results are slices: parts of larger tensors that are read and written where they lie.
+// Operands and results that are slices: parts of larger tensors that are read and written where they lie.
 
 #include <cstddef>
 
@@ -31,6 +31,21 @@ class PreparesWithin {
   /// LibraryOp::prepare, given where each result lies.
   virtual std::unique_ptr<runtime::Call> prepare_within(runtime::Device& device, std::span<const Layout> inputs,
                                                         std::span<const Layout> results, DType dtype) const = 0;
+};
+
+/// What a KernelOp with several results is as well where some of them take over the storage of inputs (KernelOp::overwrites).
+class OverwritesInputs {
+ public:
+  virtual ~OverwritesInputs() = default;
+  virtual int input_overwritten_by(int result) const = 0;  // -1: none
+};
+
+/// What a KernelOp is as well whose result is input 0, over which it is written, but for a slice along an axis, which is input 1. Input 2 (one
+/// i64) says where that begins; where it would not fit, nothing is written. Who computes the slice may store it there in the first place.
+class InsertsSlice {
+ public:
+  virtual ~InsertsSlice() = default;
+  virtual int slice_axis() const = 0;
 };
 
 /// Whether the slice begins at a multiple of `alignment` bytes, and each run of elements side by side does.

@@ -66,7 +66,7 @@ class Chooser {
       const Item& item = graph_[i];
       for (const int input : item.inputs) {
         const int base = access_of(graph_, input).base;
-        const bool stays_whole = overwritten(graph_, i) != base;
+        const bool stays_whole = !overwrites(item, base);
         if (steady_[static_cast<std::size_t>(base)] && stays_whole && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
         every_time_[static_cast<std::size_t>(input)] = every_time_[static_cast<std::size_t>(base)] = true;
       }

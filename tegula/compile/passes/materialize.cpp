@@ -63,15 +63,17 @@ std::vector<bool> in_place(const Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     const int base = overwritten(graph, i);
     if (base < 0) continue;
+    const int producer = producer_of(graph, i), result = graph[i].is_part() ? graph[i].as<PartOp>().index() : 0;
     bool alone = uses[static_cast<std::size_t>(base)] == 1;
-    for (int at = graph[i].inputs[static_cast<std::size_t>(graph[i].as<KernelOp>().overwrites())]; at != base; at = graph[at].inputs[0])
+    for (int at = graph[producer].inputs[static_cast<std::size_t>(input_overwritten(*graph[producer].op, result))]; at != base;
+         at = graph[at].inputs[0])
       alone = alone && uses[static_cast<std::size_t>(at)] == 1;
     if (alone && graph[base].role() == Role::Leaf) {
       int end = i;
       while (update[static_cast<std::size_t>(end)] != graph[base].slot && uses[static_cast<std::size_t>(end)] == 1 &&
              next[static_cast<std::size_t>(end)] >= 0)
         end = next[static_cast<std::size_t>(end)];
-      alone = update[static_cast<std::size_t>(end)] == graph[base].slot && !given[static_cast<std::size_t>(end)] && last_check < i;
+      alone = update[static_cast<std::size_t>(end)] == graph[base].slot && !given[static_cast<std::size_t>(end)] && last_check < producer;
     }
     out[static_cast<std::size_t>(i)] = alone;
   }
@@ -94,7 +96,7 @@ class Materializer {
   Graph run() {
     rewriter_.each([this](int i, Item& item) {
       if (item.role() == Role::View) fix_view(i, item);
-      if (item.role() == Role::Kernel) fix_kernel(item, in_place_[static_cast<std::size_t>(i)]);
+      if (item.role() == Role::Kernel) fix_kernel(i, item);
       if (item.role() == Role::Library) {
         lay_out_operand(i, item);
         fix_library(item);
@@ -187,13 +189,34 @@ class Materializer {
     return role != Role::Scalar && role != Role::Index;
   }
 
-  void fix_kernel(Item& item, bool in_place) {
+  /// Of each input of a kernel that results of it take over the storage of, whether they may.
+  std::vector<std::optional<bool>> taken_over(int i) const {
+    const Graph& from = rewriter_.from();
+    std::vector<std::optional<bool>> out(from[i].inputs.size());
+    if (const std::size_t results = from[i].results.size(); results > 0) {
+      bool any = false;
+      for (std::size_t k = 0; k < results; ++k) {
+        const int input = input_overwritten(*from[i].op, static_cast<int>(k));
+        if (input >= 0) out[static_cast<std::size_t>(input)] = false, any = true;
+      }
+      if (!any) return out;
+    }
+    for (const int value : values_of(from, i)) {
+      if (value < 0) continue;
+      const int input = input_overwritten(*from[i].op, from[value].is_part() ? from[value].as<PartOp>().index() : 0);
+      if (input >= 0) out[static_cast<std::size_t>(input)] = in_place_[static_cast<std::size_t>(value)];
+    }
+    return out;
+  }
+
+  void fix_kernel(int i, Item& item) {
+    const std::vector<std::optional<bool>> over = taken_over(i);
     for (int k = 0; k < static_cast<int>(item.inputs.size()); ++k) {
       int& input = item.inputs[static_cast<std::size_t>(k)];
-      if (out()[input].role() == Role::Scalar && dynamic_cast<const TakesNumbers*>(item.op.get())) continue;
+      const bool is_below = over[static_cast<std::size_t>(k)].has_value();
+      if (!is_below && out()[input].role() == Role::Scalar && dynamic_cast<const TakesNumbers*>(item.op.get())) continue;
       const Layout at = layout(input);
-      const bool is_below = k == item.as<KernelOp>().overwrites();
-      const bool kept = is_below && (!in_place || at.offset != 0 || numel(at.shape) != elements_below(input));
+      const bool kept = is_below && (!*over[static_cast<std::size_t>(k)] || at.offset != 0 || numel(at.shape) != elements_below(input));
       const bool stored_within = !item.order.empty();  // a join that is no kernel: its pieces may lie anywhere
       const bool fits = is_below ? at.is_dense() : stored_within || item.as<KernelOp>().accepts(k, at);
       if (kept) input = copy(input);

@@ -56,12 +56,12 @@ class Rewriter {
   /// All items in order: `change(i, item)` gets a copy of the old item i whose inputs have their new numbers, which stays as it leaves it.
   template <class Change>
   void each(Change change) {
-    for (int i = 0; i < from_.size(); ++i) {
-      Item item = from_[i];
-      for (int& input : item.inputs) input = now(input);
-      change(i, item);
-      renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
-    }
+    for (int i = 0; i < from_.size(); ++i) next(i, change);
+  }
+  /// The same in another order, in which inputs come first.
+  template <class Change>
+  void each(const std::vector<int>& order, Change change) {
+    for (const int i : order) next(i, change);
   }
 
   /// The new graph. `output(i)` and `update(i)` say which new item stands for the old item i that leaves as a result or a Variable's value.
@@ -77,6 +77,14 @@ class Rewriter {
   }
 
  private:
+  template <class Change>
+  void next(int i, Change& change) {
+    Item item = from_[i];
+    for (int& input : item.inputs) input = now(input);
+    change(i, item);
+    renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
+  }
+
   const Graph& from_;
   Graph out_;
   std::vector<int> renumbered_;

@@ -171,15 +171,17 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
   }
   double bytes = 0, elements = 0;
   std::vector<int> writes;
+  std::vector<int> over;  // values or leaves that results are written over
   for (const int value : values) {
     if (value < 0) continue;
     writes.push_back(value);
-    bytes += static_cast<double>(bytes_of(plan.graph[value]));
     elements = std::max(elements, static_cast<double>(numel(plan.graph[value].shape)));
+    if (const int below = overwritten(plan.graph, value); below >= 0) over.push_back(below);
+    else bytes += static_cast<double>(bytes_of(plan.graph[value]));
   }
-  for (int input : item.inputs) bytes += static_cast<double>(bytes_of(plan.graph[input]));
-  const int below = overwritten(plan.graph, i);
-  if (below >= 0) bytes = 2 * (bytes - 2 * static_cast<double>(bytes_of(item)));  // what changes is read and written
+  for (std::size_t k = 0; k < item.inputs.size(); ++k)
+    if (!overwrites_input(item, static_cast<int>(k))) bytes += static_cast<double>(bytes_of(plan.graph[item.inputs[k]]));
+  if (overwritten(plan.graph, i) >= 0) bytes *= 2;  // what changes is read and written
   for (auto& launch : context.launches()) {
     Step step;
     step.name = launch.program.name;
@@ -212,7 +214,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
       last->sets.push_back(std::move(set));
       continue;
     }
-    if (below >= 0) step.reads.push_back(below);
+    step.reads.insert(step.reads.end(), over.begin(), over.end());
     // Every launch is taken to continue the outputs, so that none is moved past another.
     step.writes = writes;
     step.scratch = scratch;

@@ -47,11 +47,10 @@ class Orderer {
       }
     }
     // What writes over a Variable's old value comes behind all checks.
-    const std::vector<int> roots = storage_roots(plan.graph);
+    const std::vector<bool> writers = writers_over_leaves(plan.graph);
     std::vector<int> checks;
     for (int i = 0; i < plan.graph.size(); ++i) {
-      const int root = roots[static_cast<std::size_t>(i)];
-      if (root != i && plan.graph[root].role() == Role::Leaf)
+      if (writers[static_cast<std::size_t>(i)])
         for (const int check : checks) depend(unit_of(i), check);
       if (has_check(plan.graph[i])) checks.push_back(i);
     }

@@ -1,6 +1,7 @@
 // Slices whose place is a number in memory: dynamic_slice reads one, update_slice, its adjoint, overwrites one.
 
 #include "tegula/graph/frame.h"
+#include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -76,12 +77,13 @@ class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
 };
 
 /// Inputs (x, source, at); at has been checked.
-class UpdateSliceOp final : public KernelOp, public ReadsByPlace {
+class UpdateSliceOp final : public KernelOp, public ReadsByPlace, public InsertsSlice {
  public:
   explicit UpdateSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "update_slice"; }
   void attributes(Attributes& a) const override { a("axis", axis_); }
   int overwrites() const override { return 0; }
+  int slice_axis() const override { return axis_; }
   int input_read_by_place() const override { return 2; }
   /// The source may be rows within wider ones, as a part of a projection is.
   bool accepts(int index, const Layout& layout) const override {

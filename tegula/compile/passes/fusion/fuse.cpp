@@ -23,7 +23,7 @@ struct ByDomain {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, runtime::Device& device) : graph_(graph), tiles_(device.tiles()), roots_(storage_roots(graph)) {}
+  Fuser(const Graph& graph, runtime::Device& device) : graph_(graph), tiles_(device.tiles()), writers_(writers_over_leaves(graph)) {}
 
   Fusion run() {
     fusion_.places.resize(graph_.items.size());
@@ -53,7 +53,7 @@ class Fuser {
     unit_of_[static_cast<std::size_t>(item)] = unit;
     each_needed(item, [&](int needed) { order_.need(unit, needed); });
     // What writes over a Variable's old value comes behind all checks (Orderer).
-    if (const int root = roots_[static_cast<std::size_t>(item)]; root != item && graph_[root].role() == Role::Leaf) {
+    if (writers_[static_cast<std::size_t>(item)]) {
       for (const int check : checks_) order_.need(unit, unit_of_[static_cast<std::size_t>(check)]);
     }
     return unit;
@@ -460,7 +460,7 @@ class Fuser {
 
   const Graph& graph_;
   runtime::TilePreference tiles_;
-  std::vector<int> roots_;  // storage_roots
+  std::vector<bool> writers_;  // writers_over_leaves
   Fusion fusion_;
   UnitOrder order_;
   std::vector<int> operands_;  // of each group

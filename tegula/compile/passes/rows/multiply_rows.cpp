@@ -8,6 +8,7 @@
 
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/passes/rows/inserted_slices.h"
 #include "tegula/compile/passes/rows/row_product.h"
 #include "tegula/core/setting.h"
 
@@ -69,8 +70,8 @@ class Finder {
     if (item.precision == Precision::fp8 || !item.order.empty() || item.inputs.size() != 2) return false;
     const std::int64_t m = item.shape[0], n = item.shape[1], k = from_[item.inputs[0]].shape.back();
     const bool plain = !item.epilogue.bias && !item.epilogue.addend && item.epilogue.activation == 0 && item.epilogue.gradient == 0;
-    return plain && is_float(item.dtype) && from_[item.inputs[0]].dtype == item.dtype && from_[item.inputs[1]].dtype == item.dtype && m > 0 &&
-           m <= kFewRows && n * k >= kSmallestWeight && is_memory(item.inputs[0]) && is_memory(item.inputs[1]);
+    return plain && is_float(item.dtype) && from_[item.inputs[0]].dtype == item.dtype && from_[item.inputs[1]].dtype == item.dtype &&
+           m > 0 && m <= kFewRows && n * k >= kSmallestWeight && is_memory(item.inputs[0]) && is_memory(item.inputs[1]);
   }
   bool is_memory(int i) const {
     const Role role = from_[access_of(from_, i).base].role();
@@ -116,7 +117,8 @@ class Finder {
       if (from_[at].role() != Role::View || from_[at].as<ViewOp>().waits()) return std::nullopt;
     }
     const bool elementwise = base.role() == Role::Elementwise && !base.as<ElementwiseOp>().has_check();
-    if (ends_.contains(access.base) || (!elementwise && base.role() != Role::Reduce) || !base.order.empty() || access.layout.offset != 0) return std::nullopt;
+    if (ends_.contains(access.base) || (!elementwise && base.role() != Role::Reduce) || !base.order.empty() || access.layout.offset != 0)
+      return std::nullopt;
     const std::int64_t terms = one.program.terms, rows = one.program.rows, all = numel(base.shape), seen = numel(from_[i].shape);
     const bool whole = base.shape.rank() > 0 && base.shape.back() == terms && all == rows * terms, single = all == rows && terms != 1;
     if (base.role() == Role::Reduce) {
@@ -246,6 +248,24 @@ class Finder {
   std::set<int> ends_;  // items whose values the programs give
 };
 
+/// What is inserted elsewhere of a product's results, its program stores there.
+void store_slices(Chosen& one, SliceInserters& inserters, std::map<int, std::pair<int, int>>& results) {
+  std::map<int, int> places;
+  const auto input = [&](int item) {
+    one.inputs.push_back(item);
+    return static_cast<int>(one.inputs.size()) - 1;
+  };
+  for (InsertedSlice& inserted : inserters.of(one.end, one.program.rows, one.program.columns)) {
+    inserted.slice.whole = input(inserted.slice.whole);  // once for each that writes over it
+    int& at = inserted.slice.at.operands[0];
+    const auto [known, fresh] = places.try_emplace(at);
+    if (fresh) known->second = input(at);
+    at = known->second;
+    one.program.slices.push_back(std::move(inserted.slice));
+    results[inserted.item] = {one.end, static_cast<int>(one.program.slices.size())};
+  }
+}
+
 }  // namespace
 
 void multiply_rows(Graph& graph, const runtime::Device& device) {
@@ -253,13 +273,35 @@ void multiply_rows(Graph& graph, const runtime::Device& device) {
   if (forced ? *forced == 0 : !device.asynchronous()) return;
   auto chosen = Finder(graph, device).run();
   if (chosen.empty()) return;
+  std::map<int, std::pair<int, int>> results;  // old items that insert a slice -> the one whose product does, and which result of it
+  SliceInserters inserters(graph);
+  for (auto& [end, one] : chosen) store_slices(one, inserters, results);
+  std::map<int, int> producers;  // old items whose products have several results -> new ones
   Rewriter rewriter(graph);
-  rewriter.each([&](int i, Item& item) {
+  const auto become_part = [&](Item& item, int end, int result) {
+    item.op = Ref<const Op>(new PartOp(result));
+    item.inputs = {producers.at(end)};
+    item.epilogue = {};
+  };
+  rewriter.each(inserters.order(), [&](int i, Item& item) {
+    if (const auto result = results.find(i); result != results.end()) become_part(item, result->second.first, result->second.second);
     const auto found = chosen.find(i);
     if (found == chosen.end()) return;
     item.inputs.clear();
     for (const int input : found->second.inputs) item.inputs.push_back(rewriter.now(input));
+    for (const RowSlice& slice : found->second.program.slices) {
+      const Item& whole = rewriter.out()[item.inputs[static_cast<std::size_t>(slice.whole)]];
+      if (item.results.empty()) item.results = {{item.shape, item.dtype}};
+      item.results.push_back({whole.shape, whole.dtype});
+    }
     item.op = row_product_op(std::move(found->second.program));
+    if (item.results.empty()) return;
+    Item part = item;
+    part.results.clear();
+    item.node = -1, item.rounds = false;
+    producers[i] = rewriter.add(std::move(item));
+    item = std::move(part);
+    become_part(item, i, 0);
   });
   graph = rewriter.finish();
   remove_dead(graph);

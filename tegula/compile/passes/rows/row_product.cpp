@@ -13,6 +13,7 @@
 #include "tegula/compile/passes/rows/takes_numbers.h"
 #include "tegula/core/divide.h"
 #include "tegula/core/error.h"
+#include "tegula/graph/slices.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
@@ -22,31 +23,32 @@ using tile::Builder;
 using tile::Value;
 
 /// Of a tile: b lies by rows, where neighbours are those of a result …
-constexpr std::int64_t kBytesOfColumns = 32, kMostBytesOfColumns = 128;  // … so many bytes of each: a sector, or more where instances are enough
-constexpr std::int64_t kMostTiles = 12;       // elements that are read at once, in tiles of the device's size …
-constexpr std::int64_t kTilesOfStep = 4;      // … or at each step, where there are more
-constexpr std::int64_t kTilesOfLines = 2;     // the same of lines, where the terms of a result lie side by side: short ones are taken together
+constexpr std::int64_t kBytesOfColumns = 32,
+                       kMostBytesOfColumns = 128;  // … so many bytes of each: a sector, or more where instances are enough
+constexpr std::int64_t kMostTiles = 12;  // elements that are read at once, in tiles of the device's size …
+constexpr std::int64_t kTilesOfStep = 4;  // … or at each step, where there are more
+constexpr std::int64_t kTilesOfLines = 2;  // the same of lines, where the terms of a result lie side by side: short ones are taken together
 constexpr std::int64_t kMostLines = 16;
 
-class RowProductOp final : public KernelOp, public TakesNumbers {
+class RowProductOp final : public KernelOp, public TakesNumbers, public OverwritesInputs {
  public:
   explicit RowProductOp(RowProduct product) : p_(std::move(product)) {
-    const auto note = [&](const std::vector<RowWord>& words, std::int64_t columns) {
-      for (const RowWord& word : words) {
-        if (word.kind != RowWord::Kind::Memory) continue;
-        const auto input = static_cast<std::size_t>(word.operands[0]);
-        if (columns_.size() <= input) columns_.resize(input + 1, 1);
-        columns_[input] = columns;
-      }
+    const auto note = [&](const RowWord& word, std::int64_t columns) {
+      if (word.kind != RowWord::Kind::Memory) return;
+      const auto input = static_cast<std::size_t>(word.operands[0]);
+      if (columns_.size() <= input) columns_.resize(input + 1, 1);
+      columns_[input] = columns;
     };
-    note(p_.before, p_.terms);
-    note(p_.after, p_.columns);
+    for (const RowWord& word : p_.before) note(word, p_.terms);
+    for (const RowWord& word : p_.after) note(word, p_.columns);
+    for (const RowSlice& slice : p_.slices) note(slice.at, 1);
   }
 
   std::string_view name() const override { return "row_product"; }
   bool accepts(int index, const Layout& layout) const override {
     return index == 0 || row_layout(layout.shape, layout.strides, columns_of(index, layout.shape)).has_value();
   }
+  int input_overwritten_by(int result) const override { return result == 0 ? -1 : p_.slices[static_cast<std::size_t>(result - 1)].whole; }
   void lower(KernelContext& context) const override { Lowering(*this, context).run(); }
 
  private:
@@ -90,15 +92,19 @@ class RowProductOp final : public KernelOp, public TakesNumbers {
       if (whole_) read_ahead(p_.before, term, {});
       const Value w = whole_ ? weight(b, term, column, {}) : Value();
       read_ahead(p_.after, column, column_mask_);
+      std::vector<Value> begins;  // of the slices
+      for (const RowSlice& slice : p_.slices) begins.push_back(begin_of(slice));
       const std::vector<Value> sums = whole_ ? sums_at_once(term, w) : sums_in_steps(b, column, lines, terms);
       std::vector<Value> results;
       for (std::int64_t row = 0; row < p_.rows; ++row)
         results.push_back(value_of(p_.after, row, column, column_mask_, sums[static_cast<std::size_t>(row)]));
-      arguments_.push_back(KernelArgument::output());
-      const Value y = b_.pointer("y", context_.output().dtype, true);
-      for (std::int64_t row = 0; row < p_.rows; ++row) {
-        const Value at = y + (row == 0 ? column : column + integer(row * p_.columns));
-        b_.store(at, tile::broadcast(results[static_cast<std::size_t>(row)], at.shape()), column_mask_);
+      if (context_.wanted(0)) {
+        const Value y = output(0);
+        for (std::int64_t row = 0; row < p_.rows; ++row)
+          store(y + (row == 0 ? column : column + integer(row * p_.columns)), results[static_cast<std::size_t>(row)], column_mask_);
+      }
+      for (std::size_t k = 0; k < p_.slices.size(); ++k) {
+        if (context_.wanted(static_cast<int>(k) + 1)) store_slice(static_cast<int>(k), begins[k], column, results);
       }
       const double operations = 2.0 * static_cast<double>(p_.rows * p_.columns) * static_cast<double>(p_.terms);
       context_.launch(b_.finish(), std::move(arguments_), {divide_up(p_.columns, lines), 1, 1}, operations);
@@ -139,9 +145,34 @@ class RowProductOp final : public KernelOp, public TakesNumbers {
       return b_.load(b + (scaled(term, strides_[0]) + scaled(column, strides_[1])), both(mask, column_mask_));
     }
 
+    Value output(int k) {
+      arguments_.push_back(KernelArgument::output(k));
+      return b_.pointer(k == 0 ? "y" : "y" + std::to_string(k), context_.output(k).dtype, true);
+    }
+    void store(Value at, Value value, Value mask) { b_.store(at, tile::broadcast(value, at.shape()), mask); }
+
+    Value begin_of(const RowSlice& slice) {
+      return slice.at.kind == RowWord::Kind::Number ? constant(slice.at.operands[0], slice.at.dtype)
+                                                    : b_.load(pointer(slice.at.operands[0]));
+    }
+    /// A place that failed its check names nothing; not every device waits for checks.
+    void store_slice(int k, Value begin, Value column, const std::vector<Value>& results) {
+      const RowSlice& slice = p_.slices[static_cast<std::size_t>(k)];
+      const Value y = output(k + 1), line = column - integer(slice.first_column);
+      Value mask = tile::broadcast(begin >= integer(0) && begin <= integer(slice.length - slice.rows), column.shape());
+      if (slice.first_column > 0) mask = mask && line >= integer(0);
+      if (slice.first_column + slice.columns < p_.columns) mask = mask && line < integer(slice.columns);
+      mask = both(mask, column_mask_);
+      for (std::int64_t row = 0; row < p_.rows; ++row) {
+        const Value of_row = begin + integer(row / slice.rows * slice.length + row % slice.rows);
+        store(y + (scaled(of_row, slice.columns) + line), results[static_cast<std::size_t>(row)], mask);
+      }
+    }
+
     std::vector<Value> sums_at_once(Value term, Value w) {
       std::vector<Value> sums;
-      for (std::int64_t row = 0; row < p_.rows; ++row) sums.push_back(tile::reduce(factor(row, term, {}) * w, axis(), tile::Reduction::Sum));
+      for (std::int64_t row = 0; row < p_.rows; ++row)
+        sums.push_back(tile::reduce(factor(row, term, {}) * w, axis(), tile::Reduction::Sum));
       return sums;
     }
     std::vector<Value> sums_in_steps(Value b, Value column, std::int64_t lines, std::int64_t terms) {
@@ -232,7 +263,7 @@ class RowProductOp final : public KernelOp, public TakesNumbers {
     std::vector<KernelArgument> arguments_;
     std::vector<Value> pointers_;  // of the inputs; numbers themselves
     std::map<std::tuple<int, std::int64_t, tile::Id>, Value> loaded_;  // (input, row, its places)
-    Strides strides_;              // of b
+    Strides strides_;  // of b
     bool by_rows_ = true, whole_ = true;
     Value column_mask_;
   };

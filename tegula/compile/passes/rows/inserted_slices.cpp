@@ -1,0 +1,103 @@
+#include "tegula/compile/passes/rows/inserted_slices.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "tegula/compile/passes/materialize.h"
+#include "tegula/graph/slices.h"
+
+namespace tegula::compile {
+namespace {
+
+/// Of one product: its program has a pointer for each.
+constexpr std::size_t kMostSlices = 4;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// `source`, seen within (rows, columns), as rows of columns side by side; the rest of the slice is for whoever knows the tensor.
+std::optional<RowSlice> slice_of(const Layout& source, int axis, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t outer = numel(source.shape, 0, axis), count = source.shape[axis],
+                     inner = numel(source.shape, axis + 1, source.shape.rank());
+  const auto lines = tegula::reshape(source, {outer, count, inner});
+  if (!lines || outer * count != rows || inner == 0 || lines->offset < 0 || lines->offset + inner > columns) return std::nullopt;
+  const auto lies = [&](int k, std::int64_t stride) { return lines->shape[k] == 1 || lines->strides[k] == stride; };
+  if (!lies(0, count * columns) || !lies(1, columns) || !lies(2, 1)) return std::nullopt;
+  return RowSlice{.first_column = lines->offset, .columns = inner, .rows = count};
+}
+
+}  // namespace
+
+SliceInserters::SliceInserters(const Graph& graph) : graph_(graph), users_(graph.items.size()), behind_(graph.items.size()) {
+  for (int i = 0; i < graph.size(); ++i) {
+    for (const int input : graph[i].inputs) {
+      auto& users = users_[index(input)];
+      if (users.empty() || users.back() != i) users.push_back(i);
+    }
+    if (has_check(graph[i])) checks_.push_back(i);
+  }
+}
+
+std::vector<InsertedSlice> SliceInserters::of(int value, std::int64_t rows, std::int64_t columns) {
+  std::vector<InsertedSlice> found, out;
+  if (graph_[value].order.empty()) find(value, value, rows, columns, found);
+  for (InsertedSlice& one : found) {
+    std::vector<int> needed{one.slice.whole, one.slice.at.operands[0]};
+    std::ranges::copy_if(checks_, std::back_inserter(needed), [&](int check) { return check < one.item; });
+    if (out.size() == kMostSlices || depends(needed, value)) continue;
+    behind_[index(value)].insert(behind_[index(value)].end(), needed.begin(), needed.end());
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+void SliceInserters::find(int value, int seen, std::int64_t rows, std::int64_t columns, std::vector<InsertedSlice>& out) const {
+  for (const int user : users_[index(seen)]) {
+    const Item& item = graph_[user];
+    if (item.role() == Role::View && item.inputs[0] == seen && !item.as<ViewOp>().waits()) find(value, user, rows, columns, out);
+    const auto* const inserts = item.role() == Role::Kernel ? dynamic_cast<const InsertsSlice*>(item.op.get()) : nullptr;
+    if (!inserts || item.inputs[1] != seen || item.dtype != graph_[value].dtype || !item.order.empty()) continue;
+    const Access source = access_of(graph_, seen), at = access_of(graph_, item.inputs[2]);
+    const Role of_place = graph_[at.base].role();
+    if (source.base != value || graph_[item.inputs[2]].dtype != DType::i64 || of_place == Role::Index) continue;
+    auto slice = slice_of(source.layout, inserts->slice_axis(), rows, columns);
+    if (!slice) continue;
+    slice->whole = item.inputs[0];
+    slice->length = item.shape[inserts->slice_axis()];
+    const bool number = of_place == Role::Scalar;
+    slice->at = {.kind = number ? RowWord::Kind::Number : RowWord::Kind::Memory,
+                 .operands = {number ? at.base : item.inputs[2]},
+                 .dtype = DType::i64};
+    out.push_back({user, std::move(*slice)});
+  }
+}
+
+bool SliceInserters::depends(std::vector<int> items, int on) const {
+  std::vector<bool> seen(graph_.items.size());
+  while (!items.empty()) {
+    const int i = items.back();
+    items.pop_back();
+    if (i == on) return true;
+    if (seen[index(i)]) continue;
+    seen[index(i)] = true;
+    for (const auto* list : {&graph_[i].inputs, &behind_[index(i)]}) items.insert(items.end(), list->begin(), list->end());
+  }
+  return false;
+}
+
+std::vector<int> SliceInserters::order() const {
+  std::vector<int> out;
+  std::vector<bool> done(graph_.items.size());
+  const std::function<void(int)> visit = [&](int i) {
+    if (done[index(i)]) return;
+    done[index(i)] = true;
+    for (const int before : behind_[index(i)]) visit(before);
+    for (const int input : graph_[i].inputs) visit(input);
+    out.push_back(i);
+  };
+  for (int i = 0; i < graph_.size(); ++i) visit(i);
+  return out;
+}
+
+}  // namespace tegula::compile
