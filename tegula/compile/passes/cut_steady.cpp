@@ -88,6 +88,12 @@ class Chooser {
     return found;
   }
 
+  bool overwrites(const Item& item, int base) const {
+    for (std::size_t k = 0; k < item.inputs.size(); ++k)
+      if (overwrites_input(item, static_cast<int>(k)) && access_of(graph_, item.inputs[k]).base == base) return true;
+    return false;
+  }
+
   // Bytes of the largest leaf below each steady item, and whether there is more than elementwise work.
   void measure() {
     leaf_bytes_.resize(graph_.items.size());
