@@ -109,8 +109,9 @@ Writer::Prefetch Writer::plan_prefetch(const tile::Region& body) {
   if (plan.waits_first) {
     plan.ahead = std::clamp(static_cast<int>(kBytesAhead / plan.stage_bytes), 1, kMostStages);
     std::size_t under_way = plan.stage_bytes * static_cast<std::size_t>(plan.ahead);
+    const bool fits = static_cast<std::size_t>(plan.ahead + 2) * plan.stage_bytes <= kLongestRingBytes;
     for (const auto& [id, own] : bytes) {  // some loads one iteration more
-      if (under_way + own > kBytesAhead || plan.further.size() + 1 == bytes.size()) continue;
+      if (!fits || under_way + own > kBytesAhead || plan.further.size() + 1 == bytes.size()) continue;
       plan.further.insert(id);
       under_way += own;
     }

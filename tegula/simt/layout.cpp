@@ -129,7 +129,7 @@ tile::TilePreference tiles_for(const Card& card) {
                      .accumulators = card.multiprocessors,
                      .in_turn = true,
                      .short_row = 2048,
-                     .walked_bytes = 32 * 1024,
+                     .walked_bytes = 36 * 1024,
                      .paced_bytes = 12 * 1024},
           .long_rows = long_rows,
           .kernels_take_long = true};

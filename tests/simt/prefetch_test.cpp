@@ -54,5 +54,45 @@ TEST(Prefetch, ALoopDoesNotFetchOverWhatOthersStillRead) {
   }
 }
 
+/// Rows times a number of each, of which only the first n1 are there, and the sum over all rows.
+Program scaled_rows(std::int64_t rows, std::int64_t columns, DType numbers) {
+  Builder b("scaled_rows");
+  const Value in = b.pointer("in0", f32, false), factors = b.pointer("in1", numbers, false), out = b.pointer("out2", f32, true),
+              sums = b.pointer("out3", f32, true), chunks = b.scalar("n0", i64), limit = b.scalar("n1", i64);
+  const Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
+  const Value across = tile::row(b.arange(0, columns));
+  const Value total =
+      b.for_(zero, chunks, one, {b.full({1, columns}, 0, f32)}, [&](Value i, std::span<const Value> carried) -> std::vector<Value> {
+        const Value row = i * b.constant(rows, i64) + col(b.arange(0, rows)), there = row < limit;
+        const Value place = row * b.constant(columns, i64) + across;
+        const Value mask = broadcast(there, {rows, columns});
+        const Value x = b.load(in + place, mask) * cast(b.load(factors + row, there), f32);
+        b.store(out + place, x, mask);
+        return {carried[0] + reduce(x, 0, Reduction::Sum)};
+      })[0];
+  b.store(sums + across, total);
+  return b.finish();
+}
+
+// A number for each row comes ahead with the rows: an iteration would wait for it, however far ahead the rows are.
+TEST(Prefetch, NumbersOfRowsComeWithTheRows) {
+  constexpr std::int64_t kChunks = 5, kColumns = 64;
+  for (const std::int64_t rows : {4, 5, 8}) {
+    for (const DType numbers : {f32, i64, bf16}) {
+      const auto count = static_cast<std::size_t>(kChunks * rows);
+      const Program program = scaled_rows(rows, kColumns, numbers);
+      for (const std::int64_t limit : {kChunks * rows, kChunks * rows - 3}) {
+        EXPECT_TRUE(
+            emulation_agrees(program, {TestArgument::filled(f32, count * kColumns, wave), TestArgument::filled(numbers, count, whole),
+                                       TestArgument::empty(f32, count * kColumns), TestArgument::empty(f32, kColumns),
+                                       TestArgument::scalar(kChunks), TestArgument::scalar(limit)}))
+            << rows << " rows, " << name(numbers) << ", " << limit;
+      }
+      const std::string source = generate(program, {{4, 4, 4, 4, kShort, kShort}, false}, 90).source;
+      EXPECT_EQ(source.find("copy_ahead<1, 1>") != std::string::npos, numbers != bf16) << source;  // two bytes cannot be copied alone
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tegula::gpu
