@@ -1,7 +1,7 @@
 #include "tegula/compile/passes/rows/inserted_slices.h"
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -89,14 +89,18 @@ bool SliceInserters::depends(std::vector<int> items, int on) const {
 std::vector<int> SliceInserters::order() const {
   std::vector<int> out;
   std::vector<bool> done(graph_.items.size());
-  const std::function<void(int)> visit = [&](int i) {
-    if (done[index(i)]) return;
-    done[index(i)] = true;
-    for (const int before : behind_[index(i)]) visit(before);
-    for (const int input : graph_[i].inputs) visit(input);
-    out.push_back(i);
-  };
-  for (int i = 0; i < graph_.size(); ++i) visit(i);
+  for (int i = 0; i < graph_.size(); ++i) {
+    for (std::vector<int> open{i}; !open.empty();) {
+      const int at = open.back();
+      const auto before = open.size();
+      for (const auto* list : {&graph_[at].inputs, &behind_[index(at)]})
+        std::ranges::copy_if(*list, std::back_inserter(open), [&](int other) { return !done[index(other)]; });
+      if (open.size() > before) continue;
+      open.pop_back();
+      if (!done[index(at)]) out.push_back(at);
+      done[index(at)] = true;
+    }
+  }
   return out;
 }
 
