@@ -199,6 +199,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   TileUse use = tile_use(analysis);
   StagedRows staging = find_staged_rows(analysis, use.vector);
   use.most_blocks = blocks_of_row(architecture);
+  use.beside_next = program.early;
   const bool room = static_cast<std::size_t>(use.columns * staging.bytes / use.most_blocks) + 4096 <= shared_limit(architecture);
   if (!staging.possible || !use.reduces_columns || use.leaves_the_grid || !room) staging = {};
   use.staged_bytes = staging.bytes;

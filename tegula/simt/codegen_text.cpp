@@ -178,11 +178,20 @@ bool Writer::only_stored(Id id) const {
   return at(users[0]).word == Word::Store || (tile::has_result(at(users[0]).word) && renames(users[0]) && only_stored(users[0]));
 }
 
+/// Whether the value is a product of floats that one sum over rows takes as soon as it is there, which then rounds once (sum_of_products).
+bool Writer::only_summed(Id id) const {
+  const auto& users = a_.users(id);
+  if (grid_.reduces || repeats_ > 0 || at(id).word != Word::Mul || !is_float(a_.type(id).dtype) || users.size() != 1 || users[0] < 0)
+    return false;
+  return at(users[0]).word == Word::Reduce && at(users[0]).kind == tile::Reduction::Sum && spread(at(users[0]).operands[0]) == Spread::Full;
+}
+
 /// Arithmetic that costs less than the registers that keep its result until a later loop.
 std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const {
   constexpr int kMostWords = 4;
-  if (!grid_.reduces || (own != Spread::Full && own != Spread::Column)) return {};
-  const bool always = grid_.staged;  // there are no registers for it
+  const bool summed = only_summed(id);
+  if ((!grid_.reduces && !summed) || (own != Spread::Full && own != Spread::Column)) return {};
+  const bool always = grid_.staged || summed;  // there are no registers for it, or it needs none
   if (!always) switch (at(id).word) {
       case Word::Neg:
       case Word::Abs:

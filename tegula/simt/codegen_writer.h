@@ -110,6 +110,7 @@ class Writer {
     int words = 0;
     std::set<Id> held;
   };
+  bool only_summed(Id id) const;
   std::optional<Recipe> recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const;
   bool only_stored(Id id) const;
   bool needed_after(Id id, Id now) const;

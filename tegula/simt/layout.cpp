@@ -23,6 +23,8 @@ constexpr std::int64_t kStagedBytesOfShare = 32 * 1024, kSharingThreads = 256, k
 constexpr std::int64_t kRegistersOfProcessor = 65536;
 constexpr std::int64_t kRegistersOfThread = 16, kRegistersOfRow = 8;  // that the last pass over staged rows takes
 constexpr int kMaxThreads = 1024, kWarp = 32;
+// Tiles of so many vectors of a thread leave half of a multiprocessor's registers to the next launch: it asks for its own part meanwhile.
+constexpr std::int64_t kVectorsBesideNext = 6, kBlocksBesideNext = 2;
 
 int power_of_two_from(std::int64_t n) { return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)))); }
 
@@ -164,7 +166,10 @@ ThreadGrid choose_threads(const TileUse& use) {
   if (use.reduces_columns && bytes > kBytesOfBlockRow && !use.leaves_the_grid)
     grid.cluster = std::min(kMostBlocksOfRow, power_of_two_from(divide_up(bytes, kBytesOfBlockRow)));
   const std::int64_t vectors = divide_up(divide_up(use.columns, grid.vector), grid.cluster);
-  const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(use.rows * use.columns, per_thread * grid.cluster), kWarp, kMaxThreads);
+  const bool beside_next =
+      use.beside_next && use.reduces_rows && use.rows * use.columns <= kVectorsBesideNext * grid.vector * kMaxThreads / kBlocksBesideNext;
+  const std::int64_t most = beside_next ? kMaxThreads / kBlocksBesideNext : kMaxThreads;
+  const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(use.rows * use.columns, per_thread * grid.cluster), kWarp, most);
   std::int64_t across = std::min(wanted, vectors);
   if (use.reduces_columns && use.rows >= 4 && use.columns <= kElementsOfWarpRow) across = std::min<std::int64_t>(across, kWarp);
   grid.column_threads = across <= kWarp ? power_of_two_from(across) : kWarp * warps_for(vectors, divide_up(across, kWarp));
@@ -181,6 +186,7 @@ ThreadGrid choose_threads(const TileUse& use) {
   grid.row_steps = static_cast<int>(divide_up(use.rows, grid.row_threads));
   grid.row_threads = grid.column_threads >= kWarp ? static_cast<int>(divide_up(use.rows, grid.row_steps)) : grid.row_threads;
   grid.column_steps = static_cast<int>(divide_up(use.columns, std::int64_t{grid.columns_across()} * grid.vector));
+  if (beside_next && grid.threads() == most) grid.resident = kBlocksBesideNext;
   if (use.staged_bytes > 0 && grid.threads() > kWarp) grid.resident = static_cast<int>(divide_up(kResidentThreads, grid.threads()));
   return grid;
 }

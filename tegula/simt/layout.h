@@ -61,6 +61,7 @@ struct TileUse {
   int direct_loads = 0;  // beside what would be staged
   int direct_bytes = 0;  // of one column of them
   bool computes = false;  // functions of many instructions
+  bool beside_next = false;  // the next launch begins while this one runs
 };
 
 /// How many blocks should share a long row; those of smaller cards have too little shared memory for it.

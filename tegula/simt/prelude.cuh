@@ -317,9 +317,14 @@ __device__ inline long long difference(long long a, long long b) {
   return d < -most ? -most : d > most ? most : d;
 }
 
+/// Of one guard at least. The first few are asked for at once, and no thread waits for them before it takes the answer.
 __device__ inline bool any_failed(const Failure* guards, int count) {
+  constexpr int kFew = 4;
   bool failed = false;
-  for (int i = 0; i < count; ++i) failed |= guards[i].id >= 0;
+#pragma unroll 1
+  for (int i = kFew; i < count; ++i) failed |= guards[i].id >= 0;
+#pragma unroll
+  for (int i = 0; i < kFew; ++i) failed |= guards[i < count ? i : 0].id >= 0;
   return failed;
 }
 

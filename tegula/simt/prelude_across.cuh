@@ -247,6 +247,31 @@ __device__ inline void combine_rows_of_warp(T* x) {
     for (int i = 0; i < kCount; ++i) x[i] = Op::of(x[i], exchanged(x[i], distance));
   }
 }
+/// The same, but each value in one thread of the column only, or in all that differ in `idle`: at each step a thread gives away half of what it keeps, and one
+/// that holds a single value keeps it. x[i] becomes value i + what is returned, of which there are `count`. The same sums of the same terms.
+template <int kDistance, int kColumns, int kCount, bool kTogether = (kDistance < kColumns)>
+struct SharedRows {
+  static constexpr bool kHalves = kCount % 2 == 0;
+  using Next = SharedRows<kDistance / 2, kColumns, kHalves ? kCount / 2 : kCount>;
+  static constexpr int count = Next::count, idle = Next::idle | (kHalves ? 0 : kDistance);
+  template <class Op, class T>
+  static __device__ inline int combine(T* x) {
+    constexpr int kKept = kHalves ? kCount / 2 : kCount, kOther = kHalves ? kKept : 0;
+    const bool second = kHalves && (threadIdx.x & kDistance) != 0;
+#pragma unroll
+    for (int i = 0; i < kKept; ++i) {
+      const T given = second ? x[i] : x[kOther + i], kept = second ? x[kOther + i] : x[i];
+      x[i] = Op::of(kept, exchanged(given, kDistance));
+    }
+    return (second ? kKept : 0) + Next::template combine<Op>(x);
+  }
+};
+template <int kDistance, int kColumns, int kCount>
+struct SharedRows<kDistance, kColumns, kCount, true> {
+  static constexpr int count = kCount, idle = 0;
+  template <class Op, class T>
+  static __device__ inline int combine(T*) { return 0; }
+};
 /// Of a warp: the elements at the beginnings of so many lines.
 template <class Op, int kLines, class T>
 __device__ inline T combine_lines(const T* parts, int pitch) {
@@ -258,23 +283,34 @@ __device__ inline T combine_lines(const T* parts, int pitch) {
 }
 
 /// Combines x[i] over the threads with the same column; all of them get the result. So many values at a time meet in shared memory, between
-/// two barriers. Where many lines meet, the lanes of a warp take one each: one after the other they would wait for memory.
+/// two barriers. Where many lines meet, the lanes of a warp take one each, warps the places in turn: one after the other they would wait for memory.
 template <class Op, int kRows, int kColumns, int kCount, int kAtOnce = (kCount < 8 ? kCount : 8), class T>
 __device__ inline void combine_rows(T* x, unsigned char* shared) {
   constexpr int kWarpRows = kColumns < 32 ? 32 / kColumns : 1, kLines = kRows < kWarpRows ? 1 : kRows / kWarpRows;
-  combine_rows_of_warp<Op, kColumns, kCount>(x);
+  constexpr bool kShares = kLines > 1 && kColumns <= 16 && kAtOnce % 2 == 0 && kCount % kAtOnce == 0;
+  if constexpr (!kShares) combine_rows_of_warp<Op, kColumns, kCount>(x);
   if constexpr (kLines > 1) {
     constexpr int kPlaces = kAtOnce * kColumns, kWarps = kRows * kColumns / 32;
-    constexpr bool kByLanes = kLines >= 16 && kLines <= 32 && kPlaces <= kWarps, kEachWarp = kPlaces <= 4;
+    constexpr bool kByLanes = kLines >= 16 && kLines <= 32 && kPlaces <= 4 * kWarps, kEachWarp = kPlaces <= 4;
     constexpr int kPitch = kPlaces + (kByLanes ? 1 : 0);
     T* parts = reinterpret_cast<T*>(shared);
     const int row = threadIdx.x / kColumns, column = threadIdx.x % kColumns;
 #pragma unroll
     for (int first = 0; first < kCount; first += kAtOnce) {
-      __syncthreads();
-      if (row % kWarpRows == 0) {
+      if constexpr (kShares) {
+        using Shared = SharedRows<16, kColumns, kAtOnce>;
+        const int held = Shared::template combine<Op>(x + first);
+        __syncthreads();
+        if ((threadIdx.x & Shared::idle) == 0) {
 #pragma unroll
-        for (int i = 0; i < kAtOnce && first + i < kCount; ++i) parts[row / kWarpRows * kPitch + i * kColumns + column] = x[first + i];
+          for (int i = 0; i < Shared::count; ++i) parts[row / kWarpRows * kPitch + (held + i) * kColumns + column] = x[first + i];
+        }
+      } else {
+        __syncthreads();
+        if (row % kWarpRows == 0) {
+#pragma unroll
+          for (int i = 0; i < kAtOnce && first + i < kCount; ++i) parts[row / kWarpRows * kPitch + i * kColumns + column] = x[first + i];
+        }
       }
       __syncthreads();
       if constexpr (kByLanes && kEachWarp) {
@@ -286,8 +322,8 @@ __device__ inline void combine_rows(T* x, unsigned char* shared) {
         continue;
       }
       if constexpr (kByLanes) {
-        const int place = threadIdx.x / 32;
-        if (place < kPlaces) {
+#pragma unroll
+        for (int place = threadIdx.x / 32; place < kPlaces; place += kWarps) {
           const T total = combine_lines<Op, kLines>(parts + place, kPitch);
           if (threadIdx.x % 32 == 0) parts[place] = total;
         }

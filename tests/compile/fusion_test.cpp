@@ -120,6 +120,15 @@ TEST(Fusion, CastsOfLeavesAreOneLaunchAheadOfTheProductsThatTakeThem) {
   EXPECT_LT(casts, plan.find("call matmul")) << plan;
 }
 
+/// A norm of one row, whose weights are views of theirs that repeat nothing.
+TEST(Fusion, WeightsInHalfAreWidenedWhereTheyAreRead) {
+  const test::OnDevice here(test::QueuedDevice::create());
+  const Variable weight(normal({96}, 0, 1, {.dtype = bf16})), bias(normal({96}, 0, 1, {.dtype = bf16}));
+  auto norm = jit([&](Tensor x) { return layer_norm(x, {96}, {.weight = weight.read(), .bias = bias.read()}); });
+  norm(normal({1, 1, 96}, 0, 1, {.dtype = bf16}));
+  EXPECT_EQ(steps(norm.print_plan()), 1) << norm.print_plan();
+}
+
 /// A normalisation with all of its gradients, and the same written out over f64.
 struct Normalised {
   std::vector<double> dx, dweight, dbias;
@@ -335,6 +344,10 @@ TEST(Fusion, AnIndexIsComputedWhereItIsRead) {
   EXPECT_EQ(pick(Tensor(6)).to_host<std::int64_t>()[0], 42);
   EXPECT_EQ(steps(pick.print_plan()), 1) << pick.print_plan();
   EXPECT_THROW(pick(Tensor(7)).to_host<std::int64_t>(), Error);
+
+  auto one = jit([&](Tensor first) { return take(rows, first + arange(1), 0); });  // a decoder's place
+  EXPECT_EQ(one(Tensor(6)).to_host<std::int64_t>()[0], 42);
+  EXPECT_EQ(steps(one.print_plan()), 1) << one.print_plan();
 
   // Places that begin further on, and not one after the other.
   auto some = jit([&](Tensor first) { return take(labels, first + slice(arange(20), 0, {3, 9, 2}), 0); });

@@ -125,6 +125,47 @@ TEST(Early, ValuesAreTheSame) {
   }
 }
 
+/// The sums of a decoder's products, rows x columns of an instance, with x and w of whole numbers.
+Program tall_product(DType dtype, std::int64_t rows, std::int64_t columns, bool early) {
+  Builder builder("tall");
+  const Value x = builder.pointer("x", dtype, false), w = builder.pointer("w", dtype, false), y = builder.pointer("y", f32, true);
+  const Value r = col(builder.arange(0, rows)), c = tile::row(builder.arange(0, columns));
+  builder.store(y + c, reduce(builder.load(x + r) * builder.load(w + (r * builder.constant(columns, i64) + c)), 0, Reduction::Sum));
+  Program program = builder.finish();
+  program.early = early;
+  program.parameters[1].steady = true;
+  return program;
+}
+
+TEST(Early, TilesLeaveRoomForTheNextLaunch) {
+  const auto code = [](std::int64_t rows, std::int64_t columns, bool early) {
+    return generate(tall_product(bf16, rows, columns, early), {{4, 4, 4}, false}, 90);
+  };
+  EXPECT_EQ(code(768, 32, false).threads, 1024);
+  EXPECT_EQ(code(768, 32, true).threads, 512);
+  EXPECT_NE(code(768, 32, true).source.find("__launch_bounds__(512, 2)"), std::string::npos);
+  EXPECT_EQ(code(3072, 16, true).threads, 1024);  // more than half of the registers hold
+  EXPECT_NE(code(768, 32, true).source.find("fmaf("), std::string::npos);  // a product that one sum reads
+}
+
+TEST(Early, TallSumsAreTheSame) {
+  constexpr std::pair<std::int64_t, std::int64_t> kTiles[] = {{768, 32}, {768, 16}, {3072, 8}, {3072, 16},
+                                                              {96, 64},  {301, 24}, {130, 1},  {64, 128}};
+  for (const auto& [rows, columns] : kTiles) {
+    for (const bool early : {true, false}) {
+      const auto fill = [](int m, int shift) {
+        return [=](std::size_t k) { return static_cast<double>(static_cast<int>(k * 7 % 31) % m - shift); };
+      };
+      EXPECT_TRUE(emulation_agrees(tall_product(bf16, rows, columns, early),
+                                   {TestArgument::filled(bf16, static_cast<std::size_t>(rows), fill(5, 2)),
+                                    TestArgument::filled(bf16, static_cast<std::size_t>(rows * columns), fill(7, 3)),
+                                    TestArgument::empty(f32, static_cast<std::size_t>(columns))},
+                                   {.grids = {{1, 1, 1}}}))
+          << rows << " x " << columns;
+    }
+  }
+}
+
 // Kernels of cards before sm_90 have no such wait, so nothing may begin before the launch ahead of them is over.
 TEST(Early, OnlyWhereKernelsCanWait) {
   Builder b("copy");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/structural.h"
 
@@ -22,7 +23,7 @@ class Sinker {
   }
 
  private:
-  /// A view that repeats a widened leaf, as the widened view of the leaf itself; anything else as it is.
+  /// A view that repeats a widened leaf, or shows it with other axes, as the widened view of the leaf itself; anything else as it is.
   int sunk(int input) {
     std::vector<int> views;
     int base = input;
@@ -31,7 +32,8 @@ class Sinker {
       views.push_back(base);
     }
     const Item& cast = out_[base];
-    if (cast.op != cast_op() || cast.dtype != DType::f32 || numel(out_[input].shape) <= numel(cast.shape)) return input;
+    if (cast.op != cast_op() || cast.dtype != DType::f32 || views.empty()) return input;
+    if (numel(out_[input].shape) <= numel(cast.shape) && !shows_all_in_order(input)) return input;
     int x = cast.inputs[0];
     const DType dtype = out_[x].dtype;
     if (!is_half(dtype) || out_[x].role() != Role::Leaf) return input;
@@ -48,6 +50,12 @@ class Sinker {
     widened.shape = out_[x].shape;
     widened.node = -1;
     return sunk_[input] = rewriter_.add(std::move(widened));
+  }
+
+  bool shows_all_in_order(int input) const {
+    const Access access = access_of(out_, input);
+    return access.layout.is_dense() && numel(access.layout.shape) == numel(out_[access.base].shape) &&
+           out_[access.base].role() != Role::View;
   }
 
   Rewriter rewriter_;

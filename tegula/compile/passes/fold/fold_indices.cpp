@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/graph/structural.h"
@@ -33,7 +34,7 @@ class Folder {
     Computed computed{.input = input, .shape = graph_[index].shape, .dtype = graph_[index].dtype};
     std::vector<int> memory;
     std::map<int, int> known;
-    if (value(computed, memory, known, index) < 0 || memory.empty()) return;
+    if (value(computed, memory, known, index) < 0 || memory.empty() || computed.words.back().kind == Computed::Word::Kind::Memory) return;
     // What is read stands where the index did, and behind all others.
     computed.first_extra = static_cast<int>(item.inputs.size());
     item.inputs[static_cast<std::size_t>(input)] = memory[0];
@@ -52,27 +53,42 @@ class Folder {
     }
     const Item& base = graph_[access.base];
     Computed::Word word{.dtype = base.dtype};
+    const bool single = numel(base.shape) == 1 && (base.role() == Role::Scalar || access.layout.offset == 0);
     if (base.role() == Role::Index) {
       const Shape& shape = access.layout.shape;
       if (shape.rank() != 1 || shape != computed.shape) return -1;
       word.stride = access.layout.strides[0], word.offset = access.layout.offset;
       word.kind = Computed::Word::Kind::Place;
-    } else if (numel(base.shape) == 1 && (base.role() == Role::Scalar || access.layout.offset == 0)) {
+    } else if (access.base == number && arithmetic(computed, memory, known, number, depth, word)) {
+      word.kind = Computed::Word::Kind::Op, word.op = base.op;
+    } else if (single) {
       word.kind = base.role() == Role::Scalar ? Computed::Word::Kind::Number : Computed::Word::Kind::Memory;
       word.operands = {static_cast<int>(memory.size())};
       memory.push_back(access.base);
     } else {
-      if (access.base != number || base.role() != Role::Elementwise || base.shape != computed.shape || !is_integer(base.dtype)) return -1;
-      const auto& op = base.as<ElementwiseOp>();
-      if (op.has_check() || op.numerics() != Numerics::Either || computed.words.size() >= kMostOps || depth >= kMostOps) return -1;
-      word.kind = Computed::Word::Kind::Op, word.op = base.op;
-      for (const int input : base.inputs) {
-        word.operands.push_back(value(computed, memory, known, input, depth + 1));
-        if (word.operands.back() < 0) return -1;
-      }
+      return -1;
     }
     computed.words.push_back(std::move(word));
     return known[number] = static_cast<int>(computed.words.size()) - 1;
+  }
+
+  /// Whether the item is made of what value() has a word for; then those are the word's operands.
+  bool arithmetic(Computed& computed, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth,
+                  Computed::Word& word) {
+    const Item& item = graph_[number];
+    if (item.role() != Role::Elementwise || item.shape != computed.shape || !is_integer(item.dtype)) return false;
+    const auto& op = item.as<ElementwiseOp>();
+    if (op.has_check() || op.numerics() != Numerics::Either || computed.words.size() >= kMostOps || depth >= kMostOps) return false;
+    const auto before = std::tuple(computed.words, memory, known);
+    std::vector<int> operands;
+    for (const int input : item.inputs) {
+      operands.push_back(value(computed, memory, known, input, depth + 1));
+      if (operands.back() >= 0) continue;
+      std::tie(computed.words, memory, known) = before;
+      return false;
+    }
+    word.operands = std::move(operands);
+    return true;
   }
 
   Graph& graph_;

@@ -79,6 +79,8 @@ class RowProductOp final : public KernelOp, public TakesNumbers, public Overwrit
         while (divide_up(p_.columns, lines) > enough && whole_ && 2 * lines * p_.terms <= kMostTiles * elements &&
                2 * lines * kBytesOfColumns <= least * kMostBytesOfColumns)
           lines *= 2;
+        // Half a sector each, where else few instances would have the largest tiles: the other half is in the second-level cache by then.
+        if (divide_up(p_.columns, lines) < enough && whole_ && 2 * lines * p_.terms > kMostTiles * elements) lines = divide_up(lines, 2);
         lines = std::min(lines, p_.columns);
         if (!whole_) terms = std::max<std::int64_t>(1, kTilesOfStep * elements / lines);
       } else {
@@ -104,7 +106,7 @@ class RowProductOp final : public KernelOp, public TakesNumbers, public Overwrit
           store(y + (row == 0 ? column : column + integer(row * p_.columns)), results[static_cast<std::size_t>(row)], column_mask_);
       }
       for (std::size_t k = 0; k < p_.slices.size(); ++k) {
-        if (context_.wanted(static_cast<int>(k) + 1)) store_slice(static_cast<int>(k), begins[k], column, results);
+        if (context_.wanted(static_cast<int>(k) + 1)) store_slice(static_cast<int>(k), begins[k], first, column, lines, results);
       }
       const double operations = 2.0 * static_cast<double>(p_.rows * p_.columns) * static_cast<double>(p_.terms);
       context_.launch(b_.finish(), std::move(arguments_), {divide_up(p_.columns, lines), 1, 1}, operations);
@@ -152,17 +154,21 @@ class RowProductOp final : public KernelOp, public TakesNumbers, public Overwrit
     void store(Value at, Value value, Value mask) { b_.store(at, tile::broadcast(value, at.shape()), mask); }
 
     Value begin_of(const RowSlice& slice) {
-      return slice.at.kind == RowWord::Kind::Number ? constant(slice.at.operands[0], slice.at.dtype)
-                                                    : b_.load(pointer(slice.at.operands[0]));
+      const int input = slice.at.operands[0];
+      if (slice.at.kind == RowWord::Kind::Number) return constant(input, slice.at.dtype);
+      Value& known = begins_[input];
+      return known.is_empty() ? known = b_.load(pointer(input)) : known;
     }
-    /// A place that failed its check names nothing; not every device waits for checks.
-    void store_slice(int k, Value begin, Value column, const std::vector<Value>& results) {
+    /// A place that failed its check names nothing; not every device waits for checks. `first`: of the tile's columns, which all are the slice's or none
+    /// where both end together.
+    void store_slice(int k, Value begin, Value first, Value column, std::int64_t lines, const std::vector<Value>& results) {
       const RowSlice& slice = p_.slices[static_cast<std::size_t>(k)];
-      const Value y = output(k + 1), line = column - integer(slice.first_column);
-      Value mask = tile::broadcast(begin >= integer(0) && begin <= integer(slice.length - slice.rows), column.shape());
-      if (slice.first_column > 0) mask = mask && line >= integer(0);
-      if (slice.first_column + slice.columns < p_.columns) mask = mask && line < integer(slice.columns);
-      mask = both(mask, column_mask_);
+      const bool whole_tiles = slice.first_column % lines == 0 && slice.columns % lines == 0;
+      const Value y = output(k + 1), line = column - integer(slice.first_column), at = whole_tiles ? first : column;
+      Value mask = begin >= integer(0) && begin <= integer(slice.length - slice.rows);
+      if (slice.first_column > 0) mask = mask && at >= integer(slice.first_column);
+      if (slice.first_column + slice.columns < p_.columns) mask = mask && at < integer(slice.first_column + slice.columns);
+      mask = both(tile::broadcast(mask, column.shape()), column_mask_);
       for (std::int64_t row = 0; row < p_.rows; ++row) {
         const Value of_row = begin + integer(row / slice.rows * slice.length + row % slice.rows);
         store(y + (scaled(of_row, slice.columns) + line), results[static_cast<std::size_t>(row)], mask);
@@ -262,6 +268,7 @@ class RowProductOp final : public KernelOp, public TakesNumbers, public Overwrit
     Builder b_;
     std::vector<KernelArgument> arguments_;
     std::vector<Value> pointers_;  // of the inputs; numbers themselves
+    std::map<int, Value> begins_;  // of slices, by the input
     std::map<std::tuple<int, std::int64_t, tile::Id>, Value> loaded_;  // (input, row, its places)
     Strides strides_;  // of b
     bool by_rows_ = true, whole_ = true;
