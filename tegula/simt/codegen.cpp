@@ -101,6 +101,7 @@ TileUse tile_use(const Analysis& a) {
       if (spread == Spread::Full || (spread == Spread::Column && (use.rows == 1 || use.vector == 1))) {
         use.vector = std::max(use.vector, a.contiguous(self.operands[0]));
       }
+      use.full_loads += word == Word::Load && spread == Spread::Full;
       use.repeats_columns = use.repeats_columns || (word == Word::Load && spread == Spread::Column && use.rows > 1);
     }
     if (tile::has_result(word) && slices.spread_of(self.type.shape) == Spread::Flat && word != Word::Broadcast) use.leaves_the_grid = true;

@@ -166,8 +166,9 @@ ThreadGrid choose_threads(const TileUse& use) {
   if (use.reduces_columns && bytes > kBytesOfBlockRow && !use.leaves_the_grid)
     grid.cluster = std::min(kMostBlocksOfRow, power_of_two_from(divide_up(bytes, kBytesOfBlockRow)));
   const std::int64_t vectors = divide_up(divide_up(use.columns, grid.vector), grid.cluster);
+  const std::int64_t loaded = use.rows * use.columns * std::max(use.full_loads, 1);
   const bool beside_next =
-      use.beside_next && use.reduces_rows && use.rows * use.columns <= kVectorsBesideNext * grid.vector * kMaxThreads / kBlocksBesideNext;
+      use.beside_next && use.reduces_rows && loaded <= kVectorsBesideNext * grid.vector * kMaxThreads / kBlocksBesideNext;
   const std::int64_t most = beside_next ? kMaxThreads / kBlocksBesideNext : kMaxThreads;
   const std::int64_t wanted = std::clamp<std::int64_t>(divide_up(use.rows * use.columns, per_thread * grid.cluster), kWarp, most);
   std::int64_t across = std::min(wanted, vectors);

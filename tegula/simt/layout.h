@@ -61,6 +61,7 @@ struct TileUse {
   int direct_loads = 0;  // beside what would be staged
   int direct_bytes = 0;  // of one column of them
   bool computes = false;  // functions of many instructions
+  int full_loads = 0;  // of all of the tile
   bool beside_next = false;  // the next launch begins while this one runs
 };
 
