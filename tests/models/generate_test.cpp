@@ -13,6 +13,8 @@
 #include "tegula/models/text/gpt2.h"
 #include "tegula/models/text/llama.h"
 #include "tegula/tegula.h"
+#include "tests/support/on_device.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
@@ -30,7 +32,8 @@ const models::Llama& llama() {
 }
 
 /// The next token by all scores of the whole text, without a cache.
-Tokens by_hand(const models::Llama& net, Tokens text, std::int64_t count) {
+template <class Net>
+Tokens by_hand(const Net& net, Tokens text, std::int64_t count) {
   Tokens out;
   for (std::int64_t i = 0; i < count; ++i) {
     const Tensor scores = net(tensor(text, {1, static_cast<std::int64_t>(text.size())}));
@@ -63,6 +66,28 @@ TEST(TextGenerator, KnowsPlacesOfDifferentLengthsInGpt2) {
   const std::vector<Tokens> prompts{{5, 30, 2, 2, 7}, {1, 2}};
   const auto got = two(prompts, {.max_new_tokens = 8});
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(got[i].tokens, one(prompts[i], {.max_new_tokens = 8}).tokens) << i;
+}
+
+/// Where products of few rows are programs that store keys and values in the caches.
+TEST(TextGenerator, GivesTheSameTokensOnADeviceThatQueues) {
+  const auto made = [] {
+    manual_seed(6);
+    models::Gpt2 net({.vocabulary = 67, .width = 128, .layers = 2, .heads = 4, .context = 32});
+    for (const Parameter& p : parameters(net)) p.assign(p.read() * 3.0);
+    return net;
+  };
+  const std::vector<Tokens> prompts{{5}, {1, 2, 3, 4, 5, 6, 7}, {60, 0, 13}};
+  std::vector<Tokens> want;
+  const models::Gpt2 here = made();
+  for (const Tokens& prompt : prompts) want.push_back(by_hand(here, prompt, 12));
+  const test::OnDevice there(test::QueuedDevice::create());
+  const models::Gpt2 net = made();
+  models::TextGenerator alone(net), together(net, 3);
+  const auto all = together(prompts, {.max_new_tokens = 12});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(alone(prompts[i], {.max_new_tokens = 12}).tokens, want[i]) << i;
+    EXPECT_EQ(all[i].tokens, want[i]) << i;
+  }
 }
 
 TEST(TextGenerator, Stops) {
