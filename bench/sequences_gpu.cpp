@@ -127,10 +127,10 @@ void gpt2_decoding(std::int64_t batch) {
 void encoder(std::int64_t length, std::int64_t batch) {
   const std::string name = "bert_base.T" + std::to_string(length) + ".B" + std::to_string(batch);
   const std::int64_t width = scaled(768, 12), layers = scaled(12, 6), rows = scaled(batch, 16), places = scaled(length, 8);
-  const auto net = [&](DType dtype) {
+  const auto net = [&](DType dtype, nn::FeedForwardActivation activation = nn::FeedForwardActivation::Gelu) {
     return nn::TransformerEncoder(
         layers, width, small ? 2 : 12,
-        {.dim_feedforward = 4 * width, .dropout = 0, .activation = nn::FeedForwardActivation::Gelu, .batch_first = true, .dtype = dtype});
+        {.dim_feedforward = 4 * width, .dropout = 0, .activation = activation, .batch_first = true, .dtype = dtype});
   };
   const Tensor x = normal({rows, places, width});
   eval(x);
@@ -146,13 +146,16 @@ void encoder(std::int64_t length, std::int64_t batch) {
     bench::report(name + ".train.bf16", timed(repeated(step, x)) * 1e3, "ms");
     print_plan(step);
   }
-  if (wanted(name + ".infer.fp16")) {
-    auto encode = net(f16);
+  // PyTorch's encoder infers with the tanh form, whatever it was told.
+  for (const auto activation : {nn::FeedForwardActivation::Gelu, nn::FeedForwardActivation::GeluTanh}) {
+    const std::string infers = name + (activation == nn::FeedForwardActivation::Gelu ? ".infer.fp16" : ".infer_tanh.fp16");
+    if (!wanted(infers)) continue;
+    auto encode = net(f16, activation);
     eval(encode);
     const Tensor half = cast(x, f16);
     eval(half);
     auto run = jit([&](Tensor x) { return encode(x); });
-    bench::report(name + ".infer.fp16", timed(repeated(run, half)) * 1e3, "ms");
+    bench::report(infers, timed(repeated(run, half)) * 1e3, "ms");
     print_plan(run);
   }
 }

@@ -91,6 +91,16 @@ TEST(TransformerEncoderLayer, TakesSwiGlu) {
   expect_near(layer(x), layer.norm2(y + layer.linear2(gate * sigmoid(gate) * up)).to_host<double>(), 1e-12);
 }
 
+TEST(TransformerEncoderLayer, TakesTheTanhFormOfGelu) {
+  nn::TransformerEncoderLayer layer(8, 2,
+                                    {.dim_feedforward = 12, .dropout = 0, .activation = nn::FeedForwardActivation::GeluTanh, .dtype = f64});
+  const Tensor x = normal({3, 2, 8}, 0, 1, {.dtype = f64});
+  eval(x);
+  const Tensor y = layer.norm1(x + layer.self_attn(x, x, x).output);
+  const Tensor expected = layer.norm2(y + layer.linear2(gelu(layer.linear1(y), Approximate::Tanh)));
+  expect_near(layer(x), expected.to_host<double>(), 1e-12);
+}
+
 TEST(AdditiveAttention, IsBahdanausFormula) {
   nn::AdditiveAttention attention(3, 4, 5, {.dtype = f64});
   const Tensor q = normal({2, 2, 3}, 0, 1, {.dtype = f64}), k = normal({2, 6, 4}, 0, 1, {.dtype = f64});

@@ -26,8 +26,12 @@ LayerNorm norm_of(std::int64_t d_model, const TransformerOptions& o, const std::
 }
 
 Tensor activated(const Tensor& x, FeedForwardActivation activation) {
-  if (activation == FeedForwardActivation::Relu) return relu(x);
-  if (activation == FeedForwardActivation::Gelu) return gelu(x);
+  switch (activation) {
+    case FeedForwardActivation::Relu: return relu(x);
+    case FeedForwardActivation::Gelu: return gelu(x);
+    case FeedForwardActivation::GeluTanh: return gelu(x, Approximate::Tanh);
+    default: break;
+  }
   const auto parts = split(x, x.size(-1) / 2, -1);
   return silu(parts[0]) * parts[1];
 }

@@ -10,8 +10,8 @@
 
 namespace tegula::nn {
 
-/// SwiGLU: silu(a) * b, where linear1 gives both a and b, dim_feedforward features each (Shazeer, "GLU variants improve transformer", 2020).
-enum class FeedForwardActivation : std::uint8_t { Relu, Gelu, SwiGLU };
+/// GeluTanh: gelu's tanh form (Approximate::Tanh), which libraries compute as part of a product. SwiGLU: silu(a) * b, where linear1 gives both a and b, dim_feedforward features each (Shazeer, "GLU variants improve transformer", 2020).
+enum class FeedForwardActivation : std::uint8_t { Relu, Gelu, GeluTanh, SwiGLU };
 
 struct TransformerOptions {
   std::int64_t dim_feedforward = 2048;
