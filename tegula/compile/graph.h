@@ -1,6 +1,9 @@
 #pragma once
 // The flat graph the passes work on: nodes as items in program order, addressed by number.
 
+#include <unordered_map>
+#include <vector>
+
 #include "tegula/core/rare.h"
 #include "tegula/graph/node.h"
 
@@ -127,7 +130,15 @@ inline int below_views(const Graph& graph, int i) {
   return graph[i].role() == Role::View ? graph.seen[static_cast<std::size_t>(graph[i].seen)].base : i;
 }
 /// The items that hold its results, one for each; -1 where nothing reads that one. Of an op with one result, the item itself.
-std::vector<int> values_of(const Graph& graph, int i);
+class ValuesOf {
+ public:
+  explicit ValuesOf(const Graph& graph);  // which stays as it is meanwhile
+  std::vector<int> operator()(int i) const;
+
+ private:
+  const Graph& graph_;
+  std::unordered_map<int, std::vector<int>> parts_;  // of items with several results
+};
 
 /// Whether what computes the item may fail.
 bool has_check(const Item& item);

@@ -105,6 +105,19 @@ std::vector<Tensor> gpt(std::int64_t layers) { return gpt_of(layers, 8, 16); }
 /// The gradients of its norms' weights are programs of their own.
 std::vector<Tensor> wide_gpt(std::int64_t layers) { return gpt_of(layers, 16, 96); }
 
+/// Products of one row, each of which stores its result in a cache at a place that is read.
+std::vector<Tensor> tokens(std::int64_t steps) {
+  constexpr std::int64_t kWidth = 256;
+  const Tensor weight = normal({kWidth, kWidth}), place = reshape(tensor<std::int64_t>({0}), {});
+  Tensor x = normal({1, kWidth}), cache = zeros({steps, kWidth});
+  eval(weight, place, x, cache);
+  for (std::int64_t i = 0; i < steps; ++i) {
+    x = tanh(matmul(x, weight));
+    cache = update_slice(cache, x, place + i);
+  }
+  return {x, cache};
+}
+
 runtime::Device& queue() {
   static test::QueuedDevice& device = test::QueuedDevice::create();
   return device;
@@ -115,6 +128,8 @@ TEST(LinearPasses, AnUnrolledLstmOnADeviceThatQueues) { expect_linear(lstm, 128,
 TEST(LinearPasses, LayersOfAttention) { expect_linear(gpt, 25, 200, runtime::cpu()); }
 TEST(LinearPasses, LayersWhoseNormsAreTakenApart) { expect_linear(wide_gpt, 25, 200, runtime::cpu()); }
 TEST(LinearPasses, LayersOfAttentionOnADeviceThatQueues) { expect_linear(gpt, 25, 200, queue()); }
+
+TEST(LinearPasses, TokensOnADeviceThatQueues) { expect_linear(tokens, 1000, 8000, queue()); }
 
 }  // namespace
 }  // namespace tegula::compile

@@ -86,6 +86,7 @@ class Materializer {
  public:
   Materializer(const Graph& from, const runtime::Device& device, std::int64_t runs)
       : rewriter_(from),
+        values_of_(from),
         in_place_(in_place(from)),
         joined_as_(joined_as(from)),
         anyhow_(read_anyhow(from)),
@@ -201,7 +202,7 @@ class Materializer {
       }
       if (!any) return out;
     }
-    for (const int value : values_of(from, i)) {
+    for (const int value : values_of_(i)) {
       if (value < 0) continue;
       const int input = input_overwritten(*from[i].op, from[value].is_part() ? from[value].as<PartOp>().index() : 0);
       if (input >= 0) out[static_cast<std::size_t>(input)] = in_place_[static_cast<std::size_t>(value)];
@@ -309,6 +310,7 @@ class Materializer {
   }
 
   Rewriter rewriter_;
+  ValuesOf values_of_;
   std::vector<bool> in_place_;
   std::vector<DType> joined_as_;
   std::vector<bool> anyhow_;

@@ -10,6 +10,7 @@ namespace tegula::compile {
 void order_effects(Graph& graph) {
   if (std::ranges::none_of(graph.items, [](const Item& item) { return effect_of(*item.op) != Effect::None; })) return;
   Rewriter rewriter(graph);
+  const ValuesOf values_of(graph);
   std::vector<int> before;  // values of the last one, any of which is there once it has run
   rewriter.each([&](int i, Item& item) {
     if (effect_of(*item.op) == Effect::None) return;
@@ -19,7 +20,7 @@ void order_effects(Graph& graph) {
       item.inputs[0] = rewriter.add(inserted(barrier_op(), std::move(inputs), rewriter.out()[item.inputs[0]]));
     }
     before.clear();
-    for (const int value : values_of(graph, i)) {
+    for (const int value : values_of(i)) {
       if (value >= 0) before.push_back(value);
     }
   });

@@ -42,7 +42,7 @@ std::unique_ptr<runtime::Call> prepare_call(const Graph& graph, int i, std::span
   return op.prepare(device, inputs, results[0], item.dtype, epilogue);
 }
 
-void lower_call(Plan& plan, int i, runtime::Device& device) {
+void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& device) {
   const Item& item = plan.graph[i];
   const auto& op = item.as<LibraryOp>();
   const LoopOp* const loop = LoopOp::of(op);
@@ -60,7 +60,7 @@ void lower_call(Plan& plan, int i, runtime::Device& device) {
     step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
   }
   LibraryOp::Epilogue epilogue = item.epilogue;
-  const std::vector<int> values = values_of(plan.graph, i);
+  const std::vector<int> values = values_of(i);
   std::vector<bool> wanted;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const int value = values[k];
@@ -142,7 +142,7 @@ std::vector<std::int64_t> extents_that_change(const Plan& plan, int i) {
   return out;
 }
 
-void lower_kernel(Plan& plan, int i, runtime::Device& device) {
+void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& device) {
   const Item& item = plan.graph[i];
   std::vector<KernelContext::Operand> inputs;
   for (int input : item.inputs)
@@ -151,7 +151,7 @@ void lower_kernel(Plan& plan, int i, runtime::Device& device) {
     const Shape& shape = item.computed->shape;
     inputs[static_cast<std::size_t>(item.computed->input)] = {shape, item.computed->dtype, Layout::dense(shape).strides};
   }
-  const std::vector<int> values = values_of(plan.graph, i);
+  const std::vector<int> values = values_of(i);
   std::vector<KernelContext::Operand> outputs;
   std::vector<bool> wanted;
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -238,9 +238,9 @@ void lower_join(Plan& plan, int i) {
   plan.steps.push_back(std::move(step));
 }
 
-bool computes_nothing(const Graph& graph, int i) {
+bool computes_nothing(const Graph& graph, int i, const ValuesOf& values_of) {
   if (effect_of(*graph[i].op) != Effect::None) return false;
-  const std::vector<int> values = values_of(graph, i);
+  const std::vector<int> values = values_of(i);
   return std::all_of(values.begin(), values.end(), [&](int value) { return value < 0 || numel(graph[value].shape) == 0; });
 }
 
@@ -252,12 +252,13 @@ void lower(Plan& plan, runtime::Device& device) {
       separate_across(plan.graph, plan.fusion, static_cast<int>(g));
   }
   round_stored(plan.graph, plan.fusion);
+  const ValuesOf values_of(plan.graph);
   for (const Unit& unit : units_in_order(plan, device.asynchronous() ? Steps::Launches : Steps::Calls)) {
     if (unit.group >= 0) lower_group(plan, unit.group, device);
-    else if (computes_nothing(plan.graph, unit.item)) continue;
+    else if (computes_nothing(plan.graph, unit.item, values_of)) continue;
     else if (plan.graph[unit.item].assembled) lower_join(plan, unit.item);
-    else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, device);
-    else lower_kernel(plan, unit.item, device);
+    else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, values_of, device);
+    else lower_kernel(plan, unit.item, values_of, device);
   }
 }
 

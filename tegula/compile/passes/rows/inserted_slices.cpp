@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "tegula/compile/passes/materialize.h"
@@ -35,7 +36,9 @@ SliceInserters::SliceInserters(const Graph& graph) : graph_(graph), users_(graph
       auto& users = users_[index(input)];
       if (users.empty() || users.back() != i) users.push_back(i);
     }
-    if (has_check(graph[i])) checks_.push_back(i);
+    if (!has_check(graph[i])) continue;
+    if (!checks_.empty()) behind_[index(i)].push_back(checks_.back());  // in a row: whoever comes behind one comes behind all before it
+    checks_.push_back(i);
   }
 }
 
@@ -44,9 +47,10 @@ std::vector<InsertedSlice> SliceInserters::of(int value, std::int64_t rows, std:
   if (graph_[value].order.empty()) find(value, value, rows, columns, found);
   for (InsertedSlice& one : found) {
     std::vector<int> needed{one.slice.whole, one.slice.at.operands[0]};
-    std::ranges::copy_if(checks_, std::back_inserter(needed), [&](int check) { return check < one.item; });
+    if (const auto check = std::ranges::lower_bound(checks_, one.item); check != checks_.begin()) needed.push_back(*std::prev(check));
     if (out.size() == kMostSlices || depends(needed, value)) continue;
     behind_[index(value)].insert(behind_[index(value)].end(), needed.begin(), needed.end());
+    furthest_ = std::max(furthest_, std::ranges::max(needed));
     out.push_back(std::move(one));
   }
   return out;
@@ -74,13 +78,13 @@ void SliceInserters::find(int value, int seen, std::int64_t rows, std::int64_t c
 }
 
 bool SliceInserters::depends(std::vector<int> items, int on) const {
-  std::vector<bool> seen(graph_.items.size());
+  std::unordered_set<int> seen;
   while (!items.empty()) {
     const int i = items.back();
     items.pop_back();
     if (i == on) return true;
-    if (seen[index(i)]) continue;
-    seen[index(i)] = true;
+    if (i < on && furthest_ < on) continue;  // nothing leads from there to what is later
+    if (!seen.insert(i).second) continue;
     for (const auto* list : {&graph_[i].inputs, &behind_[index(i)]}) items.insert(items.end(), list->begin(), list->end());
   }
   return false;

@@ -32,7 +32,8 @@ class SliceInserters {
   const Graph& graph_;
   std::vector<std::vector<int>> users_;
   std::vector<std::vector<int>> behind_;  // of each item, further ones that it comes behind
-  std::vector<int> checks_;
+  int furthest_ = -1;  // the last of those of values
+  std::vector<int> checks_;  // in order
 };
 
 }  // namespace tegula::compile
