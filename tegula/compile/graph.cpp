@@ -153,6 +153,7 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
 std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(item.shape)) * size_of(item.dtype); }
 
 int producer_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].inputs[0] : i; }
+int result_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].as<PartOp>().index() : 0; }
 
 ValuesOf::ValuesOf(const Graph& graph) : graph_(graph) {
   for (int k = 0; k < graph.size(); ++k) {
@@ -182,17 +183,18 @@ int input_overwritten(const Op& op, int result) {
   return result == 0 ? static_cast<const KernelOp&>(op).overwrites() : -1;
 }
 
-bool overwrites_input(const Item& item, int input) {
+std::vector<int> inputs_overwritten(const Item& item) {
+  std::vector<int> out;
   const auto results = std::max<std::size_t>(item.results.size(), 1);
   for (std::size_t k = 0; k < results; ++k)
-    if (input_overwritten(*item.op, static_cast<int>(k)) == input) return true;
-  return false;
+    if (const int input = input_overwritten(*item.op, static_cast<int>(k)); input >= 0) out.push_back(input);
+  return out;
 }
 
 int overwritten(const Graph& graph, int i) {
   const Item& producer = graph[producer_of(graph, i)];
   if (!producer.results.empty() && !graph[i].is_part()) return -1;  // its parts are values, it is none
-  const int input = input_overwritten(*producer.op, graph[i].is_part() ? graph[i].as<PartOp>().index() : 0);
+  const int input = input_overwritten(*producer.op, result_of(graph, i));
   if (input < 0) return -1;
   int base = producer.inputs[static_cast<std::size_t>(input)];
   while (graph[base].role() == Role::View) base = graph[base].inputs[0];

@@ -125,6 +125,8 @@ std::size_t bytes_of(const Item& item);
 
 /// The item that computes item i: of a part, the one that it is a part of.
 int producer_of(const Graph& graph, int i);
+/// Which of its results the item is.
+int result_of(const Graph& graph, int i);
 /// The item that a view looks at, through those below it (after materialize); itself of what is no view.
 inline int below_views(const Graph& graph, int i) {
   return graph[i].role() == Role::View ? graph.seen[static_cast<std::size_t>(graph[i].seen)].base : i;
@@ -144,8 +146,8 @@ class ValuesOf {
 bool has_check(const Item& item);
 /// Which input of the op its result takes over the storage of (KernelOp::overwrites, OverwritesInputs); -1: none.
 int input_overwritten(const Op& op, int result = 0);
-/// The same for any of its results.
-bool overwrites_input(const Item& item, int input);
+/// Those of all its results.
+std::vector<int> inputs_overwritten(const Item& item);
 /// The value or leaf that the item writes over, below its views; -1 where it has a place of its own.
 int overwritten(const Graph& graph, int i);
 /// Of each item, whether it writes a result over a leaf: what does comes behind all checks ahead of it.

@@ -60,13 +60,13 @@ class Chooser {
     for (int i = graph_.size() - 1; i >= 0; --i) {
       const auto at = static_cast<std::size_t>(i);
       kept_[at] = kept_[at] && !result_[at];
-      if (kept_[at]) every_time_[at] = false;
-      if (!steady_[at]) every_time_[at] = true;
+      every_time_[at] = !kept_[at] && (every_time_[at] || !steady_[at]);
       if (!every_time_[at]) continue;
       const Item& item = graph_[i];
+      const std::vector<int> overwritten = bases_overwritten(item);
       for (const int input : item.inputs) {
         const int base = access_of(graph_, input).base;
-        const bool stays_whole = !overwrites(item, base);
+        const bool stays_whole = std::ranges::find(overwritten, base) == overwritten.end();
         if (steady_[static_cast<std::size_t>(base)] && stays_whole && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
         every_time_[static_cast<std::size_t>(input)] = every_time_[static_cast<std::size_t>(base)] = true;
       }
@@ -88,10 +88,10 @@ class Chooser {
     return found;
   }
 
-  bool overwrites(const Item& item, int base) const {
-    for (std::size_t k = 0; k < item.inputs.size(); ++k)
-      if (overwrites_input(item, static_cast<int>(k)) && access_of(graph_, item.inputs[k]).base == base) return true;
-    return false;
+  std::vector<int> bases_overwritten(const Item& item) const {
+    std::vector<int> out;
+    for (const int input : inputs_overwritten(item)) out.push_back(access_of(graph_, item.inputs[static_cast<std::size_t>(input)]).base);
+    return out;
   }
 
   // Bytes of the largest leaf below each steady item, and whether there is more than elementwise work.

@@ -63,7 +63,7 @@ std::vector<bool> in_place(const Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     const int base = overwritten(graph, i);
     if (base < 0) continue;
-    const int producer = producer_of(graph, i), result = graph[i].is_part() ? graph[i].as<PartOp>().index() : 0;
+    const int producer = producer_of(graph, i), result = result_of(graph, i);
     bool alone = uses[static_cast<std::size_t>(base)] == 1;
     for (int at = graph[producer].inputs[static_cast<std::size_t>(input_overwritten(*graph[producer].op, result))]; at != base;
          at = graph[at].inputs[0])
@@ -194,18 +194,10 @@ class Materializer {
   std::vector<std::optional<bool>> taken_over(int i) const {
     const Graph& from = rewriter_.from();
     std::vector<std::optional<bool>> out(from[i].inputs.size());
-    if (const std::size_t results = from[i].results.size(); results > 0) {
-      bool any = false;
-      for (std::size_t k = 0; k < results; ++k) {
-        const int input = input_overwritten(*from[i].op, static_cast<int>(k));
-        if (input >= 0) out[static_cast<std::size_t>(input)] = false, any = true;
-      }
-      if (!any) return out;
-    }
-    for (const int value : values_of_(i)) {
-      if (value < 0) continue;
-      const int input = input_overwritten(*from[i].op, from[value].is_part() ? from[value].as<PartOp>().index() : 0);
-      if (input >= 0) out[static_cast<std::size_t>(input)] = in_place_[static_cast<std::size_t>(value)];
+    const std::vector<int> values = values_of_(i);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const int input = input_overwritten(*from[i].op, static_cast<int>(k));
+      if (input >= 0) out[static_cast<std::size_t>(input)] = values[k] >= 0 && in_place_[static_cast<std::size_t>(values[k])];
     }
     return out;
   }

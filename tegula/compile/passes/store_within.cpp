@@ -223,7 +223,7 @@ class Storer {
     const Item& call = graph_[producer_of(graph_, value)];
     const TakesSlices* const takes = takes_slices(call);
     if (!takes || call.epilogue.addend || call.epilogue.gradient != 0) return false;  // which lie as the result does
-    const int result = graph_[value].is_part() ? graph_[value].as<PartOp>().index() : 0;
+    const int result = result_of(graph_, value);
     return takes->takes_slice(device_, TakesSlices::kResult - result, slice);
   }
 

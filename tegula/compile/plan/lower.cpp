@@ -179,8 +179,8 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
     if (const int below = overwritten(plan.graph, value); below >= 0) over.push_back(below);
     else bytes += static_cast<double>(bytes_of(plan.graph[value]));
   }
-  for (std::size_t k = 0; k < item.inputs.size(); ++k)
-    if (!overwrites_input(item, static_cast<int>(k))) bytes += static_cast<double>(bytes_of(plan.graph[item.inputs[k]]));
+  for (const int input : item.inputs) bytes += static_cast<double>(bytes_of(plan.graph[input]));
+  for (const int k : inputs_overwritten(item)) bytes -= static_cast<double>(bytes_of(plan.graph[item.inputs[static_cast<std::size_t>(k)]]));
   if (overwritten(plan.graph, i) >= 0) bytes *= 2;  // what changes is read and written
   for (auto& launch : context.launches()) {
     Step step;

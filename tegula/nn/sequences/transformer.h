@@ -10,7 +10,8 @@
 
 namespace tegula::nn {
 
-/// GeluTanh: gelu's tanh form (Approximate::Tanh), which libraries compute as part of a product. SwiGLU: silu(a) * b, where linear1 gives both a and b, dim_feedforward features each (Shazeer, "GLU variants improve transformer", 2020).
+/// GeluTanh: gelu's tanh form (Approximate::Tanh), which libraries compute as part of a product. SwiGLU: silu(a) * b, where linear1 gives both a
+/// and b, dim_feedforward features each (Shazeer, "GLU variants improve transformer", 2020).
 enum class FeedForwardActivation : std::uint8_t { Relu, Gelu, GeluTanh, SwiGLU };
 
 struct TransformerOptions {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <unordered_set>
 #include <utility>
 
@@ -44,7 +45,7 @@ SliceInserters::SliceInserters(const Graph& graph) : graph_(graph), users_(graph
 
 std::vector<InsertedSlice> SliceInserters::of(int value, std::int64_t rows, std::int64_t columns) {
   std::vector<InsertedSlice> found, out;
-  if (graph_[value].order.empty()) find(value, value, rows, columns, found);
+  if (graph_[value].order.empty()) found = find(value, rows, columns);
   for (InsertedSlice& one : found) {
     std::vector<int> needed{one.slice.whole, one.slice.at.operands[0]};
     if (const auto check = std::ranges::lower_bound(checks_, one.item); check != checks_.begin()) needed.push_back(*std::prev(check));
@@ -56,10 +57,17 @@ std::vector<InsertedSlice> SliceInserters::of(int value, std::int64_t rows, std:
   return out;
 }
 
-void SliceInserters::find(int value, int seen, std::int64_t rows, std::int64_t columns, std::vector<InsertedSlice>& out) const {
-  for (const int user : users_[index(seen)]) {
+std::vector<InsertedSlice> SliceInserters::find(int value, std::int64_t rows, std::int64_t columns) const {
+  std::vector<InsertedSlice> out;
+  std::vector<std::pair<int, int>> open;  // who reads the value, and what is seen of it there
+  const auto follow = [&](int seen) {
+    for (const int user : std::views::reverse(users_[index(seen)])) open.emplace_back(user, seen);
+  };
+  for (follow(value); !open.empty();) {
+    const auto [user, seen] = open.back();
+    open.pop_back();
     const Item& item = graph_[user];
-    if (item.role() == Role::View && item.inputs[0] == seen && !item.as<ViewOp>().waits()) find(value, user, rows, columns, out);
+    if (item.role() == Role::View && item.inputs[0] == seen && !item.as<ViewOp>().waits()) follow(user);
     const auto* const inserts = item.role() == Role::Kernel ? dynamic_cast<const InsertsSlice*>(item.op.get()) : nullptr;
     if (!inserts || item.inputs[1] != seen || item.dtype != graph_[value].dtype || !item.order.empty()) continue;
     const Access source = access_of(graph_, seen), at = access_of(graph_, item.inputs[2]);
@@ -75,6 +83,7 @@ void SliceInserters::find(int value, int seen, std::int64_t rows, std::int64_t c
                  .dtype = DType::i64};
     out.push_back({user, std::move(*slice)});
   }
+  return out;
 }
 
 bool SliceInserters::depends(std::vector<int> items, int on) const {

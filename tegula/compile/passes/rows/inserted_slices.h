@@ -26,7 +26,7 @@ class SliceInserters {
   std::vector<int> order() const;
 
  private:
-  void find(int value, int seen, std::int64_t rows, std::int64_t columns, std::vector<InsertedSlice>& out) const;
+  std::vector<InsertedSlice> find(int value, std::int64_t rows, std::int64_t columns) const;
   bool depends(std::vector<int> items, int on) const;
 
   const Graph& graph_;
