@@ -25,17 +25,14 @@
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
+#include "tests/support/occurrences.h"
 #include "tests/support/on_device.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
 
-int steps(const std::string& plan) {
-  int lines = 0;
-  for (std::size_t at = plan.find('\n'); at != std::string::npos; at = plan.find('\n', at + 1)) ++lines;
-  return lines - 1;  // the last line is the arena's
-}
+int steps(const std::string& plan) { return test::occurrences(plan, "\n") - 1; }  // the last line is the arena's
 
 template <class F, class... Args>
 int steps_of(F f, const Args&... args) {
@@ -70,10 +67,8 @@ TEST(Fusion, CrossEntropyWithItsGradientReadsTheLogitsOnce) {
   });
   both(x, y);
   const std::string plan = both.print_plan();
-  int readers = 0;
-  for (std::size_t at = plan.find("=leaf#"); at != std::string::npos; at = plan.find("=leaf#", at + 1)) ++readers;
   EXPECT_LE(steps(plan), 3) << plan;
-  EXPECT_LE(readers, 3) << plan;
+  EXPECT_LE(test::occurrences(plan, "=leaf#"), 3) << plan;
 }
 
 TEST(Fusion, TheUpdatesOfAllParametersAreOneLaunch) {

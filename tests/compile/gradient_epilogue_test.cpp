@@ -5,6 +5,7 @@
 #include <tegula/tegula.h>
 
 #include "tests/support/emulator.h"
+#include "tests/support/occurrences.h"
 
 namespace tegula {
 namespace {
@@ -28,12 +29,6 @@ struct Block {
   nn::Linear up{300, 200}, down{200, 300};
   Tensor operator()(Tensor x) { return down(gelu(up(x), Approximate::Tanh)); }
 };
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
-}
 
 void expect_close(const std::vector<Tensor>& got, const std::vector<std::vector<float>>& expected, float tolerance) {
   ASSERT_EQ(got.size(), expected.size());
@@ -59,7 +54,7 @@ void check(const Shape& shape, Precision precision, float tolerance) {
   auto step = jit(gradients);
   const std::vector<Tensor> got = step(x, target);
   const std::string plan = step.print_plan();
-  EXPECT_EQ(count(plan, "times a derivative"), 1) << plan;
+  EXPECT_EQ(test::occurrences(plan, "times a derivative"), 1) << plan;
   EXPECT_EQ(plan.find("gelu_tanh_gradient"), std::string::npos) << plan;
   std::vector<std::vector<float>> values;
   for (const Tensor& one : got) values.push_back(one.to_host<float>());
@@ -83,8 +78,8 @@ TEST_F(GradientEpilogue, GradientsOfASumOfProductsMayBeProducts) {
   const auto gradients = [](Tensor x, Tensor w, Tensor dy) { return vjp({matmul(x, w)}, {dy}, {x, w}); };
   auto backward = jit(gradients);
   const std::vector<Tensor> got = backward(x, w, dy);
-  EXPECT_EQ(count(backward.print_plan(), "call matmul"), 1) << backward.print_plan();  // that of w
-  EXPECT_EQ(count(backward.print_plan(), "multiply_sum"), 1) << backward.print_plan();  // that of x
+  EXPECT_EQ(test::occurrences(backward.print_plan(), "call matmul"), 1) << backward.print_plan();  // that of w
+  EXPECT_EQ(test::occurrences(backward.print_plan(), "multiply_sum"), 1) << backward.print_plan();  // that of x
   std::vector<std::vector<float>> values;
   for (const Tensor& one : got) values.push_back(one.to_host<float>());
   set_default_device(cpu());

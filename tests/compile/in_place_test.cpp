@@ -8,6 +8,7 @@
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/tegula.h"
 #include "tests/io/files.h"
+#include "tests/support/occurrences.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula {
@@ -30,11 +31,6 @@ class InPlace : public ::testing::TestWithParam<bool> {
   }
   static Tensor row(double value) { return full({2, 1, 3}, value); }
   static void expect_equal(const Tensor& got, const Tensor& want) { EXPECT_EQ(got.to_host<double>(), want.to_host<double>()); }
-  static int lines_with(const std::string& text, const std::string& part) {
-    int count = 0;
-    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-    return count;
-  }
 
  private:
   runtime::Device& before_;
@@ -54,8 +50,8 @@ TEST_P(InPlace, ARowIsWrittenWhereTheVariableLies) {
     expect_equal(cache.read(), rows(i + 1));
   }
   const std::string plan = step.print_plan();
-  EXPECT_EQ(lines_with(plan, "tile update_slice"), 1) << plan;
-  EXPECT_EQ(lines_with(plan, "copy"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "tile update_slice"), 1) << plan;
+  EXPECT_EQ(test::occurrences(plan, "copy"), 0) << plan;
 }
 
 TEST_P(InPlace, WhoHoldsTheOldValueKeepsIt) {
@@ -100,7 +96,7 @@ TEST_P(InPlace, SeveralUpdatesLieOverOneAnother) {
   });
   EXPECT_EQ(step(row(1)).item(), 4);
   expect_equal(cache.read(), rows(4));
-  EXPECT_EQ(lines_with(step.print_plan(), "copy"), 0) << step.print_plan();
+  EXPECT_EQ(test::occurrences(step.print_plan(), "copy"), 0) << step.print_plan();
 }
 
 TEST_P(InPlace, AResultThatIsReturnedTooIsItsOwn) {
@@ -138,7 +134,7 @@ TEST_P(InPlace, OfWhatIsComputedNothingIsCopied) {
     const Tensor e = exp(x) * 2;
     expect_equal(f(x, y), concat({slice(e, 0, {.end = 1}), y * 2, slice(e, 0, {.begin = 4})}, 0));
   }
-  EXPECT_EQ(lines_with(f.print_plan(), "copy"), 0) << f.print_plan();
+  EXPECT_EQ(test::occurrences(f.print_plan(), "copy"), 0) << f.print_plan();
 }
 
 TEST_P(InPlace, NumbersAndConstantsStayWhatTheyAre) {
@@ -194,8 +190,8 @@ TEST_P(InPlace, KernelsThatCannotFailMayFollow) {
   const std::vector<Tensor> all = step(row(3));
   EXPECT_EQ(all[2].to_host(), (std::vector<float>{3, 6, 9, 3, 6, 9}));
   expect_equal(cache.read(), rows(3));
-  EXPECT_EQ(lines_with(step.print_plan(), "copy"), 0) << step.print_plan();
-  EXPECT_EQ(lines_with(step.print_plan(), "copied at the end"), 0) << step.print_plan();
+  EXPECT_EQ(test::occurrences(step.print_plan(), "copy"), 0) << step.print_plan();
+  EXPECT_EQ(test::occurrences(step.print_plan(), "copied at the end"), 0) << step.print_plan();
 }
 
 /// Checks its operand and does not say so.
@@ -228,7 +224,7 @@ TEST_P(InPlace, ScatterIntoAVariableWritesWhereItLies) {
   Tensor want = zeros({4, 6});
   want = scatter(want, 1, at, 3);
   expect_equal(table.read(), want);
-  EXPECT_EQ(lines_with(step.print_plan(), "copy"), 0) << step.print_plan();
+  EXPECT_EQ(test::occurrences(step.print_plan(), "copy"), 0) << step.print_plan();
 }
 
 TEST_P(InPlace, PlainAndEagerModesAgree) {

@@ -7,6 +7,7 @@
 #include "tegula/cpu/calls/library.h"
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
+#include "tests/support/occurrences.h"
 
 namespace tegula {
 namespace {
@@ -37,11 +38,7 @@ void expect_close(const Tensor& got, const Tensor& want) {
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f * (1 + std::abs(b[i]))) << i;
 }
 
-int copies(const std::string& plan) {
-  int count = 0;
-  for (auto at = plan.find(" tile copy"); at != std::string::npos; at = plan.find(" tile copy", at + 1)) ++count;
-  return count;
-}
+int copies(const std::string& plan) { return test::occurrences(plan, " tile copy"); }
 
 class OperandLayout : public testing::TestWithParam<std::int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Steps, OperandLayout, testing::Values(1, 2, kEnough - 1, kEnough, kEnough + 1, 40));

@@ -6,18 +6,13 @@
 #include <string>
 
 #include "tegula/tegula.h"
+#include "tests/support/occurrences.h"
 
 namespace tegula {
 namespace {
 
 using Tensors = std::vector<Tensor>;
 using Function = std::function<Tensors(const Tensor&, const Tensor&, const Tensor&)>;
-
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 /// As jit, f gives what op after op gives, to the bit. How many tile programs the plan has whose names begin so. a, b (6, 64), c (64).
 int programs(const Function& f, DType dtype = f32, const std::string& name = "") {
@@ -30,7 +25,7 @@ int programs(const Function& f, DType dtype = f32, const std::string& name = "")
   const Tensors got = together(a, b, c);
   EXPECT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].to_host<double>(), want[i].to_host<double>()) << "result " << i;
-  return count(together.print_plan(), ". tile " + name);
+  return test::occurrences(together.print_plan(), ". tile " + name);
 }
 
 Tensor gates(const Tensor& sum) {

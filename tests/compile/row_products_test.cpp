@@ -8,7 +8,9 @@
 
 #include "tegula/simt/layout.h"
 #include "tegula/tegula.h"
+#include "tests/support/close_values.h"
 #include "tests/support/emulator.h"
+#include "tests/support/occurrences.h"
 #include "tests/support/on_device.h"
 #include "tests/support/queued_device.h"
 
@@ -18,21 +20,11 @@ namespace {
 using Tensors = std::vector<Tensor>;
 using Function = std::function<Tensors(const Tensors&)>;
 
-double tolerance_of(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 3e-5 : dtype == f16 ? 4e-3 : 3e-2; }
-
-int count(const std::string& text, const std::string& word) {
-  int found = 0;
-  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
-  return found;
-}
-
-struct Ran {
-  std::vector<std::vector<double>> values;
-  std::string plan;
-};
+using test::Ran;
 
 /// Of these values, rounded to the dtype, where and in which dtype it says.
-Ran ran(const Function& f, const std::vector<std::pair<Shape, std::vector<double>>>& inputs, DType rounded, DType dtype, runtime::Device& device) {
+Ran ran(const Function& f, const std::vector<std::pair<Shape, std::vector<double>>>& inputs, DType rounded, DType dtype,
+        runtime::Device& device) {
   const test::OnDevice here(device);
   Tensors in;
   for (const auto& [shape, values] : inputs) in.push_back(cast(cast(tensor(values, shape), rounded), dtype));
@@ -56,30 +48,17 @@ void expect_same(const Function& f, const std::vector<Shape>& shapes, DType dtyp
     inputs.emplace_back(shape, (normal(shape, 0, scale, {.dtype = f64})).to_host<double>());
   }
   const Ran got = ran(f, inputs, dtype, dtype, device), want = ran(f, inputs, dtype, f64, cpu());
-  EXPECT_EQ(count(want.plan, "tile row_product"), 0);
-  if (programs >= 0) {
-    EXPECT_EQ(count(got.plan, "tile row_product"), programs) << got.plan;
-  }
-  ASSERT_EQ(got.values.size(), want.values.size());
-  for (std::size_t k = 0; k < got.values.size(); ++k) {
-    ASSERT_EQ(got.values[k].size(), want.values[k].size());
-    for (std::size_t i = 0; i < got.values[k].size(); ++i) {
-      const double expected = want.values[k][i];
-      ASSERT_NEAR(got.values[k][i], expected, tolerance_of(dtype) * std::max(1.0, std::abs(expected)))
-          << name(dtype) << ", result " << k << ", element " << i << "\n"
-          << got.plan;
-    }
-  }
+  EXPECT_EQ(test::occurrences(want.plan, "tile row_product"), 0);
+  if (programs >= 0) { EXPECT_EQ(test::occurrences(got.plan, "tile row_product"), programs) << got.plan; }
+  test::expect_close_values(got, want, dtype);
 }
-
-constexpr DType kDTypes[] = {f32, f64, bf16, f16};
 
 TEST(RowProducts, AreProductsWhereverTheWeightLies) {
   manual_seed(11);
   const auto by_rows = [](const Tensors& x) { return Tensors{matmul(x[0], x[1])}; };
   const auto by_columns = [](const Tensors& x) { return Tensors{matmul(x[0], transpose(x[1]))}; };
   const auto strided = [](const Tensors& x) { return Tensors{matmul(slice(x[0], 1, {1, {}, 2}), slice(x[1], 1, {3, {}, 2}))}; };
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : test::kFloats) {
     for (const std::int64_t rows : {1, 2, 3, 4}) {
       expect_same(by_rows, {{rows, 131}, {131, 257}}, dtype, 1);
       expect_same(by_columns, {{rows, 131}, {257, 131}}, dtype, 1);
@@ -98,7 +77,7 @@ TEST(RowProducts, AreProductsWhereverTheWeightLies) {
 /// More terms than an instance holds at once.
 TEST(RowProducts, WalkOverManyTerms) {
   manual_seed(12);
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : test::kFloats) {
     for (const std::int64_t rows : {1, 3}) {
       expect_same([](const Tensors& x) { return Tensors{matmul(x[0], x[1])}; }, {{rows, 20011}, {20011, 9}}, dtype, 1);
       expect_same([](const Tensors& x) { return Tensors{matmul(x[0], transpose(x[1]))}; }, {{rows, 70001}, {5, 70001}}, dtype, 1);
@@ -121,7 +100,7 @@ TEST(RowProducts, TakeInWhatIsBehindThem) {
     const Tensor y = linear(x[0], transpose(x[1]), x[2]);
     return Tensors{reshape(y, {x[0].size(0), x[0].size(1), 7, 43}) * 2.0};
   };
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : test::kFloats) {
     for (const Shape& leading : {Shape{1, 1}, Shape{3, 1}, Shape{1, 4}}) {
       const Shape in{leading[0], leading[1], 127}, out{leading[0], leading[1], 301};
       expect_same(behind, {in, {127, 301}, {301}, out}, dtype, 1);
@@ -148,7 +127,7 @@ TEST(RowProducts, ComputeTheRowsBeforeThem) {
     const Tensor middle = x[0] + linear(norm(x), x[5], x[2]);
     return Tensors{middle + linear(rms_norm(middle, {middle.size(-1)}, {.weight = x[3]}), x[5])};
   };
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : test::kFloats) {
     for (const Shape& leading : {Shape{1, 1}, Shape{3, 1}, Shape{2, 2}}) {
       const Shape in{leading[0], leading[1], 127};
       const std::vector<Shape> shapes{in, {127, 301}, {301}, {127}, {127}};
@@ -182,7 +161,7 @@ TEST(RowProducts, RowsAreRoundedAsTheyWouldBeStored) {
   eval(x, w);
   auto run = jit([](Tensor x, Tensor w) { return matmul(x * 1.0078125, w); });
   const auto got = run(x, w).to_host<double>(), rows = cast(cast(x, f64) * 1.0078125, bf16).to_host<double>();
-  ASSERT_EQ(count(run.print_plan(), "tile row_product"), 1) << run.print_plan();
+  ASSERT_EQ(test::occurrences(run.print_plan(), "tile row_product"), 1) << run.print_plan();
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(got[i], rows[i] - rows[(i + 1) % rows.size()]) << i;
 }
 
@@ -192,7 +171,7 @@ TEST(RowProducts, WhatIsCheckedBehindThemIsCheckedByWhoSaysSo) {
   eval(w);
   auto run = jit([&](Tensor x) { return bincount(reshape(cast(matmul(x, w), i64), {128}), 10); });
   EXPECT_EQ(run(full({1, 128}, 3.0 / 128)).to_host<int>(), (std::vector<int>{0, 0, 0, 128, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(count(run.print_plan(), "tile row_product"), 1) << run.print_plan();
+  EXPECT_EQ(test::occurrences(run.print_plan(), "tile row_product"), 1) << run.print_plan();
   try {
     run(full({1, 128}, 12.0 / 128)).to_host();
     ADD_FAILURE() << "12 of 10";
@@ -206,7 +185,8 @@ TEST(RowProducts, AreTheSameAsTextForAGpu) {
   device.make_kernel = [](const tile::Program& program) { return gpu::emulated_kernel(program); };
   device.preference = gpu::tiles_for({.architecture = 90, .multiprocessors = 132});
   const auto behind = [](const Tensors& x) {
-    return Tensors{gelu(linear(layer_norm(x[0], {x[0].size(-1)}, {.weight = x[3], .bias = x[4]}), transpose(x[1]), x[2]), Approximate::Tanh)};
+    return Tensors{
+        gelu(linear(layer_norm(x[0], {x[0].size(-1)}, {.weight = x[3], .bias = x[4]}), transpose(x[1]), x[2]), Approximate::Tanh)};
   };
   const auto by_columns = [](const Tensors& x) { return Tensors{linear(x[0], x[1], x[2]) + x[3]}; };
   const auto by_rows = [](const Tensors& x) { return Tensors{matmul(x[0], x[1])}; };

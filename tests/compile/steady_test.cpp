@@ -9,6 +9,7 @@
 #include "tegula/models/text/gpt2.h"
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
+#include "tests/support/occurrences.h"
 
 namespace tegula {
 namespace {
@@ -17,12 +18,6 @@ void expect_close(const Tensor& got, const Tensor& want, float tolerance = 1e-4f
   const std::vector<float> a = got.to_host(), b = want.to_host();
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance) << i;
-}
-
-int lines_with(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 // The part of a plan that runs every time.
@@ -228,9 +223,9 @@ TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
   };
   expect_close(run(x), separately());
   const std::string plan = every_time(run.print_plan());
-  EXPECT_EQ(lines_with(plan, "call convolution"), 1) << plan;
-  EXPECT_EQ(lines_with(plan, "multiply"), 0) << plan;
-  EXPECT_EQ(lines_with(plan, "tile relu"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "call convolution"), 1) << plan;
+  EXPECT_EQ(test::occurrences(plan, "multiply"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "tile relu"), 0) << plan;
   block.norm.bias = normal({32});
   expect_close(run(x), separately());
   EXPECT_EQ(run.refreshes(), 2);
@@ -268,7 +263,7 @@ TEST(Steady, AFactorThatComesWithEachCallStaysOutOfTheWeight) {
   const Tensor y = conv2d(x, block.weight.read(), {.padding = 1});
   expect_close(run(x, scale), block.times(y, scale));
   const std::string plan = every_time(run.print_plan());
-  EXPECT_EQ(lines_with(plan, "tile multiply"), 1) << plan;
+  EXPECT_EQ(test::occurrences(plan, "tile multiply"), 1) << plan;
   EXPECT_TRUE(std::regex_search(plan, std::regex("tile multiply.*=out#0"))) << plan;  // of the result, not of the weight
 }
 

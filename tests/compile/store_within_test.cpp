@@ -11,6 +11,7 @@
 #include "tegula/graph/evaluate.h"
 #include "tegula/runtime/attention.h"
 #include "tegula/tegula.h"
+#include "tests/support/occurrences.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula {
@@ -27,12 +28,7 @@ Tensor some(const Shape& shape, DType dtype = f32) {
   const Tensor x = known(normal(shape) * 3.0);
   return known(cast(x, dtype));
 }
-int count(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-int steps(const std::string& plan) { return count(plan, ". tile ") + count(plan, ". call "); }
+int steps(const std::string& plan) { return test::occurrences(plan, ". tile ") + test::occurrences(plan, ". call "); }
 
 /// On the CPU, and on a device that queues its work.
 class StoreWithin : public testing::TestWithParam<bool> {
@@ -78,7 +74,7 @@ TEST_P(StoreWithin, ComputedPiecesAreNotCopied) {
       const std::string plan = expect_same(
           [&](const Tensors& x) { return Tensors{concat({maximum(x[0], x[1]), minimum(x[2], x[3]), maximum(x[1], x[0])}, axis)}; },
           {some(shape, dtype), some(shape, dtype), some(other, dtype), some(other, dtype)});
-      EXPECT_EQ(count(plan, "tile concat") + count(plan, "tile copy"), 0) << plan;
+      EXPECT_EQ(test::occurrences(plan, "tile concat") + test::occurrences(plan, "tile copy"), 0) << plan;
     }
   }
 }
@@ -120,7 +116,7 @@ TEST_P(StoreWithin, JoinsOfJoins) {
     return Tensors{stack({outer, outer * outer}, 0), inner + 1};
   };
   const std::string plan = expect_same(f, x);
-  EXPECT_EQ(count(plan, "tile concat"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "tile concat"), 0) << plan;
 }
 
 // Each layer reads the join of all before: all of them are one stretch of memory.
@@ -131,7 +127,7 @@ TEST_P(StoreWithin, ADenseBlockWritesEachLayerOnce) {
     return Tensors{sum(concat(all, 1), 1)};
   };
   const std::string plan = expect_same(f, {some({8, 32}), some({8, 32})});
-  EXPECT_EQ(count(plan, "concat") + count(plan, "copy"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "concat") + test::occurrences(plan, "copy"), 0) << plan;
 }
 
 TEST_P(StoreWithin, RowsThatAreShortAreCopied) {
@@ -177,8 +173,8 @@ TEST_P(StoreWithin, ConvolutionsWriteIntoTheirJoin) {
     const std::string plan =
         expect_same(f, {some({3, 16, 9, 9}, dtype), some({32, 16, 3, 3}, dtype), some({16, 96, 1, 1}, dtype), some({32}, dtype)},
                     dtype == f32 ? 1e-5 : 0.02);
-    EXPECT_EQ(count(plan, "concat"), 0) << plan;
-    EXPECT_EQ(count(plan, ". call "), 3) << plan;
+    EXPECT_EQ(test::occurrences(plan, "concat"), 0) << plan;
+    EXPECT_EQ(test::occurrences(plan, ". call "), 3) << plan;
   }
 }
 
@@ -191,7 +187,7 @@ TEST_P(StoreWithin, ABlockOfConvolutionsWritesEachLayerOnce) {
     return Tensors{square(concat(all, 1)), sum(concat(all, 1), 1)};
   };
   const std::string plan = expect_same(f, {some({16, 12, 8, 8}), known(normal({12, 60, 3, 3}) * 0.1)}, 1e-5);
-  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "concat"), 0) << plan;
 }
 
 // The skips of a U-Net are pooled where they lie, and joined with what comes from below.
@@ -205,7 +201,7 @@ TEST_P(StoreWithin, SkipsArePooledWithinTheirJoin) {
       f,
       {some({2, 16, 8, 8}), known(normal({16, 16, 3, 3}) * 0.1), known(normal({32, 16, 3, 3}) * 0.1), known(normal({32, 16, 2, 2}) * 0.1)},
       1e-5);
-  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "concat"), 0) << plan;
 }
 
 // What is repeated along an axis is copied as it lies, into the join with a skip, and the sum that is its gradient stays so.
@@ -220,9 +216,9 @@ TEST_P(StoreWithin, RepeatsAndTheirGradientsStayChannelsLast) {
   const Tensors got = together(x, skip, v, w), want = f(x, skip, v, w);
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LT(max(abs(got[i] - want[i])).item(), 1e-4) << i;
   const std::string plan = together.print_plan();
-  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "concat"), 0) << plan;
   if (!is_exact()) return;  // weights are copied, too
-  EXPECT_LE(count(plan, "tile copy"), 3) << plan;  // the arguments, and what is repeated
+  EXPECT_LE(test::occurrences(plan, "tile copy"), 3) << plan;  // the arguments, and what is repeated
 }
 
 // The gradients of q, k and v are parts of that of the projection which made all three.
@@ -235,7 +231,7 @@ TEST_P(StoreWithin, GradientsOfAttentionAreWrittenIntoTheirProjection) {
   };
   const std::string plan = expect_same(f, {some({2, 24, 32}), known(normal({32, 96}) * 0.2)}, 1e-5);
   if (!dynamic_cast<runtime::Attends*>(&default_device()) || !is_exact()) return;  // plain ops, as are such small heads on a card
-  EXPECT_EQ(count(plan, "concat") + count(plan, "tile copy"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "concat") + test::occurrences(plan, "tile copy"), 0) << plan;
 }
 
 TEST_P(StoreWithin, EmptyPiecesAndEmptyJoins) {
@@ -280,7 +276,7 @@ TEST_P(StoreWithin, ResultsAndVariablesArePutTogetherWhereTheyLie) {
   set(x);
   set(x);
   EXPECT_EQ(cache.read().to_host(), concat({exp(x), x * 3}, 1).to_host());
-  EXPECT_EQ(count(set.print_plan(), "at the end") + count(set.print_plan(), "copy"), 0) << set.print_plan();
+  EXPECT_EQ(test::occurrences(set.print_plan(), "at the end") + test::occurrences(set.print_plan(), "copy"), 0) << set.print_plan();
 }
 
 TEST_P(StoreWithin, AFailedCheckLeavesTheVariableAsItWas) {
@@ -308,7 +304,7 @@ TEST_P(StoreWithin, GradientsOfSlicesHaveZerosBetweenThem) {
     return grad(y, std::vector<Wrt>{x[0]});
   };
   const std::string plan = expect_same(f, {some({8, 128}), some({8, 32})});
-  EXPECT_EQ(count(plan, "concat"), 0) << plan;
+  EXPECT_EQ(test::occurrences(plan, "concat"), 0) << plan;
 }
 
 // Per step of a net written by hand: the gates' gradients, the state's gradient, and one product for each of the two weights.
@@ -331,7 +327,7 @@ TEST_P(StoreWithin, AnLstmsBackwardStepHasFourNodes) {
   };
   const auto per_step = [&](bool differentiate) { return (steps(plan_of(24, differentiate)) - steps(plan_of(8, differentiate))) / 16; };
   EXPECT_LE(per_step(true) - per_step(false), 4) << plan_of(8, true);
-  EXPECT_EQ(count(plan_of(8, true), "concat"), 0) << plan_of(8, true);
+  EXPECT_EQ(test::occurrences(plan_of(8, true), "concat"), 0) << plan_of(8, true);
 }
 
 TEST_P(StoreWithin, UnderMixedPrecisionToo) {

@@ -9,6 +9,7 @@
 #include "tegula/models/text/llama.h"
 #include "tegula/tegula.h"
 #include "tests/support/fixed_weights.h"
+#include "tests/support/occurrences.h"
 
 namespace tegula {
 namespace {
@@ -64,12 +65,8 @@ TEST(Gpt2, ComputesLayersAgainInsteadOfKeepingThem) {
   for (std::size_t i = 0; i < got.size(); ++i) {
     for (std::size_t k = 0; k < got[i].size(); ++k) ASSERT_NEAR(got[i][k], expected[i][k], 1e-5 * (1 + std::abs(expected[i][k]))) << i;
   }
-  const auto products = [](const std::string& text) {
-    int count = 0;
-    for (auto at = text.find("matmul"); at != std::string::npos; at = text.find("matmul", at + 1)) ++count;
-    return count;
-  };
-  EXPECT_GT(products(graph_again), products(graph)) << "forward products stand in the backward pass, too";
+  EXPECT_GT(test::occurrences(graph_again, "matmul"), test::occurrences(graph, "matmul"))
+      << "forward products stand in the backward pass, too";
 }
 
 TEST(Gpt2, KeepsTheResidualStreamInHalf) {

@@ -12,6 +12,7 @@
 
 #include "tegula/compile/sizes.h"
 #include "tegula/tegula.h"
+#include "tests/support/occurrences.h"
 #include "tests/support/on_device.h"
 #include "tests/support/queued_device.h"
 
@@ -105,12 +106,6 @@ class ChannelsLast : public test::QueuedDevice {
   bool prefers_channels_last(const runtime::Convolution& d) const override { return d.dtype != f64; }
 };
 
-int count(const std::string& text, const std::string& what) {
-  int found = 0;
-  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
-}
-
 /// Three of them between 1 x 1 convolutions, with a transposed one behind; a loss, then its gradients.
 std::vector<Tensor> net(const Tensor& x, std::span<const Tensor> w) {
   const auto depthwise = [](const Tensor& t, const Tensor& weight, std::int64_t stride) {
@@ -159,7 +154,7 @@ TEST(Depthwise, TakesThePlaceOfCallsWhereKernelsAreMade) {
                   k + 1 == found.size() ? "loss" : "gradient");
     if (compile::forced_ladder().on) continue;  // there a program of its own for each size is what is to be avoided: all are calls
     const std::string plan = step.print_plan();
-    EXPECT_EQ(count(plan, "call convolution"), 3) << plan;  // those of 1 x 1: forward, and its two gradients
+    EXPECT_EQ(test::occurrences(plan, "call convolution"), 3) << plan;  // those of 1 x 1: forward, and its two gradients
     EXPECT_EQ(launches(plan, "depthwise"), 3) << plan;  // two forward, and the gradient of the transposed one
     EXPECT_EQ(launches(plan, "depthwise_backward_data"), 3) << plan;
     EXPECT_EQ(launches(plan, "depthwise_backward_weight"), 3) << plan;
@@ -176,8 +171,8 @@ TEST(Depthwise, WeightsAreTurnedOnceAheadOfAllPasses) {
   const std::string plan = step.print_plan();
   const std::size_t first = plan.find("tile depthwise");
   ASSERT_NE(first, std::string::npos) << plan;
-  EXPECT_GE(count(plan.substr(0, first), "tile copy"), 1) << plan;
-  EXPECT_EQ(count(plan.substr(first), "tile copy"), 1) << plan;  // the gradient of x, a result, which is row-major
+  EXPECT_GE(test::occurrences(plan.substr(0, first), "tile copy"), 1) << plan;
+  EXPECT_EQ(test::occurrences(plan.substr(first), "tile copy"), 1) << plan;  // the gradient of x, a result, which is row-major
 }
 
 }  // namespace

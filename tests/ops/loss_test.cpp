@@ -13,6 +13,7 @@
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tests/support/occurrences.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {
@@ -146,13 +147,8 @@ TEST(CrossEntropy, LossAndGradientAreOnePass) {
   step(logits, tensor(std::vector<std::int64_t>(64, 3), {64}));
   const std::string plan = step.print_plan();
   // Only one step reads the logits …
-  const auto count = [&](const std::string& word) {
-    std::size_t found = 0;
-    for (std::size_t at = plan.find(word); at != std::string::npos; at = plan.find(word, at + 1)) ++found;
-    return found;
-  };
-  EXPECT_EQ(count("=leaf#0"), 1u) << plan;
-  EXPECT_EQ(count("checks"), 1u) << plan;  // … and looks at the labels on the way
+  EXPECT_EQ(test::occurrences(plan, "=leaf#0"), 1) << plan;
+  EXPECT_EQ(test::occurrences(plan, "checks"), 1) << plan;  // … and looks at the labels on the way
 }
 
 TEST(CrossEntropy, ALabelOutsideIsAnErrorAtTheUsersLine) {
