@@ -40,6 +40,11 @@ void note(const CUpti_Activity* activity) {
           {copy->start, copy->end, "memcpy " + std::to_string(copy->bytes) + " bytes, kind " + std::to_string(copy->copyKind), 0, 0});
       return;
     }
+    case CUPTI_ACTIVITY_KIND_MEMCPY2: {  // to another GPU
+      const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(activity);
+      records().push_back({copy->start, copy->end, "memcpy " + std::to_string(copy->bytes) + " bytes to a peer", 0, 0});
+      return;
+    }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto* set = reinterpret_cast<const CUpti_ActivityMemset4*>(activity);
       records().push_back({set->start, set->end, "memset " + std::to_string(set->bytes) + " bytes", 0, 0});
@@ -110,7 +115,8 @@ void print_table() {
 
 extern "C" int InitializeInjection() {
   cuptiActivityRegisterCallbacks(request, complete);
-  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) {
+  for (const CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET}) {
     cuptiActivityEnable(kind);
   }
   std::atexit(print_table);

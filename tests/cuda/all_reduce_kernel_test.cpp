@@ -117,18 +117,16 @@ void add(DType dtype, std::int64_t count, bool mean, std::size_t shift) {
     expected[shift + static_cast<std::size_t>(i)] = (in.back() + box.back()) / static_cast<T>(mean ? 2 : 1);
   }
   std::uint32_t stop = 0, told = 0;
-  PartTurn turn{.next = 5, .arrived = 5};
-  PartMeeting meeting{.added = 8, .theirs = 8, .stop = &stop, .tell = &told};
-  emulate(wait_for_boxes_kernel(dtype), std::vector<void*>{&meeting});
-  emulate(add_arrived_kernel(dtype, count, mean), std::vector<void*>{in.data() + shift, out.data() + shift, box.data(), &turn, &meeting});
+  SumMeeting meeting{.next = 9, .arrived = 9, .theirs = 8, .stop = &stop, .tell = &told};
+  emulate(wait_for_box_kernel(dtype), std::vector<void*>{&meeting});
+  emulate(add_arrived_kernel(dtype, count, mean), std::vector<void*>{in.data() + shift, out.data() + shift, box.data(), &meeting});
   EXPECT_EQ(out, expected);
-  EXPECT_EQ(turn.next, 6u);
-  EXPECT_EQ(meeting.added, 9u);
+  EXPECT_EQ(meeting.next, 10u);
   EXPECT_EQ(told, 9u);
   EXPECT_EQ(meeting.blocks, 0u);
 }
 
-TEST(AllReduceKernel, AddsUpPartsThatWereCopied) {
+TEST(AllReduceKernel, AddsUpWhatWasCopied) {
   for (const bool mean : {false, true}) {
     for (const std::size_t shift : {0u, 1u}) {
       for (const std::int64_t count : {1, 5, 4099}) add<float>(DType::f32, count, mean, shift), add<double>(DType::f64, count, mean, shift);
@@ -136,13 +134,12 @@ TEST(AllReduceKernel, AddsUpPartsThatWereCopied) {
   }
 }
 
-TEST(AllReduceKernel, PartsThatNeverComeAreWaitedForUntilTold) {
+TEST(AllReduceKernel, WhatNeverComesIsWaitedForUntilTold) {
   std::uint32_t stop = 1, told = 0;
-  PartTurn turn{.next = 5, .arrived = 4};
-  PartMeeting meeting{.added = 8, .theirs = 7, .stop = &stop, .tell = &told};
+  SumMeeting meeting{.next = 9, .arrived = 8, .theirs = 7, .stop = &stop, .tell = &told};
   std::vector<float> in(10, 1), box(10, 1);
-  emulate(wait_for_boxes_kernel(DType::f32), std::vector<void*>{&meeting});
-  emulate(add_arrived_kernel(DType::f32, 10, false), std::vector<void*>{in.data(), in.data(), box.data(), &turn, &meeting});
+  emulate(wait_for_box_kernel(DType::f32), std::vector<void*>{&meeting});
+  emulate(add_arrived_kernel(DType::f32, 10, false), std::vector<void*>{in.data(), in.data(), box.data(), &meeting});
   EXPECT_EQ(told, 9u) << "it ended";
 }
 

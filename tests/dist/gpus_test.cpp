@@ -41,7 +41,7 @@ class OnGpus : public ::testing::Test {
 // By the kernel over peers' memory and by NCCL, whose sizes meet in between; each at once and in a recorded step.
 TEST_F(OnGpus, SumsOfAllSizesAndDtypes) {
   for (const DType dtype : {f32, bf16, f16, f64, i32, i64}) {
-    for (const std::int64_t count : {1, 2, 3, 255, 1000, 4096, 100'001, 262'144, 262'145, 524'288, 524'290, 1'300'000}) {
+    for (const std::int64_t count : {1, 2, 3, 255, 1000, 4096, 100'001, 262'144, 262'145, 524'288, 524'290, 1'300'000, 5'000'001}) {
       auto step = jit([](const Tensor& x) { return dist::all_reduce(dist::all_reduce(x) - x * float(dist::world().size() - 1)); });
       for (int turn = 0; turn < 5; ++turn) {
         const Tensor mine = numbers(rank, count, dtype, turn);
@@ -64,13 +64,13 @@ TEST_F(OnGpus, MeansAndWhatBeginsBetweenWords) {
   }
 }
 
-// Many exchanges behind each other, none of which the host waits for: boxes take turns.
+// Many exchanges behind each other, none of which the host waits for: boxes take turns, or are waited for.
 TEST_F(OnGpus, ManyBehindEachOther) {
   auto step = jit([](Tensor x) {
     for (int i = 0; i < 20; ++i) x = dist::all_reduce(x, dist::world(), dist::Reduction::Mean) + 1.0f;
     return x;
   });
-  for (const std::int64_t count : {5, 3000, 200'000}) {
+  for (const std::int64_t count : {5, 3000, 200'000, 800'000}) {
     Tensor x = full({count}, static_cast<float>(rank));
     for (int i = 0; i < 30; ++i) x = step(x);
     const float expected = static_cast<float>(ranks - 1) / 2 + 600;

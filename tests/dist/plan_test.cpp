@@ -5,8 +5,11 @@
 #include <cmath>
 #include <regex>
 
+#include "tegula/compile/run/executable.h"
+#include "tegula/graph/trace.h"
 #include "tegula/tegula.h"
 #include "tests/dist/ranks.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
@@ -157,6 +160,42 @@ TEST(PlansOfExchanges, PartsOfABatchTakeTurns) {
       order += line.find("(8, 16)") != std::string::npos ? 'a' : line.find("(6, 16)") != std::string::npos ? 'b' : 'w';
     }
     EXPECT_EQ(order, "abababbababaw") << parts.print_plan();
+  });
+}
+
+// As recordings are laid out: a chain that a later exchange waits for goes ahead of what it has to wait for as well but not as long, and behind what an earlier one waits for.
+TEST(PlansOfExchanges, WhatAnExchangeWaitsForLongestIsLaunchedFirst) {
+  static test::QueuedDevice& device = test::QueuedDevice::create();
+  on_two_ranks([](int) {
+    const Tensor x = normal({64, 64}), wide = normal({64, 64}), early = normal({64, 32}), side = normal({64, 48}), none = normal({64, 40});
+    eval(x, wide, early, side, none);
+    Trace trace(std::source_location::current());  // nothing is computed
+    const Tensor unsent = matmul(x, none);
+    std::vector<Tensor> chain{matmul(x, wide)};
+    const Tensor short_way = matmul(chain[0], side);
+    for (int k = 1; k < 6; ++k) chain.push_back(matmul(chain.back(), wide));
+    const Tensor first = dist::all_reduce(matmul(x, early)), second = dist::all_reduce(concat({short_way, chain.back()}, 1));
+    const std::vector<Tensor> values{unsent, first, second};
+    std::vector<const Node*> roots;
+    for (const Tensor& value : values) roots.push_back(value.node().get());
+    const auto executable = compile::compile(compile::flatten(compile::read(roots), roots, {}), device);
+    const compile::Plan& plan = executable->plan();
+    const auto columns = [&](const compile::PlannedRun& run) {
+      const compile::Step& step = plan.steps[static_cast<std::size_t>(run.step)];
+      return step.call ? plan.graph[step.writes[0]].shape[1] : 0;
+    };
+    std::vector<compile::PlannedRun> runs = compile::recorded_runs(plan, compile::dependencies(plan), 1);
+    std::erase_if(runs, [&](const compile::PlannedRun& run) { return columns(run) == 0; });
+    std::vector<std::int64_t> order;
+    for (const compile::PlannedRun& run : runs) {
+      order.push_back(columns(run));
+      const bool exchange = compile::exchanges(plan, plan.steps[static_cast<std::size_t>(run.step)]);
+      if (exchange || columns(run) == 48 || columns(run) == 40) { EXPECT_EQ(run.hurried, exchange) << columns(run); }
+    }
+    ASSERT_EQ(order.size(), 11u);
+    const std::vector<std::int64_t> begin(order.begin(), order.begin() + 7);
+    EXPECT_EQ(begin, (std::vector<std::int64_t>{32, 32, 64, 64, 64, 64, 64}));
+    EXPECT_EQ(order.back(), 40);
   });
 }
 

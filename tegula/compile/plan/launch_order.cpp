@@ -1,31 +1,62 @@
 // In which order steps that may run side by side are handed to the device.
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
 #include <set>
 
 #include "tegula/compile/plan/plan.h"
 
 namespace tegula::compile {
+namespace {
+
+/// What each step takes, in seconds, as the device's costs say.
+std::vector<double> durations(const Plan& plan) {
+  const runtime::StepCosts& costs = plan.costs;
+  std::vector<double> all;
+  for (const Step& step : plan.steps) {
+    const double operations_per_second = step.call ? costs.call_operations_per_second : costs.tile_operations_per_second;
+    all.push_back(costs.launch_seconds + step.bytes / costs.bytes_per_second + step.operations / operations_per_second);
+  }
+  return all;
+}
+
+/// Exchanges, and of what they wait for those that one would wait for if they took twice as long.
+std::vector<bool> hurried_steps(const Plan& plan, const std::vector<std::vector<int>>& after) {
+  const std::vector<double> takes = durations(plan);
+  std::vector<double> over(plan.steps.size());  // at the earliest
+  std::vector<bool> hurried(plan.steps.size());
+  for (std::size_t s = 0; s < over.size(); ++s) {
+    double begins = 0;
+    for (const int before : after[s]) begins = std::max(begins, over[static_cast<std::size_t>(before)]);
+    over[s] = begins + takes[s];
+    if (!exchanges(plan, plan.steps[s])) continue;
+    hurried[s] = true;
+    for (const int before : after[s]) {
+      const auto at = static_cast<std::size_t>(before);
+      if (over[at] + takes[at] >= begins) hurried[at] = true;
+    }
+  }
+  return hurried;
+}
+
+}  // namespace
 
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after) {
   const int count = static_cast<int>(plan.steps.size());
-  const runtime::StepCosts& costs = plan.costs;
-  const auto seconds = [&](const Step& step) {
-    const double operations_per_second = step.call ? costs.call_operations_per_second : costs.tile_operations_per_second;
-    return costs.launch_seconds + step.bytes / costs.bytes_per_second + step.operations / operations_per_second;
-  };
-  // From the beginning of each step to the end of the last one that waits for it.
-  std::vector<double> remaining(static_cast<std::size_t>(count));
+  // From the beginning of each step to the end of the last one that waits for it. Exchanges are one chain: with more than all steps take added for each, what the first
+  // waits for goes ahead of what only the second does, and both of what none waits for.
+  std::vector<double> remaining = durations(plan);
+  const double all = std::accumulate(remaining.begin(), remaining.end(), 0.0);
+  std::vector<double> behind_it(remaining.size());
   for (int s = count; s-- > 0;) {
     const auto at = static_cast<std::size_t>(s);
-    remaining[at] += seconds(plan.steps[at]);
-    for (const int before : after[at])
-      remaining[static_cast<std::size_t>(before)] = std::max(remaining[static_cast<std::size_t>(before)], remaining[at]);
+    remaining[at] += behind_it[at] + (exchanges(plan, plan.steps[at]) ? all : 0);
+    for (const int before : after[at]) {
+      double& most = behind_it[static_cast<std::size_t>(before)];
+      most = std::max(most, remaining[at]);
+    }
   }
-  const std::vector<bool> urgent = urgent_steps(plan);
-  const double all = count == 0 ? 0 : *std::ranges::max_element(remaining);
-  for (std::size_t s = 0; s < urgent.size(); ++s) remaining[s] += urgent[s] ? all : 0;
   std::vector<std::vector<int>> behind(static_cast<std::size_t>(count));
   std::vector<std::size_t> missing(static_cast<std::size_t>(count));
   using Entry = std::pair<double, int>;  // (remaining, minus the step's number): the earlier of two alike
@@ -50,6 +81,7 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
 
 std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& after, int times) {
   const std::vector<int> order = launch_order(plan, after);
+  const std::vector<bool> hurried = hurried_steps(plan, after);
   std::vector<int> place(order.size());
   for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
   std::set<int> last(place.begin(), place.end());  // nobody waits for these
@@ -69,7 +101,7 @@ std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::v
       } else if (time > 0 && waits.empty()) {
         waits.push_back(begin);
       }
-      runs.push_back({s, std::move(waits)});
+      runs.push_back({s, std::move(waits), hurried[static_cast<std::size_t>(s)]});
     }
   }
   return runs;

@@ -103,12 +103,13 @@ bool exchanges(const Plan& plan, const Step& step);
 std::vector<std::vector<int>> dependencies(const Plan& plan);
 /// Exchanges with other processes, which take long and little of the device, and the steps that make what they send: the sooner they run the more runs beside them.
 std::vector<bool> urgent_steps(const Plan& plan);
-/// An order that respects `after` (see dependencies), in which urgent steps, and then those that most work waits for, come first.
+/// An order that respects `after` (see dependencies), in which what exchanges wait for, the first one's before the next one's, and then what most work waits for, come first.
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after);
 /// One of the steps of a recording, and which earlier ones of it it waits for.
 struct PlannedRun {
   int step = 0;
   std::vector<int> after;
+  bool hurried = false;  // an exchange, or what it waits for last: ahead of others that could run at the same time
 };
 /// So many runs of the plan in one recording, each step in an order and behind those that `after` (see dependencies) names, every run behind
 /// all of the one before.

@@ -389,15 +389,13 @@ void Executable::poison_after(std::size_t step) {
 
 std::unique_ptr<runtime::Recording> Executable::record(int times, const StepTimes* marks) {
   std::vector<runtime::RecordedStep> steps;
-  const std::vector<bool> urgent = urgent_steps(plan_);
   for (PlannedRun& run : recorded_runs(plan_, dependencies(plan_), times)) {
     const Step& step = plan_.steps[static_cast<std::size_t>(run.step)];
     std::span<const std::byte> own;
     if (const auto scratch = static_cast<std::size_t>(step.call && step.scratch.size() == 1 ? step.scratch[0] : 0);
         step.call && step.scratch.size() == 1 && is_own_scratch(plan_.scratch_bytes[scratch]))
       own = {reinterpret_cast<const std::byte*>(arena_) + plan_.scratch_offsets[scratch], plan_.scratch_bytes[scratch]};
-    steps.push_back({[this, marks, s = run.step] { issue(static_cast<std::size_t>(s), marks); }, std::move(run.after), own,
-                     urgent[static_cast<std::size_t>(run.step)]});
+    steps.push_back({[this, marks, s = run.step] { issue(static_cast<std::size_t>(s), marks); }, std::move(run.after), own, run.hurried});
   }
   return device_.record(steps);
 }

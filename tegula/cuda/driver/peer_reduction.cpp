@@ -26,7 +26,7 @@ constexpr const char* kMeeting = "GPUs that look into each other's memory";
 /// So many bytes a rank sends at most. With two H200 NCCL is not faster below (docs/devices.md).
 constexpr std::int64_t kMostSent = 2 << 20;
 
-/// Of two ranks: the memory of all boxes, into which what they have room for is copied; the copy engines are slower than NCCL, but leave the multiprocessors
+/// Of two ranks: the memory of the box into which what it has room for is copied; the copy engines are slower than NCCL, but leave the multiprocessors
 /// to what runs beside (docs/devices.md). Of more ranks, each would send more than around a ring.
 constexpr std::int64_t kCopied = 32 << 20;
 
@@ -59,7 +59,7 @@ struct Boxes {
   Context& context;
   std::unique_ptr<runtime::Communicator> rest;
   int rank, size;
-  std::int64_t bytes = 0, copied = 0;  // that a rank sends at most; of the boxes that are copied into
+  std::int64_t bytes = 0, copied = 0;  // that a rank sends at most; of the box that is copied into
   CUdeviceptr memory = 0;
   std::shared_ptr<const CopiedSums> copies;
   void* state = nullptr;  // AllReduceState, on the device
@@ -209,7 +209,7 @@ std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, st
   Introduction mine{.machine = this_machine(),
                     .process = ::getpid(),
                     .bytes = wished("TEGULA_PEER_BYTES", kMostSent / (size - 1), 256),
-                    .copied = size == 2 ? wished("TEGULA_COPIED_BYTES", kCopied, 256 * CopiedSums::kBoxes) : 0};
+                    .copied = size == 2 ? wished("TEGULA_COPIED_BYTES", kCopied, 256) : 0};
   boxes->bytes = mine.bytes, boxes->copied = mine.copied;
   {
     const std::scoped_lock lock(context.order);

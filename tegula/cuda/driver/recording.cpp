@@ -54,8 +54,7 @@ class GraphRecording final : public runtime::Recording {
 
 using Nodes = std::vector<CUgraphNode>;
 
-}  // namespace
-
+/// While work is recorded: what the next node will wait for, and what it shall wait for instead.
 Nodes next_waits_for(const Context& context) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode* nodes = nullptr;
@@ -71,6 +70,8 @@ void let_next_wait_for(const Context& context, Nodes nodes) {
   check(cuStreamUpdateCaptureDependencies_v2(context.stream, nodes.data(), nullptr, nodes.size(), CU_STREAM_SET_CAPTURE_DEPENDENCIES),
         "recording");
 }
+
+}  // namespace
 
 Capture* Capture::current(const Context& context) {
   Capture* capture = innermost();

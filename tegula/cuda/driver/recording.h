@@ -67,10 +67,6 @@ class Capture {
   std::vector<CUgraphNode> early_;
 };
 
-/// While work is recorded: what the next node will wait for, and what it shall wait for instead.
-std::vector<CUgraphNode> next_waits_for(const Context& context);
-void let_next_wait_for(const Context& context, std::vector<CUgraphNode> nodes);
-
 /// Throws Error when this thread is recording: `op` waits for the device, which is not possible then. record() gives null.
 void require_no_recording(const Context& context, std::string_view op);
 

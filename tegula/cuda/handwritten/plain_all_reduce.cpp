@@ -54,9 +54,9 @@ PlainKernel add_arrived_kernel(DType dtype, std::int64_t count, bool mean) {
   return {"add_arrived", source.text(), std::min(divide_up(count, vector * kThreads), kMostAdding), static_cast<int>(kThreads)};
 }
 
-PlainKernel wait_for_boxes_kernel(DType dtype) {
+PlainKernel wait_for_box_kernel(DType dtype) {
   PlainKernel kernel = add_arrived_kernel(dtype, 1, false);
-  kernel.name = "wait_for_boxes", kernel.blocks = 1, kernel.threads = 1;
+  kernel.name = "wait_for_box", kernel.blocks = 1, kernel.threads = 1;
   return kernel;
 }
 

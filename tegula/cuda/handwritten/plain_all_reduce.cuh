@@ -123,25 +123,26 @@ extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* 
 #pragma endregion
 
 #pragma region AddArrived
-struct Turn { unsigned next, arrived; };
 struct Meeting {
-  unsigned added, theirs;  // parts that this rank has added up, and the other one
-  unsigned blocks;         // that are over with this part
+  unsigned next;           // the number of the sum that is next or under way
+  unsigned arrived;        // of the last whose numbers have come from the other rank; it writes this, and the next one
+  unsigned theirs;         // of the last that it has added up
+  unsigned blocks;         // that are over with this one
   const unsigned* stop;    // of the host: not 0 when nobody is to wait any longer
   unsigned* tell;          // the other rank's `theirs`
 };
 
-// Until the other rank has added up all that this one has: its boxes are free then.
-extern "C" __global__ void wait_for_boxes(Meeting* meeting) {
-  for (unsigned turn = 1; again(&meeting->theirs) != meeting->added; ++turn) {
+// Until the other rank has added up what lies in its box.
+extern "C" __global__ void wait_for_box(Meeting* meeting) {
+  for (unsigned turn = 1; again(&meeting->theirs) + 1 != meeting->next; ++turn) {
     if (turn % 1024 == 0 && again(meeting->stop) != 0) return;
   }
 }
 
 // A sum of two is the same in either order: both ranks get the same bits.
-extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element* in, Element* out, const Element* box, Turn* part, Meeting* meeting) {
+extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element* in, Element* out, const Element* box, Meeting* meeting) {
   if (threadIdx.x == 0) {
-    for (unsigned turn = 1; again(&part->arrived) != part->next; ++turn) {
+    for (unsigned turn = 1; again(&meeting->arrived) != meeting->next; ++turn) {
       if (turn % 1024 == 0 && again(meeting->stop) != 0) break;
     }
     all_see_it();
@@ -160,11 +161,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element*
   }
   __syncthreads();
   if (threadIdx.x == 0 && atomicAdd(&meeting->blocks, 1u) == gridDim.x - 1) {
+    const unsigned added = meeting->next;
     meeting->blocks = 0;
-    part->next = part->next + 1;
-    meeting->added = meeting->added + 1;
+    meeting->next = added + 1;
     all_see_it();
-    *static_cast<volatile unsigned*>(meeting->tell) = meeting->added;
+    *static_cast<volatile unsigned*>(meeting->tell) = added;
   }
 }
 #pragma endregion
