@@ -183,7 +183,7 @@ void tensor_parallel(std::int64_t width, dist::Steps steps, int halves) {
       "block.tensor." + std::to_string(width) + (steps == dist::Steps::Shared ? ".steps" : "") + (halves > 1 ? ".halves" : "");
   if (!wanted(name)) return;
   const PrecisionScope arithmetic(Precision::bf16);
-  const std::int64_t batch = small ? 2 : 16, length = small ? 32 : 1024, blocks = 4;
+  const std::int64_t batch = small ? 4 : 16, length = small ? 32 : 1024, blocks = 4;
   models::Gpt2Options options{.vocabulary = 256,
                               .width = small ? 64 : width,
                               .layers = blocks,
@@ -192,8 +192,8 @@ void tensor_parallel(std::int64_t width, dist::Steps steps, int halves) {
                               .residual = bf16};
   models::Gpt2 net(options);
   const int ranks = dist::world().size();
-  dist::tensor_parallel(net, models::gpt2_plan(steps));
-  const Tensor x = cast(normal({batch, steps == dist::Steps::Shared ? length / ranks : length, net.options().width}), bf16);
+  dist::tensor_parallel(net, models::gpt2_plan(steps), {.step_axis = 0});  // samples are steps as good as any
+  const Tensor x = cast(normal({steps == dist::Steps::Shared ? batch / ranks : batch, length, net.options().width}), bf16);
   const Parameters weights = parameters(net.h);
   auto step = jit([&](const Tensor& in) {
     std::vector<Tensor> parts = chunk(in, halves, 0);
@@ -229,6 +229,6 @@ int main(int argc, char** argv) {
   for (const std::int64_t width : {768, 1280, 2048, 4096}) {
     bench::attempt("block", [&] { tensor_parallel(width, dist::Steps::Whole, 1); });
     bench::attempt("block", [&] { tensor_parallel(width, dist::Steps::Whole, 2); });
-    bench::attempt("block", [&] { tensor_parallel(width, dist::Steps::Shared, 1); });
+    for (const int parts : {1, 2}) bench::attempt("block", [&] { tensor_parallel(width, dist::Steps::Shared, parts); });
   }
 }

@@ -114,6 +114,32 @@ TEST_F(OnGpus, ATrainingIsThatOfOneProcess) {
   EXPECT_EQ(dist::broadcast(tensor(mine, {static_cast<std::int64_t>(mine.size())}), 0).to_host(), mine) << "the same bits on all ranks";
 }
 
+// Of two by their copy engines, also where an element's halves begin between words.
+TEST_F(OnGpus, LargeGathersAndScatters) {
+  for (const DType dtype : {f32, bf16, f64}) {
+    for (const std::int64_t count : {600'000, 1'500'001}) {
+      auto step = jit([](const Tensor& x) {
+        const Tensor all = dist::all_gather(x), back = dist::reduce_scatter(all * 2.0f);
+        return std::vector<Tensor>{all, back, dist::reduce_scatter(all, dist::world(), dist::Reduction::Mean)};
+      });
+      for (int turn = 0; turn < 3; ++turn) {
+        const Tensor mine = numbers(rank, count, dtype, turn);
+        const std::vector<double> own = mine.to_host<double>();
+        std::vector<double> expected;
+        for (int r = 0; r < ranks; ++r) {
+          const auto theirs = numbers(r, count, dtype, turn).to_host<double>();
+          expected.insert(expected.end(), theirs.begin(), theirs.end());
+        }
+        const auto found = step(mine);
+        ASSERT_EQ(found[0].to_host<double>(), expected) << name(dtype) << " " << count;
+        ASSERT_EQ(found[1].to_host<double>(), (mine * float(2 * ranks)).to_host<double>()) << name(dtype) << " " << count;
+        ASSERT_EQ(found[2].to_host<double>(), own) << name(dtype) << " " << count;
+        ASSERT_EQ(dist::all_gather(mine).to_host<double>(), expected) << "at once";
+      }
+    }
+  }
+}
+
 TEST_F(OnGpus, EveryOtherCollective) {
   const std::int64_t n = ranks;
   const Tensor x = cast(reshape(arange(2 * n * 3), {2 * n, 3}) + 100 * rank, f32);

@@ -159,7 +159,68 @@ TEST(PlansOfExchanges, PartsOfABatchTakeTurns) {
     for (const std::string& line : lines_with(parts.print_plan(), "call all_reduce")) {
       order += line.find("(8, 16)") != std::string::npos ? 'a' : line.find("(6, 16)") != std::string::npos ? 'b' : 'w';
     }
-    EXPECT_EQ(order, "abababbababaw") << parts.print_plan();
+    EXPECT_EQ(order, "ababaabbbabaw") << parts.print_plan();
+  });
+}
+
+// Steps that are scattered between layers: a gather, which no product is ahead of, follows the scatter that it comes behind, and does not wait for the other part's products.
+TEST(PlansOfExchanges, PartsOfScatteredStepsTakeTurns) {
+  on_two_ranks([](int rank) {
+    const Tensor weights = normal({3, 16, 16}) * 0.3f, x = normal({28, 16});
+    eval(weights, x);
+    const auto through = [&](Tensor part, const Tensor& w) {
+      for (int layer = 0; layer < 3; ++layer) part = tanh(dist::reduce_scatter(matmul(dist::all_gather(part), select(w, 0, layer))));
+      return sum(part * part);
+    };
+    const auto step_of = [&](const std::vector<std::int64_t>& ends) {
+      return jit([&through, ends](const Tensor& in, const Tensor& w) {
+        Tensor loss = full({}, 0.0f);
+        for (std::size_t k = 0; k + 1 < ends.size(); ++k) loss = loss + through(slice(in, 0, {ends[k], ends[k + 1]}), w);
+        return std::vector<Tensor>{loss, dist::all_reduce(grad(loss, {w})[0])};
+      });
+    };
+    auto whole = step_of({0, 14}), parts = step_of({0, 8, 14});
+    const Tensor own = slice(x, 0, {14 * rank, 14 * rank + 14}), mine = weights * (rank == 0 ? 1.0f : 0.5f);
+    for (int i = 0; i < 3; ++i) {
+      const auto expected = whole(own, mine), found = parts(own, mine);
+      EXPECT_NEAR(found[0].item(), expected[0].item(), 1e-4f);
+      EXPECT_LT(max(abs(found[1] - expected[1])).item(), 1e-4f);
+    }
+    std::string order;  // lower case: a gather
+    for (const std::string& line : lines_with(parts.print_plan(), " among 2")) {
+      const bool gather = line.find("call all_gather") != std::string::npos;
+      if (line.find("(8, 16)") != std::string::npos || line.find("(16, 16) among") != std::string::npos) order += gather ? "a" : "A";
+      else if (line.find("(6, 16)") != std::string::npos || line.find("(12, 16)") != std::string::npos) order += gather ? "b" : "B";
+      else order += 'w';
+    }
+    EXPECT_EQ(order.substr(0, 10), "abAaBbAaBb") << parts.print_plan();
+    EXPECT_EQ(order, "abAaBbAaBbAaBbBbAaBbAaw");
+  });
+}
+
+// A residual that the program keeps in halves lies in memory as halves, also where what products read of it is gathered first.
+TEST(PlansOfExchanges, HalvesBetweenScatteredLayersAreStoredAsHalves) {
+  static test::QueuedDevice& device = test::QueuedDevice::create();
+  on_two_ranks([](int) {
+    const Tensor x = normal({32, 64}), weights = normal({64, 64});
+    eval(x, weights);
+    const PrecisionScope arithmetic(Precision::bf16);
+    Trace trace(std::source_location::current());  // nothing is computed
+    const auto as_half = [](const Tensor& t) { return cast(t, bf16); };
+    const Tensor residual = cast(as_half(sin(x)), f32), normed = residual - mean(residual, {1}, Keep::Yes);
+    const Tensor product = matmul(cast(dist::all_gather(as_half(normed)), f32), weights);
+    const Tensor loss = mean(square(cast(dist::reduce_scatter(as_half(product)), f32) + residual));
+    const Node* const root = loss.node().get();
+    const auto executable = compile::compile(compile::flatten(compile::read({&root, 1}), {&root, 1}, {}), device);
+    int halves = 0;
+    for (const compile::Step& step : executable->plan().steps) {
+      for (const int item : step.writes) {
+        const compile::Item& written = executable->plan().graph[item];
+        EXPECT_FALSE(written.dtype == f32 && numel(written.shape) >= 32 * 64) << compile::to_string(executable->plan());
+        halves += written.dtype == bf16 ? 1 : 0;
+      }
+    }
+    EXPECT_GE(halves, 4);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/table.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/runtime/device.h"
@@ -21,6 +22,10 @@ bool is_view(const Item& item) { return item.role() == Role::View; }
 /// A half in f32: stored as the half, it is the same number.
 bool widens(const Graph& graph, const Item& item, DType half) {
   return item.op == cast_op() && item.dtype == f32 && graph[item.inputs[0]].dtype == half;
+}
+/// An exchange of halves.
+bool carries(const Item& item, DType half) {
+  return item.dtype == half && item.role() == Role::Library && effect_of(*item.op) != Effect::None;
 }
 bool repeats(const Graph& graph, const Item& view) { return numel(view.shape) > numel(graph[view.inputs[0]].shape); }
 
@@ -70,9 +75,16 @@ class Chooser {
   static bool is_first_part(const Item& item) { return item.is_part() && item.as<PartOp>().index() == 0; }
 
   void want(int input, DType half, bool through_repeats) {
-    while (is_view(graph_[input]) || is_first_part(graph_[input])) {
-      if (!through_repeats && is_view(graph_[input]) && repeats(graph_, graph_[input])) return;
-      input = graph_[input].inputs[0];
+    bool travels = false;  // what is cast to travel as a half is what is read behind the exchange
+    for (;; input = graph_[input].inputs[0]) {
+      const Item& item = graph_[input];
+      if (carries(item, half)) {
+        travels = true;
+      } else if (is_view(item)) {
+        if (!through_repeats && repeats(graph_, item)) return;
+      } else if (!is_first_part(item) && !(travels && item.op == cast_op() && item.dtype == half)) {
+        break;
+      }
     }
     const Item& item = graph_[input];
     const bool either = item.op->numerics() == Numerics::Either || widens(graph_, item, half);

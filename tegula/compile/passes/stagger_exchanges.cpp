@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <utility>
 
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/regions/effect.h"
@@ -10,42 +11,58 @@ namespace tegula::compile {
 namespace {
 
 bool exchanges(const Item& item) { return effect_of(*item.op) != Effect::None; }
-/// A sum that all ranks give the same part in, and get.
-bool is_sum(const Item& item) { return item.role() == Role::Library && item.as<LibraryOp>().may_be_in_place(); }
+/// That all ranks of a group take part in alike, at its place.
+bool is_common(const Item& item) {
+  return item.role() == Role::Library && effect_of(*item.op) == Effect::Ordered && !item.as<LibraryOp>().makes_anew();
+}
+bool works_long(const Item& item) { return !exchanges(item) && (item.role() == Role::Library || item.role() == Role::Kernel); }
 
 class Stagger {
  public:
   explicit Stagger(const Graph& graph)
       : graph_(graph),
         depth_(graph.items.size()),
+        worked_(depth_.size()),
+        is_long_(depth_.size()),
         leads_(depth_.size()),
+        needed_(depth_.size()),
         moves_(depth_.size()),
+        behind_(depth_.size(), -1),
         place_(depth_.size(), -1) {
     for (int i = 0; i < graph.size(); ++i) {
       const Item& item = graph[i];
-      bool moves = item.inputs.empty() && item.role() != Role::Scalar;
+      bool moves = item.inputs.empty() && item.role() != Role::Scalar, worked = works_long(item);
       if (item.role() == Role::Leaf) moves = !graph.leaves[index(item.slot)].steady;
       for (const int input : item.inputs) {
         depth_[index(i)] = std::max(depth_[index(i)], depth_[index(input)]);
+        behind_[index(i)] = std::max(behind_[index(i)], behind_[index(input)]);
         moves = moves || moves_[index(input)];
       }
+      for (const int input : item.inputs) worked = worked || (worked_[index(input)] && depth_[index(input)] == depth_[index(i)]);
       moves_[index(i)] = moves;
-      if (exchanges(item)) ++depth_[index(i)], order_.push_back(i);
+      worked_[index(i)] = worked && !exchanges(item);
+      if (!exchanges(item)) continue;
+      if (worked) is_long_[index(i)] = true, ++depth_[index(i)];
+      if (worked || behind_[index(i)] < 0) behind_[index(i)] = i;
+      order_.push_back(i);
     }
     for (int i = graph.size(); i-- > 0;) {
-      if (!leads_[index(i)] && !exchanges(graph[i])) continue;
-      for (const int input : graph[i].inputs) leads_[index(input)] = true;
+      for (const int input : graph[i].inputs) {
+        if (leads_[index(i)] || is_long_[index(i)]) leads_[index(input)] = true;
+        if (needed_[index(i)] || exchanges(graph[i])) needed_[index(input)] = true;
+      }
     }
-    std::ranges::stable_sort(order_, {}, [&](int i) { return depth_[index(i)]; });
+    // One that has little ahead of it comes right behind the one it follows.
+    std::ranges::stable_sort(order_, {}, [&](int i) { return std::pair(depth_[index(i)], behind_[index(i)]); });
   }
 
-  /// Whether two sums that later ones need are equally far from the beginning.
+  /// Whether two that others with long work ahead of them need are equally far from the beginning.
   bool applies() const {
     bool any = false;
     int before = 0;
     for (const int i : order_) {
-      if (!is_sum(graph_[i])) return false;
-      if (!leads_[index(i)]) continue;
+      if (!is_common(graph_[i])) return false;
+      if (!takes_turns(i)) continue;
       any = any || depth_[index(i)] == before;
       before = depth_[index(i)];
     }
@@ -54,14 +71,29 @@ class Stagger {
 
   Graph run() {
     count_missing();
-    int before = -1;  // the sum before that later ones need
-    for (const int sum : order_) {
-      const std::vector<int> way = way_to(sum);
-      if (leads_[index(sum)] && before >= 0) wait(way, graph_[before].inputs[0]);
-      for (const int i : way) emit(i);
-      if (leads_[index(sum)]) before = sum;
+    int before = -1;             // the one before that takes turns
+    std::vector<int> following;  // exchanges since then
+    const auto emit_following = [&] {
+      for (const int exchange : std::exchange(following, {})) emit_all(way_to(exchange));
+    };
+    for (const int exchange : order_) {
+      if (!takes_turns(exchange)) {
+        following.push_back(exchange);
+        continue;
+      }
+      std::vector<int> way = way_to(exchange);
+      const auto is_following = [&](int i) { return i != exchange && exchanges(graph_[i]); };
+      if (std::ranges::any_of(way, is_following)) emit_following(), way = way_to(exchange);
+      if (before >= 0) wait(way, graph_[before].inputs[0]);
+      // What the ones that follow need comes behind the other part's products: memory that those are given is then none that an exchange still reads.
+      way.pop_back();
+      emit_all(way);
+      emit_following();
+      emit(exchange);
       emit_loose();
+      before = exchange;
     }
+    emit_following();
     emit_loose();
     for (int& output : out_.outputs) output = place_[index(output)];
     for (auto& update : out_.updates) update.item = place_[index(update.item)];
@@ -70,6 +102,7 @@ class Stagger {
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  bool takes_turns(int exchange) const { return is_long_[index(exchange)] && leads_[index(exchange)]; }
 
   void count_missing() {
     readers_.resize(graph_.items.size());
@@ -84,13 +117,13 @@ class Stagger {
   }
 
   /// What no exchange needs.
-  bool is_loose(int i) const { return !leads_[index(i)] && !exchanges(graph_[i]); }
+  bool is_loose(int i) const { return !needed_[index(i)] && !exchanges(graph_[i]); }
 
-  /// What the sum needs that is not there yet, in order, and the sum itself.
-  std::vector<int> way_to(int sum) {
-    std::vector<int> way{sum};
+  /// What the exchange needs that is not there yet, in order, and itself.
+  std::vector<int> way_to(int exchange) {
+    std::vector<int> way{exchange};
     in_way_.resize(graph_.items.size());
-    in_way_[index(sum)] = true;
+    in_way_[index(exchange)] = true;
     for (std::size_t k = 0; k < way.size(); ++k) {
       for (const int input : graph_[way[k]].inputs) {
         if (place_[index(input)] >= 0 || in_way_[index(input)]) continue;
@@ -98,6 +131,7 @@ class Stagger {
         way.push_back(input);
       }
     }
+    for (const int i : way) in_way_[index(i)] = false;
     std::ranges::sort(way);
     return way;
   }
@@ -116,6 +150,10 @@ class Stagger {
       begun[k] = behind || works;
       if (works && !behind && !item.inputs.empty() && !item.is_part()) waits_[index(way[k])] = value;
     }
+  }
+
+  void emit_all(const std::vector<int>& items) {
+    for (const int i : items) emit(i);
   }
 
   void emit(int i) {
@@ -142,8 +180,12 @@ class Stagger {
 
   const Graph& graph_;
   Graph out_;
-  std::vector<int> depth_;  // of an item: how many exchanges there are one behind the other until it is there
-  std::vector<bool> leads_, moves_;  // an exchange needs it; it is not the same in every run
+  std::vector<int> depth_;  // of an item: how many exchanges with long work ahead of them there are one behind the other until it is there
+  std::vector<bool> worked_;  // products or the like lie between the last of those and itself
+  std::vector<bool> is_long_;  // it is an exchange with such work ahead of it
+  std::vector<bool> leads_, needed_;  // an exchange with long work ahead of it needs it; any does
+  std::vector<bool> moves_;  // it is not the same in every run
+  std::vector<int> behind_;  // the last exchange with long work ahead of it, or first one at all, that it comes behind or is; -1
   std::vector<int> place_;  // in the new graph, or -1
   std::vector<int> order_;  // the exchanges
   std::vector<std::vector<int>> readers_;

@@ -5,10 +5,11 @@
 
 namespace tegula::compile {
 
-/// Where independent parts of a batch go through layers that ranks share (sums over all ranks, which later sums need), the exchanges of all parts come
-/// layer by layer, and what leads to one of them begins when what led to the one before it has ended. Left to themselves the parts would keep step
-/// with each other on a device that runs what is ready: all would wait for their exchanges at once. Sums that no later one needs, the gradients'
-/// buckets, stay as they are, and so does a graph that exchanges anything else, which may be another on another rank.
+/// Where independent parts of a batch go through layers that ranks share (products end in an exchange that later products need), the exchanges of all parts
+/// come layer by layer, and the products that lead to one of them begin when those that lead to the one before have ended. Left to themselves the parts would
+/// keep step with each other on a device that runs what is ready: all would wait for their exchanges at once. Exchanges with no product ahead of them, the gather
+/// behind a norm of scattered steps, follow the one they come behind at once. What no later product needs, the gradients' buckets, stays as it is, and so does a
+/// graph whose ranks exchange anything one by one, which may be another on another rank, or gather weights where they are read.
 ///
 /// In front of order_effects, which puts exchanges into a chain.
 void stagger_exchanges(Graph& graph);

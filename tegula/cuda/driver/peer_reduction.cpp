@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tegula/cuda/driver/copied_sums.h"
+#include "tegula/cuda/driver/copied_exchanges.h"
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
 #include "tegula/cuda/handwritten/plain_all_reduce.h"
@@ -61,7 +61,7 @@ struct Boxes {
   int rank, size;
   std::int64_t bytes = 0, copied = 0;  // that a rank sends at most; of the box that is copied into
   CUdeviceptr memory = 0;
-  std::shared_ptr<const CopiedSums> copies;
+  std::shared_ptr<const CopiedExchanges> copies;
   void* state = nullptr;  // AllReduceState, on the device
   std::uint32_t* stop = nullptr;
   std::function<void()> queued;
@@ -116,7 +116,8 @@ bool open(Boxes& boxes, const std::vector<Introduction>& all) {
   boxes.context.staging->copy_in(at, &state, sizeof state);
   if (boxes.copied > 0) {
     const std::size_t copied = behind + align_scratch(sizeof(AllReduceState));
-    boxes.copies = std::make_shared<CopiedSums>(boxes.context, boxes.copied, boxes.memory + copied, other + copied, state.stop);
+    boxes.copies =
+        std::make_shared<CopiedExchanges>(boxes.context, boxes.rank, boxes.copied, boxes.memory + copied, other + copied, state.stop);
   }
   return true;
 }
@@ -124,7 +125,7 @@ bool open(Boxes& boxes, const std::vector<Introduction>& all) {
 /// Whether the boxes, and room for the state behind them, are there, cleared.
 bool make(Boxes& boxes, Introduction& mine) {
   const std::size_t all = static_cast<std::size_t>(boxes.size) * 2 * all_reduce_box(boxes.bytes) + align_scratch(sizeof(AllReduceState)) +
-                          CopiedSums::bytes(boxes.copied);
+                          CopiedExchanges::bytes(boxes.copied);
   void* stop = nullptr;
   if (boxes.bytes == 0 || cuMemHostAlloc(&stop, 64, CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS) return false;
   boxes.stop = static_cast<std::uint32_t*>(stop);
@@ -154,10 +155,12 @@ class PeerReduction final : public runtime::Call {
   LoadedKernel kernel_;
 };
 
-/// A larger sum of two.
-class PeerSum final : public runtime::Call {
+/// Larger ones of two.
+class PeerExchange final : public runtime::Call {
  public:
-  PeerSum(std::shared_ptr<Boxes> boxes, const Collective& what) : boxes_(std::move(boxes)), call_(CopiedSums::call(boxes_->copies, what)) {}
+  PeerExchange(std::shared_ptr<Boxes> boxes, const Collective& what)
+      : boxes_(std::move(boxes)),
+        call_(CopiedExchanges::call(boxes_->copies, what)) {}
   void run(std::span<void* const> buffers, void* scratch, int threads) const override {
     boxes_->context.enter();
     if (*static_cast<volatile std::uint32_t*>(boxes_->stop) != 0) return;  // as after Communicator::abort()
@@ -176,13 +179,11 @@ class PeerCommunicator final : public runtime::Communicator {
   explicit PeerCommunicator(std::shared_ptr<Boxes> boxes) : boxes_(std::move(boxes)) {}
   bool has(const Collective& what) const override { return boxes_->rest->has(what); }
   std::unique_ptr<runtime::Call> call(const Collective& what) override {
+    if (const std::int64_t sent = CopiedExchanges::bytes_sent(what); boxes_->copies && sent > boxes_->bytes && sent <= boxes_->copied)
+      return std::make_unique<PeerExchange>(boxes_, what);
     const std::int64_t count = numel(what.shape), bytes = count * static_cast<std::int64_t>(size_of(what.dtype));
-    if (what.kind != CollectiveKind::AllReduce || !is_float(what.dtype) || what.reduction == Reduction::Max || bytes == 0)
-      return boxes_->rest->call(what);
-    if (bytes > boxes_->bytes) {
-      if (!boxes_->copies || bytes > boxes_->copied) return boxes_->rest->call(what);
-      return std::make_unique<PeerSum>(boxes_, what);
-    }
+    const bool sums = what.kind == CollectiveKind::AllReduce && is_float(what.dtype) && what.reduction != Reduction::Max;
+    if (!sums || bytes == 0 || bytes > boxes_->bytes) return boxes_->rest->call(what);
     return std::make_unique<PeerReduction>(boxes_, PlainAllReduce{.dtype = what.dtype,
                                                                   .count = count,
                                                                   .ranks = boxes_->size,

@@ -11,10 +11,28 @@ namespace tegula::gpu {
 namespace {
 
 constexpr std::int64_t kLineBytes = 8;  // of numbers
-constexpr std::int64_t kVectorBytes = 16;  // that a thread adds up at a time
+constexpr std::int64_t kVectorBytes = 16;  // that a thread takes at a time of what was copied
 constexpr std::int64_t kThreads = 512;
 constexpr std::int64_t kMostBlocks = 64;  // half of an H200's multiprocessors fill the wire, and what runs beside it has the others
-constexpr std::int64_t kMostAdding = 264;  // blocks that add up what was copied: two for each multiprocessor
+constexpr std::int64_t kMostTaking = 264;  // blocks that take what was copied: two for each multiprocessor
+
+PlainKernel arrived_kernel(const char* name, DType dtype, std::int64_t count, bool mean, int rank) {
+  const std::int64_t vector = kVectorBytes / static_cast<std::int64_t>(size_of(dtype));
+  PlainSource source(dtype, {Layout::dense({2 * count + vector})});
+  for (const auto& [macro, value] : {std::pair<const char*, std::int64_t>{"COUNT", count},
+                                     {"VECTOR", vector},
+                                     {"WORDS", kVectorBytes / 4},
+                                     {"ADDS", is_float(dtype) ? 1 : 0},
+                                     {"MEAN", mean ? 1 : 0},
+                                     {"RANK", rank},
+                                     {"THREADS", kThreads}}) {
+    source.define(macro, value);
+  }
+  source.add(kAgain);
+  source.add(kPack);
+  source.add(kArrivedCopies);
+  return {name, source.text(), std::min(divide_up(count, vector * kThreads), kMostTaking), static_cast<int>(kThreads)};
+}
 
 }  // namespace
 
@@ -38,25 +56,11 @@ PlainKernel all_reduce_kernel(const PlainAllReduce& d) {
   return {"all_reduce", source.text(), std::min(divide_up(lines, kThreads), kMostBlocks), static_cast<int>(kThreads)};
 }
 
-PlainKernel add_arrived_kernel(DType dtype, std::int64_t count, bool mean) {
-  const std::int64_t vector = kVectorBytes / static_cast<std::int64_t>(size_of(dtype));
-  PlainSource source(dtype, {Layout::dense({count + vector})});
-  for (const auto& [name, value] : {std::pair<const char*, std::int64_t>{"COUNT", count},
-                                    {"VECTOR", vector},
-                                    {"WORDS", kVectorBytes / 4},
-                                    {"MEAN", mean ? 1 : 0},
-                                    {"THREADS", kThreads}}) {
-    source.define(name, value);
-  }
-  source.add(kAgain);
-  source.add(kPack);
-  source.add(kAddArrived);
-  return {"add_arrived", source.text(), std::min(divide_up(count, vector * kThreads), kMostAdding), static_cast<int>(kThreads)};
-}
-
-PlainKernel wait_for_box_kernel(DType dtype) {
-  PlainKernel kernel = add_arrived_kernel(dtype, 1, false);
-  kernel.name = "wait_for_box", kernel.blocks = 1, kernel.threads = 1;
+PlainKernel add_arrived_kernel(DType dtype, std::int64_t count, bool mean) { return arrived_kernel("add_arrived", dtype, count, mean, 0); }
+PlainKernel join_arrived_kernel(std::int64_t bytes, int rank) { return arrived_kernel("join_arrived", DType::u8, bytes, false, rank); }
+PlainKernel wait_for_box_kernel() {
+  PlainKernel kernel = arrived_kernel("wait_for_box", DType::u8, 1, false, 0);
+  kernel.blocks = 1, kernel.threads = 1;
   return kernel;
 }
 

@@ -122,25 +122,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* 
 }
 #pragma endregion
 
-#pragma region AddArrived
+#pragma region ArrivedCopies
 struct Meeting {
-  unsigned next;           // the number of the sum that is next or under way
-  unsigned arrived;        // of the last whose numbers have come from the other rank; it writes this, and the next one
-  unsigned theirs;         // of the last that it has added up
-  unsigned blocks;         // that are over with this one
-  const unsigned* stop;    // of the host: not 0 when nobody is to wait any longer
-  unsigned* tell;          // the other rank's `theirs`
+  unsigned next;         // the number of the exchange that is next or under way
+  unsigned arrived;      // of the last whose numbers have come from the other rank; it writes this, and the next one
+  unsigned theirs;       // of the last for which it needs its box no longer
+  unsigned blocks;       // that are over with this one
+  const unsigned* stop;  // of the host: not 0 when nobody is to wait any longer
+  unsigned* tell;        // the other rank's `theirs`
 };
 
-// Until the other rank has added up what lies in its box.
-extern "C" __global__ void wait_for_box(Meeting* meeting) {
-  for (unsigned turn = 1; again(&meeting->theirs) + 1 != meeting->next; ++turn) {
-    if (turn % 1024 == 0 && again(meeting->stop) != 0) return;
-  }
-}
-
-// A sum of two is the same in either order: both ranks get the same bits.
-extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element* in, Element* out, const Element* box, Meeting* meeting) {
+// All threads of a block; what the other rank has sent may be read then.
+__device__ inline void wait_for_copy(Meeting* meeting) {
   if (threadIdx.x == 0) {
     for (unsigned turn = 1; again(&meeting->arrived) != meeting->next; ++turn) {
       if (turn % 1024 == 0 && again(meeting->stop) != 0) break;
@@ -148,7 +141,32 @@ extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element*
     all_see_it();
   }
   __syncthreads();
-  const bool read_wide = reinterpret_cast<unsigned long long>(in) % 16 == 0, write_wide = reinterpret_cast<unsigned long long>(out) % 16 == 0;
+}
+// All threads of a block that has read its share: the last block says so.
+__device__ inline void box_is_free(Meeting* meeting) {
+  __syncthreads();
+  if (threadIdx.x == 0 && atomicAdd(&meeting->blocks, 1u) == gridDim.x - 1) {
+    const unsigned number = meeting->next;
+    meeting->blocks = 0;
+    meeting->next = number + 1;
+    all_see_it();
+    *static_cast<volatile unsigned*>(meeting->tell) = number;
+  }
+}
+__device__ inline bool is_wide(const void* p) { return reinterpret_cast<unsigned long long>(p) % 16 == 0; }
+
+// Until the other rank needs what lies in its box no longer.
+extern "C" __global__ void wait_for_box(Meeting* meeting) {
+  for (unsigned turn = 1; again(&meeting->theirs) + 1 != meeting->next; ++turn) {
+    if (turn % 1024 == 0 && again(meeting->stop) != 0) return;
+  }
+}
+
+#if ADDS
+// A sum of two is the same in either order: both ranks get the same bits.
+extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element* in, Element* out, const Element* box, Meeting* meeting) {
+  wait_for_copy(meeting);
+  const bool read_wide = is_wide(in), write_wide = is_wide(out);
   for (Index i = blockIdx.x * Index(THREADS) + threadIdx.x; i * VECTOR < COUNT; i += gridDim.x * Index(THREADS)) {
     const Index at = i * VECTOR;
     const Pack own = pack_at(in, at, read_wide), theirs = pack_at(box, at, true);
@@ -159,13 +177,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) add_arrived(const Element*
     }
     put(out, at, result, write_wide);
   }
-  __syncthreads();
-  if (threadIdx.x == 0 && atomicAdd(&meeting->blocks, 1u) == gridDim.x - 1) {
-    const unsigned added = meeting->next;
-    meeting->blocks = 0;
-    meeting->next = added + 1;
-    all_see_it();
-    *static_cast<volatile unsigned*>(meeting->tell) = added;
-  }
+  box_is_free(meeting);
 }
+#else
+extern "C" __global__ void __launch_bounds__(THREADS) join_arrived(const Element* in, Element* out, const Element* box, Meeting* meeting) {
+  const auto copy = [](const Element* from, Element* to) {
+    const bool read_wide = is_wide(from), write_wide = is_wide(to);
+    for (Index i = blockIdx.x * Index(THREADS) + threadIdx.x; i * VECTOR < COUNT; i += gridDim.x * Index(THREADS))
+      put(to, i * VECTOR, pack_at(from, i * VECTOR, read_wide), write_wide);
+  };
+  copy(in, out + RANK * COUNT);
+  wait_for_copy(meeting);
+  copy(box, out + (1 - RANK) * COUNT);
+  box_is_free(meeting);
+}
+#endif
 #pragma endregion

@@ -35,20 +35,22 @@ constexpr std::size_t all_reduce_box(std::int64_t bytes) { return static_cast<st
 /// (in, out, state) -> the sums or means, the same bits on all ranks. in may be out. All ranks run the same kernels on their states in the same order.
 PlainKernel all_reduce_kernel(const PlainAllReduce& description);
 
-/// Sums of two ranks whose copy engines carry the numbers (driver/copied_sums.h): what they know of each other, in device memory. `arrived` and `theirs` are
-/// the other rank's to write.
-struct SumMeeting {
-  std::uint32_t next = 1;  // the number of the sum that is next or under way
+/// Two ranks whose copy engines carry the numbers (driver/copied_exchanges.h): what they know of each other, in device memory. `arrived` and `theirs` are the
+/// other rank's to write.
+struct CopyMeeting {
+  std::uint32_t next = 1;  // the number of the exchange that is next or under way
   std::uint32_t arrived = 0;  // of the last whose numbers have come
-  std::uint32_t theirs = 0;  // of the last that the other one has added up
+  std::uint32_t theirs = 0;  // of the last for which the other one needs its box no longer
   std::uint32_t blocks = 0;  // that are over with this one
   const std::uint32_t* stop = nullptr;  // not 0: waiting is in vain
   std::uint32_t* tell = nullptr;  // the other's `theirs`
 };
 
-/// (meeting) -> waits until the other rank has added up what lies in its box.
-PlainKernel wait_for_box_kernel(DType dtype);
+/// (meeting) -> waits until the other rank needs what lies in its box no longer.
+PlainKernel wait_for_box_kernel();
 /// (in, out, box, meeting) -> in and what comes into the box, added up, or their mean; waits for it. in may be out.
 PlainKernel add_arrived_kernel(DType dtype, std::int64_t count, bool mean);
+/// (in, out, box, meeting) -> in and what comes into the box, `bytes` each, one behind the other in the order of ranks; this one is `rank`.
+PlainKernel join_arrived_kernel(std::int64_t bytes, int rank);
 
 }  // namespace tegula::gpu

@@ -1,0 +1,31 @@
+#pragma once
+// Exchanges of two GPUs that see each other's memory, of numbers that their copy engines carry: no multiprocessor waits or moves bytes, so what runs beside keeps
+// them all. Each rank copies its numbers into a box in the other's memory and the exchange's number behind them; a kernel takes them once they have come.
+
+#include <memory>
+
+#include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/collective.h"
+
+namespace tegula::gpu {
+
+/// What the calls of a rank share: a box, and the words behind it, at the same places of both ranks' memory.
+class CopiedExchanges {
+ public:
+  /// `box`: its bytes, a multiple of 256. `rank`: 0 or 1.
+  CopiedExchanges(Context& context, int rank, std::int64_t box, CUdeviceptr here, CUdeviceptr there, const std::uint32_t* stop);
+  /// That one rank's memory has to hold; 0 for none.
+  static std::size_t bytes(std::int64_t box);
+  /// What the box has to have room for; 0 for what is not exchanged so: all but sums and means of floats, scattered or not, and gathers.
+  static std::int64_t bytes_sent(const runtime::Collective& what);
+  static std::unique_ptr<runtime::Call> call(std::shared_ptr<const CopiedExchanges> exchanges, const runtime::Collective& what);
+
+ private:
+  class Exchange;
+  Context& context_;
+  int rank_;
+  CUdeviceptr here_, there_;  // boxes
+  std::size_t meeting_;  // behind them
+};
+
+}  // namespace tegula::gpu
