@@ -6,6 +6,7 @@
 #include "tegula/core/text.h"
 #include "tegula/text/tokens/bpe.h"
 #include "tegula/text/tokens/json_tokens.h"
+#include "tegula/text/tokens/precompiled.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tegula/text/tokens/unigram.h"
 #include "tegula/text/tokens/wordpiece.h"
@@ -226,6 +227,11 @@ class Builder {
     if (type == "Prepend") return prepend(read_.text(part, "prepend"));
     if (type == "Replace") return replace(sought(part), read_.text(part, "content"));
     if (type == "ByteLevel") return {};  // the vocabulary is bytes already
+    if (type == "Precompiled") {
+      const auto map = from_base64(read_.text(part, "precompiled_charsmap", ""));
+      if (!map) read_.refuse("a precompiled_charsmap that is not base64", "rules of normalisation in base64");
+      return precompiled_normalizer(*map, "tokenizer.json", read_.name());
+    }
     if (type == "BertNormalizer") {
       const bool lower = read_.truth(part, "lowercase", true);
       return bert_normalizer({.clean = read_.truth(part, "clean_text", true),
