@@ -39,9 +39,9 @@ struct WordPieceTrainerOptions {
 /// the special tokens and characters.
 Vocabulary train_wordpiece(const TextMap<std::int64_t>& words, const WordPieceTrainerOptions& options = {});
 
-/// A piece is a token, or unknown.
 /// Whether unknown words that follow each other are one unknown token, as SentencePiece has it.
 enum class Unknowns : bool { Single, Joined };
+/// A piece is a token, or unknown.
 class WholeWords final : public TokenModel {
  public:
   /// Throws Error when the vocabulary lacks the unknown token. Without one (empty) unknown words are left out.
