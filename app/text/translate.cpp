@@ -60,6 +60,8 @@ void draw_attention(const std::string& path, const models::Translator& translato
 void run_translate(const TranslateChoice& choice) {
   if (!choice.attention.empty()) io::require_picture(choice.attention);
   if (!choice.out.empty()) io::require_writable(choice.out, "tegula translate");
+  if (choice.scores && choice.options.beams == 1)
+    throw Error({.op = "tegula translate --scores", .got = "--beam 1", .expected = "2 or more: beams alone have scores"});
   models::Translator translator = models::Translator::load(choice.model);
   const std::vector<std::string> sources = read_sources(choice);
   if (!choice.attention.empty() && sources.size() != 1)

@@ -84,4 +84,34 @@ std::vector<Pattern::Match> Pattern::matches(std::string_view text) const {
   return out;
 }
 
+std::string with_oniguruma_words(std::string_view pattern) {
+  constexpr std::string_view kMembers = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+  constexpr std::string_view kLatinNumbers = R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}])";  // "²" to "¾", outside of brackets alone
+  std::string out;
+  bool in_class = false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i], next = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (c == '\\' && next == 'w') {
+      in_class ? out.append(kMembers) : out.append("[").append(kMembers).append(kLatinNumbers);
+      ++i;
+    } else if (c == '\\' && next == 'W' && !in_class) {
+      out.append("[^").append(kMembers).append(kLatinNumbers);
+      ++i;
+    } else if (c == '\\' && next != '\0') {
+      out.append({c, next});
+      ++i;
+    } else {
+      out += c;
+      if (c == '[' && !in_class) {
+        in_class = true;
+        if (next == '^') out += pattern[++i];
+        if (i + 1 < pattern.size() && pattern[i + 1] == ']') out += pattern[++i];  // as the first one it is a member
+      } else if (c == ']') {
+        in_class = false;
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace tegula::text

@@ -29,4 +29,8 @@ class Pattern {
   std::shared_ptr<const Code> code_;
 };
 
+/// A pattern of Oniguruma's, whose \w and \W are letters, marks, digits and joining signs, with those two written out; PCRE2's \w knows no marks, so that
+/// it cuts words of Hindi, and takes "①" for one. \W within brackets, and \b, stay as they are.
+std::string with_oniguruma_words(std::string_view pattern);
+
 }  // namespace tegula::text

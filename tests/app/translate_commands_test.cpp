@@ -96,6 +96,7 @@ TEST(TranslateCommands, TrainTranslateAndScore) {
     EXPECT_TRUE(std::filesystem::exists(folder / "mine.en"));
     EXPECT_HAS(tegula_cli({"translate", file, "--scores", "--text", "Der rote hund."}).out, "\tThe red dog.");
     EXPECT_HAS(tegula_cli({"translate", file, "--reference", folder / "a.en"}, "eins\n").err, "96 lines");
+    EXPECT_HAS(tegula_cli({"translate", file, "--scores", "--beam", "1"}, "eins\n").err, "--scores: got --beam 1");
     EXPECT_HAS(tegula_cli({"translate", file, "--attention", folder / "map.png"}, "eins\nzwei\n").err, "2 sentences");
   }
   EXPECT_HAS(tegula_cli({"translate", folder / "a.de", "--text", "x"}).err, "a.de");

@@ -145,5 +145,32 @@ TEST(Bert, ClassifiesWholeSequences) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-6);
 }
 
+TEST(Bert, TakesTheNamesOfPublishedFiles) {
+  const models::BertOptions options{.vocabulary = 13, .width = 8, .layers = 1, .heads = 2, .hidden = 12, .context = 8};
+  models::BertForMaskedLM net(options), other(options);
+  StateDict state;
+  for (NamedTensor one : state_dict(net)) {
+    const bool norm = one.name.find("LayerNorm") != std::string::npos;
+    if (norm && one.name.ends_with(".weight")) one.name.replace(one.name.size() - 6, 6, "gamma");
+    if (norm && one.name.ends_with(".bias")) one.name.replace(one.name.size() - 4, 4, "beta");
+    state.push_back(one);
+  }
+  for (const char* name :
+       {"bert.embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "cls.seq_relationship.weight"})
+    state.push_back({name, Tensor(0.0f)});
+  const auto expect_same = [](const StateDict& a, const StateDict& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].value.to_host(), b[i].value.to_host()) << a[i].name;
+  };
+  load(other, models::bert_state(state));
+  expect_same(state_dict(other), state_dict(net));
+
+  models::Bert bare(options, models::Bert::Pooling::No);
+  load(bare, models::bert_state(state, ""));
+  expect_same(state_dict(bare), state_dict(net.bert));
+  models::BertForMaskedLM headless(options);
+  EXPECT_EQ(load(headless, models::bert_state(state_dict(bare)), Strict::No).missing.size(), state_dict(net.cls).size());
+}
+
 }  // namespace
 }  // namespace tegula

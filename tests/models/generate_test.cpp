@@ -233,5 +233,20 @@ TEST(KeyValueCache, GrowsAndForgets) {
   EXPECT_THROW(llama()(tensor(Tokens(17, 1), {1, 17}), &cache), Error);
 }
 
+TEST(KeyValueCache, GrowsUnderACompiledStep) {
+  const Tensor text = tensor<std::int64_t>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 3, 1}, {1, 12});
+  const Tensor whole = llama()(text);
+  nn::KeyValueCache cache = llama().cache(1, 4);
+  auto step = jit([&](const Tensor& token) { return llama()(token, &cache); });
+  for (std::int64_t t = 0; t < 12; ++t) {
+    if (t == 3) cache.reserve(6);
+    if (t == 6) cache.reserve(12);
+    const auto got = step(slice(text, 1, {t, t + 1})).to_host(), expected = slice(whole, 1, {t, t + 1}).to_host();
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-3 * std::max(1.0f, std::abs(expected[i]))) << t;
+    EXPECT_EQ(cache.length().item<int>(), t + 1);
+  }
+  EXPECT_EQ(step.executables(), 3);
+}
+
 }  // namespace
 }  // namespace tegula

@@ -185,6 +185,22 @@ TEST(TextWriter, GivesPromptsOfDifferentLengthsWhatEachGetsAlone) {
   expect_each_as_alone(lstm, {"abcdefghij", "", "ef", "jih"}, {.tokens = 30});
 }
 
+TEST(TextWriter, SaysWhatItsTokenizerLeavesOut) {
+  const std::string path = ::testing::TempDir() + "/letters.safetensors";
+  models::save_language_model(path, models::Gpt2({.vocabulary = 4, .width = 8, .layers = 1, .heads = 1, .context = 8}),
+                              text::characters_json("ab c"));
+  const models::LanguageModel model = models::load_language_model(path);
+  models::TextWriter write(model);
+  std::vector<std::string> warnings;
+  set_warning_handler([&](const std::string& name, const std::string& text) { warnings.push_back(name + ": " + text); });
+  write("ab c", {.tokens = 1});
+  EXPECT_TRUE(warnings.empty());
+  write("a\u00e9b", {.tokens = 1});
+  set_warning_handler(nullptr);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0], "text.prompt: TextWriter: the model's tokenizer reads the prompt 'a\u00e9b' as 'ab'");
+}
+
 TEST(TextClassifier, PaddingChangesNothing) {
   manual_seed(4);
   models::LstmClassifier lstm({.vocabulary = 20, .classes = 3, .embedding = 6, .hidden = 5, .layers = 2});

@@ -28,7 +28,7 @@ const std::string& english() {
   return json;
 }
 
-Translator translator(bool lstm) {
+Translator translator(bool lstm, std::int64_t context = 20) {
   manual_seed(2);
   if (lstm)
     return {models::Seq2Seq({.source_vocabulary = 10, .target_vocabulary = 11, .embedding = 16, .hidden = 16, .dropout = 0}), german(),
@@ -40,7 +40,7 @@ Translator translator(bool lstm) {
                                .hidden = 32,
                                .encoder_layers = 1,
                                .decoder_layers = 1,
-                               .context = 20,
+                               .context = context,
                                .dropout = 0,
                                .norm_first = true}),
           german(), english()};
@@ -89,6 +89,16 @@ TEST(Translator, LearnsAndSurvivesItsFile) {
     EXPECT_EQ(map.shape(), (Shape{8, 7}));
     for (const double row : sum(map, 1).to_host<double>()) EXPECT_NEAR(row, 1, 1e-5);
     EXPECT_EQ(again.source_tokens(one.source).back(), "</s>");
+  }
+}
+
+TEST(Translator, GivesASentenceWhatItGetsAlone) {
+  Translator net = translator(false, 64);  // which has not learnt to end
+  const std::vector<std::string> sentences = {"ein hund", "ein rot hund und ein blau katze und ein rot hund und ein hund", "ein katze"};
+  for (const std::int64_t beams : {1, 3}) {
+    const auto together = net.translate(sentences, {.beams = beams});
+    for (std::size_t i = 0; i < sentences.size(); ++i)
+      EXPECT_EQ(net.translate(std::vector<std::string>{sentences[i]}, {.beams = beams})[0].text, together[i].text) << i << ", " << beams;
   }
 }
 

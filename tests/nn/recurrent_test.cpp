@@ -234,5 +234,24 @@ TEST(Lstm, LearnsToRememberTheFirstOfASequence) {
   EXPECT_LT(last, 0.3f);
 }
 
+TEST(Recurrent, WhatLiesBehindALengthHasNoSayInGradientsEither) {
+  manual_seed(4);
+  const nn::GRU gru(3, 4, {.layers = 2, .bidirectional = true});
+  const Tensor x = normal({5, 3, 3}), lengths = tensor<std::int64_t>({5, 2, 0});
+  const Tensor there = unsqueeze(unsqueeze(arange(5), 1) < lengths, 2);
+  const auto results = [&](double behind) {
+    const Tensor given = where(there, x, behind);
+    const Tensor y = gru(given, {.lengths = lengths}).output;
+    std::vector<Tensor> out{y, grad(sum(square(y)), given)};
+    for (const Tensor& one : grad(sum(square(y)), parameters(gru))) out.push_back(one);
+    return out;
+  };
+  const auto expected = results(0);
+  for (const double behind : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    const auto got = results(behind);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].to_host(), expected[i].to_host()) << i << ", " << behind;
+  }
+}
+
 }  // namespace
 }  // namespace tegula

@@ -80,8 +80,7 @@ TEST(TokenizerErrors, SayWhatIsWrongAndWhere) {
   EXPECT_ERROR(json(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b"]}})"), "no token 'ab'");
   EXPECT_ERROR(json(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 0}, "merges": []}})"), "the number 0 for 'a' and 'b'");
   EXPECT_ERROR(json(R"({"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}})"), "few of which are left out");
-  EXPECT_ERROR(json(R"({"normalizer": {"type": "Precompiled"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"),
-               "the normalizer Precompiled");
+  EXPECT_ERROR(json(R"({"normalizer": {"type": "Nmt"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"), "the normalizer Nmt");
   EXPECT_ERROR(
       json(
           R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})"),

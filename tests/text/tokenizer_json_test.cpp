@@ -31,5 +31,57 @@ TEST(TokenizerJson, GivesTheNumbersAndTextsOfItsMaker) {
   for (const auto& [file, count] : counts) EXPECT_GE(count, 20) << file;
 }
 
+/// A tokenizer of whole pieces with these parts; "?" stands for the pieces that are not among the tokens. A model that knows bytes is BPE.
+Tokenizer of_pieces(const std::string& parts, const std::vector<std::string>& tokens, const char* model = "WordLevel") {
+  nlohmann::json all = nlohmann::json::parse("{" + parts + "}");
+  all["model"] = {{"type", model}, {"unk_token", "?"}, {"vocab", {{"?", 0}}}, {"merges", nlohmann::json::array()}, {"ignore_merges", true}};
+  for (std::size_t i = 0; i < tokens.size(); ++i) all["model"]["vocab"][tokens[i]] = i + 1;
+  return parse_tokenizer_json(all.dump(), "pieces");
+}
+
+// What tokenizers 0.22.2 gives for the same files.
+TEST(TokenizerJson, ABlankComesInFrontOfOtherWhiteSpace) {
+  const Tokenizer one = of_pieces(R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true, "use_regex": false})",
+                                  {"\u0120\u010aa", "\u0120a"}, "BPE");
+  EXPECT_EQ(one.encode("\na"), Ids({1}));
+  EXPECT_EQ(one.encode(" a"), Ids({2}));
+  EXPECT_EQ(one.encode("a"), Ids({2}));
+  const Tokenizer cut = of_pieces(R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true})", {"\u0120", "\u010a", "a"}, "BPE");
+  EXPECT_EQ(cut.encode("\na"), Ids({1, 2, 3}));
+}
+
+TEST(TokenizerJson, ControlCharactersThatAreWhiteSpaceAreCleanedAway) {
+  const Tokenizer one = of_pieces(R"("normalizer": {"type": "BertNormalizer"})", {"ab", "a b"});
+  EXPECT_EQ(one.encode("a\u0085b"), Ids({1}));
+  EXPECT_EQ(one.encode("a\vb"), Ids({1}));
+  EXPECT_EQ(one.encode("a\u2028b"), Ids({2}));
+  EXPECT_EQ(one.encode("a\tb"), Ids({2}));
+}
+
+TEST(TokenizerJson, ContiguousJoinsWhatLiesBetweenEmptyDelimitersToo) {
+  const Tokenizer one = of_pieces(
+      R"("pre_tokenizer": {"type": "Split", "pattern": {"String": "e"}, "behavior": "Contiguous", "invert": true})", {"ee", "ab", "e"});
+  EXPECT_EQ(one.encode("eeabeeabe"), Ids({1, 2, 1, 2, 3}));
+}
+
+TEST(TokenizerJson, WordsInPatternsHoldMarksAndNoSignsForNumbers) {
+  const auto pieces = [](const std::string& pattern) {
+    return of_pieces(R"("pre_tokenizer": {"type": "Split", "pattern": {"Regex": ")" + pattern + R"("}, "behavior": "Isolated"})",
+                     {"\u0915\u094d\u092f\u093e", "\u2460", "a\u00b2", "\u24b6b", " ", "-"});
+  };
+  const std::string text = "\u0915\u094d\u092f\u093e\u2460a\u00b2 \u24b6b-";
+  EXPECT_EQ(pieces(R"(\\w+|\\W)").encode(text), Ids({1, 2, 3, 5, 4, 6}));
+  EXPECT_EQ(pieces(R"([\\w]+|[^\\w])").encode(text), Ids({1, 2, 0, 0, 5, 4, 6}));  // "²" is no \w within brackets
+  EXPECT_EQ(pieces(R"([]\\w]+|[^]\\w])").encode(text), Ids({1, 2, 0, 0, 5, 4, 6}));
+  EXPECT_EQ(of_pieces(R"("pre_tokenizer": {"type": "Whitespace"})", {"\u24b6b", "\u2460"}).encode("\u24b6b \u2460"), Ids({1, 2}));
+}
+
+TEST(TokenizerJson, ADecodedTextBeginsWithItsOwnBlank) {
+  const Tokenizer one =
+      of_pieces(R"("decoder": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always"})", {" a", "\u2581a"});
+  EXPECT_EQ(one.decode(Ids({1, 2})), " a a");
+  EXPECT_EQ(one.decode(Ids({2, 1})), "a a");
+}
+
 }  // namespace
 }  // namespace tegula::text

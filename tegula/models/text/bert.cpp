@@ -139,6 +139,25 @@ Tensor BertForSequenceClassification::operator()(Arg tokens, const BertInput& in
   return classifier(dropout(bert.pooled(bert(tokens, input))));
 }
 
+StateDict bert_state(const StateDict& hugging_face, std::string_view prefix) {
+  StateDict out;
+  for (const NamedTensor& one : hugging_face) {
+    std::string_view name = one.name;
+    constexpr std::string_view kBert = "bert.";
+    const bool of_head = name.starts_with("cls.") || name.starts_with("classifier.");
+    if (name.starts_with(kBert)) name.remove_prefix(kBert.size());
+    if (name == "embeddings.position_ids" || name.starts_with("cls.predictions.decoder.") || name.starts_with("cls.seq_relationship."))
+      continue;
+    if (of_head && prefix.empty()) continue;
+    std::string own = (of_head ? "" : std::string(prefix)) + std::string(name);
+    for (const auto& [old, now] : {std::pair{".gamma", ".weight"}, {".beta", ".bias"}}) {
+      if (own.ends_with(old)) own = own.substr(0, own.rfind('.')) + now;
+    }
+    out.push_back({std::move(own), one.value});
+  }
+  return out;
+}
+
 ModelDescription describe(const BertOptions& o, std::string kind) {
   ModelDescription out{.kind = std::move(kind)};
   const auto put = [&](const char* name, auto value) { out.numbers[name] = static_cast<double>(value); };

@@ -3,12 +3,14 @@
 // ("bert.encoder.layer.0.attention.self.query.weight", "cls.predictions.transform.dense.weight", "classifier.weight").
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tegula/models/model_file.h"
 #include "tegula/nn/dropout.h"
 #include "tegula/nn/linear.h"
 #include "tegula/nn/normalization.h"
+#include "tegula/nn/state.h"
 
 namespace tegula::models {
 
@@ -163,6 +165,11 @@ class BertForSequenceClassification {
   static constexpr auto fields =
       nn::fields<&BertForSequenceClassification::bert, &BertForSequenceClassification::dropout, &BertForSequenceClassification::classifier>;
 };
+
+/// The names as these models have them: the encoder's with `prefix` in front, whether the file has "bert." there or not; norms' "gamma" and "beta", as the first
+/// published files have them, are weight and bias. Left out: places that old files hold ("embeddings.position_ids"), the tied "cls.predictions.decoder", the next
+/// sentence's head; for a Bert by itself (an empty prefix) heads, too. What a model does not have, such as the pooler, Strict::No passes over.
+StateDict bert_state(const StateDict& hugging_face, std::string_view prefix = "bert.");
 
 /// What a file says of a BERT, and back. Throws Error, naming `path`, for options that make no sense.
 ModelDescription describe(const BertOptions& options, std::string kind);

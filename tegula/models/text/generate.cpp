@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <sstream>
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
@@ -32,7 +33,9 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 void check(const Sampling& s, std::int64_t vocabulary, const std::source_location& where) {
   const auto refuse = [&](const std::string& what, double value, const std::string& expected) {
-    ops::refuse("sample", what + " = " + std::to_string(value), expected, where);
+    std::ostringstream given;
+    given << what << " = " << value;
+    ops::refuse("sample", given.str(), expected, where);
   };
   if (!(s.temperature >= 0)) refuse("temperature", s.temperature, "0 or more");
   if (s.top_k < 0) refuse("top_k", static_cast<double>(s.top_k), "0 or more of the " + std::to_string(vocabulary) + " tokens");

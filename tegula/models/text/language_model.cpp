@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
+#include "tegula/core/warning.h"
 #include "tegula/graph/frame.h"
 #include "tegula/models/description.h"
 #include "tegula/models/text/generate.h"
@@ -64,7 +66,13 @@ std::vector<text::Id> ends_of(const text::Tokenizer& tokenizer) {
 
 text::Ids prompt_tokens(const text::Tokenizer& tokenizer, const std::string& prompt) {
   text::Ids ids = tokenizer.encode(prompt);
-  if (!ids.empty()) return ids;
+  if (!ids.empty()) {
+    const std::string read = tokenizer.decode(tokenizer.encode(prompt, text::SpecialTokens::No), text::SpecialTokens::Yes);
+    if (read != prompt)
+      warn("text.prompt", "TextWriter: the model's tokenizer reads the prompt '" + printable(prompt.substr(0, 80)) + "' as '" +
+                              printable(read.substr(0, 80)) + "'");
+    return ids;
+  }
   if (!prompt.empty()) {
     throw Error({.op = "TextWriter",
                  .got = "a prompt without any token of the model's vocabulary",

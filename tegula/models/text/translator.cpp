@@ -138,17 +138,19 @@ std::vector<TextTranslation> Translator::translate(std::span<const std::string> 
     compiled = {wanted, batch, std::visit(make, *net_)};
     return compiled.translate;
   };
-  for (std::size_t begin = 0; begin < order.size(); begin += static_cast<std::size_t>(batch)) {
-    const std::size_t end = std::min(order.size(), begin + static_cast<std::size_t>(batch));
+  const auto width_of = [&](std::size_t i) { return text::ladder_width(static_cast<std::int64_t>(out[order[i]].source.size())); };
+  // Sources of one width together: how long a translation may become is that of its own source, whatever stands beside it.
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     std::vector<std::vector<std::int64_t>> sources;
-    for (std::size_t i = begin; i < end; ++i) sources.push_back(out[order[i]].source);
+    for (; end < std::min(order.size(), begin + static_cast<std::size_t>(batch)) && width_of(end) == width_of(begin); ++end)
+      sources.push_back(out[order[end]].source);
     const auto longest = static_cast<std::int64_t>(sources.back().size());
     if (longest > context)
       throw Error({.op = "Translator",
                    .got = "a source of " + std::to_string(longest) + " tokens",
                    .expected = "at most the net's context of " + std::to_string(context),
                    .advice = "translate sentence by sentence"});
-    const auto translated = generator(std::min(text::ladder_width(longest), context))(sources);
+    const auto translated = generator(std::min(width_of(begin), context))(sources);
     for (std::size_t i = begin; i < end; ++i) {
       out[order[i]].target = translated[i - begin].tokens;
       out[order[i]].score = translated[i - begin].score;

@@ -8,6 +8,7 @@
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/label.h"
 #include "tegula/ops/rows/linear_cross_entropy.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/softmax.h"
@@ -67,17 +68,18 @@ AdaptiveLogSoftmaxOutput AdaptiveLogSoftmaxWithLoss::operator()(Arg input, Arg l
   if (given.shape() != shape || !is_integer(given.dtype()))
     ops::refuse(kName, "labels of shape " + to_string(given.shape()) + " and dtype " + std::string(name(given.dtype())),
                 "integers of shape " + to_string(shape), input.loc);
-  const Tensor label = cast(reshape(given, {-1}), i64);
+  const Tensor own = cast(reshape(given, {-1}), i64), label = clamp(own, 0, ends_.back() - 1);
   Tensor place = label, within;  // in the head; what the cluster says of its own
   for (std::size_t i = 0; i < tail.size(); ++i) {
     const Tensor inside = i + 1 < tail.size() ? label >= ends_[i] && label < ends_[i + 1] : label >= ends_[i];
-    const Tensor own =
+    const Tensor losses =
         linear_cross_entropy(tail[i][0](x), tail[i][1].weight, where(inside, label - ends_[i], 0), {.reduction = LossReduction::None});
-    const Tensor part = where(inside, own, 0.0);
+    const Tensor part = where(inside, losses, 0.0);
     place = where(inside, ends_[0] + static_cast<std::int64_t>(i), place);
     within = within.defined() ? within + part : part;
   }
-  const Tensor loss = cross_entropy(head(x), place, {.reduction = LossReduction::None}) + within;
+  const Tensor loss = ops::check_labels(kName, cross_entropy(head(x), place, {.reduction = LossReduction::None}) + within, own,
+                                        {.count = ends_.back()}, input.loc);
   return {reshape(-loss, shape), mean(loss)};
 }
 

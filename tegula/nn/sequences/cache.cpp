@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kName = "KeyValueCache";
 }
 
-KeyValueCache::KeyValueCache(const CacheSize& size, Location where) : size_(size) {
+KeyValueCache::KeyValueCache(const CacheSize& size, Location where) : size_(size), capacity_(static_cast<int>(size.capacity)) {
   const In frame(kName, where);
   require_positive(
       kName, {{"layers", size.layers}, {"batch", size.batch}, {"capacity", size.capacity}, {"heads", size.heads}, {"width", size.width}},
@@ -46,9 +46,9 @@ KeyValueCache::Seen KeyValueCache::extend(int layer, Arg of_keys, Arg of_values)
                     ") and one of " + std::to_string(size_.layers) + " layers",
                 of_keys.loc);
   }
-  if (keys.shape()[1] > size_.capacity) {
-    ops::refuse(kName, std::to_string(keys.shape()[1]) + " tokens at once", "at most the capacity " + std::to_string(size_.capacity),
-                of_keys.loc, "make the cache larger, or cut the prompt");
+  if (const int capacity = capacity_; keys.shape()[1] > capacity) {
+    ops::refuse(kName, std::to_string(keys.shape()[1]) + " tokens at once", "at most the capacity " + std::to_string(capacity), of_keys.loc,
+                "make the cache larger, or cut the prompt");
   }
   const auto i = static_cast<std::size_t>(layer);
   const Tensor new_keys = cast(keys, size_.dtype), new_values = cast(values, size_.dtype);
@@ -72,9 +72,10 @@ AttentionOptions KeyValueCache::attention() const {
   if (begins_) return {.causal = true};
   AttentionOptions options{.causal = true, .start = length_.read()};
   if (ragged_) {
-    const Tensor column = arange(size_.capacity);
+    const int capacity = capacity_;
+    const Tensor column = arange(capacity);
     const Tensor seen = column < expand_dims(gap_begin_, 1) || column >= gap_end_;  // (batch, capacity)
-    options.mask = reshape(seen, {size_.batch, 1, 1, size_.capacity});
+    options.mask = reshape(seen, {size_.batch, 1, 1, capacity});
   }
   return options;
 }
@@ -119,6 +120,7 @@ void KeyValueCache::reorder(Arg order) {
   const Tensor index = order.tensor(kName);
   if (index.shape() != Shape{size_.batch})
     ops::refuse(kName, "an order of shape " + to_string(index.shape()), to_string(Shape{size_.batch}), order.loc);
+  capacity_.get();
   for (auto* list : {&keys_, &values_}) {
     for (NonPersistentBuffer& buffer : *list) buffer = take(buffer, index, 0);
   }
@@ -136,6 +138,7 @@ void KeyValueCache::reserve(std::int64_t capacity, Location where) {
     }
   }
   size_.capacity = capacity;
+  capacity_ = static_cast<int>(capacity);
 }
 
 void KeyValueCache::visit(Visitor& visitor, const Path& path) {

@@ -75,6 +75,7 @@ class KeyValueCache {
   NonPersistentBuffer gap_begin_;  // (batch) i64: where a shorter sequence's padding begins …
   NonPersistentBuffer gap_end_;  // () i64: … and all of them end
   Flag ragged_{0};
+  Flag capacity_;  // reserve puts other buffers in place of keys_ and values_: whoever reads those reads this, and is traced anew then
   bool begins_ = false;  // not of a copy's concern: it lives as long as a call
 };
 

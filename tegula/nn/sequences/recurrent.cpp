@@ -27,6 +27,11 @@ Tensor projected(const Tensor& x, const Tensor& weight, const Variable& bias) {
   return bias.defined() ? linear(x, weight, bias.read()) : linear(x, weight);
 }
 
+void refuse_choice(Recurrence kind, const RecurrentOptions& options, std::string_view op, const std::source_location& where) {
+  if (options.nonlinearity != Nonlinearity::Tanh && kind != Recurrence::RNN)
+    refuse(op, "nonlinearity Relu", "none: only an RNN has a choice", where);
+}
+
 /// Its variables, as PyTorch draws them; `end` is what their names end with.
 Direction drawn_direction(Recurrence kind, std::int64_t features, std::int64_t hidden, const RecurrentOptions& options,
                           const std::string& end, const std::source_location& where) {
@@ -91,6 +96,7 @@ RecurrentLayers::RecurrentLayers(Recurrence kind, std::int64_t input_size, std::
   require_positive(name_of(kind), {{"input_size", input_size}, {"hidden_size", hidden_size}, {"layers", options.layers}}, where);
   if (options.proj_size != 0 && (kind != Recurrence::LSTM || options.proj_size < 0 || options.proj_size >= hidden_size))
     refuse(name_of(kind), "proj_size " + std::to_string(options.proj_size), "0, or in an LSTM a size below hidden_size", where);
+  refuse_choice(kind, options, name_of(kind), where);
   const std::int64_t width = options.proj_size > 0 ? options.proj_size : hidden_size;
   const int count = options.bidirectional ? 2 : 1;
   for (int layer = 0; layer < options.layers; ++layer) {
@@ -110,6 +116,7 @@ Cell::Cell(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, c
   require_positive(cell, {{"input_size", input_size}, {"hidden_size", hidden_size}}, where);
   if (options.layers != 1 || options.bidirectional || options.proj_size != 0 || options.dropout != 0)
     refuse(cell, "layers, directions, a projection or dropout", "options of one step: bias, nonlinearity, dtype", where);
+  refuse_choice(kind, options, cell, where);
   one_ = drawn_direction(kind, input_size, hidden_size, options, "", where);
 }
 
@@ -169,7 +176,12 @@ Recurrent RecurrentLayers::run(const Arg& arg, const RecurrentState& state) cons
   if (lengths.defined() && (lengths.shape() != Shape{batch} || !is_integer(lengths.dtype())))
     refuse(layer_name, "lengths of shape " + to_string(lengths.shape()) + " and dtype " + std::string(tegula::name(lengths.dtype())),
            "integers of shape " + to_string(Shape{batch}), where);
-  if (lengths.defined()) lengths = ops::check_lengths(layer_name, lengths, length, "steps", where);
+  if (lengths.defined()) {
+    lengths = ops::check_lengths(layer_name, lengths, length, "steps", where);
+    // What lies behind may be NaN, which would reach gradients as 0 * NaN.
+    const Tensor there = expand_dims(expand_dims(arange(length), 1) < lengths, 2);  // (T, N, 1)
+    x = tegula::where(there, x, 0.0);
+  }
 
   std::vector<Tensor> hs, cs;
   for (int layer = 0; layer < options_.layers; ++layer) {

@@ -13,6 +13,7 @@
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
 #include "tegula/ops/products/matmul.h"
+#include "tegula/ops/rows/label.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/join.h"
@@ -95,14 +96,12 @@ Tensor linear_cross_entropy(Arg of_x, Arg of_weight, Arg of_labels, const Linear
       ops::refuse(kName, "a bias of shape " + to_string(options.bias.shape()), to_string(Shape{weight.shape()[0]}), where);
     inputs.push_back(graph::cast(options.bias, given.dtype(), where));
   }
-  Tensor label = graph::reshape(graph::cast(labels, i64, where), {numel(rows)}, where), counts;
-  if (options.ignore_index) {
-    counts = label != *options.ignore_index;
-    label = tegula::where(counts, label, 0);
-  }
+  const std::int64_t classes = weight.shape()[0];
+  const Tensor own = graph::reshape(graph::cast(labels, i64, where), {numel(rows)}, where), label = clamp(own, 0, classes - 1);
+  const Tensor counts = options.ignore_index ? own != *options.ignore_index : Tensor();
   Tensor picked = sum(ops::widen(x) * ops::widen(take(weight, label, 0)), 1);
   if (options.bias.defined()) picked = picked + ops::widen(take(inputs[2], label, 0));
-  Tensor loss = log_sums(inputs, options.chunk, where) - picked;
+  Tensor loss = ops::check_labels(kName, log_sums(inputs, options.chunk, where) - picked, own, {classes, options.ignore_index}, where);
   if (counts.defined()) loss = tegula::where(counts, loss, 0.0);
   if (options.reduction == LossReduction::None) return ops::narrow(graph::reshape(loss, rows, where), given.dtype());
   const Tensor total = sum(loss);

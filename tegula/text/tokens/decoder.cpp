@@ -86,11 +86,8 @@ Decoder suffix_decoder(std::string suffix) {
 }
 
 Decoder metaspace_decoder(std::string mark, bool strip_first) {
-  return [step = replace(mark, " "), strip_first](Tokens tokens) {
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      tokens[i] = step(std::move(tokens[i]));
-      if (i == 0 && strip_first && tokens[i].starts_with(' ')) tokens[i].erase(0, 1);
-    }
+  return [first = replace(mark, strip_first ? "" : " "), other = replace(mark, " ")](Tokens tokens) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = (i == 0 ? first : other)(std::move(tokens[i]));
     return tokens;
   };
 }

@@ -15,8 +15,10 @@ std::string clean(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for_each_character(text, [&](char32_t code, std::string_view bytes) {
-    if (code == '\t' || code == '\n' || code == '\r' || is_space(code)) out += ' ';
-    else if (code != 0 && code != 0xFFFD && !is_control(code)) out += bytes;
+    if (code == '\t' || code == '\n' || code == '\r') out += ' ';
+    else if (code == 0 || code == 0xFFFD || is_control(code)) return;  // of these some are white space, such as U+0085
+    else if (is_space(code)) out += ' ';
+    else out += bytes;
   });
   return out;
 }

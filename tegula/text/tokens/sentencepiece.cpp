@@ -7,6 +7,7 @@
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
 #include "tegula/text/tokens/bpe.h"
+#include "tegula/text/tokens/precompiled.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tegula/text/tokens/unigram.h"
 #include "tegula/text/tokens/wordpiece.h"
@@ -111,36 +112,13 @@ void read_trainer(std::span<const std::byte> bytes, std::string_view name, Sente
 
 void read_normalizer(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
   Message message(bytes, name);
-  bool rules = false;
   for (Field field; message.next(field);) {
-    if (field.number == 1 && field.wire == 2) model.normalization = text_of(field.bytes);
-    if (field.number == 2 && field.wire == 2) rules = !field.bytes.empty();
+    if (field.number == 2 && field.wire == 2) model.rules = text_of(field.bytes);
     if (field.wire != 0) continue;
     if (field.number == 3) model.dummy_prefix = field.value != 0;
     if (field.number == 4) model.remove_extra_blanks = field.value != 0;
     if (field.number == 5) model.escape_blanks = field.value != 0;
   }
-  if (!rules) model.normalization = "identity";
-}
-
-/// SentencePiece's named rules: NFKC, where "nmt" takes control characters and turns other white space into blanks, and "cf" folds case.
-Normalizer named_normalizer(const std::string& rule, std::string_view op, std::string_view name) {
-  std::string_view rest = rule;
-  std::vector<Normalizer> steps;
-  if (rest == "identity") return chain(std::move(steps));
-  if (rest.starts_with("nmt_")) {
-    rest.remove_prefix(4);
-    steps.push_back(bert_normalizer({.clean = true, .chinese = false, .strip_accents = false, .lowercase = false}));
-  }
-  if (rest == "nfkc" || rest == "nfkc_cf") {
-    steps.push_back(to_form(Form::NFKC));
-    if (rest == "nfkc_cf") steps.push_back(to_lowercase());
-    return chain(std::move(steps));
-  }
-  throw Error({.op = std::string(op),
-               .got = std::string(name) + ": the normalisation '" + printable(rule.substr(0, 40)) + "'",
-               .expected = "identity, nfkc, nmt_nfkc, nfkc_cf or nmt_nfkc_cf",
-               .advice = "rules of a model's own are not read"});
 }
 
 }  // namespace
@@ -156,6 +134,9 @@ Tokenizer make_tokenizer(const SentencePieceModel& model, std::string_view op, s
   std::vector<bool> normal(size);
   std::optional<Id> unknown;
   TokenizerParts parts;
+  std::vector<std::string> kept;
+  const std::string blank = model.escape_blanks ? kMark : " ";
+  const Normalizer escaped = replace(std::string(" "), blank);
   for (std::size_t i = 0; i < size; ++i) {
     const auto id = static_cast<Id>(i);
     if (model.pieces[i].empty()) refuse("piece " + std::to_string(i) + ", which is empty", "pieces of text");
@@ -163,7 +144,10 @@ Tokenizer make_tokenizer(const SentencePieceModel& model, std::string_view op, s
       refuse("the piece '" + printable(model.pieces[i].substr(0, 80)) + "' twice", "each piece once");
     normal[i] = model.kinds[i] == PieceKind::Normal || model.kinds[i] == PieceKind::UserDefined;
     if (model.kinds[i] == PieceKind::Unknown && !unknown) unknown = id;
-    if (model.kinds[i] == PieceKind::UserDefined) parts.added.push_back({.content = model.pieces[i], .id = id, .normalized = true});
+    if (model.kinds[i] == PieceKind::UserDefined && model.type != SentencePieceModel::Type::Word) {  // whose pieces are whole words alone
+      parts.added.push_back({.content = model.pieces[i], .id = id, .normalized = true, .form = escaped(model.pieces[i])});
+      kept.push_back(model.pieces[i]);
+    }
     if (model.kinds[i] == PieceKind::Unknown || model.kinds[i] == PieceKind::Control)
       parts.added.push_back({.content = model.pieces[i], .id = id, .special = true});
   }
@@ -182,14 +166,15 @@ Tokenizer make_tokenizer(const SentencePieceModel& model, std::string_view op, s
           Bpe::from_scores(std::move(vocabulary), model.scores, model.type == SentencePieceModel::Type::Bpe ? normal : none, options));
       break;
     }
-    case SentencePieceModel::Type::Word: parts.model = std::make_shared<WholeWords>(std::move(vocabulary), unknown_token); break;
+    case SentencePieceModel::Type::Word:
+      parts.model = std::make_shared<WholeWords>(std::move(vocabulary), unknown_token, Unknowns::Joined);
+      break;
   }
 
-  std::vector<Normalizer> steps{named_normalizer(model.normalization, op, name)};
+  std::vector<Normalizer> steps{precompiled_normalizer(model.rules, op, name, std::move(kept))};
   if (model.remove_extra_blanks) steps.push_back(squeeze_blanks());
   if (model.dummy_prefix) steps.push_back(prepend(" "));
-  const std::string blank = model.escape_blanks ? kMark : " ";
-  if (model.escape_blanks) steps.push_back(replace(std::string(" "), kMark));
+  steps.push_back(escaped);
   parts.normalizer = chain(std::move(steps));
   if (model.type == SentencePieceModel::Type::Word) parts.splitter = split_by(blank, Delimiter::MergedWithNext);
   parts.decoder = chain({replace_in_tokens(kMark, " "), join_bytes(), fuse(), strip_tokens(" ", model.dummy_prefix ? 1 : 0, 0)});

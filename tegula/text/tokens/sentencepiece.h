@@ -19,7 +19,7 @@ struct SentencePieceModel {
   bool dummy_prefix = true;          // a blank in front of the text
   bool remove_extra_blanks = true;
   bool escape_blanks = true;         // blanks are "▁"
-  std::string normalization = "identity";  // by name: identity, nfkc, nmt_nfkc, nfkc_cf, nmt_nfkc_cf
+  std::string rules = {};  // of normalisation, as precompiled_normalizer takes them
   Ids before = {}, after = {};       // the frame: <s>, </s>
 };
 

@@ -30,7 +30,7 @@ void cut(const Piece& piece, std::vector<Part> parts, Delimiter delimiter, Piece
     const bool after_delimiter = !kept.empty() && kept.back().delimits && kept.back().end == part.begin;
     const bool joins = (delimiter == Delimiter::MergedWithNext && joins_next && !kept.empty()) ||
                        (delimiter == Delimiter::MergedWithPrevious && part.delimits && !kept.empty() && !after_delimiter) ||
-                       (delimiter == Delimiter::Contiguous && part.delimits && after_delimiter);
+                       (delimiter == Delimiter::Contiguous && !kept.empty() && part.delimits == kept.back().delimits);
     joins_next = part.delimits;
     if (joins && delimiter == Delimiter::MergedWithNext && part.delimits) {
       kept.push_back(part);
@@ -47,7 +47,7 @@ void cut(const Piece& piece, std::vector<Part> parts, Delimiter delimiter, Piece
 }  // namespace
 
 Splitter word_splitter() {
-  const char* word = R"([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}]+|[^\s\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}]+)";
+  const char* word = R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}]+|[^\s\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}]+)";
   return split_by(Pattern(word), Delimiter::Removed, true);
 }
 
@@ -97,10 +97,12 @@ Splitter split_by(bool (*is_delimiter)(char32_t), Delimiter delimiter) {
   };
 }
 
-Splitter gpt2_splitter(bool add_blank) {
-  return [pattern = Pattern(kGpt2Pattern), add_blank](Piece piece, Pieces& out) {
-    if (add_blank && !piece.text.empty() && !is_space(front_character(piece.text).code)) piece.text.insert(piece.text.begin(), ' ');
-    cut(piece, parts_of(piece.text, pattern.matches(piece.text), false), Delimiter::Isolated, out);
+Splitter gpt2_splitter() { return split_by(Pattern(kGpt2Pattern), Delimiter::Isolated); }
+
+Splitter blank_in_front() {
+  return [](Piece piece, Pieces& out) {
+    if (!piece.text.empty() && !piece.text.starts_with(' ')) piece.text.insert(piece.text.begin(), ' ');
+    out.push_back(std::move(piece));
   };
 }
 

@@ -31,8 +31,9 @@ Splitter split_by(bool (*is_delimiter)(char32_t), Delimiter delimiter);
 
 /// GPT-2's pieces: words with the blank before them, numbers, signs, white space, English contractions.
 extern const char* const kGpt2Pattern;
-/// `add_blank`: one is put in front of a text that has none there.
-Splitter gpt2_splitter(bool add_blank = false);
+Splitter gpt2_splitter();
+/// A blank is put in front of a text that does not begin with one (another white space is none).
+Splitter blank_in_front();
 /// Words, and signs between them, without white space (tokenizer.json's "Whitespace").
 Splitter word_splitter();
 /// What BERT takes for punctuation: P*, and every sign of ASCII.

@@ -146,7 +146,7 @@ Tokenizer::Tokenizer(TokenizerParts parts) {
     if (token.id < 0) {
       throw Error({.op = "Tokenizer", .got = "the number " + std::to_string(token.id) + " of an added token", .expected = "0 or more"});
     }
-    if (token.normalized) state->normalized.add(state->normalize(token.content), token);
+    if (token.normalized) state->normalized.add(token.form.empty() ? state->normalize(token.content) : token.form, token);
     else state->raw.add(token.content, token);
     state->added[token.id] = token;
     state->added_ids.emplace(token.content, token.id);

@@ -23,6 +23,7 @@ struct AddedToken {
   bool normalized = false;  // sought in the normalised text
   bool single_word = false;  // not within a word
   bool strip_left = false, strip_right = false;  // with the white space beside it
+  std::string form = {};  // how the normalised text has it; empty: as the content is normalised by itself
 };
 
 /// What frames the tokens: a token of its own, or those of the first or second text.

@@ -6,6 +6,7 @@
 #include "tegula/core/text.h"
 #include "tegula/text/tokens/bpe.h"
 #include "tegula/text/tokens/json_tokens.h"
+#include "tegula/text/tokens/precompiled.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tegula/text/tokens/unigram.h"
 #include "tegula/text/tokens/wordpiece.h"
@@ -116,7 +117,7 @@ class Builder {
   Sought sought(const json& part) const {
     const json& pattern = read_.member(part, "pattern");
     if (read_.member(pattern, "String").is_string()) return read_.text(pattern, "String");
-    return Pattern(read_.text(pattern, "Regex"), "tokenizer.json");
+    return Pattern(with_oniguruma_words(read_.text(pattern, "Regex")), "tokenizer.json");
   }
 
   std::string token_text(const json& value) const {
@@ -226,6 +227,11 @@ class Builder {
     if (type == "Prepend") return prepend(read_.text(part, "prepend"));
     if (type == "Replace") return replace(sought(part), read_.text(part, "content"));
     if (type == "ByteLevel") return {};  // the vocabulary is bytes already
+    if (type == "Precompiled") {
+      const auto map = from_base64(read_.text(part, "precompiled_charsmap", ""));
+      if (!map) read_.refuse("a precompiled_charsmap that is not base64", "rules of normalisation in base64");
+      return precompiled_normalizer(*map, "tokenizer.json", read_.name());
+    }
     if (type == "BertNormalizer") {
       const bool lower = read_.truth(part, "lowercase", true);
       return bert_normalizer({.clean = read_.truth(part, "clean_text", true),
@@ -252,9 +258,10 @@ class Builder {
     if (type == "Sequence")
       return chain(sequence<Splitter>(part, "pretokenizers", depth, [this](const json& one, int below) { return splitter(one, below); }));
     if (type == "ByteLevel") {
-      const bool add_blank = read_.truth(part, "add_prefix_space", true);
-      if (read_.truth(part, "use_regex", true)) return gpt2_splitter(add_blank);
-      return add_blank ? whole_with_blank() : Splitter();
+      std::vector<Splitter> steps;
+      if (read_.truth(part, "add_prefix_space", true)) steps.push_back(blank_in_front());
+      if (read_.truth(part, "use_regex", true)) steps.push_back(gpt2_splitter());
+      return steps.empty() ? Splitter() : chain(std::move(steps));
     }
     if (type == "BertPreTokenizer") return bert_splitter();
     if (type == "WhitespaceSplit") return split_by(is_space, Delimiter::Removed);
@@ -276,13 +283,6 @@ class Builder {
     if (scheme == "first") return PrependMark::First;
     if (scheme == "never") return PrependMark::Never;
     read_.unknown("prepend_scheme", scheme);
-  }
-
-  static Splitter whole_with_blank() {
-    return [](Piece piece, Pieces& out) {
-      if (!piece.text.empty() && !is_space(front_character(piece.text).code)) piece.text.insert(piece.text.begin(), ' ');
-      out.push_back(std::move(piece));
-    };
   }
 
   Template items(const json& list, const json& special) const {

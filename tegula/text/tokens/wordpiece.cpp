@@ -36,13 +36,15 @@ void WordPiece::encode(std::string_view piece, Ids& out) const {
   }
 }
 
-WholeWords::WholeWords(Vocabulary vocabulary, const std::string& unknown) : vocabulary_(std::move(vocabulary)) {
+WholeWords::WholeWords(Vocabulary vocabulary, const std::string& unknown, Unknowns unknowns)
+    : vocabulary_(std::move(vocabulary)),
+      unknowns_(unknowns) {
   if (!unknown.empty()) unknown_ = vocabulary_.id(unknown);
 }
 
 void WholeWords::encode(std::string_view piece, Ids& out) const {
   if (const auto id = vocabulary_.find(piece)) out.push_back(*id);
-  else if (unknown_) out.push_back(*unknown_);
+  else if (unknown_ && !(unknowns_ == Unknowns::Joined && !out.empty() && out.back() == *unknown_)) out.push_back(*unknown_);
 }
 
 }  // namespace tegula::text

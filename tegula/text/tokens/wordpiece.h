@@ -39,17 +39,20 @@ struct WordPieceTrainerOptions {
 /// the special tokens and characters.
 Vocabulary train_wordpiece(const TextMap<std::int64_t>& words, const WordPieceTrainerOptions& options = {});
 
+/// Whether unknown words that follow each other are one unknown token, as SentencePiece has it.
+enum class Unknowns : bool { Single, Joined };
 /// A piece is a token, or unknown.
 class WholeWords final : public TokenModel {
  public:
   /// Throws Error when the vocabulary lacks the unknown token. Without one (empty) unknown words are left out.
-  WholeWords(Vocabulary vocabulary, const std::string& unknown);
+  WholeWords(Vocabulary vocabulary, const std::string& unknown, Unknowns unknowns = Unknowns::Single);
   void encode(std::string_view piece, Ids& out) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
 
  private:
   Vocabulary vocabulary_;
   std::optional<Id> unknown_;
+  Unknowns unknowns_;
 };
 
 }  // namespace tegula::text
