@@ -18,9 +18,11 @@ class Stagger {
   explicit Stagger(const Graph& graph)
       : graph_(graph),
         depth_(graph.items.size()),
+        stretch_(depth_.size(), -1),
         leads_(depth_.size()),
         moves_(depth_.size()),
         place_(depth_.size(), -1) {
+    int stretches = 0;
     for (int i = 0; i < graph.size(); ++i) {
       const Item& item = graph[i];
       bool moves = item.inputs.empty() && item.role() != Role::Scalar;
@@ -30,24 +32,30 @@ class Stagger {
         moves = moves || moves_[index(input)];
       }
       moves_[index(i)] = moves;
-      if (exchanges(item)) ++depth_[index(i)], order_.push_back(i);
+      if (!exchanges(item)) continue;
+      const int alone = takes_turns(*item.op) ? 0 : 1;
+      depth_[index(i)] += 1 - alone;
+      stretches += alone;
+      stretch_[index(i)] = stretches;
+      stretches += alone;
+      order_.push_back(i);
     }
     for (int i = graph.size(); i-- > 0;) {
       if (!leads_[index(i)] && !exchanges(graph[i])) continue;
       for (const int input : graph[i].inputs) leads_[index(input)] = true;
     }
-    std::ranges::stable_sort(order_, {}, [&](int i) { return depth_[index(i)]; });
+    std::ranges::stable_sort(order_, {}, [&](int i) { return std::pair(stretch_[index(i)], depth_[index(i)]); });
   }
 
-  /// Whether two sums that later ones need are equally far from the beginning.
+  /// Whether two sums of a stretch that later ones need are equally far from the beginning.
   bool applies() const {
     bool any = false;
-    int before = 0;
+    int before = -1;
     for (const int i : order_) {
       if (!is_sum(graph_[i])) return false;
       if (!leads_[index(i)]) continue;
-      any = any || depth_[index(i)] == before;
-      before = depth_[index(i)];
+      any = any || (before >= 0 && in_one_stretch(before, i) && depth_[index(i)] == depth_[index(before)]);
+      before = i;
     }
     return any;
   }
@@ -57,7 +65,7 @@ class Stagger {
     int before = -1;  // the sum before that later ones need
     for (const int sum : order_) {
       const std::vector<int> way = way_to(sum);
-      if (leads_[index(sum)] && before >= 0) wait(way, graph_[before].inputs[0]);
+      if (leads_[index(sum)] && before >= 0 && in_one_stretch(before, sum)) wait(way, graph_[before].inputs[0]);
       for (const int i : way) emit(i);
       if (leads_[index(sum)]) before = sum;
       emit_loose();
@@ -70,6 +78,8 @@ class Stagger {
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  bool in_one_stretch(int a, int b) const { return stretch_[index(a)] == stretch_[index(b)]; }
 
   void count_missing() {
     readers_.resize(graph_.items.size());
@@ -142,7 +152,8 @@ class Stagger {
 
   const Graph& graph_;
   Graph out_;
-  std::vector<int> depth_;  // of an item: how many exchanges there are one behind the other until it is there
+  std::vector<int> depth_;  // of an item: how many exchanges that take turns there are one behind the other until it is there
+  std::vector<int> stretch_;  // of an exchange: those that take turns and have no other between them in program order; -1 of what is none
   std::vector<bool> leads_, moves_;  // an exchange needs it; it is not the same in every run
   std::vector<int> place_;  // in the new graph, or -1
   std::vector<int> order_;  // the exchanges

@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/engines/device_call.h"
+#include "tegula/dist/exchange/group_state.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
@@ -20,9 +21,12 @@ namespace tegula::dist {
 namespace {
 
 /// Axis 0 is the one that is split. Input 0 is what goes in, or, of Receive, a tensor without elements that the result comes after.
-class CollectiveOp final : public LibraryOp {
+class CollectiveOp final : public LibraryOp, public TakesTurns {
  public:
-  CollectiveOp(Group group, const Collective& what) : group_(std::move(group)), what_(what) {}
+  CollectiveOp(Group group, const Collective& what, bool takes_turns = false)
+      : group_(std::move(group)),
+        what_(what),
+        takes_turns_(takes_turns) {}
   /// Of an all-gather.
   CollectiveOp(Group group, const Collective& what, std::optional<Precision> gradient)
       : group_(std::move(group)),
@@ -36,6 +40,9 @@ class CollectiveOp final : public LibraryOp {
     a("reduction", dist::name(what_.reduction));
     a("root", what_.root);
     a("group", group_.id());
+    a("trace", what_.trace);
+    a("number", what_.number);
+    a("takes turns", takes_turns_);
     a("anew", anew_);
     a("narrow", narrow_);
   }
@@ -45,6 +52,7 @@ class CollectiveOp final : public LibraryOp {
     return kind == Kind::Send || kind == Kind::Receive || kind == Kind::Barrier ? Effect::Always : Effect::Ordered;
   }
   bool makes_anew() const override { return anew_; }
+  bool takes_turns() const override { return takes_turns_; }
   bool may_be_in_place() const override { return what_.kind == Kind::AllReduce; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }
@@ -62,12 +70,26 @@ class CollectiveOp final : public LibraryOp {
  private:
   Group group_;
   Collective what_;
+  bool takes_turns_ = false;
   // Of an all-gather: LibraryOp::makes_anew, and whether its gradient travels as bf16.
   bool anew_ = false, narrow_ = false;
 };
 
-Tensor node_of(const Group& group, const Collective& what, const Tensor& x, const Shape& shape, const std::source_location& where) {
-  return make_node(Ref<const Op>(new CollectiveOp(group, what)), {x}, shape, what.dtype, where);
+/// `what`, as one that this trace makes of the group.
+Collective counted(const Group& group, Collective what) {
+  const Trace* const trace = Trace::current();
+  if (!trace || what.kind == Kind::Send || what.kind == Kind::Receive) return what;
+  Group::State& state = *group.state();
+  if (state.trace != trace->id()) state.trace = trace->id(), state.in_trace = 0;
+  what.trace = std::hash<std::string>()(to_string(trace->where()));
+  what.number = ++state.in_trace;
+  return what;
+}
+
+template <class... Further>
+Tensor node_of(const Group& group, const Collective& what, const Tensor& x, const Shape& shape, const std::source_location& where,
+               const Further&... further) {
+  return make_node(Ref<const Op>(new CollectiveOp(group, counted(group, what), further...)), {x}, shape, what.dtype, where);
 }
 
 Tensor of_same_shape(Kind kind, const Group& group, const Tensor& x, Reduction reduction, int root, const std::source_location& where) {
@@ -172,6 +194,14 @@ int require_axis(std::string_view op, const Tensor& x, int axis, const Group& gr
   return found;
 }
 
+Tensor reduced_by_all(const Arg& x, const Group& group, Reduction reduction, bool takes_turns) {
+  const Tensor from = x.tensor("all_reduce");
+  require_member("all_reduce", group, x.loc);
+  require_reducible("all_reduce", from.dtype(), reduction, x.loc);
+  if (group.size() == 1) return graph::identity(from, x.loc);
+  return node_of(group, {Kind::AllReduce, from.dtype(), from.shape(), reduction}, from, from.shape(), x.loc, takes_turns);
+}
+
 /// f over axis 0 in place of `axis`.
 template <class F>
 Tensor along(const Tensor& x, int axis, F&& f) {
@@ -180,13 +210,8 @@ Tensor along(const Tensor& x, int axis, F&& f) {
 
 }  // namespace
 
-Tensor all_reduce(Arg x, const Group& group, Reduction reduction) {
-  const Tensor from = x.tensor("all_reduce");
-  require_member("all_reduce", group, x.loc);
-  require_reducible("all_reduce", from.dtype(), reduction, x.loc);
-  if (group.size() == 1) return graph::identity(from, x.loc);
-  return of_same_shape(Kind::AllReduce, group, from, reduction, 0, x.loc);
-}
+Tensor all_reduce(Arg x, const Group& group, Reduction reduction) { return reduced_by_all(x, group, reduction, false); }
+Tensor all_reduce_in_turn(Arg x, const Group& group) { return reduced_by_all(x, group, Reduction::Sum, true); }
 
 Tensor reduce_scatter(Arg x, const Group& group, Reduction reduction, int axis) {
   const Tensor from = x.tensor("reduce_scatter");
@@ -214,8 +239,7 @@ Tensor all_gather_anew(Arg x, const Group& group, std::optional<Precision> gradi
   if (group.size() == 1) return graph::identity(from, x.loc);
   Shape shape = from.shape();
   shape[0] *= group.size();
-  return make_node(Ref<const Op>(new CollectiveOp(group, {Kind::AllGather, from.dtype(), from.shape()}, gradient)), {from}, shape,
-                   from.dtype(), x.loc);
+  return node_of(group, {Kind::AllGather, from.dtype(), from.shape()}, from, shape, x.loc, gradient);
 }
 
 Tensor broadcast(Arg x, int root, const Group& group) {

@@ -16,6 +16,9 @@ namespace tegula::dist {
 /// The sum (mean, maximum) over the ranks, element by element, on all of them with the same bits. x (…) of any dtype; booleans know Max alone, Mean is for
 /// floats. Sums of halves are made in f32 and rounded once. Of equal maxima each gets its share of the gradient.
 Tensor all_reduce(Arg x, const Group& group = world(), Reduction reduction = Reduction::Sum);
+/// The sum, which a jit-ed function may do in another turn among others like it than that of its lines (compile/passes/stagger_exchanges.h): for ranks of which all that are in
+/// the group run one and the same function, as those of tensor parallel layers do.
+Tensor all_reduce_in_turn(Arg x, const Group& group);
 /// x (…, n·k, …) -> (…, k, …): rank r gets the r-th of the reduction's n parts along `axis`.
 Tensor reduce_scatter(Arg x, const Group& group = world(), Reduction reduction = Reduction::Sum, int axis = 0);
 /// x (…, k, …) -> (…, n·k, …): everybody's, joined along `axis` in the order of ranks.

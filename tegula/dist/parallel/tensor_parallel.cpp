@@ -51,12 +51,13 @@ Tensor copied(const Arg& x, const Group& group, DType stored) {
   const auto where = x.loc;
   return conjugate(
       "copy_to_ranks", x, [&](const Tensor& t) { return t; },
-      [group, where, stored](const Tensor& dy) { return travels(dy, stored, where, [&](Arg y) { return all_reduce(y, group); }); });
+      [group, where, stored](const Tensor& dy) { return travels(dy, stored, where, [&](Arg y) { return all_reduce_in_turn(y, group); }); });
 }
 
 Tensor reduced(const Arg& x, const Group& group, DType stored) {
   return conjugate(
-      "reduce_from_ranks", x, [&](const Tensor& t) { return travels(t, stored, x.loc, [&](Arg y) { return all_reduce(y, group); }); },
+      "reduce_from_ranks", x,
+      [&](const Tensor& t) { return travels(t, stored, x.loc, [&](Arg y) { return all_reduce_in_turn(y, group); }); },
       [](const Tensor& dy) { return dy; });
 }
 
