@@ -230,7 +230,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
   validations_.clear();
   if (!options_.checkpoint.empty() && writes()) io::require_writable(options_.checkpoint, "Trainer");
   begin_sharded();
-  if (feeds_back()) begin_alike();  // a checkpoint has what they still owe
+  if (feeds_back() && !(parallel_ && parallel_->sharding())) begin_alike();  // a checkpoint has what they still owe
   if (!resume_.empty()) {
     for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
       if (name == "history") history_ = loaded_history(array);
