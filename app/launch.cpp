@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 struct LaunchChoice {
   std::int64_t ranks = 0, restarts = 0;
   std::vector<std::string> devices;
-  double timeout = 300;
+  double timeout = 0;  // 0: as the environment says
 };
 
 volatile sig_atomic_t interrupted = 0;  // the signal that asked the launcher to end
@@ -106,8 +106,8 @@ class Ranks {
                                                                  {"TEGULA_ENGINE", wished == "mpi" ? "sockets" : wished},
                                                                  {"TEGULA_RESTARTS", std::to_string(attempt)},
                                                                  {"TEGULA_RENDEZVOUS", "unix:" + folder_.path + "/meeting"},
-                                                                 {"TEGULA_TIMEOUT", format("%g", choice.timeout)},
                                                                  {"TEGULA_SECRET", secret}};
+      if (choice.timeout > 0) variables.emplace_back("TEGULA_TIMEOUT", format("%g", choice.timeout));
       // Ranks share the processors, unless the user has divided them.
       if (!std::getenv("OMP_NUM_THREADS")) variables.emplace_back("OMP_NUM_THREADS", std::to_string(threads));
       if (!choice.devices.empty())
@@ -246,7 +246,7 @@ void add_launch(Command& app) {
       .type("N");
   command.option("--timeout", choice->timeout, "seconds that a rank waits for the others in a collective")
       .check(positive_real())
-      .shows_default()
+      .shows_default("TEGULA_TIMEOUT, else 300")
       .type("S");
   command.runs_program([choice](const std::vector<std::string>& program) {
     if (choice->ranks == 0) choice->ranks = choice->devices.empty() ? 2 : static_cast<std::int64_t>(choice->devices.size());

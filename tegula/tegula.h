@@ -120,6 +120,7 @@
 
 // Several ranks.
 #include "tegula/dist/collectives/collectives.h"   // dist::all_reduce, dist::all_gather, …
+#include "tegula/dist/parallel/counted_rows.h"  // dist::CountedRows
 #include "tegula/dist/parallel/tensor_parallel.h" // dist::cross_entropy, dist::copy_to_ranks, …
 #include "tegula/train/data_parallel.h" // dist::data_parallel
 #include "tegula/train/pipeline.h" // dist::Pipeline

@@ -2,11 +2,13 @@
 
 #include "tegula/core/error.h"
 #include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/parallel/counted_rows.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/nn/checks.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/rows/normalization.h"
 #include "tegula/ops/rows/reduce.h"
@@ -49,7 +51,9 @@ BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, c
   const std::int64_t channels = x.shape()[1];
   const Tensor own_mean = mean(x, axes);  // (C)
   const Tensor away = x - mean(x, axes, Keep::Yes);
-  const Tensor own = stack({own_mean, mean(away * away, axes), full({channels}, static_cast<double>(x.numel() / channels), x.dtype())}, 0);
+  Tensor count = full({channels}, static_cast<double>(x.numel() / channels), x.dtype());
+  if (const Tensor share = dist::CountedRows::share(); share.defined()) count = count * cast(share > 0, x.dtype());
+  const Tensor own = stack({own_mean, mean(away * away, axes), count}, 0);
   const Tensor all = dist::all_gather(unsqueeze(own, 0), group);  // (ranks, 3, C)
   const Tensor means = select(all, 1, 0), variances = select(all, 1, 1), counts = stop_gradient(select(all, 1, 2));  // (ranks, C)
   const Tensor rows = sum(counts, {0}), share = counts / rows;

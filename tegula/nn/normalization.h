@@ -41,7 +41,7 @@ using BatchNorm3d = BatchNorm<3>;
 
 /// From now on the batch norms of the module take the statistics of all rows that the ranks have together, and so does the gradient: a batch that is
 /// shared out trains as in one process (PyTorch: nn.SyncBatchNorm.convert_sync_batchnorm). Two numbers a channel travel each way. A rank that got no row
-/// of a batch (fewer rows than ranks) counts the one it was given instead. Returns how many layers it found.
+/// of a batch (fewer rows than ranks) counts the one it was given instead, unless it says so (dist::CountedRows), as the Trainer does. Returns how many layers it found.
 int sync_batch_norm(const AnyModule& module, const dist::Group& group = dist::world());
 /// Alone again, each by its own rows: for what one rank evaluates by itself without running statistics.
 inline int unsync_batch_norm(const AnyModule& module) { return sync_batch_norm(module, {}); }

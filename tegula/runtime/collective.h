@@ -34,6 +34,9 @@ struct Collective {
   Shape shape;  // of what goes in; of Receive, what comes out
   Reduction reduction = Reduction::Sum;
   int root = 0;  // in the group
+  // In a jit, but of Send and Receive: a hash of its line, and which of the group's it is there, from 1: ranks that run one jit do the same ones in the same order. Else 0.
+  std::uint64_t trace = 0;
+  std::uint32_t number = 0;
 };
 
 /// The devices of several ranks, one of each, as one of them sees it.

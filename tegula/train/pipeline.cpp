@@ -20,6 +20,8 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::dist {
 namespace {
@@ -62,10 +64,16 @@ class StageCell final : public NestedPartition {
   }
 };
 
+/// What ranks tell each other where it happens, with all that they have queued before it.
+void exchange_now(const Group& group, const Collective& what, const void* in, void* out, const std::source_location& where) {
+  default_device().synchronize();
+  carry_out(group, what, in, out, nullptr, where);
+}
+
 template <class T>
 std::vector<T> gathered(const std::vector<T>& mine, DType dtype, const Group& group, const std::source_location& where) {
   std::vector<T> all(mine.size() * static_cast<std::size_t>(group.size()));
-  carry_out(group, {Kind::AllGather, dtype, {static_cast<std::int64_t>(mine.size())}}, mine.data(), all.data(), nullptr, where);
+  exchange_now(group, {Kind::AllGather, dtype, {static_cast<std::int64_t>(mine.size())}}, mine.data(), all.data(), where);
   return all;
 }
 
@@ -198,6 +206,9 @@ Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Loca
     if (mine(stage)) cell.cell->set_partition(std::make_shared<const StageCell>(group, cell.cell->shape(), within));
     else cell.cell->keep_at(std::make_unique<CellElsewhere>(group, owner(stage), cell.cell->shape(), cell.cell->dtype(), within));
   }
+  barrier(
+      group,
+      where);  // who carries what is settled at a group's first collective on its devices, by all ranks: a message between two would wait for the others
 }
 
 /// A norm over all ranks adds up what is shared out and what is whole, each among its own ranks: those of one have to be there with those of the other.
@@ -253,8 +264,8 @@ std::pair<Shape, DType> Pipeline::announced(int stage, const Tensor& micro_batch
   }
   const Kind kind = to == Announcement::ToAll ? Kind::Broadcast : y.defined() ? Kind::Send : Kind::Receive;
   std::vector<std::int64_t> theirs = words;
-  carry_out(options_.group, {kind, i64, {static_cast<std::int64_t>(words.size())}, Reduction::Sum, peer}, words.data(), theirs.data(),
-            nullptr, where);
+  exchange_now(options_.group, {kind, i64, {static_cast<std::int64_t>(words.size())}, Reduction::Sum, peer}, words.data(), theirs.data(),
+               where);
   Shape shape;
   for (std::int64_t i = 0; i < theirs[0]; ++i) shape.push_back(theirs[static_cast<std::size_t>(i) + 2]);
   return passed_->emplace(key, std::make_pair(shape, static_cast<DType>(theirs[1]))).first->second;

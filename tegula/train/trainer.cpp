@@ -7,6 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/parallel/counted_rows.h"
 #include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
@@ -89,6 +90,7 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
 
 /// `share`: this rank's rows / all rows, by which its gradients count; undefined without ranks.
 Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch, const Tensor& share) {
+  const dist::CountedRows rows(share);
   if (pipeline_) return staged_gradients(batch, share);
   const std::vector<Tensor> outputs = evaluator_.outputs(batch), targets = evaluator_.targets(batch);
   std::vector<Tensor> measured = evaluator_.measured(outputs, targets);
@@ -230,7 +232,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
   validations_.clear();
   if (!options_.checkpoint.empty() && writes()) io::require_writable(options_.checkpoint, "Trainer");
   begin_sharded();
-  if (feeds_back()) begin_alike();  // a checkpoint has what they still owe
+  if (feeds_back() && !(parallel_ && parallel_->sharding())) begin_alike();  // a checkpoint has what they still owe
   if (!resume_.empty()) {
     for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
       if (name == "history") history_ = loaded_history(array);

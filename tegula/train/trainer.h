@@ -77,7 +77,7 @@ struct TrainerOptions {
   int shard =
       0;  // with ranks: each keeps a part of 1 the optimiser's state, 2 accumulated gradients, too, 3 the parameters, too (dist::DataParallelOptions)
   std::optional<Precision> exchange =
-      {};  // with ranks: as what gradients travel (dist::DataParallelOptions); fp8 neither with .shard nor with .precision = fp16
+      {};  // with ranks: as what gradients travel (dist::DataParallelOptions); fp8 neither with .shard = 3 nor with .precision = fp16
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};  // for that file

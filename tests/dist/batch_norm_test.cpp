@@ -23,6 +23,12 @@ TEST(SyncBatchNorm, TrainsAsOneProcessDoes) {
   test::expect_like_one_process<Synced>({1, 6, 6}, {.epochs = 3, .batch = 16, .shard = 3}, {2});
 }
 
+// The last batch has two rows for three ranks: the row that the third was given does not count.
+TEST(SyncBatchNorm, BatchesMayHaveFewerRowsThanThereAreRanks) {
+  test::expect_like_one_process<Synced>(test::rows(37, {1, 6, 6}), test::rows(30, {1, 6, 6}), {.epochs = 4, .batch = 5, .shuffle = false},
+                                        {3});
+}
+
 /// Ranks with different numbers of rows: the result, the gradient with respect to each rank's rows, and the running averages.
 TEST(SyncBatchNorm, ValuesAndGradientsAreThoseOfAllRows) {
   manual_seed(1);

@@ -296,6 +296,53 @@ TEST(Collectives, ShapesThatDifferNameBothLines) {
   }
 }
 
+// Rank 0 is in one of the two groups alone: what it knows of its graph is not what the others know of theirs.
+TEST(Collectives, RanksOfWhichSomeExchangeMoreKeepTheOrderOfTheirLines) {
+  const auto of_rank = [](int rank) {
+    const dist::Group pair = dist::world().sub({2, 1});
+    const auto f = [&](const Tensor& x) {
+      Tensor y = x;
+      if (pair.contains_me()) y = dist::all_reduce(y, pair, Reduction::Max);
+      y = dist::all_reduce(y);
+      return std::vector<Tensor>{y, grad(sum(y * static_cast<float>(10 * rank + 10)), x)};
+    };
+    auto jitted = jit(f);
+    const Tensor x = full({2}, static_cast<float>(rank + 1));
+    std::vector<float> out;
+    for (const auto& results : {f(x), jitted(x), jitted(x)}) out.insert(out.end(), {host(results[0])[0], host(results[1])[0]});
+    return out;
+  };
+  const auto found = test::on_ranks<std::vector<float>>(3, of_rank);
+  EXPECT_EQ(found[0], (std::vector<float>{7, 60, 7, 60, 7, 60}));
+  EXPECT_EQ(found[1], (std::vector<float>{7, 0, 7, 0, 7, 0}));
+  EXPECT_EQ(found[2], (std::vector<float>{7, 120, 7, 120, 7, 120}));
+}
+
+// In a jit-ed function a collective happens if its result is read: where one rank reads another one than the others they do not add up what does not belong together.
+TEST(Collectives, RanksThatReadOthersOfAJitAreTold) {
+  const auto failures = test::failures_of(2, [&](int rank) {
+    auto f = jit([&](const Tensor& x) {
+      std::vector<Tensor> sums;
+      for (int k = 0; k < 3; ++k) sums.push_back(dist::all_reduce(x * static_cast<float>(k)));
+      return rank == 0 ? sums[0] : sums[2];
+    });
+    eval(f(ones({3})));
+  });
+  for (const auto& failure : failures) {
+    EXPECT_NE(failure.find(", number 1 of the group in its jit"), std::string::npos) << failure;
+    EXPECT_NE(failure.find(", number 3 of the group in its jit"), std::string::npos) << failure;
+  }
+}
+
+// A group is the same one as long as the run, whoever still holds a handle of it: else its ranks would tell each other anew where they are, and others would not.
+TEST(Collectives, AGroupThatNobodyHoldsIsTheSameWhenItIsMadeAgain) {
+  test::on_ranks<int>(2, [&](int) {
+    const std::int64_t id = dist::world().sub({1, 0}).id();
+    EXPECT_EQ(dist::world().sub({1, 0}).id(), id);
+    return 0;
+  });
+}
+
 std::string message_of(const std::function<void()>& f) {
   try {
     f();

@@ -30,10 +30,10 @@ struct Sums {
   std::vector<float> last;  // applied
 };
 
-/// `steps` exchanges of two parameters' gradients, the second of which some steps have not.
-Sums exchange_often(int rank, int steps, std::int64_t size, bool jits) {
+/// `steps` exchanges of two parameters' gradients, the second of which some steps have not. With `shard` each rank gets its part of the sums.
+Sums exchange_often(int rank, int steps, std::int64_t size, bool jits, int shard) {
   Variable a(zeros({size})), b(zeros({3, 5}));
-  const dist::DataParallel parallel({{"a", a.cell()}, {"b", b.cell()}}, {}, {.exchange = Precision::fp8});
+  const dist::DataParallel parallel({{"a", a.cell()}, {"b", b.cell()}}, {}, {.shard = shard, .exchange = Precision::fp8});
   auto step = jit([&](const Tensor& x, const Tensor& y) { return parallel.sum({x, y}); });
   Sums sums;
   const auto add = [](std::vector<double>& to, const std::vector<float>& values) {
@@ -46,7 +46,7 @@ Sums exchange_often(int rank, int steps, std::int64_t size, bool jits) {
     const Tensor x = tensor(mine, {size}), y = s % 2 == 0 && !jits ? Tensor() : ones({3, 5});
     const std::vector<Tensor> reduced = jits ? step(x, y) : parallel.sum({x, y});
     EXPECT_EQ(reduced[1].defined(), y.defined());
-    sums.last = reduced[0].to_host();
+    sums.last = (shard ? slice(dist::all_gather(reduced[0]), 0, {0, size}) : reduced[0]).to_host();
     add(sums.applied, sums.last);
   }
   add(sums.left, parallel.residuals()[0].read_whole().to_host());
@@ -57,7 +57,8 @@ TEST(ErrorFeedback, WhatWasAppliedAndWhatIsLeftAreAllThatWasSent) {
   for (const bool jits : {false, true}) {
     for (const int ranks : {2, 3, 4}) {
       for (const std::int64_t size : {1, 130, 1001}) {
-        const auto all = test::on_ranks<Sums>(ranks, [&](int rank) { return exchange_often(rank, 8, size, jits); });
+        const int shard = ranks - 2;
+        const auto all = test::on_ranks<Sums>(ranks, [&](int rank) { return exchange_often(rank, 8, size, jits, shard); });
         double left = 0;
         for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
           left = std::fmax(left, std::fabs(all[0].left[i]));
@@ -142,17 +143,26 @@ TEST(ErrorFeedback, AccumulatedAndLimitedGradientsInBf16LearnTheSame) {
                               0.02);
 }
 
+TEST(ErrorFeedback, RanksWithPartsOfTheStateLearnTheSame) {
+  expect_learns_the_same<Cnn>({1, 6, 6}, {.epochs = 8, .batch = 16, .shard = 1}, 3, 0.02);
+  expect_learns_the_same<Recurrent>({5, 3}, {.epochs = 16, .batch = 16, .clip_norm = 0.5, .accumulate = 2, .shard = 2}, 2, 0.02);
+}
+
 // What ranks still owe is in the file, and nobody owes it twice, however many go on.
 TEST(ErrorFeedback, ACheckpointHasWhatIsOwed) {
   const std::string path = "error_feedback.checkpoint";
-  const auto train_on = [&](int ranks, std::int64_t epochs, bool resumes) {
+  const auto train_on = [&](int ranks, std::int64_t epochs, bool resumes, int shard = 0) {
     return test::on_ranks<std::vector<std::vector<float>>>(ranks, [&](int) {
       manual_seed(7);
       Cnn net;
       optim::SGD sgd(parameters(net), {.lr = 0.1});
-      Trainer trainer(
-          net, sgd, cross_entropy,
-          {.epochs = epochs, .batch = 16, .group = dist::world(), .exchange = Precision::fp8, .checkpoint = resumes ? "" : path});
+      Trainer trainer(net, sgd, cross_entropy,
+                      {.epochs = epochs,
+                       .batch = 16,
+                       .group = dist::world(),
+                       .shard = shard,
+                       .exchange = Precision::fp8,
+                       .checkpoint = resumes ? "" : path});
       if (resumes) trainer.resume(path);
       trainer.fit(rows(64, {1, 6, 6}));
       std::vector<std::vector<float>> out;
@@ -180,9 +190,9 @@ TEST(ErrorFeedback, ACheckpointHasWhatIsOwed) {
   }
   EXPECT_GT(most, 1e-5f);
   for (const int ranks : {1, 2, 3}) {
-    train_on(ranks, 3, true);  // nothing is left to do
+    train_on(ranks, 3, true, ranks - 1);  // nothing is left to do
     EXPECT_EQ(owed_in("again.checkpoint"), owed) << ranks;
-    const auto resumed = train_on(ranks, 6, true);
+    const auto resumed = train_on(ranks, 6, true, ranks - 1);
     for (const auto& weights : resumed) EXPECT_EQ(weights, resumed[0]);
     for (std::size_t p = 0; p < whole.size(); ++p) {
       for (std::size_t i = 0; i < whole[p].size(); ++i) EXPECT_NEAR(resumed[0][p][i], whole[p][i], 5e-3) << ranks << " " << p << " " << i;

@@ -57,6 +57,20 @@ TEST(Launch, EachRankSeesOneOfTheDevices) {
   std::filesystem::remove_all(at);
 }
 
+TEST(Launch, ATimeoutIsTheOptionsElseTheEnvironments) {
+  const std::vector<std::string> says{"sh", "-c", "echo ${TEGULA_TIMEOUT:-none}."};
+  const auto told = [&](std::vector<std::string> words) {
+    words.insert(words.end(), says.begin(), says.end());
+    return tegula_cli(launch("2", words)).out;
+  };
+  EXPECT_EQ(told({}), "none.\nnone.\n");
+  EXPECT_EQ(told({"--timeout", "7"}), "7.\n7.\n");
+  ::setenv("TEGULA_TIMEOUT", "9", 1);
+  EXPECT_EQ(told({}), "9.\n9.\n");
+  EXPECT_EQ(told({"--timeout", "7"}), "7.\n7.\n");
+  ::unsetenv("TEGULA_TIMEOUT");
+}
+
 TEST(Launch, ItEndsAsTheFirstRankThatFails) {
   const Ran ran = tegula_cli(launch("2", {"sh", "-c", "exit $((3 * $TEGULA_RANK))"}));
   EXPECT_EQ(ran.status, 3);

@@ -80,9 +80,12 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
     });
   }
   void synchronize() override {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock running(running_);
     std::list<Work> all;
-    all.swap(queue_);
+    {
+      const std::scoped_lock lock(mutex_);
+      all.swap(queue_);
+    }
     for (const Work& work : all) work();
   }
   bool asynchronous() const override { return true; }
@@ -314,7 +317,8 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
   std::list<Work>* recording_ = nullptr;
   std::vector<Work>* first_ = nullptr;  // of the recording
   std::thread::id recorder_;  // whose work is recorded
-  std::recursive_mutex mutex_;  // of the queue; work that runs may queue more
+  std::recursive_mutex running_;  // whose thread runs what was queued, which may queue more
+  std::recursive_mutex mutex_;  // of the queue: others may add to it meanwhile, such as who frees memory
 };
 
 }  // namespace tegula::test

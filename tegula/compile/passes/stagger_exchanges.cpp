@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 #include "tegula/compile/passes/rewriter.h"
@@ -11,10 +12,6 @@ namespace tegula::compile {
 namespace {
 
 bool exchanges(const Item& item) { return effect_of(*item.op) != Effect::None; }
-/// That all ranks of a group take part in alike, at its place.
-bool is_common(const Item& item) {
-  return item.role() == Role::Library && effect_of(*item.op) == Effect::Ordered && !item.as<LibraryOp>().makes_anew();
-}
 bool works_long(const Item& item) { return !exchanges(item) && (item.role() == Role::Library || item.role() == Role::Kernel); }
 
 class Stagger {
@@ -28,7 +25,9 @@ class Stagger {
         needed_(depth_.size()),
         moves_(depth_.size()),
         behind_(depth_.size(), -1),
+        stretch_(depth_.size(), -1),
         place_(depth_.size(), -1) {
+    int stretches = 0;
     for (int i = 0; i < graph.size(); ++i) {
       const Item& item = graph[i];
       bool moves = item.inputs.empty() && item.role() != Role::Scalar, worked = works_long(item);
@@ -42,8 +41,13 @@ class Stagger {
       moves_[index(i)] = moves;
       worked_[index(i)] = worked && !exchanges(item);
       if (!exchanges(item)) continue;
-      if (worked) is_long_[index(i)] = true, ++depth_[index(i)];
-      if (worked || behind_[index(i)] < 0) behind_[index(i)] = i;
+      const int alone = takes_turns(*item.op) ? 0 : 1;
+      stretches += alone;
+      stretch_[index(i)] = stretches;
+      stretches += alone;
+      is_long_[index(i)] = worked && alone == 0;
+      if (is_long_[index(i)]) ++depth_[index(i)];
+      if (is_long_[index(i)] || behind_[index(i)] < 0) behind_[index(i)] = i;
       order_.push_back(i);
     }
     for (int i = graph.size(); i-- > 0;) {
@@ -53,38 +57,38 @@ class Stagger {
       }
     }
     // One that has little ahead of it comes right behind the one it follows.
-    std::ranges::stable_sort(order_, {}, [&](int i) { return std::pair(depth_[index(i)], behind_[index(i)]); });
+    std::ranges::stable_sort(order_, {}, [&](int i) { return std::tuple(stretch_[index(i)], depth_[index(i)], behind_[index(i)]); });
   }
 
-  /// Whether two that others with long work ahead of them need are equally far from the beginning.
+  /// Whether two of a stretch that others with long work ahead of them need are equally far from the beginning.
   bool applies() const {
     bool any = false;
-    int before = 0;
+    int before = -1;
     for (const int i : order_) {
-      if (!is_common(graph_[i])) return false;
-      if (!takes_turns(i)) continue;
-      any = any || depth_[index(i)] == before;
-      before = depth_[index(i)];
+      if (!leads_long(i)) continue;
+      any = any || (before >= 0 && in_one_stretch(before, i) && depth_[index(i)] == depth_[index(before)]);
+      before = i;
     }
     return any;
   }
 
   Graph run() {
     count_missing();
-    int before = -1;             // the one before that takes turns
-    std::vector<int> following;  // exchanges since then
+    int before = -1;             // the one before with long work ahead of it
+    std::vector<int> following;  // those since then that take turns, with none
     const auto emit_following = [&] {
       for (const int exchange : std::exchange(following, {})) emit_all(way_to(exchange));
     };
     for (const int exchange : order_) {
-      if (!takes_turns(exchange)) {
+      if (!leads_long(exchange)) {
         following.push_back(exchange);
+        if (!takes_turns(*graph_[exchange].op)) emit_following(), emit_loose();
         continue;
       }
       std::vector<int> way = way_to(exchange);
       const auto is_following = [&](int i) { return i != exchange && exchanges(graph_[i]); };
       if (std::ranges::any_of(way, is_following)) emit_following(), way = way_to(exchange);
-      if (before >= 0) wait(way, graph_[before].inputs[0]);
+      if (before >= 0 && in_one_stretch(before, exchange)) wait(way, graph_[before].inputs[0]);
       // What the ones that follow need comes behind the other part's products: memory that those are given is then none that an exchange still reads.
       way.pop_back();
       emit_all(way);
@@ -102,7 +106,8 @@ class Stagger {
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  bool takes_turns(int exchange) const { return is_long_[index(exchange)] && leads_[index(exchange)]; }
+  bool leads_long(int exchange) const { return is_long_[index(exchange)] && leads_[index(exchange)]; }
+  bool in_one_stretch(int a, int b) const { return stretch_[index(a)] == stretch_[index(b)]; }
 
   void count_missing() {
     readers_.resize(graph_.items.size());
@@ -182,10 +187,11 @@ class Stagger {
   Graph out_;
   std::vector<int> depth_;  // of an item: how many exchanges with long work ahead of them there are one behind the other until it is there
   std::vector<bool> worked_;  // products or the like lie between the last of those and itself
-  std::vector<bool> is_long_;  // it is an exchange with such work ahead of it
+  std::vector<bool> is_long_;  // it is an exchange that takes turns, with such work ahead of it
   std::vector<bool> leads_, needed_;  // an exchange with long work ahead of it needs it; any does
   std::vector<bool> moves_;  // it is not the same in every run
   std::vector<int> behind_;  // the last exchange with long work ahead of it, or first one at all, that it comes behind or is; -1
+  std::vector<int> stretch_;  // of an exchange: those that take turns and have no other between them in program order; -1 of what is none
   std::vector<int> place_;  // in the new graph, or -1
   std::vector<int> order_;  // the exchanges
   std::vector<std::vector<int>> readers_;

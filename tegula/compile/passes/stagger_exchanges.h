@@ -8,8 +8,10 @@ namespace tegula::compile {
 /// Where independent parts of a batch go through layers that ranks share (products end in an exchange that later products need), the exchanges of all parts
 /// come layer by layer, and the products that lead to one of them begin when those that lead to the one before have ended. Left to themselves the parts would
 /// keep step with each other on a device that runs what is ready: all would wait for their exchanges at once. Exchanges with no product ahead of them, the gather
-/// behind a norm of scattered steps, follow the one they come behind at once. What no later product needs, the gradients' buckets, stays as it is, and so does a
-/// graph whose ranks exchange anything one by one, which may be another on another rank, or gather weights where they are read.
+/// behind a norm of scattered steps, follow the one they come behind at once. What no later product needs, the gradients' buckets, stays as it is.
+///
+/// Only what says that all ranks have the same graph of it (TakesTurns) changes places, and no further than the next exchange that does not: that one's group may
+/// have ranks whose graphs are others, and they would choose another order.
 ///
 /// In front of order_effects, which puts exchanges into a chain.
 void stagger_exchanges(Graph& graph);

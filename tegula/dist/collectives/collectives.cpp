@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/engines/device_call.h"
+#include "tegula/dist/exchange/group_state.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
@@ -20,9 +21,9 @@ namespace tegula::dist {
 namespace {
 
 /// Axis 0 is the one that is split. Input 0 is what goes in, or, of Receive, a tensor without elements that the result comes after.
-class CollectiveOp final : public LibraryOp {
+class CollectiveOp final : public LibraryOp, public TakesTurns {
  public:
-  CollectiveOp(Group group, const Collective& what) : group_(std::move(group)), what_(what) {}
+  CollectiveOp(Group group, const Collective& what, Turn turn = Turn::OfItsLine) : group_(std::move(group)), what_(what), turn_(turn) {}
   /// Of an all-gather.
   CollectiveOp(Group group, const Collective& what, std::optional<Precision> gradient)
       : group_(std::move(group)),
@@ -36,6 +37,9 @@ class CollectiveOp final : public LibraryOp {
     a("reduction", dist::name(what_.reduction));
     a("root", what_.root);
     a("group", group_.id());
+    a("trace", what_.trace);
+    a("number", what_.number);
+    a("takes turns", takes_turns());
     a("anew", anew_);
     a("narrow", narrow_);
   }
@@ -45,6 +49,7 @@ class CollectiveOp final : public LibraryOp {
     return kind == Kind::Send || kind == Kind::Receive || kind == Kind::Barrier ? Effect::Always : Effect::Ordered;
   }
   bool makes_anew() const override { return anew_; }
+  bool takes_turns() const override { return turn_ == Turn::AmongLayers; }
   bool may_be_in_place() const override { return what_.kind == Kind::AllReduce; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }
@@ -62,28 +67,42 @@ class CollectiveOp final : public LibraryOp {
  private:
   Group group_;
   Collective what_;
+  Turn turn_ = Turn::OfItsLine;
   // Of an all-gather: LibraryOp::makes_anew, and whether its gradient travels as bf16.
   bool anew_ = false, narrow_ = false;
 };
 
-Tensor node_of(const Group& group, const Collective& what, const Tensor& x, const Shape& shape, const std::source_location& where) {
-  return make_node(Ref<const Op>(new CollectiveOp(group, what)), {x}, shape, what.dtype, where);
+/// `what`, as one that this trace makes of the group.
+Collective counted(const Group& group, Collective what) {
+  const Trace* const trace = Trace::current();
+  if (!trace || what.kind == Kind::Send || what.kind == Kind::Receive) return what;
+  Group::State& state = *group.state();
+  if (state.trace != trace->id()) state.trace = trace->id(), state.in_trace = 0;
+  what.trace = std::hash<std::string>()(to_string(trace->where()));
+  what.number = ++state.in_trace;
+  return what;
+}
+
+template <class... Further>
+Tensor node_of(const Group& group, const Collective& what, const Tensor& x, const Shape& shape, const std::source_location& where,
+               const Further&... further) {
+  return make_node(Ref<const Op>(new CollectiveOp(group, counted(group, what), further...)), {x}, shape, what.dtype, where);
 }
 
 Tensor of_same_shape(Kind kind, const Group& group, const Tensor& x, Reduction reduction, int root, const std::source_location& where) {
   return node_of(group, {kind, x.dtype(), x.shape(), reduction, root}, x, x.shape(), where);
 }
 
-Tensor gathered(const Group& group, const Tensor& x, const std::source_location& where) {
+Tensor gathered(const Group& group, const Tensor& x, const std::source_location& where, Turn turn = Turn::OfItsLine) {
   Shape shape = x.shape();
   shape[0] *= group.size();
-  return node_of(group, {Kind::AllGather, x.dtype(), x.shape()}, x, shape, where);
+  return node_of(group, {Kind::AllGather, x.dtype(), x.shape()}, x, shape, where, turn);
 }
 
-Tensor scattered(const Group& group, const Tensor& x, Reduction reduction, const std::source_location& where) {
+Tensor scattered(const Group& group, const Tensor& x, Reduction reduction, const std::source_location& where, Turn turn = Turn::OfItsLine) {
   Shape shape = x.shape();
   shape[0] /= group.size();
-  return node_of(group, {Kind::ReduceScatter, x.dtype(), x.shape(), reduction}, x, shape, where);
+  return node_of(group, {Kind::ReduceScatter, x.dtype(), x.shape(), reduction}, x, shape, where, turn);
 }
 
 /// Of no elements, of the dtype: what a receive comes after when the program says nothing.
@@ -110,17 +129,17 @@ std::vector<Tensor> CollectiveOp::gradient(const Node& y, const Tensor& dy, cons
   const Reduction adjoint = maximum ? Reduction::Sum : what_.reduction;
   switch (what_.kind) {
     case Kind::AllReduce: {
-      const Tensor all = of_same_shape(Kind::AllReduce, group_, dy, adjoint, 0, where);
+      const Tensor all = node_of(group_, {Kind::AllReduce, dy.dtype(), dy.shape(), adjoint}, dy, dy.shape(), where, turn_);
       return {maximum ? share_of_maximum(group_, x, result, all, where) : all};
     }
     case Kind::ReduceScatter: {
-      const Tensor all = gathered(group_, dy, where);
-      if (maximum) return {share_of_maximum(group_, x, gathered(group_, result, where), all, where)};
+      const Tensor all = gathered(group_, dy, where, turn_);
+      if (maximum) return {share_of_maximum(group_, x, gathered(group_, result, where, turn_), all, where)};
       return {adjoint == Reduction::Mean ? all / static_cast<double>(group_.size()) : all};
     }
     case Kind::AllGather:
       if (narrow_) return {cast(reduce_scatter_in_bf16(dy, group_, Reduction::Sum, where), x.dtype())};
-      return {scattered(group_, dy, Reduction::Sum, where)};
+      return {scattered(group_, dy, Reduction::Sum, where, turn_)};
     case Kind::Broadcast: return {of_same_shape(Kind::Reduce, group_, dy, Reduction::Sum, what_.root, where)};
     case Kind::Reduce: {
       const Tensor all = of_same_shape(Kind::Broadcast, group_, dy, Reduction::Sum, what_.root, where);
@@ -180,31 +199,31 @@ Tensor along(const Tensor& x, int axis, F&& f) {
 
 }  // namespace
 
-Tensor all_reduce(Arg x, const Group& group, Reduction reduction) {
+Tensor all_reduce(Arg x, const Group& group, Reduction reduction, Turn turn) {
   const Tensor from = x.tensor("all_reduce");
   require_member("all_reduce", group, x.loc);
   require_reducible("all_reduce", from.dtype(), reduction, x.loc);
   if (group.size() == 1) return graph::identity(from, x.loc);
-  return of_same_shape(Kind::AllReduce, group, from, reduction, 0, x.loc);
+  return node_of(group, {Kind::AllReduce, from.dtype(), from.shape(), reduction}, from, from.shape(), x.loc, turn);
 }
 
-Tensor reduce_scatter(Arg x, const Group& group, Reduction reduction, int axis) {
+Tensor reduce_scatter(Arg x, const Group& group, Reduction reduction, int axis, Turn turn) {
   const Tensor from = x.tensor("reduce_scatter");
   require_member("reduce_scatter", group, x.loc);
   require_reducible("reduce_scatter", from.dtype(), reduction, x.loc);
   const int at = require_axis("reduce_scatter", from, axis, group, true, x.loc);
   if (group.size() == 1) return graph::identity(from, x.loc);
   const In frame("reduce_scatter", x.loc);
-  return along(from, at, [&](const Tensor& t) { return scattered(group, t, reduction, x.loc); });
+  return along(from, at, [&](const Tensor& t) { return scattered(group, t, reduction, x.loc, turn); });
 }
 
-Tensor all_gather(Arg x, const Group& group, int axis) {
+Tensor all_gather(Arg x, const Group& group, int axis, Turn turn) {
   const Tensor from = x.tensor("all_gather");
   require_member("all_gather", group, x.loc);
   const int at = require_axis("all_gather", from, axis, group, false, x.loc);
   if (group.size() == 1) return graph::identity(from, x.loc);
   const In frame("all_gather", x.loc);
-  return along(from, at, [&](const Tensor& t) { return gathered(group, t, x.loc); });
+  return along(from, at, [&](const Tensor& t) { return gathered(group, t, x.loc, turn); });
 }
 
 Tensor all_gather_anew(Arg x, const Group& group, std::optional<Precision> gradient) {
@@ -214,8 +233,7 @@ Tensor all_gather_anew(Arg x, const Group& group, std::optional<Precision> gradi
   if (group.size() == 1) return graph::identity(from, x.loc);
   Shape shape = from.shape();
   shape[0] *= group.size();
-  return make_node(Ref<const Op>(new CollectiveOp(group, {Kind::AllGather, from.dtype(), from.shape()}, gradient)), {from}, shape,
-                   from.dtype(), x.loc);
+  return node_of(group, {Kind::AllGather, from.dtype(), from.shape()}, from, shape, x.loc, gradient);
 }
 
 Tensor broadcast(Arg x, int root, const Group& group) {

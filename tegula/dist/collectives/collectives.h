@@ -13,13 +13,20 @@
 
 namespace tegula::dist {
 
+/// When a jit-ed function does an exchange.
+enum class Turn : std::uint8_t {
+  OfItsLine,
+  AmongLayers,  // or at another place among others like it (compile/passes/stagger_exchanges.h): where all ranks of the group run one and the same function, as
+  // those of tensor parallel layers do
+};
+
 /// The sum (mean, maximum) over the ranks, element by element, on all of them with the same bits. x (…) of any dtype; booleans know Max alone, Mean is for
 /// floats. Sums of halves are made in f32 and rounded once. Of equal maxima each gets its share of the gradient.
-Tensor all_reduce(Arg x, const Group& group = world(), Reduction reduction = Reduction::Sum);
+Tensor all_reduce(Arg x, const Group& group = world(), Reduction reduction = Reduction::Sum, Turn turn = Turn::OfItsLine);
 /// x (…, n·k, …) -> (…, k, …): rank r gets the r-th of the reduction's n parts along `axis`.
-Tensor reduce_scatter(Arg x, const Group& group = world(), Reduction reduction = Reduction::Sum, int axis = 0);
+Tensor reduce_scatter(Arg x, const Group& group = world(), Reduction reduction = Reduction::Sum, int axis = 0, Turn turn = Turn::OfItsLine);
 /// x (…, k, …) -> (…, n·k, …): everybody's, joined along `axis` in the order of ranks.
-Tensor all_gather(Arg x, const Group& group = world(), int axis = 0);
+Tensor all_gather(Arg x, const Group& group = world(), int axis = 0, Turn turn = Turn::OfItsLine);
 /// all_gather along axis 0 of what can be had again: between uses that lie far apart, as a layer's forward and backward pass do, a compiled graph does not
 /// hold its memory, but gathers anew (compile/passes/gather_anew.h). What ZeRO's stage 3 reads parameters by.
 /// `gradient`: as what that travels (narrow_exchange.h), Precision::bf16 or, without one, as it is.

@@ -19,7 +19,7 @@ Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction red
 /// What came of a sum in FP8.
 struct Fp8Sum {
   Tensor sum;  // f32 (k), the same bits on all ranks
-  Tensor left;  // f32 (k): what this rank's numbers, and its part of the sum, have lost by rounding
+  Tensor left;  // f32, as what was sent: what this rank's numbers, and its part of the sum, have lost by rounding
 };
 /// The same of x (k), f32, as E4M3 codes with a factor for each 128 numbers (pack_e4m3), a quarter of f32's bytes. A block's factor is the rank's own and travels
 /// behind its codes: one of a whole bucket, agreed by a maximum over the ranks, would cost an exchange before each exchange, and a layer whose gradients are
@@ -29,5 +29,7 @@ struct Fp8Sum {
 /// "Error feedback fixes SignSGD", 2019) loses nothing for good: Σ over the times of `sum` + Σ over the ranks of the last `left` is what all ranks have sent, up to
 /// f32. The sum's own rounding is left with the rank that made it (Tang et al., "DoubleSqueeze", 2019). What is not finite is NaN on all ranks, and leaves nothing.
 Fp8Sum all_reduce_in_fp8(const Tensor& x, const Group& group, const std::source_location& where);
+/// The same of x (n, k), of which rank r gets the sum of the r-th rows (1, k), which is not rounded once more; left (n, k).
+Fp8Sum reduce_scatter_in_fp8(const Tensor& x, const Group& group, const std::source_location& where);
 
 }  // namespace tegula::dist

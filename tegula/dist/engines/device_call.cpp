@@ -65,7 +65,7 @@ class DeviceCall final : public runtime::Call {
     const std::lock_guard lock(mutex_);
     const std::source_location where = runtime::CallSite::current();
     if (!call_) decide(where);
-    if (communicator_) Engines::of(group_.state()->world).queue(group_, device_, intent_at(where));
+    if (communicator_) Engines::of(*group_.state()->world).queue(group_, device_, intent_at(where));
     call_->run(buffers, scratch, threads);
   }
 
@@ -78,7 +78,7 @@ class DeviceCall final : public runtime::Call {
 
  private:
   void decide(const std::source_location& where) const {
-    communicator_ = Engines::of(group_.state()->world).communicator(group_, device_, where);
+    communicator_ = Engines::of(*group_.state()->world).communicator(group_, device_, where);
     if (communicator_ && communicator_->has(what_)) {
       call_ = communicator_->call(what_);
       return;

@@ -58,10 +58,10 @@ Channel channel_of(const Group& group, const Intent& intent) {
 
 }  // namespace
 
-Engines& Engines::of(const std::shared_ptr<World>& world) {
-  const std::lock_guard lock(world->naming);
-  if (!world->engines) world->engines = std::make_unique<Engines>(*world);
-  return static_cast<Engines&>(*world->engines);  // nobody else makes any
+Engines& Engines::of(World& world) {
+  const std::lock_guard lock(world.naming);
+  if (!world.engines) world.engines = std::make_unique<Engines>(world);
+  return static_cast<Engines&>(*world.engines);  // nobody else makes any
 }
 
 std::shared_ptr<runtime::Communicator> Engines::communicator(const Group& group, runtime::Device& device,

@@ -26,7 +26,7 @@ namespace tegula::dist {
 /// replayed nothing is asked; ranks that differ there hear of it within a second.
 class Engines : public OwnEngines {
  public:
-  static Engines& of(const std::shared_ptr<World>& world);
+  static Engines& of(World& world);
   explicit Engines(World& world) : world_(world) {}
   ~Engines() override { close(); }
 

@@ -20,16 +20,16 @@ thread_local const Group* scope = nullptr;
 Group group_of(const std::shared_ptr<World>& world, const std::vector<int>& ranks) {
   static std::atomic<std::int64_t> next{1};
   const std::lock_guard lock(world->naming);
-  std::weak_ptr<Group::State>& known = world->groups[ranks];
-  if (auto state = known.lock()) return Group(std::move(state));
-  auto state = std::make_shared<Group::State>();
-  state->world = world;
-  state->ranks = ranks;
-  const auto found = std::ranges::find(ranks, world->transport->rank());
-  state->rank = found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
-  state->id = next++;
-  known = state;
-  return Group(std::move(state));
+  std::unique_ptr<Group::State>& state = world->groups[ranks];
+  if (!state) {
+    state = std::make_unique<Group::State>();
+    state->world = world.get();
+    state->ranks = ranks;
+    const auto found = std::ranges::find(ranks, world->transport->rank());
+    state->rank = found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
+    state->id = next++;
+  }
+  return Group(std::shared_ptr<Group::State>(world, state.get()));  // holds the run
 }
 
 std::atomic<Transport*> of_process{nullptr};  // for stop_others; the world is never destroyed before the process ends
@@ -101,7 +101,7 @@ Group Group::sub(const std::vector<int>& members, Location where) const {
   if (!state_) return *this;
   std::vector<int> ranks;
   for (const int member : members) ranks.push_back(state_->ranks[static_cast<std::size_t>(member)]);
-  return group_of(state_->world, ranks);
+  return group_of(std::shared_ptr<World>(state_, state_->world), ranks);
 }
 
 Group group_over(std::shared_ptr<Transport> transport) {

@@ -25,6 +25,20 @@ struct OwnEngines {
   virtual void close() noexcept = 0;
 };
 
+struct Group::State {
+  World* world = nullptr;  // which owns it
+  std::vector<int> ranks;  // in the run
+  int rank = -1;           // of this process among them
+  std::int64_t id = 0;
+  // Of the thread that uses the group: the trace that made its last collective, and how many that has made (Collective::number).
+  std::uint32_t trace = 0, in_trace = 0;
+  // All under World::exchanging.
+  std::uint64_t done = 0;  // collectives
+  bool placed = false;  // the ranks have told each other on which hosts they are, so that there may be
+  std::optional<Levels> levels;
+  std::vector<std::byte> between;  // memory for what is reduced in levels
+};
+
 /// A run, as one of its ranks sees it.
 struct World {
   explicit World(std::shared_ptr<Transport> carrier) : transport(std::move(carrier)) {}
@@ -33,21 +47,9 @@ struct World {
   std::mutex exchanging;  // one collective at a time
   std::exception_ptr failure;  // after which nothing is exchanged any more: whoever tries gets it again
   std::mutex naming;      // of groups
-  std::map<std::vector<int>, std::weak_ptr<Group::State>> groups;
+  std::map<std::vector<int>, std::unique_ptr<Group::State>> groups;  // for as long as the run: what ranks know of one they know together
   Progress progress;  // of exchanges that were begun. Last: its thread ends before the rest
   std::unique_ptr<OwnEngines> engines;  // once one was looked for; under `naming`. The first to go: it uses the others
-};
-
-struct Group::State {
-  std::shared_ptr<World> world;
-  std::vector<int> ranks;  // in the run
-  int rank = -1;           // of this process among them
-  std::int64_t id = 0;
-  // All under World::exchanging.
-  std::uint64_t done = 0;  // collectives
-  bool placed = false;  // the ranks have told each other on which hosts they are, so that there may be
-  std::optional<Levels> levels;
-  std::vector<std::byte> between;  // memory for what is reduced in levels
 };
 
 }  // namespace tegula::dist

@@ -29,6 +29,15 @@ std::string said_by(const Header& header) {
 
 Kind sent_as(Kind kind) { return kind == Kind::Receive ? Kind::Send : kind; }
 
+/// At different places of one jit.
+bool differ_in_order(const Header& a, const Header& b) { return a.trace != 0 && a.trace == b.trace && a.number != b.number; }
+
+bool agree_but_for_order(const Header& a, const Header& b) {
+  return a.magic == b.magic && sent_as(a.kind) == sent_as(b.kind) && a.dtype == b.dtype && a.reduction == b.reduction &&
+         a.rank_of_shape == b.rank_of_shape && (!has_root(a.kind) || a.root == b.root) && a.members == b.members &&
+         std::equal(a.sizes, a.sizes + kMaxRank, b.sizes);
+}
+
 }  // namespace
 
 std::uint64_t hash_of(const std::vector<int>& ranks) {
@@ -44,7 +53,9 @@ Header header_of(const std::vector<int>& ranks, int me, const Collective& what, 
                 .rank_of_shape = static_cast<std::uint8_t>(what.shape.rank()),
                 .root = what.root,
                 .sender = ranks[static_cast<std::size_t>(me)],
-                .members = hash_of(ranks)};
+                .members = hash_of(ranks),
+                .trace = what.trace,
+                .number = what.number};
   for (int i = 0; i < what.shape.rank(); ++i) header.sizes[i] = what.shape[i];
   const std::string place = to_string(where);
   const std::size_t kept = std::min(place.size(), sizeof header.place - 1);
@@ -52,16 +63,16 @@ Header header_of(const std::vector<int>& ranks, int me, const Collective& what, 
   return header;
 }
 
-bool agree(const Header& a, const Header& b) {
-  return a.magic == b.magic && sent_as(a.kind) == sent_as(b.kind) && a.dtype == b.dtype && a.reduction == b.reduction &&
-         a.rank_of_shape == b.rank_of_shape && (!has_root(a.kind) || a.root == b.root) && a.members == b.members &&
-         std::equal(a.sizes, a.sizes + kMaxRank, b.sizes);
-}
+bool agree(const Header& a, const Header& b) { return agree_but_for_order(a, b) && !differ_in_order(a, b); }
 
 std::string difference(const Header& mine, const Header& theirs) {
   const bool readable = theirs.magic == mine.magic;
   const bool first = readable && theirs.sender < mine.sender;
-  const std::string one = said_by(mine), other = readable ? said_by(theirs) : "something else on another rank";
+  std::string one = said_by(mine), other = readable ? said_by(theirs) : "something else on another rank";
+  if (readable && agree_but_for_order(mine, theirs)) {
+    one += ", number " + std::to_string(mine.number) + " of the group in its jit";
+    other += ", number " + std::to_string(theirs.number) + " of the group in its jit";
+  }
   return (first ? other : one) + " and " + (first ? one : other) +
          (readable && theirs.members != mine.members && theirs.kind == mine.kind ? ", in other groups" : "");
 }

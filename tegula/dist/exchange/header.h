@@ -23,6 +23,8 @@ struct Header {
   std::int32_t root = 0;
   std::int32_t sender = 0;  // in the run
   std::uint64_t members = 0;  // hash_of the group's ranks
+  std::uint64_t trace = 0;  // as in Collective
+  std::uint32_t number = 0;
   std::int64_t sizes[kMaxRank] = {};
   char place[128] = {};  // the user's line
 };

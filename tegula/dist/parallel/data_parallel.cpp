@@ -46,10 +46,8 @@ DataParallel::DataParallel(const Parameters& trained, const Parameters& state, D
     refuse(".exchange = " + std::string(name(*options_.exchange)), "bf16, fp8, or nothing: as the gradients are");
   if (fp8 && trained.empty())
     refuse("no list of parameters whose gradients are fed back", "the trained ones: data_parallel(net, {.exchange = Precision::fp8})");
-  if (fp8 && options_.shard > 0) {
-    refuse(".exchange = fp8 with .shard = " + std::to_string(options_.shard),
-           "bf16, or no .shard: what FP8 takes from gradients each rank keeps whole");
-  }
+  if (fp8 && options_.shard > 2)
+    refuse(".exchange = fp8 with .shard = 3", "bf16, or .shard of at most 2: what FP8 takes from gradients each rank keeps whole");
   if (options_.shard > 0 && trained.empty())
     refuse("no list of parameters to share out", "the trained ones: data_parallel(net, {.shard = 1})");
   broadcast_values(state, options_.group, 0, where);
@@ -88,7 +86,7 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
     for (Tensor& gradient : own) {
       if (reduction == Reduction::Mean && gradient.defined()) gradient = Arg(gradient, where) / static_cast<double>(options_.group.size());
     }
-    return residuals_.sum(own, options_.bucket_bytes, where);
+    return sharding_ ? residuals_.parts_of_sum(own, options_.bucket_bytes, where) : residuals_.sum(own, options_.bucket_bytes, where);
   }
   if (options_.group.size() == 1) return gradients;
   if (sharding_) return sharding_->reduced(gradients, reduction, where);

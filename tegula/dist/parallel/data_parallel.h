@@ -23,7 +23,7 @@ struct DataParallelOptions {
   /// each is gathered where the network reads it, forgotten behind that, and gathered again for the backward pass.
   int shard = 0;
   /// As what gradients travel (dist/collectives/narrow_exchange.h); they are f32 where they are added. bf16: half of the bytes of f32 and f64.
-  /// fp8, not with .shard: a quarter, and what rounding takes from a gradient is added to the next one (error feedback), for which each rank keeps as much f32 as it has parameters.
+  /// fp8, not with .shard = 3: a quarter, and what rounding takes from a gradient is added to the next one (error feedback), for which each rank keeps as much f32 as it has parameters.
   std::optional<Precision> exchange = std::nullopt;
   /// Parameters of fewer elements stay whole with .shard = 3: biases and norms are not worth a message each.
   std::int64_t whole_below = 1024;

@@ -1,10 +1,14 @@
 #pragma once
 // What gradients that travelled in FP8 have lost on the way, and have coming (error feedback: collectives/narrow_exchange.h).
 
+#include <functional>
+
 #include "tegula/dist/exchange/group.h"
 #include "tegula/graph/variable.h"
 
 namespace tegula::dist {
+
+struct Fp8Sum;  // collectives/narrow_exchange.h
 
 /// Of each parameter a cell of its shape in f32, this rank's part of a sum over the ranks: at first zeros. What a checkpoint has is the sum, which rank 0 takes up
 /// again, however many ranks there are then.
@@ -19,8 +23,19 @@ class Residuals {
   /// gradients (as the parameters; undefined ones stay so) -> their sums over the ranks, in their dtypes, in messages of about so many bytes of f32. Writes the cells.
   /// Throws Error where gradients are not those of the parameters.
   std::vector<Tensor> sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Location where) const;
+  /// Of those sums this rank's parts (k), as of rows_of (collectives/rows.h).
+  std::vector<Tensor> parts_of_sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Location where) const;
 
  private:
+  /// How numbers of a parameter's shape lie where they travel, who carries them, and back.
+  struct Way {
+    std::function<Tensor(const Tensor& whole)> sent;
+    std::function<Fp8Sum(const Tensor& sent)> exchange;
+    std::function<Tensor(const Tensor& sent, const Shape& shape)> whole;
+  };
+  /// The sums, as they lie where they travel; writes the cells.
+  std::vector<Tensor> exchanged(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, const Way& way, Location where) const;
+
   Parameters cells_;
   Group group_;
 };

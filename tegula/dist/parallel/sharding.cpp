@@ -8,39 +8,21 @@
 #include "tegula/dist/collectives/collectives.h"
 #include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/collectives/partition.h"
+#include "tegula/dist/collectives/rows.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
-#include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::dist {
 namespace {
 
-/// Of each of n ranks.
-std::int64_t part_size(const Shape& shape, const Group& group) { return (numel(shape) + group.size() - 1) / group.size(); }
-
-/// (…) -> (n, k), row r being rank r's part.
-Tensor rows_of(const Tensor& whole, const Group& group, const std::source_location& where) {
-  const std::int64_t k = part_size(whole.shape(), group), missing = k * group.size() - whole.numel();
-  Tensor flat = flatten(Arg(whole, where));
-  if (missing > 0) flat = concat({flat, zeros({missing}, whole.dtype(), where)}, 0, where);
-  return reshape(Arg(flat, where), {group.size(), k});
-}
-
 /// (…) -> (k).
 Tensor own_part(const Tensor& whole, const Group& group, const std::source_location& where) {
   return select(Arg(rows_of(whole, group, where), where), 0, group.rank());
-}
-
-/// (n, k) -> (…).
-Tensor from_rows(const Tensor& rows, const Shape& shape, const std::source_location& where) {
-  const Tensor flat = flatten(Arg(rows, where));
-  const Tensor cut = flat.numel() == numel(shape) ? flat : slice(Arg(flat, where), 0, {0, numel(shape)});
-  return reshape(Arg(cut, where), shape);
 }
 
 /// What a part is a part of. `within`: how ranks of another group share that out, or null.

@@ -51,12 +51,17 @@ Tensor copied(const Arg& x, const Group& group, DType stored) {
   const auto where = x.loc;
   return conjugate(
       "copy_to_ranks", x, [&](const Tensor& t) { return t; },
-      [group, where, stored](const Tensor& dy) { return travels(dy, stored, where, [&](Arg y) { return all_reduce(y, group); }); });
+      [group, where, stored](const Tensor& dy) {
+        return travels(dy, stored, where, [&](Arg y) { return all_reduce(y, group, Reduction::Sum, Turn::AmongLayers); });
+      });
 }
 
 Tensor reduced(const Arg& x, const Group& group, DType stored) {
   return conjugate(
-      "reduce_from_ranks", x, [&](const Tensor& t) { return travels(t, stored, x.loc, [&](Arg y) { return all_reduce(y, group); }); },
+      "reduce_from_ranks", x,
+      [&](const Tensor& t) {
+        return travels(t, stored, x.loc, [&](Arg y) { return all_reduce(y, group, Reduction::Sum, Turn::AmongLayers); });
+      },
       [](const Tensor& dy) { return dy; });
 }
 
@@ -99,7 +104,8 @@ Tensor Split::enter(const Tensor& x, const std::source_location& where) const {
     case Style::None: return x;
     case Style::Columns:
       if (input == Placement::Replicated) return copied(arg, group, stored_now());
-      return travels(x, stored_now(), where, [&](Arg y) { return all_gather(y, group, input == Placement::Sequence ? step_axis : -1); });
+      return travels(x, stored_now(), where,
+                     [&](Arg y) { return all_gather(y, group, input == Placement::Sequence ? step_axis : -1, Turn::AmongLayers); });
     case Style::Rows: return input == Placement::Replicated ? scatter_to_ranks(arg, group) : x;
     case Style::Steps: return input == Placement::Replicated ? scatter_to_ranks(arg, group, step_axis) : x;
   }
@@ -113,8 +119,9 @@ Tensor Split::leave(const Tensor& y, const std::source_location& where) const {
     case Style::Columns: return output == Placement::Replicated ? gather_from_ranks(arg, group, -1, size) : y;
     case Style::Rows:
       if (output == Placement::Replicated) return reduced(arg, group, stored_now());
-      return travels(y, stored_now(), where,
-                     [&](Arg part) { return reduce_scatter(part, group, Reduction::Sum, output == Placement::Sequence ? step_axis : -1); });
+      return travels(y, stored_now(), where, [&](Arg part) {
+        return reduce_scatter(part, group, Reduction::Sum, output == Placement::Sequence ? step_axis : -1, Turn::AmongLayers);
+      });
     case Style::Steps: return output == Placement::Replicated ? gather_from_ranks(arg, group, step_axis) : y;
   }
   return y;

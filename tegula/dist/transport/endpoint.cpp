@@ -8,28 +8,39 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <optional>
 
 #include "tegula/core/error.h"
 
 namespace tegula::dist {
 namespace {
 
-constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kUnix = "unix:", kFile = "file:";
 constexpr std::uint32_t kMostMessage = 1 << 20;
 
 [[noreturn]] void refuse(const std::string& got, const std::string& advice) {
-  throw Error(
-      {.op = "dist", .got = got, .expected = "an address such as 10.0.0.1:29400, host:29400 or unix:/tmp/run/meeting", .advice = advice});
+  throw Error({.op = "dist",
+               .got = got,
+               .expected = "an address such as 10.0.0.1:29400, host:29400, unix:/tmp/run/meeting or file:/shared/run",
+               .advice = advice});
 }
 
 bool is_unix(const std::string& address) { return address.starts_with(kUnix); }
+
+std::optional<std::string> file_of(const std::string& address) {
+  if (!address.starts_with(kFile)) return {};
+  if (address.size() == kFile.size()) refuse("the address '" + address + "'", "name a file that all ranks see");
+  return address.substr(kFile.size());
+}
 
 sockaddr_un unix_address(const std::string& path) {
   sockaddr_un address{};
@@ -97,6 +108,36 @@ Listener bound_at(const std::string& path) {
   return listener;
 }
 
+/// At a port that is free, which is told by the file: all of it or nothing.
+Listener bound_beside(const std::string& path) {
+  Listener listener = listen_at(":0");
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  addrinfo* list = nullptr;
+  const bool known = ::getaddrinfo(host, nullptr, nullptr, &list) == 0;
+  const Found found(list, &::freeaddrinfo);
+  listener.address = (known ? host : "127.0.0.1") + listener.address.substr(listener.address.rfind(':'));
+  const std::string whole = path + "." + std::to_string(::getpid());
+  std::ofstream(whole) << listener.address << "\n";
+  if (::rename(whole.c_str(), path.c_str()) != 0) {
+    const std::string reason = std::strerror(errno);
+    ::unlink(whole.c_str());
+    throw Error({.op = "dist",
+                 .got = "a file that cannot be written: " + path + ": " + reason,
+                 .expected = "one that all ranks see, and rank 0 may write (TEGULA_RENDEZVOUS)"});
+  }
+  listener.path = path;
+  return listener;
+}
+
+/// What it tells; nothing while it is not there.
+std::string address_in(const std::string& path) {
+  std::string address;
+  std::ifstream file(path);
+  std::getline(file, address);
+  return address;
+}
+
 bool poll_for(const Descriptor& socket, short events, double seconds) {
   pollfd polled{socket.get(), events, 0};
   const int milliseconds = static_cast<int>(std::clamp(seconds, 0.0, 1e6) * 1e3);
@@ -110,6 +151,7 @@ Listener::~Listener() {
 }
 
 Listener listen_at(const std::string& address) {
+  if (const auto path = file_of(address)) return bound_beside(*path);
   Listener listener;
   if (is_unix(address)) {
     listener = bound_at(address.substr(kUnix.size()));
@@ -149,6 +191,10 @@ Listener listen_beside(const Descriptor& connection, const std::string& path) {
 }
 
 Descriptor try_connect(const std::string& address) {
+  if (const auto path = file_of(address)) {
+    const std::string told = address_in(*path);
+    return told.empty() ? Descriptor() : try_connect(told);
+  }
   const auto connected = [](int family, const sockaddr* at, socklen_t length) {
     Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket || ::connect(socket.get(), at, length) != 0) return Descriptor();

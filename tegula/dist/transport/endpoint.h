@@ -12,13 +12,14 @@ namespace tegula::dist {
 struct Listener {
   Descriptor socket;
   std::string address;
-  std::string path;  // of a Unix socket: unlinked with the listener
+  std::string path;  // of a Unix socket, or of the file that tells the address: unlinked with the listener
   Listener() = default;
   Listener(Listener&&) = default;
   Listener& operator=(Listener&&) = default;
   ~Listener();
 };
 
+/// Addresses are "host:port", "unix:/a/path", and "file:/a/path": whoever listens writes into that file where he does so, at a port that is free.
 /// Throws Error when the address is none, or taken.
 Listener listen_at(const std::string& address);
 /// On the same machine's side of an existing connection, at a port or path that is free. `path`: where a Unix socket would lie.

@@ -9,7 +9,8 @@
 namespace tegula::dist {
 
 struct Meeting {
-  std::string address;  // where rank 0 listens: "host:port", or "unix:/a/path" for ranks of one machine
+  std::string
+      address;  // where rank 0 listens: "host:port", "unix:/a/path" for ranks of one machine, "file:/a/path", in which it says where
   int rank = 0, size = 1;
   std::string secret;      // of the run: who does not know it is sent away. What is exchanged afterwards is not encrypted
   double patience = 60;    // seconds until all have come

@@ -1,0 +1,19 @@
+#pragma once
+// A tensor's elements as one row for each rank.
+
+#include <cstdint>
+#include <source_location>
+
+#include "tegula/dist/exchange/group.h"
+#include "tegula/graph/tensor.h"
+
+namespace tegula::dist {
+
+/// x (…) -> (n, part), in its order: row r is rank r's. Zeros fill up the last rows.
+Tensor rows_of(const Tensor& x, std::int64_t n, std::int64_t part, const std::source_location& where);
+/// The same with rows as short as may be.
+Tensor rows_of(const Tensor& x, const Group& group, const std::source_location& where);
+/// And back: (n, part) -> `shape`.
+Tensor from_rows(const Tensor& rows, const Shape& shape, const std::source_location& where);
+
+}  // namespace tegula::dist
