@@ -151,6 +151,7 @@
 #include "tegula/text/tokens/token_stream.h"     // text::TokenStream
 #include "tegula/text/tokens/tokenizer_files.h"  // text::read_tokenizer, text::train_bpe
 #include "tegula/text/tokens/tokenizer_texts.h"  // text::characters_json
+#include "tegula/text/tokens/wordpiece.h"        // text::train_wordpiece
 #include "tegula/text/vectors/word2vec.h"         // text::train_word2vec
 #include "tegula/text/vectors/word_evaluation.h"  // text::evaluate_analogies, text::tsne
 #include "tegula/text/words.h"            // text::WordTokenizer, text::pad_sequences, text::TfIdf

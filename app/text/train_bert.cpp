@@ -19,6 +19,7 @@
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/optim/optimizers.h"
+#include "tegula/text/labelled_texts.h"
 #include "tegula/text/lines.h"
 #include "tegula/text/token_sets.h"
 #include "tegula/text/tokens/tokenizer_files.h"
@@ -28,8 +29,6 @@
 namespace tegula::app {
 namespace {
 
-constexpr const char* kMaskedKind = "bert-masked-lm";
-constexpr const char* kClassifierKind = "bert-classifier";
 constexpr const char* kTrainBert = "tegula train bert";
 
 struct BertTraining {
@@ -118,12 +117,7 @@ text::LabelledTokens labelled_tokens(const Labelled& data, const text::Tokenizer
       throw Error({.op = kTrainBert,
                    .got = "the label " + printable(data.labels[i].substr(0, 40)),
                    .expected = "one of the training texts' labels"});
-    text::Ids ids = tokenizer.encode(data.texts[i]);
-    if (static_cast<std::int64_t>(ids.size()) > longest) {  // the frame stays
-      ids[static_cast<std::size_t>(longest) - 1] = ids.back();
-      ids.resize(static_cast<std::size_t>(longest));
-    }
-    sequences.push_back(std::move(ids));
+    sequences.push_back(text::framed_tokens(tokenizer, data.texts[i], longest));
     numbers.push_back(found - classes.begin());
   }
   return {std::move(sequences), std::move(numbers)};
@@ -212,10 +206,10 @@ void finish_bert(const BertTraining& choice, History history, const models::Mode
 
 models::ModelFile read_bert(const std::string& path) {
   models::ModelFile file = models::read_model_file(path);
-  if (file.description.kind != kMaskedKind && file.description.kind != kClassifierKind)
+  if (file.description.kind != models::kBertMaskedKind && file.description.kind != models::kBertClassifierKind)
     throw Error({.op = kTrainBert,
                  .got = path + ": a model of kind " + file.description.kind,
-                 .expected = std::string(kMaskedKind) + " or " + kClassifierKind});
+                 .expected = std::string(models::kBertMaskedKind) + " or " + models::kBertClassifierKind});
   return file;
 }
 
@@ -237,7 +231,7 @@ void run_masked(const BertTraining& choice) {
                                                                                 .vocabulary = tokenizer.size(),
                                                                                 .ordinary = mask + 1});
   };
-  models::ModelDescription description = models::describe(options, kMaskedKind);
+  models::ModelDescription description = models::describe(options, models::kBertMaskedKind);
   description.texts["tokenizer"] = tokenizer_json;
   const auto loss = [](const Tensor& scores, const Tensor& labels) {
     return cross_entropy(reshape(scores, {-1, scores.size(2)}), reshape(labels, {-1}));
@@ -275,7 +269,7 @@ void run_classifier(const BertTraining& choice) {
   const text::LabelledTokens train_set = labelled_tokens(train, tokenizer, classes, longest),
                              test_set = labelled_tokens(test, tokenizer, classes, longest).sorted(),
                              measured_set = labelled_tokens(measured, tokenizer, classes, longest).sorted();
-  models::ModelDescription description = models::describe(options, kClassifierKind);
+  models::ModelDescription description = models::describe(options, models::kBertClassifierKind);
   description.texts["tokenizer"] = tokenizer_json;
   for (const std::string& name : classes) description.texts["classes"] += (description.texts["classes"].empty() ? "" : "\n") + name;
   const History history =

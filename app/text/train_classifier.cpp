@@ -285,7 +285,7 @@ void add_train_classifier(Command& train) {
 void add_classify(Command& app) {
   auto choice = std::make_shared<ClassifyChoice>();
   Command command = app.command("classify", "the classes of texts");
-  command.option("file", choice->file, "a model of tegula train classify").required().type("FILE");
+  command.option("file", choice->file, "a model of tegula train classify, or of train bert --classify").required().type("FILE");
   command.option("texts", choice->texts, "none: each line that comes in").type("TEXT");
   command.option("--count", choice->count, "classes to name").check(positive()).shows_default().type("N");
   add_device_option(command);

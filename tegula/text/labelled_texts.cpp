@@ -74,6 +74,15 @@ Ids classifier_tokens(const Tokenizer& tokenizer, std::string_view text, std::in
   return ids;
 }
 
+Ids framed_tokens(const Tokenizer& tokenizer, std::string_view text, std::int64_t longest) {
+  Ids ids = tokenizer.encode(text);
+  if (const auto most = static_cast<std::size_t>(longest); ids.size() > most) {
+    ids[most - 1] = ids.back();
+    ids.resize(most);
+  }
+  return ids;
+}
+
 std::vector<HostArray> as_batch(std::span<const Ids* const> sequences) {
   constexpr std::size_t kStep = 8;
   std::size_t longest = 1;

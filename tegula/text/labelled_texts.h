@@ -57,5 +57,7 @@ class LabelledSequences {
 std::vector<HostArray> as_batch(std::span<const Ids* const> sequences);
 /// The tokens of a text for a classifier: at most `longest`, at least one.
 Ids classifier_tokens(const Tokenizer& tokenizer, std::string_view text, std::int64_t longest);
+/// The same where the tokenizer frames a text (BERT's [CLS] and [SEP]): the last token stays.
+Ids framed_tokens(const Tokenizer& tokenizer, std::string_view text, std::int64_t longest);
 
 }  // namespace tegula::text

@@ -236,6 +236,9 @@ TEST(BertCommands, PreTrainAndFineTune) {
   EXPECT_HAS(tuned.out, "best validation accuracy 100.00 %");
   EXPECT_HAS(tuned.out, "test accuracy 100.00 %");
   EXPECT_EQ(models::read_model_file(folder / "class").description.texts.at("classes"), "food\nweather");
+  const Ran classes = tegula_cli({"classify", folder / "class", "rain it is", "soup it is"});
+  EXPECT_TRUE(classes.out.starts_with("weather ")) << classes.out << classes.err;
+  EXPECT_HAS(classes.out, "\nfood ");
   EXPECT_EQ(fine({"--from", folder / "bert", "--scratch"}).status, 0);
   EXPECT_HAS(fine({"--scratch"}).err, "--scratch without --from");
   EXPECT_HAS(fine({"--from", folder / "text"}).err, "text");

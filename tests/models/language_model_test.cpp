@@ -236,5 +236,27 @@ TEST(TextClassifier, ComesBackFromItsFile) {
   EXPECT_ERROR(models::load_language_model(folder / "lstm"), "a language model");
 }
 
+TEST(TextClassifier, IsABertThatWasFineTuned) {
+  const testing::TemporaryFolder folder;
+  const std::string json =
+      text::wordpiece_tokenizer_json(text::Vocabulary({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "soup"}), text::Case::Lower);
+  const models::BertOptions options{.vocabulary = 7, .width = 8, .layers = 1, .heads = 2, .hidden = 12, .context = 8};
+  models::BertForSequenceClassification net(options, 3);
+  eval(net);
+  models::ModelDescription description = models::describe(options, models::kBertClassifierKind);
+  description.texts = {{"tokenizer", json}, {"classes", "food\nnone\nweather"}};
+  models::write_model_file(folder / "bert", description, state_dict(net));
+  const models::TextClassifier back = models::load_text_classifier(folder / "bert");
+  EXPECT_EQ(back.classes, (std::vector<std::string>{"food", "none", "weather"}));
+  EXPECT_EQ(back.longest(), 8);
+  const auto got = back.probabilities({"Rain", "soup soup soup soup soup soup soup soup"}).to_host();
+  const Tensor tokens = tensor(Tokens{2, 5, 3, 0, 0, 0, 0, 0, 2, 6, 6, 6, 6, 6, 6, 3}, {2, 8});  // the frame stays
+  const auto expected = softmax(net(tokens, {.lengths = tensor(Tokens{3, 8}, {2})}), 1).to_host();
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(got[i], expected[i], 1e-5);
+  description.texts["classes"] = "food\nweather";
+  models::write_model_file(folder / "bert", description, state_dict(net));
+  EXPECT_ERROR(models::load_text_classifier(folder / "bert"), "classifier.weight");
+}
+
 }  // namespace
 }  // namespace tegula

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tegula/text/lines.h"
+#include "tegula/text/tokens/token_stream.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tegula/text/unicode.h"
 #include "tests/io/files.h"
@@ -29,6 +30,29 @@ TEST(TokenizerJson, GivesTheNumbersAndTextsOfItsMaker) {
   }
   EXPECT_EQ(counts.size(), 9u);
   for (const auto& [file, count] : counts) EXPECT_GE(count, 20) << file;
+}
+
+TEST(TokenStream, GivesWhatLongTextsAreDecodedAs) {
+  const std::string all = read_text(folder() + "/vectors.jsonl");
+  std::map<std::string, Ids> texts;  // those of each tokenizer, one behind the other
+  for (int times = 0; times < 3; ++times) {
+    for (const auto line : split_lines(all)) {
+      const auto vector = nlohmann::json::parse(line);
+      for (const auto id : vector["ids"].get<Ids>()) texts[vector["file"].get<std::string>()].push_back(id);
+    }
+  }
+  for (const auto& [file, ids] : texts) {
+    ASSERT_GT(ids.size(), 300u);
+    const Tokenizer tokenizer = read_tokenizer(folder() + "/" + file + ".json");
+    const std::string whole = tokenizer.decode(ids);
+    for (const std::size_t before : {std::size_t{0}, std::size_t{1}, std::size_t{150}}) {
+      const Ids head(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(before));
+      TokenStream stream(tokenizer, {"\x01"}, head);
+      std::string text = tokenizer.decode(head);
+      for (std::size_t i = before; i < ids.size(); ++i) text += stream.push(ids[i]);
+      EXPECT_EQ(text + stream.finish(), whole) << file << " behind " << before;
+    }
+  }
 }
 
 /// A tokenizer of whole pieces with these parts; "?" stands for the pieces that are not among the tokens. A model that knows bytes is BPE.

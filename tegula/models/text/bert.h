@@ -171,6 +171,8 @@ class BertForSequenceClassification {
 /// sentence's head; for a Bert by itself (an empty prefix) heads, too. What a model does not have, such as the pooler, Strict::No passes over.
 StateDict bert_state(const StateDict& hugging_face, std::string_view prefix = "bert.");
 
+/// Kinds of models in files.
+inline constexpr const char *kBertMaskedKind = "bert-masked-lm", *kBertClassifierKind = "bert-classifier";
 /// What a file says of a BERT, and back. Throws Error, naming `path`, for options that make no sense.
 ModelDescription describe(const BertOptions& options, std::string kind);
 BertOptions bert_options(const ModelDescription& description, const std::string& path);

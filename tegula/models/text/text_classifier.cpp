@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/models/description.h"
+#include "tegula/models/model_file.h"
 #include "tegula/models/text/decoder.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -99,17 +100,25 @@ Tensor TransformerClassifier::operator()(Tensor tokens, Tensor lengths) const {
 }
 
 std::int64_t TextClassifier::longest() const {
-  const auto* transformer = std::get_if<std::unique_ptr<TransformerClassifier>>(&net);
-  return transformer ? (*transformer)->options().context / 8 * 8 : 1024;
+  const auto whole = [](std::int64_t context) { return context / 8 * 8; };  // batches are padded to such lengths
+  if (const auto* transformer = std::get_if<std::unique_ptr<TransformerClassifier>>(&net)) return whole((*transformer)->options().context);
+  if (const auto* bert = std::get_if<std::unique_ptr<BertForSequenceClassification>>(&net)) return whole((*bert)->bert.options().context);
+  return 1024;
 }
 
 Tensor TextClassifier::probabilities(const std::vector<std::string>& texts) const {
   std::vector<text::Ids> ids;
   std::vector<const text::Ids*> pointers;
-  for (const std::string& one : texts) ids.push_back(text::classifier_tokens(tokenizer, one, longest()));
+  const bool framed = std::holds_alternative<std::unique_ptr<BertForSequenceClassification>>(net);
+  for (const std::string& one : texts) ids.push_back((framed ? text::framed_tokens : text::classifier_tokens)(tokenizer, one, longest()));
   for (const text::Ids& one : ids) pointers.push_back(&one);
   const auto batch = text::as_batch(pointers);
-  return std::visit([&](const auto& one) { return softmax((*one)(from_array(batch[0]), from_array(batch[1])), 1); }, net);
+  const Tensor tokens = from_array(batch[0]), lengths = from_array(batch[1]);
+  const auto scores = [&](const auto& one) {
+    if constexpr (requires { (*one)(tokens, lengths); }) return (*one)(tokens, lengths);
+    else return (*one)(tokens, {.lengths = lengths});
+  };
+  return softmax(std::visit(scores, net), 1);
 }
 
 void save_text_classifier(const std::string& path, const LstmClassifier& net, const std::string& tokenizer_json,
@@ -139,31 +148,56 @@ void save_text_classifier(const std::string& path, const TransformerClassifier& 
   save_described(path, state_dict(net), metadata);
 }
 
+namespace {
+
+/// The net with the weights and texts of its file.
+template <class Net>
+TextClassifier finished(std::unique_ptr<Net> net, const StateDict& state, std::int64_t vocabulary, const std::string& tokenizer_json,
+                        std::vector<std::string> classes, const std::string& path) {
+  load(*net, state);
+  eval(*net);
+  TextClassifier out{std::move(net), text::parse_tokenizer_json(tokenizer_json, path), std::move(classes)};
+  if (out.tokenizer.size() > vocabulary) {
+    throw Error({.op = "load_text_classifier",
+                 .got = path + ": a tokenizer of " + std::to_string(out.tokenizer.size()) + " tokens",
+                 .expected = "at most the model's " + std::to_string(vocabulary)});
+  }
+  return out;
+}
+
+std::vector<std::string> lines_of(const std::string& names) {
+  std::vector<std::string> lines;
+  for (const std::string_view name : text::split_lines(names)) lines.emplace_back(name);
+  return lines;
+}
+
+TextClassifier load_bert(const std::string& path) {
+  const ModelFile file = read_model_file(path);
+  const BertOptions options = bert_options(file.description, path);
+  std::vector<std::string> classes = lines_of(file.description.text("classes", path));
+  auto net = std::make_unique<BertForSequenceClassification>(options, static_cast<std::int64_t>(classes.size()));
+  return finished(std::move(net), file.state, options.vocabulary, file.description.text("tokenizer", path), std::move(classes), path);
+}
+
+}  // namespace
+
 TextClassifier load_text_classifier(const std::string& path) {
   const io::Safetensors file = io::read_safetensors(path);
   const Description d(file.metadata, path);
   const std::string& kind = d.text(kModelKey);
+  if (kind == kBertClassifierKind) return load_bert(path);
   if (kind != kLstm && kind != kTransformer) {
     throw Error({.op = "load_text_classifier",
                  .got = path + ": the model " + kind.substr(0, 80),
                  .expected = "a classifier of texts",
-                 .advice = "tegula train classify writes such files"});
+                 .advice = "tegula train classify and tegula train bert --classify write such files"});
   }
   const auto size = [&](const char* name) { return d.whole_number(std::string("tegula.") + name, kMost, 1); };
   const std::int64_t layers = d.whole_number("tegula.layers", static_cast<double>(file.tensors.size()), 1);
-  std::vector<std::string> classes;
-  for (const std::string_view name : text::split_lines(d.text(kClasses))) classes.emplace_back(name);
+  std::vector<std::string> classes = lines_of(d.text(kClasses));
   const auto count = static_cast<std::int64_t>(classes.size());
-  const auto read = [&](auto net) -> TextClassifier {
-    load(*net, model_state(file));
-    eval(*net);
-    TextClassifier out{std::move(net), text::parse_tokenizer_json(d.text(kTokenizer), path), std::move(classes)};
-    if (out.tokenizer.size() > size("vocabulary")) {
-      throw Error({.op = "load_text_classifier",
-                   .got = path + ": a tokenizer of " + std::to_string(out.tokenizer.size()) + " tokens",
-                   .expected = "at most the model's " + std::to_string(size("vocabulary"))});
-    }
-    return out;
+  const auto read = [&](auto net) {
+    return finished(std::move(net), model_state(file), size("vocabulary"), d.text(kTokenizer), std::move(classes), path);
   };
   if (kind == kLstm) {
     return read(std::make_unique<LstmClassifier>(LstmClassifierOptions{.vocabulary = size("vocabulary"),

@@ -1,5 +1,5 @@
 #pragma once
-// Classifiers of texts: an LSTM in both directions, or a small transformer, in files with their tokenizer and the names of the classes.
+// Classifiers of texts: an LSTM in both directions, a small transformer, or a BERT, in files with their tokenizer and the names of the classes.
 
 #include <memory>
 #include <optional>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tegula/io/safetensors.h"
+#include "tegula/models/text/bert.h"
 #include "tegula/nn/linear.h"
 #include "tegula/nn/sequences/recurrent.h"
 #include "tegula/nn/sequences/transformer.h"
@@ -67,7 +68,7 @@ class TransformerClassifier {
 };
 
 struct TextClassifier {
-  std::variant<std::unique_ptr<LstmClassifier>, std::unique_ptr<TransformerClassifier>> net;
+  std::variant<std::unique_ptr<LstmClassifier>, std::unique_ptr<TransformerClassifier>, std::unique_ptr<BertForSequenceClassification>> net;
   text::Tokenizer tokenizer;
   std::vector<std::string> classes;
 
@@ -80,7 +81,8 @@ void save_text_classifier(const std::string& path, const LstmClassifier& net, co
                           const std::vector<std::string>& classes);
 void save_text_classifier(const std::string& path, const TransformerClassifier& net, const std::string& tokenizer_json,
                           const std::vector<std::string>& classes);
-/// Throws Error when the file holds another model, and when weights, tokenizer or classes do not fit.
+/// A BERT that saves its description with its texts "tokenizer" and "classes" (tegula train bert --classify) is read, too. Throws Error when the file holds
+/// another model, and when weights, tokenizer or classes do not fit.
 TextClassifier load_text_classifier(const std::string& path);
 
 }  // namespace tegula::models

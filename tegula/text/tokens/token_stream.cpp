@@ -30,6 +30,9 @@ std::size_t certain(std::string_view text, std::size_t from, const std::vector<s
   return end;
 }
 
+/// So many tokens are decoded with each new one: a text's own time is linear in its length.
+constexpr std::size_t kRemembered = 64;
+
 }  // namespace
 
 TokenStream::TokenStream(Tokenizer tokenizer, std::vector<std::string> stops, Ids before)
@@ -56,7 +59,18 @@ std::string TokenStream::push(Id token) {
   std::size_t first = std::string::npos;
   for (const std::string& stop : stops_) first = std::min(first, text.find(stop, given_));
   stopped_ = first != std::string::npos;
-  return up_to(text, stopped_ ? first : certain(text, given_, stops_));
+  std::string piece = up_to(text, stopped_ ? first : certain(text, given_, stops_));
+  if (given_ == text.size()) forget();
+  return piece;
+}
+
+void TokenStream::forget() {
+  if (tokens_.size() < 2 * kRemembered) return;
+  const Ids last(tokens_.end() - static_cast<std::ptrdiff_t>(kRemembered), tokens_.end());
+  const std::size_t size = tokenizer_.decode(last).size();
+  if (size == 0) return;  // the next token would be the first that has a text
+  tokens_ = last;
+  given_ = size;
 }
 
 std::string TokenStream::finish() {

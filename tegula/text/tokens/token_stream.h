@@ -25,10 +25,12 @@ class TokenStream {
 
  private:
   std::string up_to(std::string_view text, std::size_t end);
+  /// All text of tokens_ was given: the last ones are enough to tell what further ones say.
+  void forget();
 
   Tokenizer tokenizer_;
   std::vector<std::string> stops_;
-  Ids tokens_;
+  Ids tokens_;  // the last ones, at least
   std::size_t given_;  // bytes of the text of tokens_
   bool stopped_ = false;
 };
