@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tegula/core/error.h"
+#include "tegula/dist/collectives/agreement.h"
 #include "tegula/dist/collectives/collectives.h"
 #include "tegula/dist/collectives/partition.h"
 #include "tegula/dist/parallel/data_parallel.h"
@@ -20,8 +21,6 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
-#include "tegula/runtime/device.h"
-#include "tegula/runtime/registry.h"
 
 namespace tegula::dist {
 namespace {
@@ -63,33 +62,6 @@ class StageCell final : public NestedPartition {
     return all_reduce(Arg(within_ ? within_->sum(x, where) : x, where), group_);
   }
 };
-
-/// What ranks tell each other where it happens, with all that they have queued before it.
-void exchange_now(const Group& group, const Collective& what, const void* in, void* out, const std::source_location& where) {
-  default_device().synchronize();
-  carry_out(group, what, in, out, nullptr, where);
-}
-
-template <class T>
-std::vector<T> gathered(const std::vector<T>& mine, DType dtype, const Group& group, const std::source_location& where) {
-  std::vector<T> all(mine.size() * static_cast<std::size_t>(group.size()));
-  exchange_now(group, {Kind::AllGather, dtype, {static_cast<std::int64_t>(mine.size())}}, mine.data(), all.data(), where);
-  return all;
-}
-
-/// Everybody's text, in the order of ranks.
-std::vector<std::string> gather_texts(const std::string& mine, const Group& group, const std::source_location& where) {
-  const auto lengths = gathered<std::int64_t>({static_cast<std::int64_t>(mine.size())}, i64, group, where);
-  std::vector<std::uint8_t> bytes(mine.begin(), mine.end());
-  bytes.resize(static_cast<std::size_t>(*std::ranges::max_element(lengths)));
-  const auto all = gathered(bytes, u8, group, where);
-  std::vector<std::string> out;
-  for (std::size_t r = 0; r < lengths.size(); ++r) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(r * bytes.size());
-    out.emplace_back(first, first + lengths[r]);
-  }
-  return out;
-}
 
 /// What layers weigh -> where stages begin so that the heaviest is as light as may be. Empty when there are too few layers with a weight.
 std::vector<std::size_t> balanced(const std::vector<std::int64_t>& weights, std::size_t stages) {
@@ -140,7 +112,6 @@ Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Loca
   PipelineSchedule(options_.order, group.size(), options_.micro_batches, options_.stages_per_rank, where);  // refuses
   std::vector<std::int64_t> weights;
   for (nn::Layer& layer : net) weights.push_back(weight_of(layer));
-  std::string wanted = std::to_string(net.size()) + " layers";
   if (begins_.empty()) {
     begins_ = balanced(weights, static_cast<std::size_t>(stages_));
     if (begins_.empty()) {
@@ -150,18 +121,14 @@ Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Loca
   } else {
     begins_.insert(begins_.begin(), 0), begins_.push_back(net.size());
   }
-  wanted += ", stages that begin with";
-  for (std::size_t s = 0; s + 1 < begins_.size(); ++s) wanted += (s ? ", " : " ") + std::to_string(begins_[s]);
+  std::string stages = "stages that begin with";
+  for (std::size_t s = 0; s + 1 < begins_.size(); ++s) stages += (s ? ", " : " ") + std::to_string(begins_[s]);
   std::int64_t numbers = 0;
   for (const auto weight : weights) numbers += weight;
-  wanted += ", " + std::to_string(numbers) + " parameters, " + std::string(name(options_.order)) + " of " +
-            std::to_string(options_.micro_batches) + " micro-batches";
-  if (group.size() > 1) {
-    const auto all = gather_texts(wanted, group, where);
-    for (std::size_t r = 1; r < all.size(); ++r) {
-      if (all[r] != all[0]) refuse(all[0] + " on rank 0 and " + all[r] + " on rank " + std::to_string(r), "the same pipeline on all ranks");
-    }
-  }
+  require_alike("Pipeline",
+                {std::to_string(net.size()) + " layers", stages, std::to_string(numbers) + " parameters",
+                 std::string(name(options_.order)) + " of " + std::to_string(options_.micro_batches) + " micro-batches"},
+                "the same pipeline on all ranks", group, where);
   if (begins_.size() != static_cast<std::size_t>(stages_) + 1) {
     refuse(std::to_string(begins_.size() - 2) + " layers with which stages begin",
            "one less than the " + std::to_string(stages_) + " stages: the first begins with the first layer");
@@ -406,11 +373,11 @@ Parameters Pipeline::whole(const Parameters& cells, Location where) const {
   refuse_in_trace("Pipeline::whole", where);
   const Group& group = options_.group;
   if (group.size() == 1) return cells;
-  std::string mine_as_text;
+  std::vector<std::string> told;  // of each cell two: its name; dtype and shape
   for (const Parameter& cell : cells) {
-    mine_as_text += cell.name + "\n" + std::to_string(static_cast<int>(cell.cell->dtype()));
-    for (const auto size : cell.whole_shape()) mine_as_text += " " + std::to_string(size);
-    mine_as_text += "\n";
+    told.push_back(cell.name);
+    told.push_back(std::to_string(static_cast<int>(cell.cell->dtype())));
+    for (const auto size : cell.whole_shape()) told.back() += " " + std::to_string(size);
   }
   struct Entry {
     int owner = 0, ranks = 0;
@@ -419,14 +386,14 @@ Parameters Pipeline::whole(const Parameters& cells, Location where) const {
   };
   std::vector<std::string> names;
   std::map<std::string, Entry> entries;
-  const auto texts = gather_texts(mine_as_text, group, where);
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    std::istringstream lines(texts[r]);
-    for (std::string name, line; std::getline(lines, name) && std::getline(lines, line);) {
+  const auto all = gather_items(told, group, where);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    for (std::size_t i = 0; i + 1 < all[r].size(); i += 2) {
+      const std::string& name = all[r][i];
       Entry& entry = entries[name];
       if (entry.ranks++ > 0) continue;
       names.push_back(name);
-      std::istringstream words(line);
+      std::istringstream words(all[r][i + 1]);
       int dtype = 0;
       words >> dtype;
       entry.owner = static_cast<int>(r), entry.dtype = static_cast<DType>(dtype);

@@ -141,6 +141,7 @@ class Trainer {
     std::vector<Tensor> measured, gradients;  // those of the scaled objective, in fp16
   };
   bool has_ranks() const { return options_.group.size() > 1; }
+  void require_like_options(std::int64_t rows, std::int64_t test_rows) const;
   Gradients gradients(const std::vector<Tensor>& batch, const Tensor& share);
   std::vector<Tensor> measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const;
   Gradients staged_gradients(const std::vector<Tensor>& batch, const Tensor& share) const;

@@ -2,9 +2,11 @@
 
 #include <limits>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/dist/collectives/agreement.h"
 #include "tegula/dist/collectives/collectives.h"
 #include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/frame.h"
@@ -122,6 +124,27 @@ std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured
     parts.push_back(cast(measured[i], f32) * (is_mean ? share : cast(share > 0, f32)));
   }
   return unbind(dist::all_reduce(Arg(stack(parts, 0, where_), where_), options_.group));
+}
+
+/// What ranks would do differently without a collective that differs: clip, or stop, or take other rows.
+void Trainer::require_like_options(std::int64_t rows, std::int64_t test_rows) const {
+  const auto item = [](const std::string& name, const auto& value) {
+    std::ostringstream text;
+    text << name << " " << value;
+    return text.str();
+  };
+  const auto precision_item = [&](const std::string& option, const std::optional<Precision>& value) {
+    return item(option, value ? name(*value) : "as it is");
+  };
+  dist::require_alike("Trainer",
+                      {item("rows to train on:", rows), item("rows to test with:", test_rows), item("epochs", options_.epochs),
+                       item("batch", options_.batch), item("test_batch", options_.test_batch), item("seed", options_.seed),
+                       item("shuffle", options_.shuffle), item("clip_norm", options_.clip_norm), item("accumulate", options_.accumulate),
+                       item("validate_every", options_.validate_every), item("shard", options_.shard),
+                       precision_item("exchange", options_.exchange), precision_item("precision", options_.precision),
+                       item("metrics:", options_.metrics.size()), item("parameters:", optimizer_.parameters().size()),
+                       resume_.empty() ? "no checkpoint to resume from" : "a checkpoint to resume from"},
+                      "the same options and data on all ranks that train together", options_.group, where_);
 }
 
 /// All ranks take rank 0's weights and state.

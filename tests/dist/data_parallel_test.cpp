@@ -134,6 +134,26 @@ TEST(Shards, EveryRowIsVisitedOnce) {
   EXPECT_THROW(data::Loader(rows(4, {6}), {.shard = {2, 2}}), Error);
 }
 
+// Some options change what a rank does to its own weights alone, which no collective would show.
+TEST(DataParallel, RanksWithOtherOptionsAreTold) {
+  const auto failures_with = [](const std::function<void(TrainerOptions&)>& change, std::int64_t rows_of_last = 32) {
+    return test::failures_of(3, [&](int rank) {
+      TrainerOptions options{.epochs = 1, .batch = 16};
+      if (rank == 2) change(options);
+      test::train<Mlp>(rows(rank == 2 ? rows_of_last : 32, {6}), {}, dist::world(), options);
+    });
+  };
+  const auto expect_told = [](const std::vector<std::string>& failures, const std::string& what) {
+    for (const auto& failure : failures)
+      EXPECT_NE(failure.find("Trainer: got " + what + " on rank 2, expected"), std::string::npos) << failure;
+  };
+  expect_told(failures_with([](TrainerOptions& options) { options.clip_norm = 0.5; }), "clip_norm 0 on rank 0 and clip_norm 0.5");
+  expect_told(failures_with([](TrainerOptions& options) { options.exchange = Precision::bf16, options.shard = 1; }),
+              "shard 0, exchange as it is on rank 0 and shard 1, exchange bf16");
+  expect_told(failures_with([](TrainerOptions&) {}, 48), "rows to train on: 32 on rank 0 and rows to train on: 48");
+  for (const auto& failure : failures_with([](TrainerOptions&) {})) EXPECT_EQ(failure, "");
+}
+
 TEST(DataParallel, NetworksThatDifferAreAnError) {
   const auto failures = test::failures_of(2, [](int rank) {
     nn::Linear layer(4, rank == 0 ? 3 : 2);

@@ -296,12 +296,10 @@ TEST(Pipeline, WhatDoesNotFitIsAnError) {
     EXPECT_NE(all.find(text), std::string::npos) << all;
     EXPECT_NE(all.find("pipeline_test.cpp:"), std::string::npos) << all;
   };
-  expect(
-      "8 layers, stages that begin with 0, 2, 221 parameters, 1F1B of 4 micro-batches on rank 0 and 8 layers, stages that begin with 0, 5",
-      2, [](int rank) {
-        nn::Sequential net = mlp();
-        dist::Pipeline(net, cross_entropy, {.begins = {rank == 0 ? 2u : 5u}});
-      });
+  expect("stages that begin with 0, 2 on rank 0 and stages that begin with 0, 5 on rank 1", 2, [](int rank) {
+    nn::Sequential net = mlp();
+    dist::Pipeline(net, cross_entropy, {.begins = {rank == 0 ? 2u : 5u}});
+  });
   expect("the same pipeline on all ranks", 2, [](int rank) {
     nn::Sequential net = mlp();
     dist::Pipeline(net, cross_entropy, {.micro_batches = 3 + rank});
