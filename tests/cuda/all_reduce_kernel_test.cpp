@@ -138,7 +138,7 @@ TEST(AllReduceKernel, AddsUpWhatWasCopied) {
 TEST(AllReduceKernel, JoinsWhatWasCopied) {
   for (const int rank : {0, 1}) {
     for (const std::size_t shift : {0u, 3u}) {
-      for (const std::int64_t bytes : {1, 16, 77, 9000}) {
+      for (const std::int64_t bytes : {1, 77, 9000}) {
         std::vector<std::uint8_t> halves[2], box, out(shift + 2 * static_cast<std::size_t>(bytes) + 4, 9), expected = out;
         for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(bytes); ++i) {
           expected[shift + i] = static_cast<std::uint8_t>(i * 37 % 251);
