@@ -146,7 +146,7 @@ void encoder(std::int64_t length, std::int64_t batch) {
     bench::report(name + ".train.bf16", timed(repeated(step, x)) * 1e3, "ms");
     print_plan(step);
   }
-  // PyTorch's encoder infers with the tanh form, though told the exact one (docs/benchmarks.md).
+  // PyTorch's encoder infers with the tanh form, though told the exact one (docs/benchmarks_sequences.md).
   for (const auto activation : {nn::FeedForwardActivation::Gelu, nn::FeedForwardActivation::GeluTanh}) {
     const std::string infers = name + (activation == nn::FeedForwardActivation::Gelu ? ".infer.fp16" : ".infer_tanh.fp16");
     if (!wanted(infers)) continue;
