@@ -173,6 +173,7 @@ void Pool::trim_locked() {
       delete candidate;
     }
   }
+  if (context_.staging) context_.staging->trim();
 }
 
 PoolCounters Pool::counters() const {
@@ -273,35 +274,84 @@ Ref<Buffer> allocate_shared(Context& context, std::size_t bytes) {
 }
 
 /// Goes on to the next chunk once what was copied out of it has arrived.
-void Staging::advance() {
-  if (Chunk& left = chunks_[current_]; left.data) check(cuEventRecord(left.copied, context_.stream), "copying to the device");
-  current_ = (current_ + 1) % kChunks;
-  Chunk& chunk = chunks_[current_];
+namespace {
+constexpr const char* kCopying = "copying to the device";
+}  // namespace
+
+void Staging::advance(Ring& ring, CUstream stream) {
+  if (Chunk& left = ring.chunks[ring.current]; left.data) check(cuEventRecord(left.copied, stream), kCopying);
+  ring.current = (ring.current + 1) % kChunks;
+  Chunk& chunk = ring.chunks[ring.current];
   if (chunk.data) {
-    check(cuEventSynchronize(chunk.copied), "copying to the device");
+    check(cuEventSynchronize(chunk.copied), kCopying);
   } else {
-    if (!chunk.copied) check(cuEventCreate(&chunk.copied, CU_EVENT_DISABLE_TIMING), "copying to the device");
+    if (!chunk.copied) check(cuEventCreate(&chunk.copied, CU_EVENT_DISABLE_TIMING), kCopying);
     void* data = nullptr;
     check(cuMemHostAlloc(&data, kChunkBytes, CU_MEMHOSTALLOC_PORTABLE), "allocating pinned host memory");
     chunk.data = static_cast<std::byte*>(data);
   }
-  used_ = 0;
+  ring.used = 0;
+}
+
+void Staging::pieces(Ring& ring, CUstream stream, CUdeviceptr to, const std::byte* from, std::size_t bytes) {
+  while (bytes > 0) {
+    // A chunk is filled up only by small copies: large ones start with a whole one, so that they run in few pieces.
+    if (bytes > kChunkBytes - ring.used) advance(ring, stream);
+    const std::size_t piece = std::min(bytes, kChunkBytes);
+    std::byte* pinned = ring.chunks[ring.current].data + ring.used;
+    std::memcpy(pinned, from, piece);
+    check(cuMemcpyHtoDAsync(to, pinned, piece, stream), kCopying);
+    ring.used = std::min(kChunkBytes, round_up(ring.used + piece, kBufferAlignment));
+    from += piece;
+    to += piece;
+    bytes -= piece;
+  }
+}
+
+Staging::Landing* Staging::landing(std::size_t bytes) {
+  Landing& landing = landings_[next_];
+  next_ = (next_ + 1) % kLandings;
+  if (!copies_) check(cuStreamCreate(&copies_, CU_STREAM_NON_BLOCKING), kCopying);
+  if (!landing.came) check(cuEventCreate(&landing.came, CU_EVENT_DISABLE_TIMING), kCopying);
+  if (!landing.taken) check(cuEventCreate(&landing.taken, CU_EVENT_DISABLE_TIMING), kCopying);
+  if (landing.bytes < bytes) {
+    give_up(landing);
+    const std::size_t size = round_up(bytes, kLarge);
+    if (cuMemAlloc(&landing.data, size) != CUDA_SUCCESS) return nullptr;
+    landing.bytes = size;
+  }
+  return &landing;
+}
+
+/// cuMemFree waits for work that may still use the memory.
+void Staging::give_up(Landing& landing) {
+  if (landing.bytes > 0) check(cuMemFree(landing.data), "releasing memory");
+  landing.data = 0, landing.bytes = 0;
+}
+
+void Staging::trim() {
+  const std::scoped_lock lock(landing_);
+  for (Landing& landing : landings_) give_up(landing);
 }
 
 void Staging::copy_in(CUdeviceptr to, const void* from, std::size_t bytes) {
   const auto* source = static_cast<const std::byte*>(from);
-  while (bytes > 0) {
-    // A chunk is filled up only by small copies: large ones start with a whole one, so that they run in few pieces.
-    if (bytes > kChunkBytes - used_) advance();
-    const std::size_t piece = std::min(bytes, kChunkBytes);
-    std::byte* pinned = chunks_[current_].data + used_;
-    std::memcpy(pinned, source, piece);
-    check(cuMemcpyHtoDAsync(to, pinned, piece, context_.stream), "copying to the device");
-    used_ = std::min(kChunkBytes, round_up(used_ + piece, kBufferAlignment));
+  while (bytes >= kLarge && !Capture::current(context_)) {
+    const std::size_t piece = std::min(bytes, kLandingBytes);
+    const std::scoped_lock lock(landing_);
+    Landing* const landing = this->landing(piece);
+    if (!landing) break;
+    check(cuStreamWaitEvent(copies_, landing->taken, CU_EVENT_WAIT_DEFAULT), kCopying);
+    pieces(large_, copies_, landing->data, source, piece);
+    check(cuEventRecord(landing->came, copies_), kCopying);
+    check(cuStreamWaitEvent(context_.stream, landing->came, CU_EVENT_WAIT_DEFAULT), kCopying);
+    check(cuMemcpyDtoDAsync(to, landing->data, piece, context_.stream), kCopying);
+    check(cuEventRecord(landing->taken, context_.stream), kCopying);
     source += piece;
     to += piece;
     bytes -= piece;
   }
+  pieces(ring_, context_.stream, to, source, bytes);
 }
 
 }  // namespace tegula::gpu

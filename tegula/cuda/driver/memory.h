@@ -64,26 +64,52 @@ Ref<Buffer> allocate_shared(Context& context, std::size_t bytes);
 /// Waits until the bytes are on the host.
 void copy_out(Context& context, void* to, CUdeviceptr from, std::size_t bytes);
 
-/// Copies from the host, through a ring of pinned chunks whose reuse is guarded by events. The caller holds Context::order.
+/// Copies from the host, through rings of pinned chunks whose reuse is guarded by events. The caller holds Context::order.
+///
+/// Large ones have a queue of their own, so that the next batch comes while the step before it runs: into device memory that nothing else uses, from where the
+/// device's queue takes it when its turn has come.
 class Staging {
  public:
   explicit Staging(Context& context) : context_(context) {}
   /// Queued in order; `from` may be reused on return.
   void copy_in(CUdeviceptr to, const void* from, std::size_t bytes);
+  /// Gives back the device memory that large ones land in. By any thread.
+  void trim();
 
  private:
+  static constexpr std::size_t kChunks = 4;
+  static constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
+  static constexpr std::size_t kLarge = kChunkBytes / 2;  // copies of at least so many bytes
+  static constexpr std::size_t kLandings = 16;
+  static constexpr std::size_t kLandingBytes = std::size_t{16} << 20;  // at most, each
+
   struct Chunk {
     std::byte* data = nullptr;
     CUevent copied = nullptr;  // after the last copy out of the chunk
   };
-  static constexpr std::size_t kChunks = 4;
-  static constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
-  void advance();
+  struct Ring {
+    Chunk chunks[kChunks];
+    std::size_t current = 0;
+    std::size_t used = kChunkBytes;  // of the current chunk; full before the first
+  };
+  /// Where a large copy lands.
+  struct Landing {
+    CUdeviceptr data = 0;
+    std::size_t bytes = 0;
+    CUevent came = nullptr, taken = nullptr;  // in the queue of copies, in the device's
+  };
+  void advance(Ring& ring, CUstream stream);
+  void pieces(Ring& ring, CUstream stream, CUdeviceptr to, const std::byte* from, std::size_t bytes);
+  /// One with room for so many bytes; null where there is no memory for it.
+  Landing* landing(std::size_t bytes);
+  static void give_up(Landing& landing);
 
   Context& context_;
-  Chunk chunks_[kChunks];
-  std::size_t current_ = 0;
-  std::size_t used_ = kChunkBytes;  // of the current chunk; full before the first
+  Ring ring_, large_;
+  CUstream copies_ = nullptr;
+  std::mutex landing_;  // of the landings
+  Landing landings_[kLandings];
+  std::size_t next_ = 0;
 };
 
 }  // namespace tegula::gpu
