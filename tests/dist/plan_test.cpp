@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <regex>
 
 #include "tegula/compile/run/executable.h"
@@ -132,37 +133,43 @@ TEST(PlansOfExchanges, SharedLayersSendHalvesWhereProductsGiveThem) {
   });
 }
 
+/// Three layers over 14 rows, whole and in two parts, and the gradient of their weights (3, 16, 16): the same values. How the step in parts is planned.
+std::string plan_of_parts(const Tensor& rows, const Tensor& weights,
+                          const std::function<Tensor(const Tensor& part, const Tensor& w)>& layer) {
+  const auto step_of = [&](const std::vector<std::int64_t>& ends) {
+    return jit([&layer, ends](const Tensor& in, const Tensor& w) {
+      Tensor loss = full({}, 0.0f);
+      for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
+        Tensor part = slice(in, 0, {ends[k], ends[k + 1]});
+        for (int l = 0; l < 3; ++l) part = tanh(layer(part, select(w, 0, l)));
+        loss = loss + sum(part * part);
+      }
+      return std::vector<Tensor>{loss, dist::all_reduce(grad(loss, {w})[0])};
+    });
+  };
+  auto whole = step_of({0, 14}), parts = step_of({0, 8, 14});
+  for (int i = 0; i < 3; ++i) {
+    const auto expected = whole(rows, weights), found = parts(rows, weights);
+    EXPECT_NEAR(found[0].item(), expected[0].item(), 1e-4f);
+    EXPECT_LT(max(abs(found[1] - expected[1])).item(), 1e-4f);
+  }
+  return parts.print_plan();
+}
+
 // Written one part after the other, parts of a batch go through shared layers in turn, there and back; sums that nobody waits for stay behind.
 TEST(PlansOfExchanges, PartsOfABatchTakeTurns) {
   on_two_ranks([](int rank) {
     const Tensor weights = normal({3, 16, 16}) * 0.3f, x = normal({14, 16});
     eval(weights, x);
-    const auto through = [&](Tensor part, const Tensor& w) {
-      for (int layer = 0; layer < 3; ++layer) {
-        const Tensor own = matmul(dist::copy_to_ranks(part, dist::world()), select(w, 0, layer));
-        part = tanh(dist::reduce_from_ranks(own, dist::world()));
-      }
-      return sum(part * part);
-    };
-    const auto step_of = [&](const std::vector<std::int64_t>& ends) {
-      return jit([&through, ends](const Tensor& in, const Tensor& w) {
-        Tensor loss = full({}, 0.0f);
-        for (std::size_t k = 0; k + 1 < ends.size(); ++k) loss = loss + through(slice(in, 0, {ends[k], ends[k + 1]}), w);
-        return std::vector<Tensor>{loss, dist::all_reduce(grad(loss, {w})[0])};
-      });
-    };
-    auto whole = step_of({0, 14}), parts = step_of({0, 8, 14});
     const Tensor mine = weights * (rank == 0 ? 1.0f : 0.5f);
-    for (int i = 0; i < 3; ++i) {
-      const auto expected = whole(x, mine), found = parts(x, mine);
-      EXPECT_NEAR(found[0].item(), expected[0].item(), 1e-4f);
-      EXPECT_LT(max(abs(found[1] - expected[1])).item(), 1e-4f);
-    }
+    const std::string plan = plan_of_parts(x, mine, [](const Tensor& part, const Tensor& w) {
+      return dist::reduce_from_ranks(matmul(dist::copy_to_ranks(part, dist::world()), w), dist::world());
+    });
     std::string order;
-    for (const std::string& line : lines_with(parts.print_plan(), "call all_reduce")) {
+    for (const std::string& line : lines_with(plan, "call all_reduce")) {
       order += line.find("(8, 16)") != std::string::npos ? 'a' : line.find("(6, 16)") != std::string::npos ? 'b' : 'w';
     }
-    EXPECT_EQ(order, "abababbabaw") << parts.print_plan();
+    EXPECT_EQ(order, "abababbabaw") << plan;
   });
 }
 
@@ -171,36 +178,19 @@ TEST(PlansOfExchanges, PartsOfScatteredStepsTakeTurns) {
   on_two_ranks([](int rank) {
     const Tensor weights = normal({3, 16, 16}) * 0.3f, x = normal({28, 16});
     eval(weights, x);
-    const auto layer_of = [](const Tensor& part, const Tensor& w) {
+    const Tensor own = slice(x, 0, {14 * rank, 14 * rank + 14}), mine = weights * (rank == 0 ? 1.0f : 0.5f);
+    const std::string plan = plan_of_parts(own, mine, [](const Tensor& part, const Tensor& w) {
       const Tensor all = dist::all_gather(part, dist::world(), 0, dist::Turn::AmongLayers);
       return dist::reduce_scatter(matmul(all, w), dist::world(), dist::Reduction::Sum, 0, dist::Turn::AmongLayers);
-    };
-    const auto through = [&](Tensor part, const Tensor& w) {
-      for (int layer = 0; layer < 3; ++layer) part = tanh(layer_of(part, select(w, 0, layer)));
-      return sum(part * part);
-    };
-    const auto step_of = [&](const std::vector<std::int64_t>& ends) {
-      return jit([&through, ends](const Tensor& in, const Tensor& w) {
-        Tensor loss = full({}, 0.0f);
-        for (std::size_t k = 0; k + 1 < ends.size(); ++k) loss = loss + through(slice(in, 0, {ends[k], ends[k + 1]}), w);
-        return std::vector<Tensor>{loss, dist::all_reduce(grad(loss, {w})[0])};
-      });
-    };
-    auto whole = step_of({0, 14}), parts = step_of({0, 8, 14});
-    const Tensor own = slice(x, 0, {14 * rank, 14 * rank + 14}), mine = weights * (rank == 0 ? 1.0f : 0.5f);
-    for (int i = 0; i < 3; ++i) {
-      const auto expected = whole(own, mine), found = parts(own, mine);
-      EXPECT_NEAR(found[0].item(), expected[0].item(), 1e-4f);
-      EXPECT_LT(max(abs(found[1] - expected[1])).item(), 1e-4f);
-    }
+    });
     std::string order;  // lower case: a gather
-    for (const std::string& line : lines_with(parts.print_plan(), " among 2")) {
+    for (const std::string& line : lines_with(plan, " among 2")) {
       const bool gather = line.find("call all_gather") != std::string::npos;
       if (line.find("(8, 16)") != std::string::npos || line.find("(16, 16) among") != std::string::npos) order += gather ? "a" : "A";
       else if (line.find("(6, 16)") != std::string::npos || line.find("(12, 16)") != std::string::npos) order += gather ? "b" : "B";
       else order += 'w';
     }
-    EXPECT_EQ(order.substr(0, 10), "abAaBbAaBb") << parts.print_plan();
+    EXPECT_EQ(order.substr(0, 10), "abAaBbAaBb") << plan;
     EXPECT_EQ(order, "abAaBbAaBbAaBbBbAaBbAaw");
   });
 }
