@@ -26,8 +26,8 @@ constexpr const char* kMeeting = "GPUs that look into each other's memory";
 /// So many bytes a rank sends at most. With two H200 NCCL is not faster below (docs/devices.md).
 constexpr std::int64_t kMostSent = 2 << 20;
 
-/// Of two ranks: the memory of the box into which what it has room for is copied; the copy engines are slower than NCCL, but leave the multiprocessors
-/// to what runs beside (docs/devices.md). Of more ranks, each would send more than around a ring.
+/// Of two ranks: the memory of the box into which what it has room for is copied, so that the multiprocessors are left to what runs beside (docs/devices.md). Of more
+/// ranks, each would send more than around a ring.
 constexpr std::int64_t kCopied = 32 << 20;
 
 /// What the environment's variable says, or `usual`, in whole units.
@@ -179,13 +179,11 @@ class PeerCommunicator final : public runtime::Communicator {
   explicit PeerCommunicator(std::shared_ptr<Boxes> boxes) : boxes_(std::move(boxes)) {}
   bool has(const Collective& what) const override { return boxes_->rest->has(what); }
   std::unique_ptr<runtime::Call> call(const Collective& what) override {
-    if (const std::int64_t sent = CopiedExchanges::bytes_sent(what); boxes_->copies && sent > boxes_->bytes && sent <= boxes_->copied)
-      return std::make_unique<PeerExchange>(boxes_, what);
-    const std::int64_t count = numel(what.shape), bytes = count * static_cast<std::int64_t>(size_of(what.dtype));
-    const bool sums = what.kind == CollectiveKind::AllReduce && is_float(what.dtype) && what.reduction != Reduction::Max;
-    if (!sums || bytes == 0 || bytes > boxes_->bytes) return boxes_->rest->call(what);
+    const std::int64_t sent = CopiedExchanges::bytes_sent(what);
+    if (boxes_->copies && sent > boxes_->bytes && sent <= boxes_->copied) return std::make_unique<PeerExchange>(boxes_, what);
+    if (what.kind != CollectiveKind::AllReduce || sent == 0 || sent > boxes_->bytes) return boxes_->rest->call(what);
     return std::make_unique<PeerReduction>(boxes_, PlainAllReduce{.dtype = what.dtype,
-                                                                  .count = count,
+                                                                  .count = numel(what.shape),
                                                                   .ranks = boxes_->size,
                                                                   .mean = what.reduction == Reduction::Mean,
                                                                   .box_bytes = boxes_->bytes});
