@@ -1,12 +1,10 @@
-#include <cstring>
-
+#include "tegula/runtime/device.h"
 #include "tegula/core/error.h"
 #include "tegula/cpu/calls/attention.h"
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/executor/executor.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/properties.h"
-#include "tegula/runtime/device.h"
 #include "tegula/runtime/operand_layout.h"
 
 namespace tegula::host {
@@ -31,11 +29,7 @@ class CpuDevice final : public runtime::Device, public runtime::Attends, public 
     if (!buffer) throw runtime::OutOfMemory(no_host_memory(bytes, purpose.what, purpose.where));
     return buffer;
   }
-  void copy_in(void* device, const void* host, std::size_t bytes) override { copy(device, host, bytes); }
-  void copy_out(void* host, const void* device, std::size_t bytes) override { copy(host, device, bytes); }
-  void copy(void* to, const void* from, std::size_t bytes) override {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-  }
+  runtime::Queue& queue(runtime::Use use) override { return queues_[use]; }
   void synchronize() override {}
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_program(program); }
@@ -69,6 +63,9 @@ class CpuDevice final : public runtime::Device, public runtime::Attends, public 
     static const runtime::DeviceProperties properties = find_properties(num_threads());
     return properties;
   }
+
+ private:
+  runtime::QueuesOf<runtime::ImmediateQueue> queues_{*this};
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "tegula/core/buffer.h"
 #include "tegula/core/error.h"
+#include "tegula/runtime/queue.h"
 #include "tegula/tile/ir.h"
 #include "tegula/tile/preference.h"
 
@@ -85,7 +86,8 @@ struct KernelFigures {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  /// CPU: has run when it returns. Asynchronous devices: is queued behind what was queued before; `sets` and the arguments are copied.
+  /// For Queue::launch; by itself, by the device's queue of Use::Compute. CPU: has run when it returns. Asynchronous devices: is queued behind what was
+  /// queued before; `sets` and the arguments are copied.
   virtual void launch(std::span<const ArgumentSet> sets, const LaunchOptions& options) const = 0;
   /// What was compiled, for people: bytecode on the CPU, CUDA C++ on the GPU.
   virtual std::string listing() const = 0;
@@ -94,22 +96,6 @@ class Kernel {
   /// What it was compiled to (PTX) and what it takes; nothing on the CPU.
   virtual std::string assembly(const PlannedLaunch& /*launch*/) const { return ""; }
   virtual std::optional<KernelFigures> figures(const PlannedLaunch& /*launch*/) const { return {}; }
-};
-
-/// A piece of work to be recorded, and the earlier pieces it must wait for (numbers in the same list).
-struct RecordedStep {
-  std::function<void()> work;
-  std::vector<int> after;
-  std::span<const std::byte> own = {};  // memory that no other step touches: what sets it beforehand need not wait for other steps
-  bool urgent = false;  // goes ahead of others that could run at the same time
-};
-
-/// Work that was recorded once and is repeated as a whole, at the same addresses (a CUDA graph).
-class Recording {
- public:
-  virtual ~Recording() = default;
-  /// Queued like a launch.
-  virtual void replay() = 0;
 };
 
 /// What may be rounded inside a product of f32 operands: nothing, or the operands to 10 bits of mantissa (tensor cores). The other dtypes
@@ -205,6 +191,7 @@ class Call {
   /// buffers: Matmul (a, b[, bias][, x], c). MatmulE4m3 (a, b, factor of a, factor of b, c), the factors f32. Convolution Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight,
   /// input gradient); BackwardWeight (input, output gradient, weight gradient[, bias gradient]). Pooling as said there, result last.
   /// ScatterSum (index, source, sums).
+  /// For Queue::run; by itself, by the device's queue of Use::Compute.
   virtual void run(std::span<void* const> buffers, void* scratch, int threads) const = 0;
   /// "brgemm:avx512_core 64x128x784", for printed plans.
   virtual std::string describe() const = 0;
@@ -246,12 +233,12 @@ class Device {
   virtual PoolCounters memory() const { return host_pool_counters(); }
   /// Gives all kept blocks back to the system.
   virtual void trim_memory() { trim_host_pool(); }
-  /// Host memory may be reused when copy_in returns; copy_out waits until the bytes are there.
-  virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
-  virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
-  /// Within the device, in order with launches.
-  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
-  /// Waits for everything that was queued. Throws Error when something of it failed.
+  virtual Queue& queue(Use use = Use::Compute) = 0;
+  /// By the queue of Use::Compute.
+  void copy_in(void* device, const void* host, std::size_t bytes);
+  void copy_out(void* host, const void* device, std::size_t bytes);
+  void copy(void* to, const void* from, std::size_t bytes);
+  /// Waits for everything that was put into its queues. Throws Error when something of it failed.
   virtual void synchronize() = 0;
 
   /// True where launches, calls and copies are queued and run in order later. Numbers that change from run to run then come from memory
@@ -259,15 +246,6 @@ class Device {
   virtual bool asynchronous() const { return false; }
   /// Memory that host and device both read and write at the same address; 64-byte aligned.
   virtual Ref<Buffer> allocate_shared(std::size_t bytes) { return allocate(bytes); }
-  /// Records what `work` queues instead of running it. Null where that is not possible: then nothing was queued.
-  virtual std::unique_ptr<Recording> record(const std::function<void()>& /*work*/) { return nullptr; }
-  /// The same for steps of which some may run side by side.
-  virtual std::unique_ptr<Recording> record(std::span<const RecordedStep> steps) {
-    return record([steps] {
-      for (const RecordedStep& step : steps) step.work();
-    });
-  }
-
   /// Remembered by the caller. Throws Error when the program uses what the device cannot do. A device may put off the work until prepare()
   /// or the first launch.
   virtual std::unique_ptr<Kernel> compile(const tile::Program& program) = 0;

@@ -146,7 +146,7 @@ TEST_F(CudaKernel, RecordedLaunchesRepeat) {
   const std::int64_t count = 3000;
   const Ref<Buffer> x = put(counting(count)), y = put(std::vector<float>(static_cast<std::size_t>(count), 0)),
                     z = put(std::vector<float>(static_cast<std::size_t>(count), 0));
-  const auto recording = gpu->record([&] {  // also compiles within the recording
+  const auto recording = gpu->queue().record([&] {  // also compiles within the recording
     const std::array to_y{at(x), at(y), real(1), integer(count)};
     const std::array to_z{at(x), at(z), real(2), integer(count)};
     const std::array<ArgumentSet, 2> sets{{{to_y.data(), {tiles_of(count), 1, 1}}, {to_z.data(), {tiles_of(count), 1, 1}}}};
@@ -215,7 +215,7 @@ TEST(CudaLost, EveryCallThrows) {
   const auto lose_the_device = [] {
     Device& gpu = cuda();
     static Ref<Buffer> buffer = gpu.allocate(1 << 20);
-    static const auto recording = gpu.record([&] { gpu.copy(buffer->data(), static_cast<std::byte*>(buffer->data()) + 512, 4); });
+    static const auto recording = gpu.queue().record([&] { gpu.copy(buffer->data(), static_cast<std::byte*>(buffer->data()) + 512, 4); });
     static std::unique_ptr<runtime::Kernel> kernel;
     if (std::getenv("TEGULA_FAKE_DRIVER")) {
       gpu.copy(buffer->data(), nullptr, 4);  // what the driver of the tests takes for a wild access

@@ -57,7 +57,7 @@ TEST_F(CudaHostTurn, ReadsWhatIsThereByThenAndWritesForWhatComes) {
 TEST_F(CudaHostTurn, IsPartOfARecording) {
   int runs = 0;
   const auto call = turn([&](const float* from, float* to) { twice(from, to), ++runs; });
-  const auto recording = gpu->record([&] { run(*call); });
+  const auto recording = gpu->queue().record([&] { run(*call); });
   ASSERT_TRUE(recording);
   EXPECT_EQ(runs, 0);
   recording->replay();

@@ -317,7 +317,7 @@ TEST_P(GpuLibrary, CallsCanBeRecorded) {
   };
   work();
   const auto expected = results();
-  const auto recording = device.record(work);
+  const auto recording = device.queue().record(work);
   ASSERT_TRUE(recording);
   const std::vector<float> zeros(std::max(size(d.c), size(c.weight)), 0.0f);
   device.copy_in(matrices[2], zeros.data(), size(d.c) * sizeof(float));

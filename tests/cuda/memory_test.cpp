@@ -209,7 +209,7 @@ TEST_F(CudaMemory, RecordingRepeatsAtTheSameAddresses) {
   const Ref<Buffer> from = put({1, 2, 3});
   const Ref<Buffer> to = put({0, 0, 0});
   const Ref<Buffer> constant = put({0, 0});
-  const auto recording = gpu->record([&] {
+  const auto recording = gpu->queue().record([&] {
     const Ref<Buffer> between = gpu->allocate(from->bytes());  // belongs to the recording, though released here
     gpu->copy(between->data(), from->data(), from->bytes());
     gpu->copy(to->data(), between->data(), from->bytes());
@@ -243,7 +243,7 @@ TEST_F(CudaMemory, RecordedStepsWaitForTheOnesTheyName) {
                                                  {[] {}, {0, 1}},  // nothing: passes on what it waits for
                                                  {copy(both, 0, left, 1), {2}},
                                                  {copy(both, 1, right, 1), {1}}};
-  const auto recording = gpu->record(std::span(steps));
+  const auto recording = gpu->queue().record(std::span(steps));
   ASSERT_TRUE(recording);
   const std::vector<int> last(2, static_cast<int>(count));
   for (int i = 0; i < 3; ++i) {
@@ -252,7 +252,7 @@ TEST_F(CudaMemory, RecordedStepsWaitForTheOnesTheyName) {
     EXPECT_EQ(get(*both), last);
   }
   const std::vector<runtime::RecordedStep> waiting{{copy(left, 0, from, count), {}}, {[&] { gpu->synchronize(); }, {0}}};
-  EXPECT_FALSE(gpu->record(std::span(waiting)));
+  EXPECT_FALSE(gpu->queue().record(std::span(waiting)));
   EXPECT_EQ(get(*both), last);
 }
 
@@ -263,14 +263,14 @@ TEST_F(CudaMemory, WhatWaitsCannotBeRecorded) {
     gpu->copy(to->data(), from->data(), sizeof(int));
     gpu->synchronize();
   };
-  EXPECT_FALSE(gpu->record(waits));
-  EXPECT_FALSE(gpu->record([&] {
+  EXPECT_FALSE(gpu->queue().record(waits));
+  EXPECT_FALSE(gpu->queue().record([&] {
     gpu->copy(to->data(), from->data(), sizeof(int));
     get(*from);
   }));
   EXPECT_EQ(get(*to), std::vector{0});  // nothing was queued
   bool inner = true;
-  EXPECT_TRUE(gpu->record([&] { inner = static_cast<bool>(gpu->record([] {})); }));
+  EXPECT_TRUE(gpu->queue().record([&] { inner = static_cast<bool>(gpu->queue().record([] {})); }));
   EXPECT_FALSE(inner);
   waits();
   EXPECT_EQ(get(*to), std::vector{1});
@@ -279,7 +279,7 @@ TEST_F(CudaMemory, WhatWaitsCannotBeRecorded) {
 TEST_F(CudaMemory, ExceptionsLeaveARecording) {
   const Ref<Buffer> from = put({1});
   const Ref<Buffer> to = put({0});
-  EXPECT_THROW(gpu->record([&] {
+  EXPECT_THROW(gpu->queue().record([&] {
     gpu->copy(to->data(), from->data(), sizeof(int));
     throw Error({.op = "test"});
   }),
@@ -294,7 +294,7 @@ TEST_F(CudaMemory, ThreadsKeepOutOfARecording) {
   const Ref<Buffer> to = put({0});
   const Ref<Buffer> recorded = put({0});
   std::thread other;
-  const auto recording = gpu->record([&] {
+  const auto recording = gpu->queue().record([&] {
     other = std::thread([&] { gpu->copy(to->data(), from->data(), sizeof(int)); });
     std::this_thread::yield();
     gpu->copy(recorded->data(), from->data(), sizeof(int));
@@ -311,7 +311,7 @@ TEST_F(CudaMemory, ThreadsKeepOutOfARecording) {
 TEST_F(CudaMemory, BuffersOfStaticObjectsMayGoAfterMain) {
   static Ref<Buffer> device = put({1, 2, 3});
   static Ref<Buffer> shared = gpu->allocate_shared(16);
-  static const std::unique_ptr<runtime::Recording> recording = gpu->record([&] { gpu->copy(device->data(), shared->data(), 12); });
+  static const std::unique_ptr<runtime::Recording> recording = gpu->queue().record([&] { gpu->copy(device->data(), shared->data(), 12); });
   EXPECT_TRUE(recording);
 }
 

@@ -90,7 +90,7 @@ TEST_F(CudaNccl, IsPartOfARecordingWhichAsksAheadOfEveryReplay) {
   EXPECT_EQ(got(), kValues);
   EXPECT_FALSE(engine->ahead_of_replays([] {})) << "nothing is recorded";
   int asked = 0;
-  const auto recording = gpu->record([&] {
+  const auto recording = gpu->queue().record([&] {
     EXPECT_TRUE(engine->ahead_of_replays([&] {
       if (++asked == 3) throw Error({.op = "a test", .got = "the third replay"});
     }));

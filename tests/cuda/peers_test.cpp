@@ -75,7 +75,7 @@ TEST_F(CudaPeers, NothingIsCopiedWhileOneOfThemRecords) {
   const Ref<Buffer> a = gpus[0]->allocate(64), b = gpus[1]->allocate(64);
   for (Device* const recording : gpus) {
     bool copied = true;
-    const auto recorded = recording->record([&] { copied = fetch(*gpus[1], b, *gpus[0], a); });
+    const auto recorded = recording->queue().record([&] { copied = fetch(*gpus[1], b, *gpus[0], a); });
     EXPECT_FALSE(copied);
   }
 }

@@ -51,9 +51,9 @@ void run(const runtime::Call& call) { call.run(std::vector<void*>{nullptr, nullp
 TEST_F(CudaTimeMarks, TellWhenTheQueueCameToThem) {
   const std::chrono::milliseconds length = 20ms;
   const auto call = pause(length);
-  before->set(), between->set();
+  before->set(gpu->queue()), between->set(gpu->queue());
   run(*call);
-  behind->set();
+  behind->set(gpu->queue());
   gpu->synchronize();
   EXPECT_GE(milliseconds(*between, *behind), 19);
   EXPECT_LE(milliseconds(*between, *behind), 10'000);
@@ -64,10 +64,10 @@ TEST_F(CudaTimeMarks, TellWhenTheQueueCameToThem) {
 TEST_F(CudaTimeMarks, ArePartOfARecordingAndTellOfItsLastReplay) {
   std::chrono::milliseconds length = 30ms;
   const auto call = pause(length);
-  const auto recording = gpu->record([&] {
-    before->set();
+  const auto recording = gpu->queue().record([&] {
+    before->set(gpu->queue());
     run(*call);
-    behind->set();
+    behind->set(gpu->queue());
   });
   ASSERT_TRUE(recording);
   recording->replay();
@@ -83,8 +83,9 @@ TEST_F(CudaTimeMarks, ArePartOfARecordingAndTellOfItsLastReplay) {
 TEST_F(CudaTimeMarks, OfTheStepsOfARecordingAreBehindWhatTheStepsWaitFor) {
   const std::chrono::milliseconds length = 10ms;
   const auto call = pause(length);
-  const auto recording = gpu->record(std::vector<runtime::RecordedStep>{{[&] { before->set(), run(*call), between->set(); }, {}, {}},
-                                                                        {[&] { run(*call), behind->set(); }, {0}, {}}});
+  const auto recording = gpu->queue().record(
+      std::vector<runtime::RecordedStep>{{[&] { before->set(gpu->queue()), run(*call), between->set(gpu->queue()); }, {}, {}},
+                                         {[&] { run(*call), behind->set(gpu->queue()); }, {0}, {}}});
   ASSERT_TRUE(recording);
   recording->replay();
   gpu->synchronize();

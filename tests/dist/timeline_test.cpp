@@ -151,9 +151,7 @@ struct Timeless final : runtime::Device {
   int number() const override { return -1; }
   bool asynchronous() const override { return true; }
   Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host(bytes); }
-  void copy_in(void*, const void*, std::size_t) override {}
-  void copy_out(void*, const void*, std::size_t) override {}
-  void copy(void*, const void*, std::size_t) override {}
+  runtime::Queue& queue(runtime::Use use) override { return queues[use]; }
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program&) override { return nullptr; }
   runtime::TilePreference tiles() const override { return {}; }
@@ -163,6 +161,7 @@ struct Timeless final : runtime::Device {
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling&) override { return nullptr; }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum&) override { return nullptr; }
   bool prefers_channels_last(const runtime::Convolution&) const override { return false; }
+  runtime::QueuesOf<runtime::ImmediateQueue> queues{*this};
   int max_threads() const override { return 1; }
 };
 

@@ -222,9 +222,7 @@ class CpuWithKernels final : public runtime::Device {
   std::string name() const override { return "emulated"; }
   int number() const override { return 0; }
   Ref<Buffer> allocate(std::size_t bytes) override { return cpu_.allocate(bytes); }
-  void copy_in(void* device, const void* host, std::size_t bytes) override { cpu_.copy_in(device, host, bytes); }
-  void copy_out(void* host, const void* device, std::size_t bytes) override { cpu_.copy_out(host, device, bytes); }
-  void copy(void* to, const void* from, std::size_t bytes) override { cpu_.copy(to, from, bytes); }
+  runtime::Queue& queue(runtime::Use use) override { return queues_[use]; }
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
   bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
@@ -248,6 +246,7 @@ class CpuWithKernels final : public runtime::Device {
  private:
   runtime::Device& cpu_ = runtime::cpu();
   Compile compile_;
+  runtime::QueuesOf<runtime::ImmediateQueue> queues_{*this};
 };
 
 }  // namespace

@@ -8,7 +8,10 @@
 #include <functional>
 #include <list>
 #include <mutex>
+#include <random>
+#include <ranges>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -47,6 +50,7 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
   };
   struct Counters {
     Count launches, calls, copies, uploads, recordings, replays, allocations;
+    Count beside;  // calls that were put into the queue for exchanges
     Count foreseen, unforeseen;  // kernels that were needed as they had been requested, or not
   } counters;
 
@@ -62,82 +66,27 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
     counters.allocations++;
     return make<Memory>(*this, bytes);
   }
-  void copy_in(void* device, const void* host, std::size_t bytes) override {
-    counters.uploads++;
-    std::vector<std::byte> staged(static_cast<const std::byte*>(host), static_cast<const std::byte*>(host) + bytes);
-    submit([device, staged = std::move(staged)] {
-      if (!staged.empty()) std::memcpy(device, staged.data(), staged.size());
-    });
-  }
-  void copy_out(void* host, const void* device, std::size_t bytes) override {
-    synchronize();
-    if (bytes > 0) std::memcpy(host, device, bytes);
-  }
-  void copy(void* to, const void* from, std::size_t bytes) override {
-    counters.copies++;
-    submit([=] {
-      if (bytes > 0) std::memcpy(to, from, bytes);
-    });
-  }
+  runtime::Queue& queue(runtime::Use use) override { return lanes_[use]; }
+  /// Runs what is in the queues, one piece after another of any that need not wait for an event: of which is drawn.
   void synchronize() override {
     const std::scoped_lock running(running_);
-    std::list<Work> all;
+    std::array<std::list<Piece>, 3> all;
     {
       const std::scoped_lock lock(mutex_);
-      all.swap(queue_);
+      for (Lane& lane : lanes_) all[static_cast<std::size_t>(lane.use())].swap(lane.pieces);
     }
-    for (const Work& work : all) work();
+    const auto ready = [](const std::list<Piece>& lane) { return !lane.empty() && (!lane.front().until || lane.front().until->done); };
+    while (std::ranges::any_of(all, ready)) {
+      std::list<Piece>& lane = all[draw_() % all.size()];
+      if (!ready(lane)) continue;
+      const Piece piece = std::move(lane.front());
+      lane.pop_front();
+      if (piece.work) piece.work();
+    }
+    if (!std::ranges::all_of(all, &std::list<Piece>::empty)) throw std::logic_error("queues wait for each other");
   }
   bool asynchronous() const override { return true; }
   Ref<Buffer> allocate_shared(std::size_t bytes) override { return allocate_host(bytes); }
-
-  std::unique_ptr<runtime::Recording> record(const Work& work) override {
-    counters.recordings++;
-    std::list<Work> recorded;
-    std::vector<Work> first;
-    {
-      const std::scoped_lock lock(mutex_);
-      recording_ = &recorded, recorder_ = std::this_thread::get_id(), first_ = &first;
-    }
-    work();
-    {
-      const std::scoped_lock lock(mutex_);
-      recording_ = nullptr;
-    }
-    struct Replays final : runtime::Recording {
-      Replays(QueuedDevice& device, std::list<Work> all, std::vector<Work> first)
-          : device(device),
-            all(std::make_shared<std::list<Work>>(std::move(all))),
-            first(std::move(first)) {}
-      void replay() override {
-        device.counters.replays++;
-        for (const Work& each : first) each();
-        device.submit([work = all] {
-          for (const Work& each : *work) each();
-        });
-      }
-      QueuedDevice& device;
-      std::shared_ptr<std::list<Work>> all;
-      std::vector<Work> first;
-    };
-    return std::make_unique<Replays>(*this, std::move(recorded), std::move(first));
-  }
-
-  /// Replays the steps in another order than they were given, as far as they do not wait for each other.
-  std::unique_ptr<runtime::Recording> record(std::span<const runtime::RecordedStep> steps) override {
-    return record([steps] {
-      std::vector<bool> done(steps.size());
-      for (std::size_t left = steps.size(); left > 0; --left) {
-        for (std::size_t s = steps.size(); s-- > 0;) {
-          const auto& after = steps[s].after;
-          if (done[s] || !std::all_of(after.begin(), after.end(), [&](int a) { return done[static_cast<std::size_t>(a)]; })) continue;
-          steps[s].work();
-          done[s] = true;
-          break;
-        }
-      }
-    });
-  }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return queued(make_kernel(program), program); }
   void request(std::span<const runtime::PlannedLaunch> launches) override {
@@ -177,7 +126,7 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
   /// Where this thread records: `first` is called ahead of every replay.
   bool ahead_of_replays_here(Work first) {
     const std::scoped_lock lock(mutex_);
-    if (!recording_ || recorder_ != std::this_thread::get_id()) return false;
+    if (!records_here()) return false;
     first_->push_back(std::move(first));
     return true;
   }
@@ -200,6 +149,137 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
     return {launch.kernel, launch.guarded, std::move(facts)};
   }
 
+  struct Point final : runtime::Event::Point {
+    explicit Point(QueuedDevice& device) : device(device) {}
+    bool reached() const override { return done; }
+    void wait() const override {
+      if (!done) device.synchronize();
+    }
+    QueuedDevice& device;
+    std::atomic<bool> done{false};
+  };
+  /// Work, or the wait for a point.
+  struct Piece {
+    Work work;
+    std::shared_ptr<const Point> until = {};
+  };
+
+  class Lane final : public runtime::Queue {
+   public:
+    Lane(runtime::Device& device, runtime::Use use, QueuedDevice& same) : Queue(device, use), device_(same) {}
+    void launch(const runtime::Kernel& kernel, std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) override {
+      const Fed fed(*this);
+      kernel.launch(sets, options);
+    }
+    void run(const runtime::Call& call, std::span<void* const> buffers, void* scratch, int threads) override {
+      const Fed fed(*this);
+      if (use() == runtime::Use::Exchange) device_.counters.beside++;
+      call.run(buffers, scratch, threads);
+    }
+    void copy_in(void* device, const void* host, std::size_t bytes) override {
+      device_.counters.uploads++;
+      std::vector<std::byte> staged(static_cast<const std::byte*>(host), static_cast<const std::byte*>(host) + bytes);
+      put({[device, staged = std::move(staged)] {
+        if (!staged.empty()) std::memcpy(device, staged.data(), staged.size());
+      }});
+    }
+    void copy_out(void* host, const void* device, std::size_t bytes) override {
+      synchronize();
+      if (bytes > 0) std::memcpy(host, device, bytes);
+    }
+    void copy(void* to, const void* from, std::size_t bytes) override {
+      device_.counters.copies++;
+      put({[=] {
+        if (bytes > 0) std::memcpy(to, from, bytes);
+      }});
+    }
+    runtime::Event mark() override {
+      if (device_.records_here()) return {};
+      auto point = std::make_shared<Point>(device_);
+      put({[point] { point->done = true; }});
+      return runtime::Event(std::move(point));
+    }
+    void wait(const runtime::Event& event) override {
+      if (!event.point()) return;
+      if (device_.records_here()) throw std::logic_error("a recording waits for what is outside of it");
+      auto point = std::dynamic_pointer_cast<const Point>(event.point());
+      if (!point || &point->device != &device_) return event.wait();
+      put({{}, std::move(point)});
+    }
+    void synchronize() override { device_.synchronize(); }
+
+    std::unique_ptr<runtime::Recording> record(const Work& work) override {
+      device_.counters.recordings++;
+      std::list<Work> recorded;
+      std::vector<Work> first;
+      device_.begin_recording(recorded, first);
+      work();
+      device_.end_recording();
+      return std::make_unique<Replays>(*this, std::move(recorded), std::move(first));
+    }
+    /// Replays the steps in another order than they were given, as far as they do not wait for each other.
+    std::unique_ptr<runtime::Recording> record(std::span<const runtime::RecordedStep> steps) override {
+      return record([steps] {
+        std::vector<bool> done(steps.size());
+        for (std::size_t left = steps.size(); left > 0; --left) {
+          for (std::size_t s = steps.size(); s-- > 0;) {
+            const auto& after = steps[s].after;
+            if (done[s] || !std::all_of(after.begin(), after.end(), [&](int a) { return done[static_cast<std::size_t>(a)]; })) continue;
+            steps[s].work();
+            done[s] = true;
+            break;
+          }
+        }
+      });
+    }
+
+    void put(Piece piece) {
+      const std::scoped_lock lock(device_.mutex_);
+      if (device_.records_here()) device_.recording_->push_back(std::move(piece.work));
+      else pieces.push_back(std::move(piece));
+    }
+    /// Where this thread's launches and calls go.
+    static Lane& current(QueuedDevice& device) {
+      for (const Fed* fed = innermost(); fed; fed = fed->outer)
+        if (&fed->lane.device_ == &device) return fed->lane;
+      return device.lanes_[runtime::Use::Compute];
+    }
+
+    std::list<Piece> pieces;  // guarded by the device's mutex_
+
+   private:
+    struct Fed {
+      explicit Fed(Lane& lane) : lane(lane), outer(innermost()) { innermost() = this; }
+      ~Fed() { innermost() = outer; }
+      Fed(const Fed&) = delete;
+      Fed& operator=(const Fed&) = delete;
+      Lane& lane;
+      Fed* outer;
+    };
+    static Fed*& innermost() {
+      thread_local Fed* fed = nullptr;
+      return fed;
+    }
+    struct Replays final : runtime::Recording {
+      Replays(Lane& lane, std::list<Work> all, std::vector<Work> first)
+          : lane(lane),
+            all(std::make_shared<std::list<Work>>(std::move(all))),
+            first(std::move(first)) {}
+      void replay() override {
+        lane.device_.counters.replays++;
+        for (const Work& each : first) each();
+        lane.put({[work = all] {
+          for (const Work& each : *work) each();
+        }});
+      }
+      Lane& lane;
+      std::shared_ptr<std::list<Work>> all;
+      std::vector<Work> first;
+    };
+
+    QueuedDevice& device_;
+  };
+
   /// Filled with a pattern that is NaN in every float type, so that what was never computed is seen.
   class Memory final : public Buffer {
    public:
@@ -208,7 +288,7 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
           device_owner_(device),
           memory_(allocate_host(bytes)) {
       data_ = memory_->data();
-      device.submit([memory = memory_] { std::memset(memory->data(), 0xff, memory->bytes()); });
+      device.lanes_[runtime::Use::Compute].put({[memory = memory_] { std::memset(memory->data(), 0xff, memory->bytes()); }});
     }
     void read(std::size_t offset, void* to, std::size_t bytes) const override {
       device_owner_.synchronize();
@@ -218,7 +298,7 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
    protected:
     // Work that still uses the memory comes first.
     void destroy() const override {
-      device_owner_.submit([memory = memory_] {});
+      device_owner_.lanes_[runtime::Use::Compute].put({[memory = memory_] {}});
       delete this;
     }
 
@@ -291,8 +371,8 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
   class Mark final : public runtime::TimeMark {
    public:
     explicit Mark(QueuedDevice& device) : device_(device) {}
-    void set() override {
-      device_.submit([time = time_] { *time = runtime::Timeline::now(); });
+    void set(runtime::Queue& queue) override {
+      static_cast<Lane&>(queue).put({[time = time_] { *time = runtime::Timeline::now(); }});
     }
     std::int64_t since(const TimeMark& earlier) const override { return *time_ - *static_cast<const Mark&>(earlier).time_; }
 
@@ -301,9 +381,18 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
     std::shared_ptr<std::int64_t> time_ = std::make_shared<std::int64_t>();
   };
 
-  void submit(Work work) {
+  void submit(Work work) { Lane::current(*this).put({std::move(work)}); }
+  bool records_here() const {
     const std::scoped_lock lock(mutex_);
-    (recording_ && recorder_ == std::this_thread::get_id() ? *recording_ : queue_).push_back(std::move(work));
+    return recording_ && recorder_ == std::this_thread::get_id();
+  }
+  void begin_recording(std::list<Work>& all, std::vector<Work>& first) {
+    const std::scoped_lock lock(mutex_);
+    recording_ = &all, recorder_ = std::this_thread::get_id(), first_ = &first;
+  }
+  void end_recording() {
+    const std::scoped_lock lock(mutex_);
+    recording_ = nullptr;
   }
 
   static int next_number() {
@@ -313,12 +402,13 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
 
   int number_ = next_number();
   std::set<Needs> requested_;
-  std::list<Work> queue_;
+  runtime::QueuesOf<Lane> lanes_{*this, *this};
+  std::minstd_rand draw_;  // guarded by running_
   std::list<Work>* recording_ = nullptr;
   std::vector<Work>* first_ = nullptr;  // of the recording
   std::thread::id recorder_;  // whose work is recorded
   std::recursive_mutex running_;  // whose thread runs what was queued, which may queue more
-  std::recursive_mutex mutex_;  // of the queue: others may add to it meanwhile, such as who frees memory
+  mutable std::recursive_mutex mutex_;  // of the queues: others may add to it meanwhile, such as who frees memory
 };
 
 }  // namespace tegula::test

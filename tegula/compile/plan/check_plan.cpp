@@ -451,8 +451,8 @@ class Checker {
 void check_plan(const Plan& plan, bool asynchronous) {
   Checker checker(plan, asynchronous);
   checker.run();
-  if (asynchronous) return checker.check_order(dependencies(plan));
-  if (const Overlap beside = overlap(plan); !beside.begins.empty()) checker.check_order(order_of_walk(plan, beside));
+  if (asynchronous) checker.check_order(dependencies(plan));
+  if (const Overlap beside = overlap(plan, asynchronous); !beside.begins.empty()) checker.check_order(order_of_walk(plan, beside));
 }
 
 void check_order(const Plan& plan, const std::vector<std::vector<int>>& after) { Checker(plan, true).check_order(after); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/runtime/begins.h"
 #include "tegula/runtime/device.h"
 
@@ -22,18 +23,19 @@ bool gives_less(const Plan& plan, const Step& step) {
 }
 
 /// A loop with an exchange in its body cannot: that is a step like others.
-bool can_begin(const Plan& plan, const Step& step) {
-  return exchanges(plan, step) && dynamic_cast<const runtime::Begins*>(step.call.get());
+bool can_begin(const Plan& plan, const Step& step, bool asynchronous) {
+  if (!exchanges(plan, step)) return false;
+  return asynchronous ? !dynamic_cast<const BodyCall*>(step.call.get()) : dynamic_cast<const runtime::Begins*>(step.call.get()) != nullptr;
 }
 
 }  // namespace
 
-Overlap overlap(const Plan& plan) {
+Overlap overlap(const Plan& plan, bool asynchronous) {
   const std::size_t count = plan.steps.size();
   std::vector<bool> exchange(count);
   bool any = false;
   for (std::size_t s = 0; s < count; ++s) {
-    exchange[s] = can_begin(plan, plan.steps[s]);
+    exchange[s] = can_begin(plan, plan.steps[s], asynchronous);
     any = any || exchange[s];
   }
   if (!any) return {};
@@ -75,7 +77,7 @@ std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bo
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
     int& until = out[static_cast<std::size_t>(s)];
     until = s;
-    if (asynchronous ? exchanges(plan, step) : can_begin(plan, step)) {
+    if (asynchronous ? exchanges(plan, step) : can_begin(plan, step, false)) {
       until = behind.size() < kUnderWay || !gives_less(plan, step) ? count - 1 : behind[behind.size() - kUnderWay];
       behind.push_back(s);
       for (const int item : step.writes)

@@ -1,6 +1,6 @@
 #pragma once
-// Where steps are walked one after another, exchanges with other processes go on beside them: each is begun at its place, and waited for in front of the
-// first step that its memory matters to.
+// Where steps are walked, or queued, one after another, exchanges with other processes go on beside them: each is begun at its place, or put into the device's
+// queue for exchanges, and waited for in front of the first step that its memory matters to.
 
 #include <vector>
 
@@ -13,8 +13,9 @@ struct Overlap {
   std::vector<int> waits;  // per step: the exchange, begun before, that has to be over first, and with it those before that; or -1
 };
 
-/// After plan_memory. An exchange with no other work between it and who waits for it is not begun, but carried out in its place.
-Overlap overlap(const Plan& plan);
+/// After plan_memory. An exchange with no other work between it and who waits for it is not begun, but carried out in its place. `asynchronous`: of a device that
+/// queues its work.
+Overlap overlap(const Plan& plan, bool asynchronous);
 
 /// Per step, the last step during which its memory is in use: its own number, or, of an exchange that goes on beside others (on a device that queues its work all
 /// may), that of the last one in front of who touches its results, or of one by which it is taken to be over: gradients of which a rank keeps a part do not all lie

@@ -34,8 +34,8 @@ Executable::Executable(Plan plan, runtime::Device& device, Kept kept, ArenaOf ar
   }
   if (device_.asynchronous()) prepare_queue();
   prepare();
+  if (!poisons_ && word_set("TEGULA_OVERLAP", {"on", "off"}, "compile").value_or(0) == 0) overlap_ = overlap(plan_, device_.asynchronous());
   if (device_.asynchronous()) return;
-  if (!poisons_ && word_set("TEGULA_OVERLAP", {"on", "off"}, "compile").value_or(0) == 0) overlap_ = overlap(plan_);
   show_kernels(plan_, launches());
 }
 
@@ -204,6 +204,7 @@ void Executable::walk(const Bindings& bindings) {
   const runtime::Timeline::Run recorded(runtime::Timeline::current());
   runtime::Timeline* const timeline = recorded.outermost();
   InFlight in_flight(timeline);
+  runtime::Queue& queue = device_.queue();
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
     const Step& step = plan_.steps[s];
     const Prepared& prepared = prepared_[s];
@@ -217,13 +218,13 @@ void Executable::walk(const Bindings& bindings) {
       } else {
         using Kind = runtime::TimelineEvent::Kind;
         const runtime::TimelineSpan span(timeline, timeline && exchanges(plan_, step) ? Kind::Wait : Kind::Call, step.name);
-        step.call->run(prepared.buffers, prepared.scratch, step.threads);
+        queue.run(*step.call, prepared.buffers, prepared.scratch, step.threads);
       }
     } else {
       const runtime::TimelineSpan span(timeline, runtime::TimelineEvent::Kind::Program, step.name);
       runtime::Failure failure;
-      step.kernel->launch(prepared.sets,
-                          {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
+      queue.launch(*step.kernel, prepared.sets,
+                   {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
       if (step.checks && failure.id >= 0) throw_check(step, failure, bindings);
     }
     if (poisons_) poison_after(s);
@@ -345,23 +346,29 @@ std::vector<runtime::PlannedLaunch> Executable::launches() const {
   return all;
 }
 
-// Queues a step at the addresses patched in last; between its marks, unless `times` is null.
-void Executable::issue(std::size_t s, const StepTimes* times) {
+// Puts a step into the queue at the addresses patched in last; between its marks, unless `times` is null.
+void Executable::issue(std::size_t s, runtime::Queue& queue, const StepTimes* times) {
   const Step& step = plan_.steps[s];
   const Prepared& prepared = prepared_[s];
   const runtime::CallSite site(step.origin.where);
   const auto work = [&] {
-    if (step.call) step.call->run(prepared.buffers, prepared.scratch, step.threads);
-    else step.kernel->launch(prepared.sets, options_of(s));
+    if (step.call) queue.run(*step.call, prepared.buffers, prepared.scratch, step.threads);
+    else queue.launch(*step.kernel, prepared.sets, options_of(s));
   };
-  times ? times->around(s, work) : work();
+  times ? times->around(s, queue, work) : work();
 }
 
+// Exchanges go on beside the steps behind them; what is queued behind the run waits for all of it.
 void Executable::issue(const StepTimes* times) {
+  QueuedInFlight in_flight(device_);
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-    issue(s, times);
+    if (!overlap_.waits.empty()) in_flight.finish(overlap_.waits[s]);
+    if (!overlap_.begins.empty() && overlap_.begins[s])
+      in_flight.add(static_cast<int>(s), [&](runtime::Queue& exchanges) { issue(s, exchanges, times); });
+    else issue(s, in_flight.compute(), times);
     if (poisons_) poison_after(s);
   }
+  in_flight.finish_all();
 }
 
 void Executable::poison(void* memory, std::size_t bytes) {
@@ -388,6 +395,7 @@ void Executable::poison_after(std::size_t step) {
 }
 
 std::unique_ptr<runtime::Recording> Executable::record(int times, const StepTimes* marks) {
+  runtime::Queue& queue = device_.queue();
   std::vector<runtime::RecordedStep> steps;
   for (PlannedRun& run : recorded_runs(plan_, dependencies(plan_), times)) {
     const Step& step = plan_.steps[static_cast<std::size_t>(run.step)];
@@ -395,9 +403,10 @@ std::unique_ptr<runtime::Recording> Executable::record(int times, const StepTime
     if (const auto scratch = static_cast<std::size_t>(step.call && step.scratch.size() == 1 ? step.scratch[0] : 0);
         step.call && step.scratch.size() == 1 && is_own_scratch(plan_.scratch_bytes[scratch]))
       own = {reinterpret_cast<const std::byte*>(arena_) + plan_.scratch_offsets[scratch], plan_.scratch_bytes[scratch]};
-    steps.push_back({[this, marks, s = run.step] { issue(static_cast<std::size_t>(s), marks); }, std::move(run.after), own, run.hurried});
+    const auto work = [this, marks, &queue, s = run.step] { issue(static_cast<std::size_t>(s), queue, marks); };
+    steps.push_back({work, std::move(run.after), own, run.hurried});
   }
-  return device_.record(steps);
+  return queue.record(steps);
 }
 
 void Executable::confirm_now(std::span<const Node* const> nodes) {

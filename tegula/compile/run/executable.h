@@ -1,8 +1,8 @@
 #pragma once
 // A plan bound to memory: run it with new inputs as often as needed. A run allocates nothing.
 //
-// On a device that runs at once (the CPU) the steps are walked, and exchanges with other processes go on beside them (plan/overlap.h). On one that queues work, numbers lie in device memory and are uploaded
-// when they have changed, and a run at the same addresses as the one before is recorded once and replayed from then on.
+// Exchanges with other processes go on beside the steps (plan/overlap.h). On a device that runs at once (the CPU) the steps are walked. On one that queues work,
+// numbers lie in device memory and are uploaded when they have changed, and a run at the same addresses as the one before is recorded once and replayed from then on.
 
 #include <memory>
 #include <mutex>
@@ -100,7 +100,7 @@ class Executable {
   void poison(void* memory, std::size_t bytes);
   void poison_all(const Bindings& bindings);
   void poison_after(std::size_t step);
-  void issue(std::size_t step, const StepTimes* times);
+  void issue(std::size_t step, runtime::Queue& queue, const StepTimes* times);
   void issue(const StepTimes* times);
   int replay(int times);
   std::unique_ptr<runtime::Recording> record(int times, const StepTimes* marks);
@@ -121,7 +121,7 @@ class Executable {
   std::vector<BufferPatch> buffer_patches_;
   std::vector<ArenaPlace> arena_places_;
   std::vector<Prepared> prepared_;  // one per step
-  Overlap overlap_;  // of a walk
+  Overlap overlap_;  // of a run that is no replay
 
   Kept kept_;
   std::vector<void*> leaves_;  // those of a run, and the kept values

@@ -40,16 +40,16 @@ StepTimes::StepTimes(runtime::Device& device, const Plan& plan, runtime::MarksTi
   }
 }
 
-void StepTimes::around(std::size_t step, const std::function<void()>& work) const {
-  begins_[step]->set();
+void StepTimes::around(std::size_t step, runtime::Queue& queue, const std::function<void()>& work) const {
+  begins_[step]->set(queue);
   work();
-  ends_[step]->set();
+  ends_[step]->set(queue);
 }
 
 void StepTimes::begin() {
   device_.synchronize();
   const std::int64_t before = Timeline::now();
-  origin_->set();
+  origin_->set(device_.queue());
   device_.synchronize();
   zero_ = before + (Timeline::now() - before) / 2;
 }

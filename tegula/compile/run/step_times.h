@@ -18,8 +18,8 @@ class StepTimes {
   /// Null where the device tells no times.
   static std::unique_ptr<StepTimes> of(runtime::Device& device, const Plan& plan);
 
-  /// Queues the step between its marks, or records it so.
-  void around(std::size_t step, const std::function<void()>& work) const;
+  /// Puts the step into the queue between its marks, or records it so.
+  void around(std::size_t step, runtime::Queue& queue, const std::function<void()>& work) const;
   /// In front of a run: waits until the device has nothing to do, so that its clock and the host's are seen at one moment.
   void begin();
   /// Behind it: waits for the run, and adds its steps as the run's events. Between those of the queue the host's way to the device is not seen.

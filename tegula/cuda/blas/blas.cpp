@@ -196,14 +196,14 @@ class MatmulCall : public runtime::Call {
       const auto a = allocate(context_, a_bytes), b = allocate(context_, b_bytes), c = allocate(context_, c_bytes),
                  bias = allocate(context_, bias_bytes), workspace = allocate(context_, kBlasWorkspace);
       const auto fill = [&](const Ref<Buffer>& buffer, unsigned char byte, std::size_t bytes) {
-        check(cuMemsetD8Async(std::bit_cast<CUdeviceptr>(buffer->data()), byte, bytes, context_.stream), "matmul");
+        check(cuMemsetD8Async(std::bit_cast<CUdeviceptr>(buffer->data()), byte, bytes, context_.stream()), "matmul");
       };
       constexpr unsigned char kNan = 0xff;  // in every byte: NaN in every float type
       fill(a, kNan, a_bytes), fill(b, kNan, b_bytes), fill(c, 0, c_bytes), fill(bias, 0, bias_bytes);
-      problem().run(choice, addresses(a->data(), b->data(), bias->data(), c->data()), workspace->data(), context_.stream);
+      problem().run(choice, addresses(a->data(), b->data(), bias->data(), c->data()), workspace->data(), context_.stream());
       std::array<unsigned char, 8> first{};
-      check(cuMemcpyDtoHAsync(first.data(), std::bit_cast<CUdeviceptr>(c->data()), element, context_.stream), "matmul");
-      check(cuStreamSynchronize(context_.stream), "matmul");
+      check(cuMemcpyDtoHAsync(first.data(), std::bit_cast<CUdeviceptr>(c->data()), element, context_.stream()), "matmul");
+      check(cuStreamSynchronize(context_.stream()), "matmul");
       return first != std::array<unsigned char, 8>{};
     } catch (const Error&) { return false; }
   }
@@ -236,7 +236,7 @@ class MatmulCall : public runtime::Call {
         });
       };
       const auto library = try_all(candidates.size(), [&](std::size_t i, const auto& operands, void* bias, void* c) {
-        problem().run(candidates[i], addresses(operands[0], operands[1], bias, c), workspace->data(), context_.stream);
+        problem().run(candidates[i], addresses(operands[0], operands[1], bias, c), workspace->data(), context_.stream());
       });
       const auto own = try_all(kernels.size(),
                                [&](std::size_t i, const auto& operands, void* bias, void* c) { run_split(kernels[i], operands, bias, c); });
@@ -273,7 +273,7 @@ class MatmulCall : public runtime::Call {
                    .expected = "one that does, for " + describe(),
                    .advice = "copy the slice first"});
     }
-    problem().run(aligned ? *aligned_ : *unaligned_, addresses(a, b, bias, c), scratch, context_.stream);
+    problem().run(aligned ? *aligned_ : *unaligned_, addresses(a, b, bias, c), scratch, context_.stream());
   }
 
   Context& context_;

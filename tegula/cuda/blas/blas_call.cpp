@@ -28,7 +28,7 @@ std::optional<LtProblem::Choice> choose_algorithm(Context& context, const LtProb
     std::vector<void*> blocks(call.bytes.size());
     const auto best = fastest(context, candidates.size(), [&](std::size_t i, int repetition) {
       for (std::size_t block = 0; block < blocks.size(); ++block) blocks[block] = buffers(repetition, block);
-      problem.run(candidates[i], call.addresses(blocks), workspace->data(), context.stream);
+      problem.run(candidates[i], call.addresses(blocks), workspace->data(), context.stream());
     });
     if (!best) return candidates[0];
     tuning_file().store(section, key, LtProblem::text_of(candidates[best->index]), best->microseconds);
@@ -58,7 +58,7 @@ class LibraryCall final : public runtime::Call {
 
   void run(std::span<void* const> buffers, void* scratch, int) const override {
     context_.enter();
-    problem_.run(choice_, call_.addresses(buffers), scratch, context_.stream);
+    problem_.run(choice_, call_.addresses(buffers), scratch, context_.stream());
     context_.queued("matmul");
   }
 

@@ -10,7 +10,7 @@
 
 namespace tegula::gpu {
 
-Dnn::Dnn(Context& context) {
+Dnn::Dnn(Context& context) : context_(context) {
   const Library library("cudnn", {"libcudnn.so.9", "libcudnn.so"},
                         "install cuDNN 9 (package libcudnn9-cuda-13 or nvidia-cudnn-cu13) or add its folder to LD_LIBRARY_PATH");
   const auto find = [&](auto& function, const char* symbol) {
@@ -26,8 +26,15 @@ Dnn::Dnn(Context& context) {
   find(last_error, "cudnnGetLastErrorString");
   context.enter();
   check(library.function<decltype(cudnnCreate)>("cudnnCreate")(&handle), "a handle");
-  check(library.function<decltype(cudnnSetStream)>("cudnnSetStream")(handle, context.stream), "the stream");
+  find(set_stream, "cudnnSetStream");
   section = context.name + ", cuDNN " + std::to_string(library.function<decltype(cudnnGetVersion)>("cudnnGetVersion")());
+}
+
+void Dnn::follow() const {
+  const CUstream stream = context_.stream();
+  if (stream == stream_) return;
+  check(set_stream(handle, stream), "the stream");
+  stream_ = stream;
 }
 
 void Dnn::check(cudnnStatus_t status, const char* what) const {

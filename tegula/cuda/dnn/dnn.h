@@ -27,12 +27,19 @@ struct Dnn {
   decltype(&cudnnBackendGetAttribute) get;
   decltype(&cudnnBackendFinalize) finalize;
   decltype(&cudnnBackendExecute) execute;
+  decltype(&cudnnSetStream) set_stream;
   decltype(&cudnnGetErrorString) error_string;
   decltype(&cudnnGetLastErrorString) last_error;
 
   explicit Dnn(Context& context);
   /// Throws Error("cudnn: got cuDNN …") unless the call succeeded.
   void check(cudnnStatus_t status, const char* what) const;
+  /// What is executed next goes onto Context::stream(). The caller holds `mutex`.
+  void follow() const;
+
+ private:
+  const Context& context_;
+  mutable CUstream stream_ = nullptr;  // where the handle executes
 };
 
 /// The one of this card. Makes the context current.

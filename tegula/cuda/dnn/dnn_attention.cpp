@@ -215,7 +215,7 @@ class AttentionCall final : public runtime::Call {
   /// (B) i64 as (B) i32: their lower halves.
   void queue_lengths(const void* lengths, void* queries, void* keys) const {
     const auto samples = static_cast<std::size_t>(d_.q.shape[0]);
-    check(cuMemsetD32Async(device_pointer(queries), static_cast<unsigned>(d_.q.shape[2]), samples, context_.stream), kName);
+    check(cuMemsetD32Async(device_pointer(queries), static_cast<unsigned>(d_.q.shape[2]), samples, context_.stream()), kName);
     const CUDA_MEMCPY2D copy{.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                              .srcDevice = device_pointer(lengths),
                              .srcPitch = sizeof(std::int64_t),
@@ -224,7 +224,7 @@ class AttentionCall final : public runtime::Call {
                              .dstPitch = sizeof(std::int32_t),
                              .WidthInBytes = sizeof(std::int32_t),
                              .Height = samples};
-    check(cuMemcpy2DAsync(&copy, context_.stream), kName);
+    check(cuMemcpy2DAsync(&copy, context_.stream()), kName);
   }
 
   Context& context_;

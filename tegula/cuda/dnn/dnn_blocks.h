@@ -26,7 +26,7 @@ class DnnBlocks {
     return std::bit_cast<std::uintptr_t>(pointer) % kAlignment == 0 ? pointer : block(slot, bytes);
   }
   void copy(void* to, const void* from, std::size_t bytes, std::string_view op) const {
-    check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, context_.stream), op);
+    check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, context_.stream()), op);
   }
 
  private:

@@ -51,6 +51,7 @@ void DnnPlan::run(std::span<const DnnAddress> addresses, void* workspace) const 
   pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids.data());
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
   pack.finalize();
+  dnn_->follow();
   dnn_->check(dnn_->execute(dnn_->handle, plan_.raw(), pack.raw()), "running a plan");
 }
 

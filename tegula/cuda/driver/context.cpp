@@ -46,6 +46,11 @@ bool waits_for_each_kernel() {
   return value;
 }
 
+Feeding*& innermost() {
+  thread_local Feeding* feeding = nullptr;
+  return feeding;
+}
+
 }  // namespace
 
 bool is_sticky(CUresult result) {
@@ -76,26 +81,96 @@ void Context::enter() const {
   check(cuCtxSetCurrent(context), device_name());
 }
 
+CUstream Context::stream_of(runtime::Use use) const {
+  const std::scoped_lock lock(order);
+  CUstream& stream = streams_[static_cast<std::size_t>(use)];
+  if (!stream) {
+    enter();
+    check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "opening a queue of " + device_name());
+  }
+  return stream;
+}
+
+CUstream Context::stream() const {
+  if (const Capture* capture = Capture::current(*this)) return capture->stream();
+  for (const Feeding* feeding = innermost(); feeding; feeding = feeding->outer_)
+    if (&feeding->context_ == this) return feeding->stream_;
+  return stream_of(runtime::Use::Compute);
+}
+
+Feeding::Feeding(const Context& context, runtime::Use use) : context_(context), outer_(innermost()) {
+  const std::scoped_lock lock(context.order);
+  context.enter();
+  stream_ = context.stream_of(use);
+  if (use != runtime::Use::Compute) context.fed_[static_cast<std::size_t>(use)] = true;
+  innermost() = this;
+}
+Feeding::~Feeding() { innermost() = outer_; }
+
+CUevent Context::take_event(std::string_view op) const {
+  const std::scoped_lock lock(order);
+  CUevent event = nullptr;
+  if (idle_events_.empty()) {
+    check(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), op);
+  } else {
+    event = idle_events_.back();
+    idle_events_.pop_back();
+  }
+  return event;
+}
+
+void Context::give_back(CUevent event) const {
+  const std::scoped_lock lock(order);
+  idle_events_.push_back(event);
+}
+
+void Context::follow(runtime::Use use) const {
+  constexpr const char* op = "joining queues";
+  const std::scoped_lock lock(order);
+  const CUstream ahead = stream_of(use), behind = stream();
+  if (ahead == behind) return;
+  const CUevent event = take_event(op);
+  check(cuEventRecord(event, ahead), op);
+  check(cuStreamWaitEvent(behind, event, CU_EVENT_WAIT_DEFAULT), op);
+  give_back(event);
+}
+
+void Context::join() const {
+  const std::scoped_lock lock(order);
+  const Feeding compute(*this, runtime::Use::Compute);
+  for (std::size_t i = 0; i < fed_.size(); ++i)
+    if (std::exchange(fed_[i], false)) follow(static_cast<runtime::Use>(i));
+}
+
+void Context::synchronize_all(std::string_view op) const {
+  require_no_recording(*this, op);
+  join();
+  const Feeding compute(*this, runtime::Use::Compute);
+  synchronize(op);
+}
+
+void Context::drain() const noexcept {
+  const std::scoped_lock lock(order);
+  if (cuCtxSetCurrent(context) != CUDA_SUCCESS || Capture::current(*this)) return;
+  for (CUstream stream : streams_)
+    if (stream) cuStreamSynchronize(stream);
+}
+
 void Context::synchronize(std::string_view op) const {
   require_no_recording(*this, op);
   CUevent reached = nullptr;
   {
     const std::scoped_lock lock(order);
     enter();
-    if (idle_events_.empty()) {
-      check(cuEventCreate(&reached, CU_EVENT_DISABLE_TIMING), op);
-    } else {
-      reached = idle_events_.back();
-      idle_events_.pop_back();
-    }
-    if (const CUresult result = cuEventRecord(reached, stream); result != CUDA_SUCCESS) fail(result, op, queued_last());
+    reached = take_event(op);
+    if (const CUresult result = cuEventRecord(reached, stream()); result != CUDA_SUCCESS) fail(result, op, queued_last());
     if (progress) progress->mark();
   }
   const CUresult result = cuEventSynchronize(reached);
   {
     const std::scoped_lock lock(order);
     if (result != CUDA_SUCCESS) fail(result, op, queued_last());
-    idle_events_.push_back(reached);
+    give_back(reached);
   }
   std::exception_ptr failure;
   std::function<void()> confirm;

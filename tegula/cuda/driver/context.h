@@ -1,5 +1,5 @@
 #pragma once
-// One GPU as the files of this folder see it: its context, its stream, and errors as exceptions.
+// One GPU as the files of this folder see it: its context, its streams, and errors as exceptions.
 
 #include <cuda.h>
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tegula/core/buffer.h"
+#include "tegula/runtime/queue.h"
 #include "tegula/simt/card.h"
 
 namespace tegula::gpu {
@@ -22,11 +23,10 @@ class Pool;
 class Progress;
 class Staging;
 
-/// The primary context of a device and the stream on which everything is queued. Lives as long as the process.
+/// The primary context of a device and the streams on which everything is queued. Lives as long as the process.
 struct Context {
   CUdevice device = 0;
   CUcontext context = nullptr;
-  CUstream stream = nullptr;
   int index = 0;                // cuda:index
   Card card;
   std::size_t memory_bytes = 0;
@@ -36,15 +36,30 @@ struct Context {
   Pool* pool = nullptr;         // device memory
   Staging* staging = nullptr;   // copies from the host
   Progress* progress = nullptr; // once the device has joined others; set under `order`
-  /// Held by whoever puts work on the stream, and during a whole recording, so that nobody else's work gets into it. Library calls
+  /// Held by whoever puts work on a stream, and during a whole recording, so that nobody else's work gets into it. Library calls
   /// (runtime::Call::run) hold it already.
   mutable std::recursive_mutex order;
 
   /// Makes the context current on this thread. Cheap when it is already.
   void enter() const;
-  /// Waits for what is on the stream, without keeping others from queueing more. Work that failed is reported with the names of the
+  /// That of this use; opened when it is first asked for.
+  CUstream stream_of(runtime::Use use) const;
+  /// Where this thread puts its work: where it records (Capture), else where it feeds (Feeding), else that of Use::Compute. The caller has entered.
+  CUstream stream() const;
+  /// Lets stream() wait for what is on that of this use.
+  void follow(runtime::Use use) const;
+  /// Lets that of Use::Compute wait for what the others have been fed with.
+  void join() const;
+  /// Waits for what is on stream(), without keeping others from queueing more. Work that failed is reported with the names of the
   /// kernels that were queued last, the host's turns by what they threw. `op` names who waits.
   void synchronize(std::string_view op) const;
+  /// The same for all streams.
+  void synchronize_all(std::string_view op) const;
+  /// Waits for all streams, and tells nothing: for what ends, perhaps after the driver. Not while this thread is recording.
+  void drain() const noexcept;
+  /// An event without a time. Those that are given back are kept.
+  CUevent take_event(std::string_view op) const;
+  void give_back(CUevent event) const;
   /// Remembers the name of a queued kernel, which lives as long as the process. TEGULA_CUDA_SYNC=1 waits for each.
   void queued(const char* kernel);
   /// What a turn of the host threw: the next synchronize() throws it. Needs nothing of the driver.
@@ -56,14 +71,32 @@ struct Context {
   std::string own_section() const { return name + ", Tegula"; }
 
  private:
+  friend class Feeding;
   std::string queued_last() const;
 
   std::array<const char*, 8> recent_{};  // a ring
   unsigned count_ = 0;
-  mutable std::vector<CUevent> idle_events_;  // all three guarded by `order`
+  mutable std::vector<CUevent> idle_events_;
+  mutable std::array<CUstream, 3> streams_{};
+  mutable std::array<bool, 3> fed_{};  // since the last join(); all guarded by `order`
   mutable std::mutex failing_;
   mutable std::exception_ptr host_failure_;
   std::function<void()> confirm_;  // both guarded by failing_
+};
+
+/// While it lives, this thread's work for the device goes onto the stream of this use.
+class Feeding {
+ public:
+  Feeding(const Context& context, runtime::Use use);
+  ~Feeding();
+  Feeding(const Feeding&) = delete;
+  Feeding& operator=(const Feeding&) = delete;
+
+ private:
+  friend struct Context;
+  const Context& context_;
+  CUstream stream_;
+  Feeding* outer_;
 };
 
 /// Throws Error("<op>: got CUDA_ERROR_…, …") unless `result` is CUDA_SUCCESS. `op` names what was tried, in the user's words.
@@ -72,7 +105,8 @@ void check(CUresult result, std::string_view op);
 /// Whether this error has made the context useless: every further call gives it again.
 bool is_sticky(CUresult result);
 
-/// Device memory from the caching pool of `context`. In stream order: freed memory may be handed out again at once.
-Ref<Buffer> allocate(Context& context, std::size_t bytes);
+/// Device memory from the caching pool of `context`, for what is put on Context::stream(). In the order of Use::Compute: freed memory may be handed out again at
+/// once, so who uses it on another stream waits for that, or lets that of Use::Compute wait, before it is given back.
+Ref<Buffer> allocate(const Context& context, std::size_t bytes);
 
 }  // namespace tegula::gpu

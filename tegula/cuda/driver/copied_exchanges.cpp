@@ -59,7 +59,7 @@ class CopiedExchanges::Exchange final : public runtime::Call {
   }
 
   void run(std::span<void* const> buffers, void*, int) const override {
-    const CUstream stream = all_->context_.stream;
+    const CUstream stream = all_->context_.stream();
     const CUdeviceptr in = device_pointer(buffers.front()), here = all_->here_ + all_->meeting_, there = all_->there_ + all_->meeting_;
     void* const meeting = reinterpret_cast<void*>(here);
     wait_.launch({meeting});

@@ -19,6 +19,7 @@
 #include "tegula/cuda/driver/peers.h"
 #include "tegula/cuda/driver/progress.h"
 #include "tegula/cuda/driver/properties.h"
+#include "tegula/cuda/driver/queue.h"
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/driver/time_marks.h"
 #include "tegula/cuda/handwritten/library.h"
@@ -114,7 +115,7 @@ class CudaDevice final : public runtime::Device,
     context_.staging = &staging_;
     check(cuDevicePrimaryCtxRetain(&context_.context, device), "opening " + name());
     context_.enter();
-    check(cuStreamCreate(&context_.stream, CU_STREAM_NON_BLOCKING), "opening " + name());
+    context_.stream_of(runtime::Use::Compute);
   }
 
   std::string name() const override { return context_.device_name(); }
@@ -127,37 +128,13 @@ class CudaDevice final : public runtime::Device,
   PoolCounters memory() const override { return pool_.counters(); }
   void trim_memory() override { pool_.trim(); }
 
-  void copy_in(void* device, const void* host, std::size_t bytes) override {
-    if (bytes == 0) return;
-    if (Capture* capture = Capture::current(context_)) {
-      copy(device, capture->constant({static_cast<const std::byte*>(host), bytes}), bytes);
-      return;
-    }
-    const std::scoped_lock lock(context_.order);
-    context_.enter();
-    staging_.copy_in(device_pointer(device), host, bytes);
-  }
-
-  void copy_out(void* host, const void* device, std::size_t bytes) override {
-    gpu::copy_out(context_, host, device_pointer(device), bytes);
-  }
-
-  void copy(void* to, const void* from, std::size_t bytes) override {
-    if (bytes == 0) return;
-    const std::scoped_lock lock(context_.order);
-    context_.enter();
-    check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, context_.stream), "copying on the device");
-  }
-
+  runtime::Queue& queue(runtime::Use use) override { return queues_[use]; }
   bool copy_from(void* to, runtime::Device& other, const void* from, std::size_t bytes) override {
     const auto* const peer = dynamic_cast<const CudaDevice*>(&other);
     return peer && copy_from_peer(context_, to, peer->context_, from, bytes);
   }
 
-  void synchronize() override { context_.synchronize(name()); }
-
-  std::unique_ptr<runtime::Recording> record(std::span<const runtime::RecordedStep> steps) override { return gpu::record(context_, steps); }
-  std::unique_ptr<runtime::Recording> record(const std::function<void()>& work) override { return gpu::record(context_, work); }
+  void synchronize() override { context_.synchronize_all(name()); }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
     return std::make_unique<Kernel>(context_, code_, program);
@@ -253,6 +230,7 @@ class CudaDevice final : public runtime::Device,
   Pool pool_;
   Staging staging_;
   CodeCache code_;
+  runtime::QueuesOf<CudaQueue> queues_{*this, context_};
   Progress progress_{context_};
 };
 

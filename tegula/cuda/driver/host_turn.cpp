@@ -21,22 +21,19 @@ class HostTurnCall final : public runtime::Call {
         output_(allocate_shared(context, turn_.output_bytes)) {}
 
   /// The queue may still come to it.
-  ~HostTurnCall() override {
-    const std::scoped_lock lock(context_.order);
-    if (cuCtxSetCurrent(context_.context) == CUDA_SUCCESS && !Capture::current(context_)) cuStreamSynchronize(context_.stream);
-  }
+  ~HostTurnCall() override { context_.drain(); }
 
   void run(std::span<void* const> buffers, void*, int) const override {
     context_.enter();
     if (turn_.input_bytes > 0)
-      check(cuMemcpyDtoHAsync(input_->data(), device_pointer(buffers.front()), turn_.input_bytes, context_.stream), kName);
+      check(cuMemcpyDtoHAsync(input_->data(), device_pointer(buffers.front()), turn_.input_bytes, context_.stream()), kName);
     auto taken = std::make_unique<Taken>(Taken{this, turn_.queued()});
     const bool recorded = Capture::current(context_) != nullptr;
-    check(cuLaunchHostFunc(context_.stream, recorded ? &take : &take_once, taken.get()), kName);
+    check(cuLaunchHostFunc(context_.stream(), recorded ? &take : &take_once, taken.get()), kName);
     if (recorded) recorded_.push_back(std::move(taken));
     else taken.release();
     if (turn_.output_bytes > 0)
-      check(cuMemcpyHtoDAsync(device_pointer(buffers.back()), output_->data(), turn_.output_bytes, context_.stream), kName);
+      check(cuMemcpyHtoDAsync(device_pointer(buffers.back()), output_->data(), turn_.output_bytes, context_.stream()), kName);
     context_.queued(kName);
   }
 

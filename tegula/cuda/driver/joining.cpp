@@ -21,7 +21,7 @@ class OrderedCommunicator final : public runtime::Communicator {
   /// The queue may still come to its calls.
   ~OrderedCommunicator() override {
     const std::scoped_lock lock(context_.order);
-    if (cuCtxSetCurrent(context_.context) == CUDA_SUCCESS && !Capture::current(context_)) cuStreamSynchronize(context_.stream);
+    context_.drain();
     communicator_.reset();
   }
 
@@ -59,10 +59,10 @@ std::unique_ptr<runtime::Communicator> make_communicator(Context& context, Progr
     if (!Capture::current(context)) progress.mark();
   };
   NcclQueue queue{
-      .stream = context.stream,
+      .stream = [&context]() -> void* { return context.stream(); },
       .enter = [&context] { return cuCtxSetCurrent(context.context) == CUDA_SUCCESS; },
       .zero = [&context](void* memory,
-                         std::size_t bytes) { check(cuMemsetD8Async(device_pointer(memory), 0, bytes, context.stream), "zeros"); },
+                         std::size_t bytes) { check(cuMemsetD8Async(device_pointer(memory), 0, bytes, context.stream()), "zeros"); },
       .queued = [queued] { queued("an exchange by NCCL"); },
       .word = allocate(context, 64)};
   auto joined = with_peer_reductions(context, join_nccl(std::move(queue), id, rank, size), rank, size, [queued] { queued("all_reduce"); });

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -67,7 +68,7 @@ void start(Context& context, const Function& function, std::int64_t instances, v
   launch.blockDimX = static_cast<unsigned>(code.threads);
   launch.blockDimY = launch.blockDimZ = 1;
   launch.sharedMemBytes = static_cast<unsigned>(code.shared_bytes);
-  launch.hStream = context.stream;
+  launch.hStream = context.stream();
   launch.attrs = &cluster;
   launch.numAttrs = code.cluster > 1 ? 1 : 0;
   check(cuLaunchKernelEx(&launch, function.handle, parameters, nullptr), code.name);
@@ -194,13 +195,12 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
   }
   const std::vector<std::int64_t> table = table_of(work, program_.parameters.size());
   const auto bytes = std::as_bytes(std::span(table));
-  Ref<Buffer> memory;  // given back after the launch, in the order of the stream
+  std::optional<BriefMemory> memory;  // given back after the launch
   void* on_device = nullptr;
   if (Capture* capture = Capture::current(context_)) {
     on_device = capture->constant(bytes);
   } else {
-    memory = allocate(context_, bytes.size());
-    on_device = memory->data();
+    on_device = memory.emplace(context_, bytes.size()).data();
     context_.staging->copy_in(device_pointer(on_device), bytes.data(), bytes.size());
   }
   int count = static_cast<int>(work.size());

@@ -14,16 +14,16 @@ constexpr const char* kOp = "measuring algorithms";
 class Replay {
  public:
   Replay(Context& context, const std::function<void(int)>& run, int count) : context_(context) {
-    check(cuStreamBeginCapture(context.stream, CU_STREAM_CAPTURE_MODE_RELAXED), kOp);
+    check(cuStreamBeginCapture(context.stream(), CU_STREAM_CAPTURE_MODE_RELAXED), kOp);
     CUgraph graph = nullptr;
     try {
       for (int i = 0; i < count; ++i) run(i);
     } catch (...) {
-      cuStreamEndCapture(context.stream, &graph);
+      cuStreamEndCapture(context.stream(), &graph);
       if (graph) cuGraphDestroy(graph);
       throw;
     }
-    check(cuStreamEndCapture(context.stream, &graph), kOp);
+    check(cuStreamEndCapture(context.stream(), &graph), kOp);
     const CUresult made = cuGraphInstantiate(&executable_, graph, 0);
     cuGraphDestroy(graph);
     check(made, kOp);
@@ -31,7 +31,7 @@ class Replay {
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
   ~Replay() { cuGraphExecDestroy(executable_); }
-  void operator()() const { check(cuGraphLaunch(executable_, context_.stream), kOp); }
+  void operator()() const { check(cuGraphLaunch(executable_, context_.stream()), kOp); }
 
  private:
   Context& context_;
@@ -56,9 +56,9 @@ class Stopwatch {
   explicit Stopwatch(Context& context) : context_(context) {}
   template <class Work>
   double operator()(const Work& work) const {
-    check(cuEventRecord(begin_.get(), context_.stream), kOp);
+    check(cuEventRecord(begin_.get(), context_.stream()), kOp);
     work();
-    check(cuEventRecord(end_.get(), context_.stream), kOp);
+    check(cuEventRecord(end_.get(), context_.stream()), kOp);
     check(cuEventSynchronize(end_.get()), kOp);
     float milliseconds = 0;
     check(cuEventElapsedTime(&milliseconds, begin_.get(), end_.get()), kOp);
@@ -96,7 +96,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 bool is_recording(const Context& context) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  check(cuStreamIsCapturing(context.stream, &status), kOp);
+  check(cuStreamIsCapturing(context.stream(), &status), kOp);
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -123,7 +123,7 @@ RotatingBuffers::RotatingBuffers(Context& context, const std::vector<std::size_t
   const std::size_t bytes = std::max<std::size_t>(set_bytes_ * static_cast<std::size_t>(sets_), 1);
   memory_ = allocate(context, bytes);
   // 0x3c: 1.06 as f16, 0.011 as bf16 and f32, 1.5e-18 as f64.
-  check(cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory_->data()), 0x3c, bytes, context.stream), kOp);
+  check(cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory_->data()), 0x3c, bytes, context.stream()), kOp);
 }
 
 void* RotatingBuffers::operator()(int repetition, std::size_t block) const {

@@ -10,7 +10,7 @@
 
 namespace tegula::gpu {
 
-/// Microseconds of one run. `run(i)` queues the i-th repetition on context.stream (use another set of buffers for each i, see
+/// Microseconds of one run. `run(i)` queues the i-th repetition on context.stream() (use another set of buffers for each i, see
 /// RotatingBuffers). Nothing when the work cannot be recorded or fails; work that takes more than `bound` is timed roughly.
 std::optional<double> measure(Context& context, const std::function<void(int repetition)>& run, double bound = 1e30);
 

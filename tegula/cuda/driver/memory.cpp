@@ -37,7 +37,7 @@ void copy_out(Context& context, void* to, CUdeviceptr from, std::size_t bytes) {
   {
     const std::scoped_lock lock(context.order);
     context.enter();
-    check(cuMemcpyDtoHAsync(to, from, bytes, context.stream), "copying to the host");
+    check(cuMemcpyDtoHAsync(to, from, bytes, context.stream()), "copying to the host");
   }
   context.synchronize("copying to the host");
 }
@@ -203,7 +203,20 @@ void Pool::out_of_memory(std::size_t bytes, const runtime::Purpose& purpose) con
                               .where = purpose.where});
 }
 
-Ref<Buffer> allocate(Context& context, std::size_t bytes) { return context.pool->allocate(bytes); }
+Ref<Buffer> allocate(const Context& context, std::size_t bytes) {
+  Ref<Buffer> buffer = context.pool->allocate(bytes);
+  if (!Capture::current(context)) context.follow(runtime::Use::Compute);
+  return buffer;
+}
+
+BriefMemory::BriefMemory(const Context& context, std::size_t bytes) : context_(context), buffer_(allocate(context, bytes)) {}
+
+BriefMemory::~BriefMemory() {
+  if (context_.stream() == context_.stream_of(runtime::Use::Compute)) return;
+  try {
+    context_.join();
+  } catch (...) { context_.drain(); }  // a lost device
+}
 
 namespace {
 
@@ -235,7 +248,7 @@ class SharedBuffer final : public Buffer {
   }
   void read(std::size_t offset, void* to, std::size_t bytes) const override {
     if (bytes == 0) return;
-    context_.synchronize("copying to the host");
+    context_.synchronize_all("copying to the host");
     std::memcpy(to, static_cast<const std::byte*>(data_) + offset, bytes);
   }
 
@@ -264,7 +277,7 @@ Ref<Buffer> allocate_shared(Context& context, std::size_t bytes) {
   Capture* capture = Capture::current(context);
   void* data = capture ? nullptr : take_shared(context.index, rounded);
   if (data) {
-    context.synchronize("allocate");  // the device may still write what the last owner asked for
+    context.synchronize_all("allocate");  // the device may still write what the last owner asked for
   } else {
     check(cuMemHostAlloc(&data, rounded, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP), "allocating pinned host memory");
   }
@@ -293,7 +306,8 @@ void Staging::advance(Ring& ring, CUstream stream) {
   ring.used = 0;
 }
 
-void Staging::pieces(Ring& ring, CUstream stream, CUdeviceptr to, const std::byte* from, std::size_t bytes) {
+void Staging::pieces(CUstream stream, CUdeviceptr to, const std::byte* from, std::size_t bytes) {
+  Ring& ring = rings_[stream];
   while (bytes > 0) {
     // A chunk is filled up only by small copies: large ones start with a whole one, so that they run in few pieces.
     if (bytes > kChunkBytes - ring.used) advance(ring, stream);
@@ -311,7 +325,6 @@ void Staging::pieces(Ring& ring, CUstream stream, CUdeviceptr to, const std::byt
 Staging::Landing* Staging::landing(std::size_t bytes) {
   Landing& landing = landings_[next_];
   next_ = (next_ + 1) % kLandings;
-  if (!copies_) check(cuStreamCreate(&copies_, CU_STREAM_NON_BLOCKING), kCopying);
   if (!landing.came) check(cuEventCreate(&landing.came, CU_EVENT_DISABLE_TIMING), kCopying);
   if (!landing.taken) check(cuEventCreate(&landing.taken, CU_EVENT_DISABLE_TIMING), kCopying);
   if (landing.bytes < bytes) {
@@ -336,22 +349,25 @@ void Staging::trim() {
 
 void Staging::copy_in(CUdeviceptr to, const void* from, std::size_t bytes) {
   const auto* source = static_cast<const std::byte*>(from);
-  while (bytes >= kLarge && !Capture::current(context_)) {
+  const CUstream stream = context_.stream();
+  const bool computes = stream == context_.stream_of(runtime::Use::Compute) && !Capture::current(context_);
+  while (bytes >= kLarge && computes) {
+    const CUstream copies = context_.stream_of(runtime::Use::Copy);
     const std::size_t piece = std::min(bytes, kLandingBytes);
     const std::scoped_lock lock(landing_);
     Landing* const landing = this->landing(piece);
     if (!landing) break;
-    check(cuStreamWaitEvent(copies_, landing->taken, CU_EVENT_WAIT_DEFAULT), kCopying);
-    pieces(large_, copies_, landing->data, source, piece);
-    check(cuEventRecord(landing->came, copies_), kCopying);
-    check(cuStreamWaitEvent(context_.stream, landing->came, CU_EVENT_WAIT_DEFAULT), kCopying);
-    check(cuMemcpyDtoDAsync(to, landing->data, piece, context_.stream), kCopying);
-    check(cuEventRecord(landing->taken, context_.stream), kCopying);
+    check(cuStreamWaitEvent(copies, landing->taken, CU_EVENT_WAIT_DEFAULT), kCopying);
+    pieces(copies, landing->data, source, piece);
+    check(cuEventRecord(landing->came, copies), kCopying);
+    check(cuStreamWaitEvent(stream, landing->came, CU_EVENT_WAIT_DEFAULT), kCopying);
+    check(cuMemcpyDtoDAsync(to, landing->data, piece, stream), kCopying);
+    check(cuEventRecord(landing->taken, stream), kCopying);
     source += piece;
     to += piece;
     bytes -= piece;
   }
-  pieces(ring_, context_.stream, to, source, bytes);
+  pieces(stream, to, source, bytes);
 }
 
 }  // namespace tegula::gpu

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -57,21 +58,35 @@ class Pool {
   PoolCounters counters_;
 };
 
+/// Memory of the pool for what this thread puts on Context::stream() while it lives: in the order of that, too. The caller holds Context::order and does not record.
+class BriefMemory {
+ public:
+  BriefMemory(const Context& context, std::size_t bytes);
+  ~BriefMemory();
+  BriefMemory(const BriefMemory&) = delete;
+  BriefMemory& operator=(const BriefMemory&) = delete;
+  void* data() const { return buffer_->data(); }
+
+ private:
+  const Context& context_;
+  Ref<Buffer> buffer_;
+};
+
 /// Pinned host memory, mapped at the same address on the device; 64-byte aligned. Kept for reuse like device memory, but handed out
-/// again only when the stream is idle, since the host writes into it at once.
+/// again only when the streams are idle, since the host writes into it at once.
 Ref<Buffer> allocate_shared(Context& context, std::size_t bytes);
 
-/// Waits until the bytes are on the host.
+/// By Context::stream(); waits until the bytes are on the host.
 void copy_out(Context& context, void* to, CUdeviceptr from, std::size_t bytes);
 
 /// Copies from the host, through rings of pinned chunks whose reuse is guarded by events. The caller holds Context::order.
 ///
-/// Large ones have a queue of their own, so that the next batch comes while the step before it runs: into device memory that nothing else uses, from where the
-/// device's queue takes it when its turn has come.
+/// Large ones for the queue of Use::Compute come by that of Use::Copy, so that the next batch comes while the step before it runs: into device memory that
+/// nothing else uses, from where the device's queue takes it when its turn has come.
 class Staging {
  public:
   explicit Staging(Context& context) : context_(context) {}
-  /// Queued in order; `from` may be reused on return.
+  /// Queued in order on Context::stream(); `from` may be reused on return.
   void copy_in(CUdeviceptr to, const void* from, std::size_t bytes);
   /// Gives back the device memory that large ones land in. By any thread.
   void trim();
@@ -96,17 +111,16 @@ class Staging {
   struct Landing {
     CUdeviceptr data = 0;
     std::size_t bytes = 0;
-    CUevent came = nullptr, taken = nullptr;  // in the queue of copies, in the device's
+    CUevent came = nullptr, taken = nullptr;  // by Use::Copy, by Use::Compute
   };
-  void advance(Ring& ring, CUstream stream);
-  void pieces(Ring& ring, CUstream stream, CUdeviceptr to, const std::byte* from, std::size_t bytes);
+  static void advance(Ring& ring, CUstream stream);
+  void pieces(CUstream stream, CUdeviceptr to, const std::byte* from, std::size_t bytes);
   /// One with room for so many bytes; null where there is no memory for it.
   Landing* landing(std::size_t bytes);
   static void give_up(Landing& landing);
 
   Context& context_;
-  Ring ring_, large_;
-  CUstream copies_ = nullptr;
+  std::map<CUstream, Ring> rings_;
   std::mutex landing_;  // of the landings
   Landing landings_[kLandings];
   std::size_t next_ = 0;

@@ -132,7 +132,7 @@ bool make(Boxes& boxes, Introduction& mine) {
   *boxes.stop = 0;
   if (cuMemAlloc(&boxes.memory, all) != CUDA_SUCCESS) return false;
   if (cuIpcGetMemHandle(&mine.boxes, boxes.memory) != CUDA_SUCCESS) return false;
-  check(cuMemsetD8Async(boxes.memory, 0, all, boxes.context.stream), kMeeting);
+  check(cuMemsetD8Async(boxes.memory, 0, all, boxes.context.stream()), kMeeting);
   return true;
 }
 

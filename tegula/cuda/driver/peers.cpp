@@ -28,12 +28,12 @@ class Mark {
   void holds_up(const Context& context) const {
     const std::scoped_lock lock(context.order);
     context.enter();
-    check(cuStreamWaitEvent(context.stream, event_, 0), kCopying);
+    check(cuStreamWaitEvent(context.stream(), event_, 0), kCopying);
   }
 
  private:
   void record(const Context& context) {
-    const CUresult result = cuEventRecord(event_, context.stream);
+    const CUresult result = cuEventRecord(event_, context.stream());
     if (result != CUDA_SUCCESS) cuEventDestroy(event_);
     check(result, kCopying);
   }
@@ -66,7 +66,8 @@ bool copy_from_peer(const Context& to, void* to_memory, const Context& from, con
   {
     const std::scoped_lock lock(to.order);
     to.enter();
-    check(cuMemcpyPeerAsync(device_pointer(to_memory), to.context, device_pointer(from_memory), from.context, bytes, to.stream), kCopying);
+    check(cuMemcpyPeerAsync(device_pointer(to_memory), to.context, device_pointer(from_memory), from.context, bytes, to.stream()),
+          kCopying);
   }
   Mark(to).holds_up(from);
   return true;

@@ -8,7 +8,7 @@ void Progress::mark() {
   if (count_ == kMarks) return;  // there are enough to see by
   CUevent& event = events_[(first_ + count_) % kMarks];
   if (!event) check(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "a mark");
-  check(cuEventRecord(event, context_.stream), "a mark");
+  check(cuEventRecord(event, context_.stream()), "a mark");
   if (count_++ == 0) moved_ = Clock::now();
 }
 

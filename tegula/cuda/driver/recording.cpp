@@ -21,6 +21,7 @@ class GraphRecording final : public runtime::Recording {
  public:
   GraphRecording(Context& context, CUgraphExec graph, std::vector<Ref<Buffer>> kept, std::vector<std::function<void()>> first)
       : context_(context),
+        stream_(context.stream()),
         graph_(graph),
         kept_(std::move(kept)),
         first_(std::move(first)) {}
@@ -29,7 +30,7 @@ class GraphRecording final : public runtime::Recording {
   ~GraphRecording() override {
     const std::scoped_lock lock(context_.order);
     if (cuCtxSetCurrent(context_.context) != CUDA_SUCCESS) return;
-    if (!Capture::current(context_)) cuStreamSynchronize(context_.stream);  // it may be running
+    if (!Capture::current(context_)) cuStreamSynchronize(stream_);  // it may be running
     cuGraphExecDestroy(graph_);
   }
 
@@ -37,13 +38,14 @@ class GraphRecording final : public runtime::Recording {
     const std::scoped_lock lock(context_.order);
     context_.enter();
     for (const auto& first : first_) first();
-    check(cuGraphLaunch(graph_, context_.stream), "replaying a recording");
+    check(cuGraphLaunch(graph_, stream_), "replaying a recording");
     context_.queued("a recording");
     if (context_.progress && ++replays_ % kMarkedReplays == 0) context_.progress->mark();
   }
 
  private:
   Context& context_;
+  CUstream stream_;
   CUgraphExec graph_;
   std::vector<Ref<Buffer>> kept_;
   std::vector<std::function<void()>> first_;
@@ -59,7 +61,7 @@ Nodes next_waits_for(const Context& context) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode* nodes = nullptr;
   std::size_t count = 0;
-  check(cuStreamGetCaptureInfo_v3(context.stream, &status, nullptr, nullptr, &nodes, nullptr, &count), "recording");
+  check(cuStreamGetCaptureInfo_v3(context.stream(), &status, nullptr, nullptr, &nodes, nullptr, &count), "recording");
   if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) throw Error({.op = "recording", .got = "work that cannot be recorded"});
   return {nodes, nodes + count};
 }
@@ -67,7 +69,7 @@ Nodes next_waits_for(const Context& context) {
 void let_next_wait_for(const Context& context, Nodes nodes) {
   std::ranges::sort(nodes);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  check(cuStreamUpdateCaptureDependencies_v2(context.stream, nodes.data(), nullptr, nodes.size(), CU_STREAM_SET_CAPTURE_DEPENDENCIES),
+  check(cuStreamUpdateCaptureDependencies_v2(context.stream(), nodes.data(), nullptr, nodes.size(), CU_STREAM_SET_CAPTURE_DEPENDENCIES),
         "recording");
 }
 
@@ -91,8 +93,8 @@ void Capture::waits_itself() {
   if (last.size() == 1) early_.push_back(last[0]);
 }
 
-Capture::Capture(Context& context) : context_(context), outer_(innermost()) {
-  check(cuStreamBeginCapture(context.stream, CU_STREAM_CAPTURE_MODE_RELAXED), "recording");
+Capture::Capture(Context& context) : context_(context), stream_(context.stream()), outer_(innermost()) {
+  check(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), "recording");
   open_ = true;
   innermost() = this;
 }
@@ -105,7 +107,7 @@ CUgraph Capture::end() {
   if (!std::exchange(open_, false)) return nullptr;
   innermost() = outer_;
   CUgraph graph = nullptr;
-  const bool captured = cuStreamEndCapture(context_.stream, &graph) == CUDA_SUCCESS && !refused_;
+  const bool captured = cuStreamEndCapture(stream_, &graph) == CUDA_SUCCESS && !refused_;
   if (captured || !graph) return graph;
   cuGraphDestroy(graph);
   return nullptr;
@@ -251,7 +253,7 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
     work();
   } catch (...) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    const CUresult result = cuStreamIsCapturing(context.stream, &status);
+    const CUresult result = cuStreamIsCapturing(capture.stream(), &status);
     if (capture.refused_ || (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)) return nullptr;
     throw;
   }
@@ -269,7 +271,7 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
   for (const Capture::Constant& constant : capture.constants_) {
     context.staging->copy_in(device_pointer(constant.buffer->data()), constant.bytes.data(), constant.bytes.size());
   }
-  check(cuGraphUpload(executable, context.stream), "recording");
+  check(cuGraphUpload(executable, context.stream()), "recording");
   return recording;
 }
 

@@ -13,7 +13,7 @@
 
 namespace tegula::gpu {
 
-/// Captures what `work` puts on the stream. Null, with nothing queued, when something of it cannot be captured (a library call that waits
+/// Captures what `work` puts on Context::stream(). Null, with nothing queued, when something of it cannot be captured (a library call that waits
 /// for the device) or when this thread is recording already; exceptions of `work` pass through.
 ///
 /// The capture is in relaxed mode: memory may be allocated and modules loaded meanwhile.
@@ -34,6 +34,7 @@ class Capture {
 
   /// That of this thread on this device, or null.
   static Capture* current(const Context& context);
+  CUstream stream() const { return stream_; }
 
   /// Memory that was taken within the recording belongs to it: every replay uses the same addresses.
   void keep(Ref<Buffer> buffer) { kept_.push_back(std::move(buffer)); }
@@ -58,8 +59,9 @@ class Capture {
   CUgraph end();
 
   Context& context_;
-  Capture* outer_;        // of another device
-  bool open_ = false;     // the stream is capturing
+  CUstream stream_;
+  Capture* outer_;  // of another device
+  bool open_ = false;  // the stream is capturing
   bool refused_ = false;  // somebody had to wait for the device
   std::vector<Ref<Buffer>> kept_;
   std::vector<Constant> constants_;

@@ -25,11 +25,12 @@ class EventMark final : public runtime::TimeMark {
   }
 
   /// An event of a capture would otherwise be no work of the graph, but only what others wait for.
-  void set() override {
+  void set(runtime::Queue& queue) override {
+    const Feeding feeding(context_, queue.use());
     const std::scoped_lock lock(context_.order);
     context_.enter();
     const unsigned flags = Capture::current(context_) ? CU_EVENT_RECORD_EXTERNAL : CU_EVENT_RECORD_DEFAULT;
-    check(cuEventRecordWithFlags(event_, context_.stream, flags), kOp);
+    check(cuEventRecordWithFlags(event_, context_.stream(), flags), kOp);
   }
 
   std::int64_t since(const TimeMark& earlier) const override {

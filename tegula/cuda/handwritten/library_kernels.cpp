@@ -74,7 +74,7 @@ void LoadedKernel::launch(std::initializer_list<void*> pointers) const {
     ++count;
   }
   check(cuLaunchKernel(function_, static_cast<unsigned>(kernel_.blocks), 1, 1, static_cast<unsigned>(kernel_.threads), 1, 1,
-                       static_cast<unsigned>(kernel_.shared), context_->stream, addresses.data(), nullptr),
+                       static_cast<unsigned>(kernel_.shared), context_->stream(), addresses.data(), nullptr),
         "launch");
 }
 

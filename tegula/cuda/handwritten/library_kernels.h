@@ -12,7 +12,7 @@ class LoadedKernel {
  public:
   /// Begins to compile it in the background.
   LoadedKernel(Context& context, const PlainKernel& kernel);
-  /// Queues it behind what is on context.stream; the first time waits for the compiler (so not while work is being recorded) and throws Error
+  /// Queues it behind what is on context.stream(); the first time waits for the compiler (so not while work is being recorded) and throws Error
   /// when it failed. Nothing happens where the result has no elements.
   void launch(std::initializer_list<void*> pointers) const;
 

@@ -73,7 +73,7 @@ class NcclCall final : public runtime::Call {
   Nccl::Result queue(const void* in, void* out) const {
     const Joined& j = *joined_;
     const Nccl& nccl = j.nccl;
-    Nccl::Stream const stream = j.queue.stream;
+    Nccl::Stream const stream = stream_of(j);
     const auto count = static_cast<std::size_t>(numel(what_.shape));
     const std::size_t bytes = count * size_of(what_.dtype);
     if (what_.kind == CollectiveKind::Barrier) {
@@ -102,15 +102,18 @@ class NcclCall final : public runtime::Call {
     return Nccl::kSuccess;
   }
 
+  static Nccl::Stream stream_of(const Joined& j) { return j.queue.stream ? static_cast<Nccl::Stream>(j.queue.stream()) : nullptr; }
+
   // One after another they would wait for each other.
   Nccl::Result all_to_all(const std::byte* in, std::byte* out, std::size_t bytes) const {
     const Joined& j = *joined_;
     const std::size_t part = bytes / static_cast<std::size_t>(j.size);
+    Nccl::Stream const stream = stream_of(j);
     Nccl::Result worst = j.nccl.group_start();
     for (int r = 0; r < j.size && worst == Nccl::kSuccess; ++r) {
       const std::size_t at = static_cast<std::size_t>(r) * part;
-      worst = j.nccl.send(in + at, part, Nccl::Uint8, r, j.comm, j.queue.stream);
-      if (worst == Nccl::kSuccess) worst = j.nccl.receive(out + at, part, Nccl::Uint8, r, j.comm, j.queue.stream);
+      worst = j.nccl.send(in + at, part, Nccl::Uint8, r, j.comm, stream);
+      if (worst == Nccl::kSuccess) worst = j.nccl.receive(out + at, part, Nccl::Uint8, r, j.comm, stream);
     }
     const Nccl::Result ended = j.nccl.group_end();
     return worst == Nccl::kSuccess ? ended : worst;

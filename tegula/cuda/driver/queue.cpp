@@ -1,0 +1,106 @@
+#include "tegula/cuda/driver/queue.h"
+
+#include "tegula/cuda/driver/memory.h"
+#include "tegula/cuda/driver/recording.h"
+
+namespace tegula::gpu {
+namespace {
+
+constexpr const char* kOp = "an event";
+
+class EventPoint final : public runtime::Event::Point {
+ public:
+  /// Behind what is on the stream. The caller holds Context::order.
+  explicit EventPoint(const Context& context) : context_(context), event_(context.take_event(kOp)) {
+    check(cuEventRecord(event_, context.stream()), kOp);
+  }
+  EventPoint(const EventPoint&) = delete;
+  EventPoint& operator=(const EventPoint&) = delete;
+  /// Who waits for it on a stream waits for what it was then: it may be recorded anew.
+  ~EventPoint() override { context_.give_back(event_); }
+
+  bool reached() const override {
+    context_.enter();
+    const CUresult result = cuEventQuery(event_);
+    if (result != CUDA_ERROR_NOT_READY) check(result, kOp);
+    return result == CUDA_SUCCESS;
+  }
+  void wait() const override {
+    context_.enter();
+    check(cuEventSynchronize(event_), kOp);
+  }
+  CUevent event() const { return event_; }
+
+ private:
+  const Context& context_;
+  CUevent event_;
+};
+
+}  // namespace
+
+void CudaQueue::launch(const runtime::Kernel& kernel, std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) {
+  const Feeding feeding(context_, use());
+  kernel.launch(sets, options);
+}
+
+void CudaQueue::run(const runtime::Call& call, std::span<void* const> buffers, void* scratch, int threads) {
+  const Feeding feeding(context_, use());
+  call.run(buffers, scratch, threads);
+}
+
+void CudaQueue::copy_in(void* device, const void* host, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (Capture* capture = Capture::current(context_)) {
+    copy(device, capture->constant({static_cast<const std::byte*>(host), bytes}), bytes);
+    return;
+  }
+  const std::scoped_lock lock(context_.order);
+  const Feeding feeding(context_, use());
+  context_.staging->copy_in(device_pointer(device), host, bytes);
+}
+
+void CudaQueue::copy_out(void* host, const void* device, std::size_t bytes) {
+  const Feeding feeding(context_, use());
+  gpu::copy_out(context_, host, device_pointer(device), bytes);
+}
+
+void CudaQueue::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::scoped_lock lock(context_.order);
+  const Feeding feeding(context_, use());
+  check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, context_.stream()), "copying on the device");
+}
+
+runtime::Event CudaQueue::mark() {
+  if (Capture::current(context_)) return {};
+  const std::scoped_lock lock(context_.order);
+  const Feeding feeding(context_, use());
+  return runtime::Event(std::make_shared<EventPoint>(context_));
+}
+
+void CudaQueue::wait(const runtime::Event& event) {
+  if (!event.point()) return;
+  require_no_recording(context_, "waiting for an event");
+  const auto* const point = dynamic_cast<const EventPoint*>(event.point().get());
+  if (!point) return event.wait();
+  const std::scoped_lock lock(context_.order);
+  const Feeding feeding(context_, use());
+  check(cuStreamWaitEvent(context_.stream(), point->event(), CU_EVENT_WAIT_DEFAULT), kOp);
+}
+
+void CudaQueue::synchronize() {
+  const Feeding feeding(context_, use());
+  context_.synchronize(context_.device_name());
+}
+
+std::unique_ptr<runtime::Recording> CudaQueue::record(const std::function<void()>& work) {
+  const Feeding feeding(context_, use());
+  return gpu::record(context_, work);
+}
+
+std::unique_ptr<runtime::Recording> CudaQueue::record(std::span<const runtime::RecordedStep> steps) {
+  const Feeding feeding(context_, use());
+  return gpu::record(context_, steps);
+}
+
+}  // namespace tegula::gpu
