@@ -57,6 +57,21 @@ TEST_F(CudaEarly, LaunchesOfAChainBeginWhileTheOneBeforeRuns) {
   EXPECT_EQ(chain.early, 5u);
 }
 
+// Kernels of cuBLASLt are, some of them: what a recording asks of its nodes must not be refused for it.
+TEST_F(CudaEarly, WhatWasLaunchedEarlyStaysSo) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  const auto launches_early = reinterpret_cast<void (*)(bool)>(dlsym(driver, "fake_launches_early"));
+  ASSERT_TRUE(launches_early);
+  launches_early(true);
+  const Edges chain = edges_of([](Tensor x, const std::vector<Tensor>& weights) {
+    for (const Tensor& w : weights) x = tanh(matmul(x, w));
+    return x;
+  });
+  launches_early(false);
+  EXPECT_EQ(chain.all, 5u);
+  EXPECT_EQ(chain.early, 5u);
+}
+
 TEST_F(CudaEarly, NoneOfThoseSideBySideDoes) {
   const Edges fork = edges_of([](Tensor x, const std::vector<Tensor>& weights) {
     Tensor sum = matmul(x, weights[0]);

@@ -60,8 +60,9 @@ using Nodes = std::vector<CUgraphNode>;
 Nodes next_waits_for(const Context& context) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode* nodes = nullptr;
+  const CUgraphEdgeData* edges = nullptr;  // how it would wait for them: let_next_wait_for has it wait for their end
   std::size_t count = 0;
-  check(cuStreamGetCaptureInfo_v3(context.stream(), &status, nullptr, nullptr, &nodes, nullptr, &count), "recording");
+  check(cuStreamGetCaptureInfo_v3(context.stream(), &status, nullptr, nullptr, &nodes, &edges, &count), "recording");
   if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) throw Error({.op = "recording", .got = "work that cannot be recorded"});
   return {nodes, nodes + count};
 }
@@ -127,22 +128,32 @@ CUgraphNodeType type_of(CUgraphNode node) {
   check(cuGraphNodeGetType(node, &type), "recording");
   return type;
 }
-/// What the driver's `query` tells of the node, in order.
+struct Neighbours {
+  Nodes nodes;  // in order
+  std::vector<CUgraphEdgeData> edges;
+};
+/// What the driver's `query` tells of the node.
 template <typename Query>
-Nodes neighbours(Query query, CUgraphNode node) {
+Neighbours neighbours(Query query, CUgraphNode node) {
   std::size_t count = 0;
   check(query(node, static_cast<CUgraphNode*>(nullptr), static_cast<CUgraphEdgeData*>(nullptr), &count), "recording");
-  Nodes nodes(count);
-  if (count > 0) check(query(node, nodes.data(), static_cast<CUgraphEdgeData*>(nullptr), &count), "recording");
-  std::ranges::sort(nodes);
-  return nodes;
+  Neighbours found{Nodes(count),
+                   std::vector<CUgraphEdgeData>(count)};  // without a place for edges it is refused where one lets a kernel begin early
+  if (count > 0) check(query(node, found.nodes.data(), found.edges.data(), &count), "recording");
+  std::ranges::sort(found.nodes);
+  return found;
 }
 // Called in place, never by address: a symbol of the driver is looked up when it is first used.
 Nodes needs(CUgraphNode node) {
-  return neighbours([](auto... to) { return cuGraphNodeGetDependencies(to...); }, node);
+  return neighbours([](auto... to) { return cuGraphNodeGetDependencies(to...); }, node).nodes;
+}
+/// A library's kernel may begin while the one before it runs, by its own launch.
+bool waits_for_ends(CUgraphNode node) {
+  const auto edges = neighbours([](auto... to) { return cuGraphNodeGetDependencies(to...); }, node).edges;
+  return std::ranges::all_of(edges, [](const CUgraphEdgeData& edge) { return edge.type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT; });
 }
 Nodes followers(CUgraphNode node) {
-  return neighbours([](auto... to) { return cuGraphNodeGetDependentNodes(to...); }, node);
+  return neighbours([](auto... to) { return cuGraphNodeGetDependentNodes(to...); }, node).nodes;
 }
 
 /// Kernels of urgent steps go ahead of others that could run at the same time: the card gives them what becomes free first.
@@ -229,13 +240,13 @@ void begin_early(CUgraph graph, const std::vector<CUgraphNode>& early) {
   std::vector<std::pair<CUgraphNode, CUgraphNode>> edges;
   for (const CUgraphNode node : early) {
     const Nodes behind = needs(node);
-    if (behind.size() == 1 && type_of(behind[0]) == CU_GRAPH_NODE_TYPE_KERNEL && followers(behind[0]).size() == 1)
+    if (behind.size() == 1 && waits_for_ends(node) && type_of(behind[0]) == CU_GRAPH_NODE_TYPE_KERNEL && followers(behind[0]).size() == 1)
       edges.emplace_back(behind[0], node);
   }
   CUgraphEdgeData programmatic{};
   programmatic.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
   programmatic.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-  for (const auto& [from, to] : edges) {  // only now: of a graph that has such edges, a plain query is refused
+  for (const auto& [from, to] : edges) {
     check(cuGraphRemoveDependencies(graph, &from, &to, nullptr, 1), "recording");
     check(cuGraphAddDependencies(graph, &from, &to, &programmatic, 1), "recording");
   }

@@ -58,6 +58,9 @@ struct Event {
   std::shared_ptr<std::optional<std::int64_t>> time;  // nanoseconds; null for events that tell none
 };
 
+constexpr auto kDefault = static_cast<unsigned char>(CU_GRAPH_DEPENDENCY_TYPE_DEFAULT),
+               kProgrammatic = static_cast<unsigned char>(CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+
 struct Machine {
   std::recursive_mutex mutex;
   std::size_t peer_copies = 0;
@@ -69,6 +72,7 @@ struct Machine {
   Graph* capture = nullptr;
   std::array<std::size_t, 2> last_edges{};  // plain and programmatic ones
   bool invalid = false;
+  bool launches_early = false;
   CUresult lost = CUDA_SUCCESS;  // the error that every call gives from now on
 };
 
@@ -112,7 +116,10 @@ CUresult queue(CUstream stream, std::function<void()> work, CUgraphNodeType type
     Graph& graph = *m.capture;
     graph.work.push_back(std::move(work));
     Node& node = graph.nodes.emplace_back(Node{&graph, type, {}});
-    for (Node* const from : graph.next_needs) node.needs.push_back({from, CU_GRAPH_DEPENDENCY_TYPE_DEFAULT});
+    for (Node* const from : graph.next_needs) {
+      const bool early = m.launches_early && type == CU_GRAPH_NODE_TYPE_KERNEL && from->type == CU_GRAPH_NODE_TYPE_KERNEL;
+      node.needs.push_back({from, early ? kProgrammatic : kDefault});
+    }
     graph.next_needs = {&node};
   } else {
     Stream& own = stream_of(stream);
@@ -152,10 +159,14 @@ std::function<void()> noting(const Event& event) {
 }
 
 /// As the driver gives lists: their length first, then what is in them.
-CUresult give(const std::vector<Node*>& nodes, CUgraphNode* to, std::size_t* count) {
-  if (to)
-    for (std::size_t i = 0; i < std::min(*count, nodes.size()); ++i) to[i] = reinterpret_cast<CUgraphNode>(nodes[i]);
-  *count = nodes.size();
+CUresult give(const std::vector<std::pair<Node*, unsigned char>>& neighbours, CUgraphNode* to, CUgraphEdgeData* edges, std::size_t* count) {
+  if (to && !edges && std::ranges::any_of(neighbours, [](const auto& one) { return one.second != CU_GRAPH_DEPENDENCY_TYPE_DEFAULT; }))
+    return CUDA_ERROR_LOSSY_QUERY;
+  for (std::size_t i = 0; to && i < std::min(*count, neighbours.size()); ++i) {
+    to[i] = reinterpret_cast<CUgraphNode>(neighbours[i].first);
+    if (edges) edges[i] = {.from_port = 0, .to_port = 0, .type = neighbours[i].second, .reserved = {}};
+  }
+  *count = neighbours.size();
   return CUDA_SUCCESS;
 }
 
@@ -414,25 +425,18 @@ CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   return *type = reinterpret_cast<Node*>(node)->type, CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuGraphMemsetNodeGetParams(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult CUDAAPI cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* from, CUgraphEdgeData*, std::size_t* count) {
-  std::vector<Node*> found;
-  for (const Node::Edge& edge : reinterpret_cast<Node*>(node)->needs) {
-    if (edge.type != CU_GRAPH_DEPENDENCY_TYPE_DEFAULT) return CUDA_ERROR_LOSSY_QUERY;
-    found.push_back(edge.from);
-  }
-  return give(found, from, count);
+CUresult CUDAAPI cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* from, CUgraphEdgeData* edges, std::size_t* count) {
+  std::vector<std::pair<Node*, unsigned char>> found;
+  for (const Node::Edge& edge : reinterpret_cast<Node*>(node)->needs) found.emplace_back(edge.from, edge.type);
+  return give(found, from, edges, count);
 }
-CUresult CUDAAPI cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* to, CUgraphEdgeData*, std::size_t* count) {
+CUresult CUDAAPI cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* to, CUgraphEdgeData* edges, std::size_t* count) {
   auto* const from = reinterpret_cast<Node*>(node);
-  std::vector<Node*> found;
-  for (Node& other : from->graph->nodes) {
-    for (const Node::Edge& edge : other.needs) {
-      if (edge.from != from) continue;
-      if (edge.type != CU_GRAPH_DEPENDENCY_TYPE_DEFAULT) return CUDA_ERROR_LOSSY_QUERY;
-      found.push_back(&other);
-    }
-  }
-  return give(found, to, count);
+  std::vector<std::pair<Node*, unsigned char>> found;
+  for (Node& other : from->graph->nodes)
+    for (const Node::Edge& edge : other.needs)
+      if (edge.from == from) found.emplace_back(&other, edge.type);
+  return give(found, to, edges, count);
 }
 CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
                                            std::size_t count) {
@@ -479,6 +483,11 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsi
     for (const Node::Edge& edge : node.needs) ++machine().last_edges[edge.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ? 1 : 0];
   *executable = reinterpret_cast<CUgraphExec>(new Graph{captured.work, {}, {}});
   return CUDA_SUCCESS;
+}
+/// For tests: from now on captured kernels may begin while the ones that they are behind run, as a library's do that were launched so.
+void fake_launches_early(bool early) {
+  const std::scoped_lock lock(machine().mutex);
+  machine().launches_early = early;
 }
 /// For tests: of the graph that was made executable last, all edges, and those that let a kernel begin while the one before it runs.
 void fake_graph_edges(std::size_t* all, std::size_t* early) {
