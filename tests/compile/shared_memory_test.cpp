@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "tegula/compile/jit.h"
+#include "tegula/compile/run/executable.h"
 #include "tegula/graph/evaluate.h"
+#include "tegula/graph/trace.h"
 #include "tegula/graph/variable.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/activation.h"
@@ -18,6 +20,7 @@
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/shape/shape.h"
+#include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
@@ -69,6 +72,31 @@ TEST(SharedMemory, AVariableThatIsWrittenLateKeepsItsNewValue) {
     f(x, labels);
     EXPECT_LT(distance(state.read(), want), 1e-4) << call;
   }
+}
+
+// Its place would else be that of a large value, whose readers all who read the number would wait for.
+TEST(SharedMemory, ANumberHasAPlaceOfItsOwnWhereStepsRunSideBySide) {
+  static test::QueuedDevice& device = test::QueuedDevice::create();
+  const Tensor x = zeros({2048, 2048}), other = zeros({64}), few = zeros({300});
+  eval(x, other, few);
+  Trace trace(std::source_location::current());  // nothing is computed
+  Tensor last = x;
+  for (int k = 0; k < 8; ++k) last = matmul(tanh(last), x);
+  const Tensor number = sum(square(few));
+  const std::vector<Tensor> values{mean(last, {0}), other * number};
+  std::vector<const Node*> roots;
+  for (const Tensor& value : values) roots.push_back(value.node().get());
+  const auto executable = compile::compile(compile::flatten(compile::read(roots), roots, {}), device);
+  const compile::Plan& plan = executable->plan();
+  const auto after = compile::dependencies(plan);
+  int numbers = 0;
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    if (plan.steps[s].writes.size() != 1 || numel(plan.graph[plan.steps[s].writes[0]].shape) != 1) continue;
+    EXPECT_TRUE(after[s].empty()) << compile::to_string(plan);
+    ++numbers;
+  }
+  EXPECT_EQ(numbers, 1) << compile::to_string(plan);
+  EXPECT_LT(plan.arena_bytes, std::size_t{60} << 20) << compile::to_string(plan);
 }
 
 }  // namespace

@@ -257,5 +257,41 @@ TEST(PlansOfExchanges, WhatAnExchangeWaitsForLongestIsLaunchedFirst) {
   });
 }
 
+// Beside the work that the last exchange waits for they would take room from it, and nothing would be left to go on beside the exchange.
+TEST(PlansOfExchanges, UpdatesGoOnBesideTheLastExchange) {
+  static test::QueuedDevice& device = test::QueuedDevice::create();
+  on_two_ranks([](int) {
+    const Tensor x = normal({64, 64}), early = normal({64, 32}), late = normal({64, 48});
+    eval(x, early, late);
+    Trace trace(std::source_location::current());  // nothing is computed
+    const Tensor first = dist::all_reduce(matmul(x, early)), second = dist::all_reduce(matmul(matmul(matmul(x, x), x), late));
+    const std::vector<Tensor> values{exp(first), exp(second)};
+    std::vector<const Node*> roots;
+    for (const Tensor& value : values) roots.push_back(value.node().get());
+    const auto executable = compile::compile(compile::flatten(compile::read(roots), roots, {}), device);
+    const compile::Plan& plan = executable->plan();
+    const auto runs = compile::recorded_runs(plan, compile::dependencies(plan), 1);
+    const auto step_of = [&](const compile::PlannedRun& run) -> const compile::Step& {
+      return plan.steps[static_cast<std::size_t>(run.step)];
+    };
+    const auto columns = [&](const compile::PlannedRun& run) { return plan.graph[step_of(run).writes[0]].shape[1]; };
+    int updates = 0;
+    for (const compile::PlannedRun& run : runs) {
+      if (step_of(run).call) continue;
+      ++updates;
+      bool behind_work = false, behind_exchange = false;
+      for (const int before : run.after) {
+        const compile::PlannedRun& other = runs[static_cast<std::size_t>(before)];
+        const bool exchange = compile::exchanges(plan, step_of(other));
+        EXPECT_EQ(columns(other), exchange ? columns(run) : 48) << compile::to_string(plan);
+        (exchange ? behind_exchange : behind_work) = true;
+      }
+      EXPECT_TRUE(behind_exchange) << compile::to_string(plan);
+      EXPECT_EQ(behind_work, columns(run) == 32) << compile::to_string(plan);
+    }
+    EXPECT_EQ(updates, 2) << compile::to_string(plan);
+  });
+}
+
 }  // namespace
 }  // namespace tegula

@@ -40,6 +40,44 @@ std::vector<bool> hurried_steps(const Plan& plan, const std::vector<std::vector<
   return hurried;
 }
 
+/// What nobody waits for and waits for an exchange, as updates of parameters do, goes on beside the exchange whose numbers are there last, not beside the work that makes
+/// those: there it would take room from what the exchange waits for, and the exchange would have nothing left to go on beside.
+std::vector<std::vector<int>> put_off(const Plan& plan, std::vector<std::vector<int>> after) {
+  const std::vector<double> takes = durations(plan);
+  std::vector<double> over(after.size());  // at the earliest
+  std::vector<bool> exchange(after.size()), awaited(after.size());
+  std::vector<int> behind(after.size(), -1);  // the last exchange that a step waits for itself
+  double latest = -1;
+  int last = -1;  // that exchange
+  std::vector<int> makes;  // what it waits for
+  for (std::size_t s = 0; s < after.size(); ++s) {
+    exchange[s] = exchanges(plan, plan.steps[s]);
+    double ready = 0, begins = 0;
+    std::vector<int> work;
+    for (const int step : after[s]) {
+      const auto before = static_cast<std::size_t>(step);
+      awaited[before] = true;
+      begins = std::max(begins, over[before]);
+      if (exchange[before]) {
+        behind[s] = std::max(behind[s], step);
+      } else {
+        ready = std::max(ready, over[before]);
+        work.push_back(step);
+      }
+    }
+    over[s] = begins + takes[s];
+    if (exchange[s] && !work.empty() && ready > latest) latest = ready, last = static_cast<int>(s), makes = std::move(work);
+  }
+  for (std::size_t s = 0; s < after.size(); ++s) {
+    if (awaited[s] || exchange[s] || behind[s] < 0 || behind[s] >= last) continue;
+    for (const int step : makes)
+      if (step < static_cast<int>(s)) after[s].push_back(step);
+    std::ranges::sort(after[s]);
+    after[s].erase(std::unique(after[s].begin(), after[s].end()), after[s].end());
+  }
+  return after;
+}
+
 }  // namespace
 
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after) {
@@ -79,7 +117,8 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
   return order;
 }
 
-std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& after, int times) {
+std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& needed, int times) {
+  const std::vector<std::vector<int>> after = put_off(plan, needed);
   const std::vector<int> order = launch_order(plan, after);
   const std::vector<bool> hurried = hurried_steps(plan, after);
   std::vector<int> place(order.size());

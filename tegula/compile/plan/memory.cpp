@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <utility>
 
 #include "tegula/compile/plan/overlap.h"
 #include "tegula/compile/plan/plan.h"
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;        // what the widest vectors and the copy engines of all machines like
 constexpr std::size_t kSmallArena = 64 << 20;
+constexpr std::size_t kSmallShare = 64;  // of all bytes without reuse, what the smallest blocks of others may have
 std::size_t aligned(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// A stretch of the arena in use from one step to another.
@@ -244,24 +247,30 @@ class Planner {
     }
   }
 
-  // Where steps may run side by side, a small arena is not reused: memory in common would make them wait for each other.
-  bool keep_apart(const std::vector<Block>& blocks) {
-    std::size_t total = 0;
-    for (const Block& block : blocks) total += block.bytes;
-    return asynchronous_ && total <= kSmallArena;
+  // Where steps may run side by side, memory in common makes them wait for each other. A small arena is not reused; of others the smallest blocks are not, a number that
+  // all updates read among them. The blocks of at most so many bytes are kept apart.
+  std::size_t kept_apart(const std::vector<Block>& blocks) const {
+    if (!asynchronous_) return 0;
+    std::vector<std::size_t> sizes;
+    for (const Block& block : blocks) sizes.push_back(block.bytes);
+    std::ranges::sort(sizes);
+    const std::size_t total = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+    std::size_t left = total <= kSmallArena ? total : total / kSmallShare, most = 0;
+    for (std::size_t i = 0; i < sizes.size();) {
+      std::size_t alike = i;
+      while (alike < sizes.size() && sizes[alike] == sizes[i]) ++alike;
+      if (sizes[i] * (alike - i) > left) break;
+      left -= sizes[i] * (alike - i), most = sizes[i], i = alike;
+    }
+    return most;
   }
 
-  // Largest first, each at the lowest offset where it meets no block alive at the same time.
+  // Largest first, each at the lowest offset where it meets no block alive at the same time; those that are kept apart behind them.
   void assign_offsets(std::vector<Block>& blocks) {
-    if (keep_apart(blocks)) {
-      for (Block& block : blocks) {
-        block.offset = plan_.arena_bytes;
-        plan_.arena_bytes += block.bytes;
-      }
-      return;
-    }
+    const std::size_t apart = kept_apart(blocks);
     std::vector<Block*> order;
-    for (Block& block : blocks) order.push_back(&block);
+    for (Block& block : blocks)
+      if (block.bytes > apart) order.push_back(&block);
     std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
     // Those placed, by offset, so that a look from the bottom up ends at the first gap. All pairs, but by a loop over small neighbours in
     // memory: 20,000 blocks take a tenth of a second.
@@ -283,6 +292,8 @@ class Planner {
       const auto behind = std::ranges::upper_bound(placed, at, {}, &Placed::begin);
       placed.insert(behind, {block->first, block->last, at, at + block->bytes});
     }
+    for (Block& block : blocks)
+      if (block.bytes <= apart) block.offset = std::exchange(plan_.arena_bytes, plan_.arena_bytes + block.bytes);
   }
 
   Plan& plan_;
