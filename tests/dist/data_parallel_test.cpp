@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <sstream>
 
 #include "tegula/tegula.h"
 #include "tests/dist/trainings.h"
@@ -61,6 +63,93 @@ TEST(DataParallel, AHandWrittenLoopTakesOneLine) {
   for (const auto& weights : test::on_ranks<std::vector<float>>(2, [&](int) { return run(dist::world()); })) {
     for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(weights[i], alone[i], 1e-5);
   }
+}
+
+/// Scores over the words of the next one, by an output layer that is the embedding or a layer of its own.
+struct Words {
+  nn::Embedding words{40, 6, {.padding_idx = 3}};
+  nn::Linear hidden{6, 6}, out{6, 40, {.bias = false}};
+  bool tied = true;
+  Tensor operator()(const Tensor& ids) {
+    const Tensor x = tanh(hidden(words(ids)));
+    return tied ? matmul(x, transpose(Tensor(words.weight))) : out(x);
+  }
+};
+
+// Rows looked up on both ranks, more than once, and the padding's.
+TEST(DataParallel, GradientsOfTablesMayTravelAsTheirRows) {
+  const auto run = [](const dist::Group& group, bool tied, bool lookups, bool jitted, std::optional<Precision> exchange) {
+    manual_seed(3);
+    Words net{.tied = tied};
+    optim::SGD sgd(parameters(net), {.lr = 1.0, .momentum = 0.5});
+    const dist::DataParallel parallel =
+        dist::data_parallel(net, {.group = group, .bucket_bytes = 200, .exchange = exchange, .lookups = lookups});
+    const auto once = [&](const Tensor& ids, const Tensor& next) {
+      const Tensor loss = cross_entropy(net(ids), next);
+      sgd.step(parallel.mean(grad(loss, parameters(net))));
+      return loss;
+    };
+    auto step = jit(once);
+    const Tensor ids = tensor<std::int64_t>({5, 7, 5, 3, 39, 0, 7, 7}), next = tensor<std::int64_t>({7, 5, 3, 39, 0, 7, 7, 1});
+    const std::int64_t each = 8 / group.size(), first = group.rank() * each;
+    const Tensor own = slice(ids, 0, {first, first + each}), then = slice(next, 0, {first, first + each});
+    for (int i = 0; i < 5; ++i) jitted ? step(own, then) : once(own, then);
+    std::vector<float> out;
+    for (const Parameter& parameter : Parameters(parameters(net)))
+      for (const float value : parameter.read().to_host()) out.push_back(value);
+    return out;
+  };
+  for (const bool tied : {true, false}) {
+    for (const bool jitted : {true, false}) {
+      const auto alone = run({}, tied, false, jitted, {});
+      for (const auto exchange : {std::optional<Precision>(), std::optional(Precision::bf16)}) {
+        const auto ranks = test::on_ranks<std::vector<float>>(2, [&](int) { return run(dist::world(), tied, true, jitted, exchange); });
+        EXPECT_EQ(ranks[0], ranks[1]);
+        for (std::size_t i = 0; i < alone.size(); ++i)
+          ASSERT_NEAR(ranks[0][i], alone[i], exchange ? 2e-2 : 1e-4) << tied << jitted << " " << i;
+      }
+    }
+  }
+}
+
+// The rest of a table's gradient goes first and alone, the rows last; where more rows are looked up than the table has, the whole gradient in its bucket.
+TEST(DataParallel, RowsTravelWhereTheyAreLess) {
+  for (const std::int64_t rows : {8, 40}) {
+    for (const std::string& failure : test::failures_of(2, [&](int) {
+           Words net;
+           optim::SGD sgd(parameters(net), {.lr = 0.1});
+           const dist::DataParallel parallel = dist::data_parallel(net, {.lookups = true});
+           auto step = jit([&](const Tensor& ids) {
+             sgd.step(parallel.mean(grad(cross_entropy(net(ids), ids), parameters(net))));
+             return ids;
+           });
+           eval(step(randint(0, 40, {rows})));
+           std::string order;
+           std::istringstream lines(step.print_plan());
+           for (std::string line; std::getline(lines, line);) {
+             if (line.find("call all_gather") != std::string::npos) order += line.find("i64") != std::string::npos ? 'i' : 'g';
+             if (line.find("call all_reduce") != std::string::npos)
+               order += line.find("(240)") != std::string::npos || line.find("(240,)") != std::string::npos ? 't' : 'b';
+           }
+           EXPECT_EQ(order, rows == 8 ? "itbg" : "b") << step.print_plan();
+         }))
+      EXPECT_EQ(failure, "");
+  }
+}
+
+TEST(DataParallel, RanksThatLookUpOtherNumbersOfRowsAreTold) {
+  for (const std::string& failure : test::failures_of(2, [](int rank) {
+         Words net{.tied = false};
+         const dist::DataParallel parallel = dist::data_parallel(net, {.lookups = true});
+         const Tensor ids = randint(0, 40, {4 + rank});
+         for (const Tensor& gradient : parallel.mean(grad(cross_entropy(net(ids), ids), parameters(net)))) gradient.to_host();
+       }))
+    EXPECT_NE(failure.find("all_gather"), std::string::npos) << failure;
+  for (const std::string& failure : test::failures_of(2, [](int) {
+         Words net{.tied = false};
+         dist::data_parallel(net, {.shard = 1, .lookups = true});
+       }))
+    EXPECT_NE(failure.find("data_parallel: got .lookups with .shard = 1, expected whole gradients"), std::string::npos) << failure;
 }
 
 TEST(DataParallel, OneCheckpointIsResumedByAnyNumberOfRanks) {

@@ -3,6 +3,7 @@
 #include "tegula/core/error.h"
 #include "tegula/dist/collectives/buckets.h"
 #include "tegula/dist/collectives/collectives.h"
+#include "tegula/dist/collectives/lookups.h"
 #include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/frame.h"
@@ -48,6 +49,9 @@ DataParallel::DataParallel(const Parameters& trained, const Parameters& state, D
     refuse("no list of parameters whose gradients are fed back", "the trained ones: data_parallel(net, {.exchange = Precision::fp8})");
   if (fp8 && options_.shard > 2)
     refuse(".exchange = fp8 with .shard = 3", "bf16, or .shard of at most 2: what FP8 takes from gradients each rank keeps whole");
+  if (options_.lookups && (fp8 || options_.shard > 0))
+    refuse(std::string(".lookups with ") + (fp8 ? ".exchange = fp8" : ".shard = " + std::to_string(options_.shard)),
+           "whole gradients, as they are or as bf16");
   if (options_.shard > 0 && trained.empty())
     refuse("no list of parameters to share out", "the trained ones: data_parallel(net, {.shard = 1})");
   broadcast_values(state, options_.group, 0, where);
@@ -91,17 +95,25 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
   if (options_.group.size() == 1) return gradients;
   if (sharding_) return sharding_->reduced(gradients, reduction, where);
   const In frame("data_parallel", where);
+  const auto narrows = [&](const Tensor& all) { return options_.exchange && (all.dtype() == f32 || all.dtype() == f64); };
+  const auto exchange = [&](const Tensor& all) {
+    return narrows(all) ? all_reduce_in_bf16(all, options_.group, reduction, where)
+                        : all_reduce(Arg(all, where), options_.group, reduction);
+  };
+  std::vector<std::optional<TableSum>> tables(gradients.size());
   std::vector<Tensor> flat(gradients.size());
   for (std::size_t i = 0; i < flat.size(); ++i) {
-    if (gradients[i].defined()) flat[i] = flatten(Arg(gradients[i], where));
+    if (!gradients[i].defined()) continue;
+    auto table = options_.lookups ? table_gradient(gradients[i], options_.group.size()) : std::nullopt;
+    if (!table) flat[i] = flatten(Arg(gradients[i], where));
+    else
+      tables[i].emplace(std::move(*table), options_.group, reduction, narrows(gradients[i]) ? std::optional(bf16) : std::nullopt, exchange,
+                        where);
   }
-  const auto exchange = [&](const Tensor& all) {
-    const bool narrow = options_.exchange && (all.dtype() == f32 || all.dtype() == f64);
-    return narrow ? all_reduce_in_bf16(all, options_.group, reduction, where) : all_reduce(Arg(all, where), options_.group, reduction);
-  };
   std::vector<Tensor> out = in_buckets(flat, options_.bucket_bytes, exchange, where);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i].defined()) out[i] = reshape(Arg(out[i], where), gradients[i].shape());
+    if (tables[i]) out[i] = tables[i]->finish();
+    else if (out[i].defined()) out[i] = reshape(Arg(out[i], where), gradients[i].shape());
   }
   return out;
 }

@@ -25,6 +25,9 @@ struct DataParallelOptions {
   /// As what gradients travel (dist/collectives/narrow_exchange.h); they are f32 where they are added. bf16: half of the bytes of f32 and f64.
   /// fp8, not with .shard = 3: a quarter, and what rounding takes from a gradient is added to the next one (error feedback), for which each rank keeps as much f32 as it has parameters.
   std::optional<Precision> exchange = std::nullopt;
+  /// Gradients of tables (nn::Embedding, take along axis 0) travel as the rows that were looked up, where that is less, and what reaches a table otherwise is exchanged
+  /// first; all ranks look up as many rows. Without .shard, and not as fp8. (PyTorch: Embedding's sparse gradients.)
+  bool lookups = false;
   /// Parameters of fewer elements stay whole with .shard = 3: biases and norms are not worth a message each.
   std::int64_t whole_below = 1024;
 };

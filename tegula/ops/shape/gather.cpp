@@ -9,6 +9,7 @@
 #include "tegula/ops/nodes.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/lookups.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula {
@@ -170,6 +171,7 @@ class ScatterSumOp final : public LibraryOp {
   }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }
+  const Form& form() const { return form_; }
   double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[1])); }
   void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {
     std::fill(y.begin(), y.end(), 0.0);
@@ -261,6 +263,20 @@ Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, Ind
     rows = graph::reshape(rows * e.inner + graph::index(first, where), {sums.count}, where);
   }
   return make_node(Ref<const Op>(new ScatterSumOp(sums)), {rows, source}, shape, source.dtype(), where);
+}
+
+std::optional<ops::AddedRows> ops::added_rows(const Tensor& sums) {
+  const Node& node = *sums.node();
+  const auto* const op = dynamic_cast<const ScatterSumOp*>(&node.op());
+  if (!op || op->form().outer != 1 || node.shape().rank() == 0 || node.shape()[0] != op->form().length) return {};
+  return AddedRows{Tensor(node.inputs()[0]), Tensor(node.inputs()[1])};
+}
+
+Tensor ops::sum_of(const AddedRows& rows, std::int64_t length, const std::source_location& where) {
+  Shape shape = rows.values.shape();
+  shape[0] = length;
+  const runtime::ScatterSum sums{.count = rows.values.shape()[0], .length = length, .width = numel(shape, 1, shape.rank())};
+  return make_node(Ref<const Op>(new ScatterSumOp(sums)), {rows.index, rows.values}, shape, rows.values.dtype(), where);
 }
 
 Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where) {

@@ -1,0 +1,19 @@
+#pragma once
+// The gradients of tables: sums of rows that were looked up.
+
+#include <optional>
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula::ops {
+
+/// Rows that are added to a table (length, …): values (k, …) at `index` (k, i64, in [0, length)).
+struct AddedRows {
+  Tensor index, values;
+};
+/// Of the gradient of a lookup along axis 0 (take), what was added to zeros; nothing for any other tensor.
+std::optional<AddedRows> added_rows(const Tensor& sums);
+/// The other way: (length, …). The index is not looked at once more.
+Tensor sum_of(const AddedRows& rows, std::int64_t length, const std::source_location& where);
+
+}  // namespace tegula::ops
