@@ -139,6 +139,14 @@ void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
 
 }  // namespace
 
+Results::Results(graph::Parts parts) : tensors(std::move(parts.tensors)), form(std::make_shared<const Words>(std::move(parts.form))) {}
+
+Words kind_of(const char* types, const Words& form) {
+  Words kind{reinterpret_cast<std::uintptr_t>(types)};
+  kind.insert(kind.end(), form.begin(), form.end());
+  return kind;
+}
+
 struct JitState::Impl {
   JitOptions options;
   std::source_location where;

@@ -21,6 +21,7 @@ namespace compile {
 /// What a function gave: the tensors within its result, and the result's form (graph/structure.h); without one they are a list.
 struct Results {
   Results(std::vector<Tensor> list = {}, std::shared_ptr<const Words> made = nullptr) : tensors(std::move(list)), form(std::move(made)) {}
+  Results(graph::Parts parts);
   std::vector<Tensor> tensors;
   std::shared_ptr<const Words> form;
 };
@@ -69,6 +70,7 @@ using Traced = std::conditional_t<graph::is_structure<A>(), A, Tensor>;
 /// An address for each list of types.
 template <class... T>
 inline constexpr char kTypes = 0;
+Words kind_of(const char* types, const Words& form);
 
 }  // namespace compile
 
@@ -99,10 +101,9 @@ class Jit {
     constexpr bool takes_tensors = tensors && std::is_invocable_v<F&, const compile::Traced<Args>&...>;
     static_assert(
         takes_tensors,
-        "tegula: a jit-ed function takes a Tensor for each argument of the call, or a list, pair, tuple or plain struct of Tensors where "
-        "the "
-        "argument is one: numbers become Tensors, so declare them as such. What must be a number while it is traced (a size, a choice) is "
-        "captured");
+        "tegula: a jit-ed function takes a Tensor for each argument of the call, or a list, pair, tuple or plain struct of Tensors "
+        "where the argument is one: numbers become Tensors, so declare them as such. What must be a number while it is traced (a "
+        "size, a choice) is captured");
     if constexpr (takes_tensors) return run(times, args...);
   }
 
@@ -125,8 +126,7 @@ class Jit {
     constexpr bool returnable = std::is_void_v<Result> || graph::is_structure<Result>();
     static_assert(returnable,
                   "tegula: a jit-ed function returns nothing, a Tensor, or a std::vector, pair, tuple or plain struct of Tensors: a number "
-                  "would be that "
-                  "of the trace, also at later calls");
+                  "would be that of the trace, also at later calls");
     if constexpr (returnable) return call<Result>(times, args...);
   }
   template <class Result, class... Args>
@@ -142,11 +142,10 @@ class Jit {
     } else {
       using Arguments = std::tuple<compile::Traced<Args>...>;
       const graph::Parts parts = graph::take_apart(Arguments(args...));
-      Words kind{reinterpret_cast<std::uintptr_t>(&compile::kTypes<compile::Traced<Args>...>)};
-      kind.insert(kind.end(), parts.form.begin(), parts.form.end());
+      const Words kind = compile::kind_of(&compile::kTypes<compile::Traced<Args>...>, parts.form);
       const auto body = [&](std::span<const Tensor> tensors) {
         return std::apply([&](const auto&... arguments) { return traced<Result>(arguments...); },
-                          graph::put_together<Arguments>(tensors, parts.form));
+                          graph::put_together<Arguments>(tensors.data(), parts.form.data()));
       };
       return result_of<Result>(state_->call(parts.tensors, kind, body, times));
     }
@@ -157,13 +156,12 @@ class Jit {
       f_(arguments...);
       return {};
     } else {
-      auto [tensors, form] = graph::take_apart<Result>(f_(arguments...));
-      return {std::move(tensors), std::make_shared<const Words>(std::move(form))};
+      return graph::take_apart<Result>(f_(arguments...));
     }
   }
   template <class Result>
   static Result result_of(const compile::Results& results) {
-    if constexpr (!std::is_void_v<Result>) return graph::put_together<Result>(results.tensors, *results.form);
+    if constexpr (!std::is_void_v<Result>) return graph::put_together<Result>(results.tensors.data(), results.form->data());
   }
 
   F f_;

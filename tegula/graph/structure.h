@@ -68,27 +68,21 @@ consteval bool is_structure() {
 struct Parts {
   std::vector<Tensor> tensors;
   Words form;
+  void add(const Tensor& tensor);
+  void add_list(std::size_t length);
 };
 
 template <class T>
 Parts take_apart(const T& structure) {
   Parts parts;
-  walk(
-      structure,
-      [&](const Tensor& tensor) {
-        parts.form.push_back(tensor.defined());
-        if (tensor.defined()) parts.tensors.push_back(tensor);
-      },
-      [&](const auto& list) { parts.form.push_back(list.size()); });
+  walk(structure, [&](const Tensor& tensor) { parts.add(tensor); }, [&](const auto& list) { parts.add_list(list.size()); });
   return parts;
 }
 
-/// Parts of a T.
+/// Of the tensors and the form of a T.
 template <class T>
-T put_together(std::span<const Tensor> tensors, std::span<const std::uint64_t> form) {
+T put_together(const Tensor* next, const std::uint64_t* word) {
   T structure{};
-  auto word = form.begin();
-  auto next = tensors.begin();
   walk(
       structure,
       [&](Tensor& tensor) {

@@ -35,7 +35,7 @@ struct TileLaunch {
 };
 
 /// The results of `kernel` over the inputs. Each element of a result must be stored by some instance; two instances must not store the same one, or read
-/// what another one stores. To be differentiated it is put into custom_function (graph/autodiff/grad.h) with its gradient.
+/// what another one stores; nothing checks where a pointer points. To be differentiated it is put into custom_function (graph/autodiff/grad.h) with its gradient.
 ///
 ///     const auto vector_add = [](tile::Builder& b, const TileArguments& a) {
 ///       const auto i = b.program_id(0) * a.constants[0] + b.arange(0, a.constants[0]), within = i < a.numbers[0];

@@ -234,6 +234,11 @@ Wrt::Wrt(const Parameter& parameter, Location where)
       cell_(parameter.cell),
       name_(parameter.name) {}
 
+WrtList::WrtList(const std::vector<Tensor>& xs) : xs_(xs.begin(), xs.end()) {}
+WrtList::WrtList(const Parameters& xs, Location where) {
+  for (const Parameter& x : xs) xs_.emplace_back(x, where);
+}
+
 std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const WrtList& list, std::source_location where) {
   const std::vector<Wrt>& xs = list.list();
   if (ys.size() != dys.size()) {

@@ -31,6 +31,9 @@ class WrtList {
  public:
   using Location = std::source_location;
   WrtList(std::initializer_list<Wrt> xs) : xs_(xs) {}
+  WrtList(std::vector<Wrt> xs) : xs_(std::move(xs)) {}
+  WrtList(const std::vector<Tensor>& xs);
+  WrtList(const Parameters& xs, Location where = Location::current());
   template <class List>
   requires requires(const List& list) {
     { *list.begin() } -> std::convertible_to<Wrt>;
