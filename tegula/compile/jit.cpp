@@ -139,7 +139,15 @@ void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
 
 }  // namespace
 
-Results::Results(graph::Parts parts) : tensors(std::move(parts.tensors)), form(std::make_shared<const Words>(std::move(parts.form))) {}
+namespace {
+constexpr std::uint64_t kOneTensor = 1;
+}
+
+Results::Results(graph::Parts parts) : tensors(std::move(parts.tensors)) {
+  if (parts.form.size() != 1 || parts.form[0] != kOneTensor) form = std::make_shared<const Words>(std::move(parts.form));
+}
+
+const std::uint64_t* Results::words() const { return form ? form->data() : &kOneTensor; }
 
 Words kind_of(const char* types, const Words& form) {
   Words kind{reinterpret_cast<std::uintptr_t>(types)};

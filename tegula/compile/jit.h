@@ -18,10 +18,11 @@ struct JitOptions {
 
 namespace compile {
 
-/// What a function gave: the tensors within its result, and the result's form (graph/structure.h); without one they are a list.
+/// What a function gave: the tensors within its result, and the result's form (graph/structure.h); without one it is a Tensor or a list.
 struct Results {
   Results(std::vector<Tensor> list = {}, std::shared_ptr<const Words> made = nullptr) : tensors(std::move(list)), form(std::move(made)) {}
   Results(graph::Parts parts);
+  const std::uint64_t* words() const;
   std::vector<Tensor> tensors;
   std::shared_ptr<const Words> form;
 };
@@ -160,8 +161,8 @@ class Jit {
     }
   }
   template <class Result>
-  static Result result_of(const compile::Results& results) {
-    if constexpr (!std::is_void_v<Result>) return graph::put_together<Result>(results.tensors.data(), results.form->data());
+  static Result result_of(compile::Results results) {
+    if constexpr (!std::is_void_v<Result>) return graph::put_together<Result>(results.tensors.data(), results.words());
   }
 
   F f_;

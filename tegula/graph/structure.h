@@ -79,14 +79,14 @@ Parts take_apart(const T& structure) {
   return parts;
 }
 
-/// Of the tensors and the form of a T.
-template <class T>
-T put_together(const Tensor* next, const std::uint64_t* word) {
+/// Of the tensors and the form of a T; takes them out of `next` unless that is const.
+template <class T, class Source>
+T put_together(Source* next, const std::uint64_t* word) {
   T structure{};
   walk(
       structure,
       [&](Tensor& tensor) {
-        if (*word++) tensor = *next++;
+        if (*word++) tensor = std::move(*next++);
       },
       [&](auto& list) { list.resize(*word++); });
   return structure;
