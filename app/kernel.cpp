@@ -11,9 +11,12 @@
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/ops/creation.h"
+#include "tegula/ops/dropout.h"
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/products/attention.h"
 #include "tegula/ops/products/convolution_ladder.h"
+#include "tegula/ops/products/matmul.h"
 #include "tegula/ops/random.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/ops/rows/normalization.h"
@@ -35,22 +38,31 @@ struct Expression {
 
 std::int64_t width(const Tensor& x) { return x.shape().back(); }
 
+void require_rank(const Tensor& x, int rank, const char* expected, const char* advice) {
+  if (x.rank() == rank) return;
+  throw Error({.op = "tegula kernel show", .got = "x of shape " + to_string(x.shape()), .expected = expected, .advice = advice});
+}
+
+/// Numbers beside x.
+Tensor another(const Shape& shape, const Tensor& x) {
+  const Tensor y = uniform(shape, -1, 1, {.dtype = x.dtype()});
+  eval(y);
+  return y;
+}
+
 template <ConvolutionAlgorithm algorithm>
 Tensor convolved(const Tensor& x) {
-  if (x.rank() != 4)
-    throw Error({.op = "tegula kernel show",
-                 .got = "x of shape " + to_string(x.shape()),
-                 .expected = "images (N, C, H, W)",
-                 .advice = "--shape 16x64x56x56"});
-  const Tensor weight = uniform({16, x.shape()[1], 3, 3}, -1, 1, {.dtype = x.dtype()});
-  eval(weight);
+  require_rank(x, 4, "images (N, C, H, W)", "--shape 16x64x56x56");
+  const Tensor weight = another({16, x.shape()[1], 3, 3}, x);
   return conv2d_with(algorithm, x, weight, {.padding = 1});
 }
 
 const Expression kExpressions[] = {
     {"relu", "relu(x)", [](const Tensor& x) { return relu(x); }},
     {"gelu", "gelu(x)", [](const Tensor& x) { return gelu(x); }},
-    {"saxpy", "0.5 x + x²", [](const Tensor& x) { return 0.5 * x + x * x; }},
+    {"dropout", "dropout(x, 0.1)", [](const Tensor& x) { return dropout(x, 0.1); }},
+    {"add", "x + y", [](const Tensor& x) { return x + another(x.shape(), x); }},
+    {"saxpy", "0.5 x + y", [](const Tensor& x) { return 0.5 * x + another(x.shape(), x); }},
     {"sum", "sum of all elements", [](const Tensor& x) { return sum(x); }},
     {"row-sum", "sum along the last axis", [](const Tensor& x) { return sum(x, -1); }},
     {"column-sum", "sum along the first axis", [](const Tensor& x) { return sum(x, 0); }},
@@ -65,6 +77,12 @@ const Expression kExpressions[] = {
      }},
     {"cumsum", "cumsum along the last axis", [](const Tensor& x) { return cumsum(x, -1); }},
     {"sort", "sort along the last axis", [](const Tensor& x) { return sort(x).values; }},
+    {"matmul", "matmul(x, y), y square", [](const Tensor& x) { return matmul(x, another({width(x), width(x)}, x)); }},
+    {"attention", "scaled_dot_product_attention(x, x, x), causal",
+     [](const Tensor& x) {
+       require_rank(x, 4, "queries (N, heads, T, width)", "--shape 2x8x1024x64");
+       return scaled_dot_product_attention(x, x, x, {.causal = true});
+     }},
     {"conv-direct", "conv2d_with(Direct), 16 filters 3x3", convolved<ConvolutionAlgorithm::Direct>},
     {"conv-tiled", "conv2d_with(Tiled)", convolved<ConvolutionAlgorithm::Tiled>},
     {"conv-unrolled", "conv2d_with(Unrolled)", convolved<ConvolutionAlgorithm::Unrolled>},

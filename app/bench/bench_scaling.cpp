@@ -54,7 +54,7 @@ double seconds_of(const TimelineEvent& exchange) { return static_cast<double>(ex
 /// Seconds of all-reduces, from when all ranks have come, by their bytes.
 json measure_exchanges(bool quick) {
   json out = json::array();
-  for (std::int64_t count = 1; count <= (quick ? 1 << 12 : 1 << 21); count *= 8) {
+  for (std::int64_t count = 1; count <= (quick ? 1 << 18 : 1 << 21); count *= 8) {
     const dist::Collective what{dist::Kind::AllReduce, f32, {count}};
     std::vector<float> in(static_cast<std::size_t>(count), 1), sum(in.size());
     const auto scratch = allocate_host(dist::scratch_bytes(what, dist::world().size()));

@@ -62,9 +62,10 @@ bool holds(const std::vector<Trace::Condition>& conditions) {
   return std::ranges::all_of(conditions, [](const auto& condition) { return *condition.flag == condition.value; });
 }
 
-void signature_of(std::span<const Tensor> arguments, const runtime::Device& device, Words& out) {
+void signature_of(std::span<const Tensor> arguments, std::span<const std::uint64_t> kind, const runtime::Device& device, Words& out) {
   out.assign(1, static_cast<std::uint64_t>(device.max_threads()) << 32 | static_cast<std::uint64_t>(device.number()) << 8 |
                     static_cast<std::uint64_t>(current_precision()));
+  out.insert(out.end(), kind.begin(), kind.end());
   for (const Tensor& argument : arguments) {
     out.push_back(static_cast<std::uint64_t>(argument.dtype()) << 8 | static_cast<std::uint64_t>(argument.shape().rank()));
     for (auto size : argument.shape()) out.push_back(static_cast<std::uint64_t>(size));
@@ -117,12 +118,12 @@ void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) 
 }
 
 // TEGULA_CHECK=nan: plain calls, each computed and looked at.
-std::vector<Tensor> checked_calls(std::span<const Tensor> arguments, const JitState::Body& body, int times) {
-  std::vector<Tensor> results;
+Results checked_calls(std::span<const Tensor> arguments, const JitState::Body& body, int times) {
+  Results results;
   for (int call = 0; call < times; ++call) {
     results = body(arguments);
     std::vector<Ref<Node>> nodes;
-    for (const Tensor& result : results) nodes.push_back(result.node());
+    for (const Tensor& result : results.tensors) nodes.push_back(result.node());
     evaluate(nodes, {});
   }
   return results;
@@ -138,6 +139,22 @@ void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
 
 }  // namespace
 
+namespace {
+constexpr std::uint64_t kOneTensor = 1;
+}
+
+Results::Results(graph::Parts parts) : tensors(std::move(parts.tensors)) {
+  if (parts.form.size() != 1 || parts.form[0] != kOneTensor) form = std::make_shared<const Words>(std::move(parts.form));
+}
+
+const std::uint64_t* Results::words() const { return form ? form->data() : &kOneTensor; }
+
+Words kind_of(const char* types, const Words& form) {
+  Words kind{reinterpret_cast<std::uintptr_t>(types)};
+  kind.insert(kind.end(), form.begin(), form.end());
+  return kind;
+}
+
 struct JitState::Impl {
   JitOptions options;
   std::source_location where;
@@ -148,6 +165,7 @@ struct JitState::Impl {
   bool told_of_many = false;  // that there are more signatures than are kept
   Entry* last = nullptr;
   Words signature;
+  std::span<const std::uint64_t> kind;  // the beginning of the signature, before the arguments
   std::vector<Tensor> arguments;
   std::uint64_t clock = 0;
   int traces = 0;
@@ -166,7 +184,7 @@ struct JitState::Impl {
   Entry& make_entry(std::span<const Tensor> args, const Body& body);
   void make_room(std::size_t bytes);
   Entry* find();
-  std::vector<Tensor> replay(Entry& entry, int times);
+  Results replay(Entry& entry, int times);
 };
 
 std::unique_lock<std::mutex> JitState::Impl::look() const {
@@ -193,7 +211,9 @@ Recorded JitState::Impl::record(std::span<const Tensor> args, const Body& body) 
     id = trace.id();
     for (const Tensor& argument : args) placeholders.push_back(trace.argument(argument.shape(), argument.dtype()));
     const Running running(this);
-    for (const Tensor& result : body(placeholders)) out.outputs.push_back(result.node());
+    const Results results = body(placeholders);
+    for (const Tensor& result : results.tensors) out.outputs.push_back(result.node());
+    out.form = results.form;
     for (const auto& use : trace.cells()) {
       if (use.written) {
         out.updated_cells.push_back(static_cast<int>(out.cells.size()));
@@ -258,7 +278,7 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   for (std::size_t i = 0; i < r.sources.size(); ++i) graph.leaves[i].steady = is_steady(r, r.sources[i]);
   Identities identities{{}, r.reading.constants};
   for (const Source& source : r.sources) identities.leaves.push_back(identity_of(r, source));
-  SizeHistory::Seen& seen = sizes.of(args, signature[0]);
+  SizeHistory::Seen& seen = sizes.of(args, kind);
   entry->executable = compile(std::move(graph), device, identities, kept, seen.ladder(signature, r.reading.order, device));
   seen.made(signature, entry->executable->plan().extents);
   if (device.asynchronous() && entry->executable->checks()) watch_checks(entry->executable);
@@ -303,7 +323,7 @@ Entry* JitState::Impl::find() {
   return nullptr;
 }
 
-std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
+Results JitState::Impl::replay(Entry& entry, int times) {
   const Recorded& r = entry.recorded;
   runtime::Device& device = entry.executable->device();
   const Passage passage = entry.admission.enter();
@@ -351,10 +371,10 @@ std::vector<Tensor> JitState::Impl::replay(Entry& entry, int times) {
     if (device.asynchronous()) entry.slots.given(o, node);
     results.emplace_back(std::move(node));
   }
-  return results;
+  return {std::move(results), r.form};
 }
 
-std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body& body, int times) {
+Results JitState::call(std::span<const Tensor> arguments, std::span<const std::uint64_t> kind, const Body& body, int times) {
   for (const Tensor& argument : arguments) argument.shape(impl_->where);
   if (times < 1) {
     throw Error({.op = "jit", .got = std::to_string(times) + " repetitions", .expected = "at least one", .where = impl_->where});
@@ -384,7 +404,8 @@ std::vector<Tensor> JitState::call(std::span<const Tensor> arguments, const Body
   for (const Tensor& argument : impl.arguments) {
     if (!argument.node()->has_value()) pending.push_back(argument.node());
   }
-  signature_of(impl.arguments, default_device(), impl.signature);
+  signature_of(impl.arguments, kind, default_device(), impl.signature);
+  impl.kind = std::span(impl.signature).first(1 + kind.size());
   Entry* entry = impl.find();
   // What has to be compiled is compiled side by side.
   const bool waits = !pending.empty() || Cell::any_pending(), first = !entry && default_device().asynchronous();

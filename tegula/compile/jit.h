@@ -5,6 +5,7 @@
 #include <memory>
 #include <tuple>
 
+#include "tegula/graph/structure.h"
 #include "tegula/graph/variable.h"
 
 namespace tegula {
@@ -17,13 +18,26 @@ struct JitOptions {
 
 namespace compile {
 
+/// What a function gave: the tensors within its result, and the result's form (graph/structure.h); without one it is a Tensor or a list.
+struct Results {
+  Results(std::vector<Tensor> list = {}, std::shared_ptr<const Words> made = nullptr) : tensors(std::move(list)), form(std::move(made)) {}
+  Results(graph::Parts parts);
+  const std::uint64_t* words() const;
+  std::vector<Tensor> tensors;
+  std::shared_ptr<const Words> form;
+};
+
 /// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other (docs/design.md, "Threads").
 class JitState {
  public:
   explicit JitState(std::source_location where, JitOptions options = {});
   ~JitState();
-  using Body = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
-  std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body, int times = 1);
+  using Body = std::function<Results(std::span<const Tensor>)>;
+  /// `kind` tells calls apart whose arguments are the same tensors in other structures.
+  Results call(std::span<const Tensor> arguments, std::span<const std::uint64_t> kind, const Body& body, int times);
+  std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body, int times = 1) {
+    return call(arguments, {}, body, times).tensors;
+  }
   /// How many times the function was traced, and how many executables are kept.
   int traces() const;
   int executables() const;
@@ -51,37 +65,20 @@ class JitState {
   std::unique_ptr<Impl> impl_;
 };
 
-// What functions may return: nothing, a Tensor, a vector of them, or a pair or tuple of Tensors.
-inline std::vector<Tensor> pack(const Tensor& result) { return {result}; }
-inline std::vector<Tensor> pack(const std::vector<Tensor>& result) { return result; }
-template <class A, class B>
-std::vector<Tensor> pack(const std::pair<A, B>& result) {
-  return {result.first, result.second};
-}
+/// What a jit-ed function gets for an argument of the call: a structure as it is, a Variable or a number as a Tensor.
+template <class A>
+using Traced = std::conditional_t<graph::is_structure<A>(), A, Tensor>;
+/// An address for each list of types.
 template <class... T>
-std::vector<Tensor> pack(const std::tuple<T...>& result) {
-  return std::apply([](const auto&... tensors) { return std::vector<Tensor>{tensors...}; }, result);
-}
-template <class R>
-inline constexpr bool kReturnable = std::is_same_v<R, Tensor> || std::is_same_v<R, std::vector<Tensor>>;
-template <class... T>
-inline constexpr bool kReturnable<std::tuple<T...>> = (std::is_convertible_v<T, Tensor> && ...);
-template <class A, class B>
-inline constexpr bool kReturnable<std::pair<A, B>> = std::is_convertible_v<A, Tensor> && std::is_convertible_v<B, Tensor>;
-template <class R>
-R unpack(std::vector<Tensor>& results) {
-  if constexpr (std::is_same_v<R, Tensor>) return std::move(results[0]);
-  else if constexpr (std::is_same_v<R, std::vector<Tensor>>) return std::move(results);
-  else
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return R{std::move(results[I])...};
-    }(std::make_index_sequence<std::tuple_size_v<R>>{});
-}
+inline constexpr char kTypes = 0;
+Words kind_of(const char* types, const Words& form);
 
 }  // namespace compile
 
 /// A callable made by jit(f). Arguments are Tensors, Variables or numbers (numbers are inputs: a changing learning rate never compiles
-/// again); each combination of shapes and dtypes is a signature with an executable of its own (see JitOptions).
+/// again), or structures of Tensors: lists, arrays, pairs, tuples, plain structs, and these of each other, whose empty Tensors stay empty. Each
+/// combination of shapes, dtypes and lengths of lists is a signature with an executable of its own (see JitOptions). The result is nothing, a
+/// Tensor, or a structure of them.
 template <class F>
 class Jit {
  public:
@@ -93,17 +90,21 @@ class Jit {
   auto operator()(const Args&... args) {
     return repeat(1, args...);
   }
+  /// For a function of one list: f({a, b}).
+  auto operator()(const std::vector<Tensor>& tensors) { return repeat(1, tensors); }
 
   /// Calls it so many times with the same arguments and returns the last results: `step.repeat(100)` are a hundred steps of a training whose
   /// Variables say where it is. A GPU gets up to 512 steps of the plan as one CUDA graph, without the 1.5 µs that lie between two graphs.
   /// Throws Error when `times` is less than 1.
   template <class... Args>
   auto repeat(int times, const Args&... args) {
-    constexpr bool takes_tensors = std::is_invocable_v<F&, std::conditional_t<true, const Tensor&, Args>...>;
+    constexpr bool tensors = (std::is_constructible_v<compile::Traced<Args>, const Args&> && ...);
+    constexpr bool takes_tensors = tensors && std::is_invocable_v<F&, const compile::Traced<Args>&...>;
     static_assert(
         takes_tensors,
-        "tegula: a jit-ed function takes a Tensor for each argument of the call: numbers become Tensors, so declare them as such. "
-        "What must be a number while it is traced (a size, a choice) is captured");
+        "tegula: a jit-ed function takes a Tensor for each argument of the call, or a list, pair, tuple or plain struct of Tensors "
+        "where the argument is one: numbers become Tensors, so declare them as such. What must be a number while it is traced (a "
+        "size, a choice) is captured");
     if constexpr (takes_tensors) return run(times, args...);
   }
 
@@ -122,30 +123,46 @@ class Jit {
  private:
   template <class... Args>
   auto run(int times, const Args&... args) {
-    using Result = std::invoke_result_t<F&, std::conditional_t<true, const Tensor&, Args>...>;
-    static_assert(
-        std::is_void_v<Result> || compile::kReturnable<Result>,
-        "tegula: a jit-ed function returns nothing, a Tensor, a std::vector<Tensor>, or a pair or tuple of Tensors: a number would be "
-        "that of the trace, also at later calls");
-    if constexpr (std::is_void_v<Result> || compile::kReturnable<Result>) return call<Result>(times, args...);
+    using Result = std::decay_t<std::invoke_result_t<F&, const compile::Traced<Args>&...>>;
+    constexpr bool returnable = std::is_void_v<Result> || graph::is_structure<Result>();
+    static_assert(returnable,
+                  "tegula: a jit-ed function returns nothing, a Tensor, or a std::vector, pair, tuple or plain struct of Tensors: a number "
+                  "would be that of the trace, also at later calls");
+    if constexpr (returnable) return call<Result>(times, args...);
   }
   template <class Result, class... Args>
   Result call(int times, const Args&... args) {
-    const Tensor arguments[sizeof...(Args) + 1] = {Tensor(args)..., Tensor()};
-    auto results = state_->call(
-        std::span(arguments, sizeof...(Args)),
-        [&](std::span<const Tensor> tensors) {
-          return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            if constexpr (std::is_void_v<Result>) {
-              f_(tensors[I]...);
-              return std::vector<Tensor>();
-            } else {
-              return compile::pack(f_(tensors[I]...));
-            }
-          }(std::make_index_sequence<sizeof...(Args)>{});
-        },
-        times);
-    if constexpr (!std::is_void_v<Result>) return compile::unpack<Result>(results);
+    if constexpr ((std::is_same_v<compile::Traced<Args>, Tensor> && ...)) {
+      const Tensor arguments[sizeof...(Args) + 1] = {Tensor(args)..., Tensor()};
+      const auto body = [&](std::span<const Tensor> tensors) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+          return traced<Result>(tensors[I]...);
+        }(std::make_index_sequence<sizeof...(Args)>());
+      };
+      return result_of<Result>(state_->call(std::span(arguments, sizeof...(Args)), {}, body, times));
+    } else {
+      using Arguments = std::tuple<compile::Traced<Args>...>;
+      const graph::Parts parts = graph::take_apart(Arguments(args...));
+      const Words kind = compile::kind_of(&compile::kTypes<compile::Traced<Args>...>, parts.form);
+      const auto body = [&](std::span<const Tensor> tensors) {
+        return std::apply([&](const auto&... arguments) { return traced<Result>(arguments...); },
+                          graph::put_together<Arguments>(tensors.data(), parts.form.data()));
+      };
+      return result_of<Result>(state_->call(parts.tensors, kind, body, times));
+    }
+  }
+  template <class Result, class... Arguments>
+  compile::Results traced(const Arguments&... arguments) {
+    if constexpr (std::is_void_v<Result>) {
+      f_(arguments...);
+      return {};
+    } else {
+      return graph::take_apart<Result>(f_(arguments...));
+    }
+  }
+  template <class Result>
+  static Result result_of(compile::Results results) {
+    if constexpr (!std::is_void_v<Result>) return graph::put_together<Result>(results.tensors.data(), results.words());
   }
 
   F f_;

@@ -84,6 +84,8 @@ void require_equal(const Recorded& first, const Recorded& second, const std::sou
     become("a captured tensor (" + line_of(*a.leaves[i]) + ")", "another one (" + line_of(*b.leaves[i]) + ")");
   }
   if (first.updated_cells != second.updated_cells || first.cells != second.cells) become("some Variables", "others");
+  const bool alike = first.form && second.form ? *first.form == *second.form : first.form == second.form;
+  if (!alike) become("lists of some lengths as its result", "of others");
 }
 
 }  // namespace tegula::compile

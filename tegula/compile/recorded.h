@@ -1,6 +1,8 @@
 #pragma once
 // What a jit-ed function built when it was traced, and where it finds its leaves at a call.
 
+#include <memory>
+
 #include "tegula/compile/graph.h"
 #include "tegula/graph/trace.h"
 #include "tegula/graph/variable.h"
@@ -23,6 +25,7 @@ struct Recorded {
   std::vector<Trace::Condition> conditions;
   std::vector<Ref<Node>> outputs;
   std::size_t asked = 0;  // so many of them are the function's results; the others run though nobody reads them (Trace::kept)
+  std::shared_ptr<const Words> form;  // of the result they are parts of (graph/structure.h)
   std::vector<Ref<Node>> updates;  // new values, in the order of updated_cells
   std::vector<int> updated_cells;  // indices into cells
   std::vector<Ref<Node>> placeholders;  // of the updated cells

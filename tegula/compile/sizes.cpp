@@ -22,8 +22,8 @@ Rule rule() {
 
 tile::Ladder forced_ladder() { return {.on = rule() == Rule::Ladder}; }
 
-SizeHistory::Seen& SizeHistory::of(std::span<const Tensor> arguments, std::uint64_t setting) {
-  Words kind{setting};
+SizeHistory::Seen& SizeHistory::of(std::span<const Tensor> arguments, std::span<const std::uint64_t> setting) {
+  Words kind(setting.begin(), setting.end());
   for (const Tensor& argument : arguments)
     kind.push_back(static_cast<std::uint64_t>(argument.dtype()) << 8 | static_cast<std::uint64_t>(argument.shape().rank()));
   return seen_[kind];

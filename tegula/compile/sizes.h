@@ -32,7 +32,7 @@ class SizeHistory {
     void made(const Words& signature, std::span<const std::int64_t> extents);
   };
   /// `setting`: what else tells signatures apart.
-  Seen& of(std::span<const Tensor> arguments, std::uint64_t setting);
+  Seen& of(std::span<const Tensor> arguments, std::span<const std::uint64_t> setting);
 
  private:
   std::map<Words, Seen> seen_;

@@ -1,10 +1,20 @@
 #include "tegula/core/text.h"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
 namespace tegula {
+namespace {
+
+template <class T>
+std::string shortest(T value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+}  // namespace
 
 std::string bytes_text(std::size_t bytes) {
   constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
@@ -28,6 +38,9 @@ std::string quantity(double value) {
   std::snprintf(text.data(), text.size(), "%.*f%s", decimals, value, units[unit]);
   return std::isnan(value) ? "nan" : text.data();
 }
+
+std::string number_text(double value) { return shortest(value); }
+std::string number_text(float value) { return shortest(value); }
 
 std::string printable(std::string_view text) {
   std::string out;

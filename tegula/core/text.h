@@ -12,6 +12,10 @@ std::string bytes_text(std::size_t bytes);
 /// "812", "12.3 k", "1.84 M".
 std::string quantity(double value);
 
+/// The shortest text that reads back as the same number: "1.5", "0.1", "1e-08", "inf".
+std::string number_text(double value);
+std::string number_text(float value);
+
 /// Without what a terminal would obey: control characters but line ends and tabs become \x1b and the like. For names that come from files.
 std::string printable(std::string_view text);
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 
 namespace tegula::data {
 namespace {
@@ -78,7 +79,7 @@ HostArray crop(const HostArray& image, std::int64_t top, std::int64_t left, std:
 HostArray affine(const HostArray& image, const Affine& change, Fill fill) {
   const Size size = require_image("affine", image);
   if (!(change.scale > 0) || !std::isfinite(change.scale))
-    throw Error({.op = "affine", .got = "a scale of " + std::to_string(change.scale), .expected = "a positive number"});
+    throw Error({.op = "affine", .got = "a scale of " + number_text(change.scale), .expected = "a positive number"});
   const Pixels pixels{image.values<float>().data(), size, fill};
   const double angle = change.degrees * std::numbers::pi / 180, shear = std::tan(change.shear * std::numbers::pi / 180);
   const double cosine = std::cos(angle), sine = std::sin(angle);
@@ -171,7 +172,7 @@ HostArray Cutout::operator()(const HostArray& image, RandomStream& random) const
 }
 
 double beta(double alpha, RandomStream& random) {
-  if (!(alpha > 0)) throw Error({.op = "beta", .got = "alpha " + std::to_string(alpha), .expected = "a positive number"});
+  if (!(alpha > 0)) throw Error({.op = "beta", .got = "alpha " + number_text(alpha), .expected = "a positive number"});
   const auto log_uniform = [&] { return std::log((static_cast<double>(random.word()) + 0.5) * 0x1p-32); };
   for (;;) {
     // u^(1/alpha) / (u^(1/alpha) + v^(1/alpha)) given that the sum is at most 1; in logarithms, because small alphas leave the range.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/data/random_stream.h"
 
 namespace tegula::data {
@@ -38,12 +39,10 @@ Sampler::Sampler(std::int64_t count, const SamplerOptions& options, std::source_
     refuse("lengths with weights or strata", "one of them", "", where);
   double sum = 0;
   for (const double weight : options.weights) {
-    if (!(weight >= 0) || !std::isfinite(weight))
-      refuse("a weight of " + std::to_string(weight), "finite numbers of at least 0", "", where);
+    if (!(weight >= 0) || !std::isfinite(weight)) refuse("a weight of " + number_text(weight), "finite numbers of at least 0", "", where);
     sums_.push_back(sum += weight);
   }
-  if (!sums_.empty() && !(sum > 0 && std::isfinite(sum)))
-    refuse("weights with the sum " + std::to_string(sum), "a positive sum", "", where);
+  if (!sums_.empty() && !(sum > 0 && std::isfinite(sum))) refuse("weights with the sum " + number_text(sum), "a positive sum", "", where);
 }
 
 std::int64_t Sampler::batches() const {

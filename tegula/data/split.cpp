@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 
 namespace tegula::data {
 namespace {
@@ -37,10 +38,10 @@ std::vector<std::vector<std::int64_t>> split(std::int64_t count, const std::vect
                                              std::source_location where) {
   double sum = 0;
   for (const double share : shares) {
-    if (!(share > 0)) refuse("split", "a share of " + std::to_string(share), "positive shares", where);
+    if (!(share > 0)) refuse("split", "a share of " + number_text(share), "positive shares", where);
     sum += share;
   }
-  if (!(std::abs(sum - 1) < 1e-6)) refuse("split", "shares with the sum " + std::to_string(sum), "a sum of 1", where);
+  if (!(std::abs(sum - 1) < 1e-6)) refuse("split", "shares with the sum " + number_text(sum), "a sum of 1", where);
   const std::vector<std::int64_t> rows = shuffled("split", count, options, where);
   std::vector<std::vector<std::int64_t>> parts(shares.size());
   // Without strata the parts lie one behind the other. With strata, rows of a class lie together, and each row goes to the part that is

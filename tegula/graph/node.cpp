@@ -53,6 +53,7 @@ void LibraryOp::references(std::span<const std::span<const double>>, std::span<c
 void KernelOp::references(std::span<const std::span<const double>>, std::span<const Shape>, std::span<const std::span<double>>) const {}
 std::vector<Tensor> LibraryOp::spelled_out(const runtime::Device&, std::span<const Tensor>) const { return {}; }
 
+std::string Op::check_advice() const { return "check the data that was passed in"; }
 std::string Op::check_message(std::int64_t, std::int64_t value) const { return "the value " + std::to_string(value) + " out of range"; }
 
 Node::Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& shape, DType dtype, Origin origin)

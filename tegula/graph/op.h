@@ -68,6 +68,7 @@ class Op : public Shared {
 
   /// What went wrong when a check this op emitted (tile::Builder::check with this id) failed on `value`: the text after "got".
   virtual std::string check_message(std::int64_t id, std::int64_t value) const;
+  virtual std::string check_advice() const;
   /// The public function whose argument the check looks at.
   virtual std::string_view check_name() const { return name(); }
 

@@ -1,9 +1,9 @@
 #include "tegula/graph/structural.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/tile/builder.h"
@@ -253,10 +253,8 @@ Tensor part(const Node& of, int k) {
 
 Tensor scalar(Number value, DType dtype, const std::source_location& where) {
   if (is_integer(dtype) && !value.fits_i64()) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", value.real());
     throw Error({.op = "number",
-                 .got = std::string(text) + " for dtype " + std::string(name(dtype)),
+                 .got = number_text(value.real()) + " for dtype " + std::string(name(dtype)),
                  .expected = "a number that i64 holds",
                  .advice = "give the tensor a float dtype first",
                  .where = origin_at(where).where});

@@ -1,13 +1,13 @@
 #include "tegula/io/gnuplot.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/io/child.h"
 #include "tegula/io/file.h"
 
@@ -35,12 +35,7 @@ std::string literal(const std::string& text) {
   return out + "'";
 }
 
-std::string number(double value) {
-  if (!std::isfinite(value)) return "NaN";
-  char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  return std::string(buffer, end);
-}
+std::string number(double value) { return std::isfinite(value) ? number_text(value) : "NaN"; }
 
 void require_size(const std::string& path, int width, int height) {
   if (width >= 100 && height >= 100 && width <= 10000 && height <= 10000) return;

@@ -10,11 +10,6 @@ namespace {
 constexpr const char* kAdvice = "was the file written by tegula train or models::save?";
 }
 
-std::string text_of(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
-}
-
 const std::string& Description::text(const std::string& key) const {
   const auto found = metadata_.find(key);
   if (found != metadata_.end()) return found->second;
@@ -39,8 +34,8 @@ std::int64_t Description::whole_number(const std::string& key, double most, doub
   const double value = number(key);
   if (value >= least && value <= most && value == std::floor(value)) return static_cast<std::int64_t>(value);
   throw Error({.op = "models::load",
-               .got = path_ + ": " + key + " " + text_of(value),
-               .expected = "a whole number from " + text_of(least) + " to " + text_of(most),
+               .got = path_ + ": " + key + " " + number_text(value),
+               .expected = "a whole number from " + number_text(least) + " to " + number_text(most),
                .advice = kAdvice});
 }
 

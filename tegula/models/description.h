@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tegula/core/text.h"
 #include "tegula/io/safetensors.h"
 #include "tegula/nn/state.h"
 
@@ -11,9 +12,6 @@ namespace tegula::models {
 
 /// "tegula.model": the name under which a file's model is known.
 inline constexpr const char* kModelKey = "tegula.model";
-
-/// The shortest text that reads back as the number.
-std::string text_of(double value);
 
 /// Reads the numbers of a description; each throws Error with the file's name for an entry that is missing or makes no sense.
 class Description {

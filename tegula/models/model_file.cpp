@@ -23,13 +23,13 @@ double ModelDescription::number(const std::string& name, double least, double mo
   const auto found = numbers.find(name);
   if (found == numbers.end()) refuse(path, "no number \"" + name + "\" in its metadata", "a model of kind " + kind);
   if (!(found->second >= least && found->second <= most))
-    refuse(path, name + " = " + text_of(found->second), text_of(least) + " to " + text_of(most));
+    refuse(path, name + " = " + number_text(found->second), number_text(least) + " to " + number_text(most));
   return found->second;
 }
 
 std::int64_t ModelDescription::whole(const std::string& name, std::int64_t least, std::int64_t most, const std::string& path) const {
   const double value = number(name, static_cast<double>(least), static_cast<double>(most), path);
-  if (value != std::floor(value)) refuse(path, name + " = " + text_of(value), "a whole number");
+  if (value != std::floor(value)) refuse(path, name + " = " + number_text(value), "a whole number");
   return static_cast<std::int64_t>(value);
 }
 
@@ -41,7 +41,7 @@ const std::string& ModelDescription::text(const std::string& name, const std::st
 
 io::Metadata metadata_of(const ModelDescription& description) {
   io::Metadata out{{kModelKey, description.kind}};
-  for (const auto& [name, value] : description.numbers) out[std::string(kNumber) + name] = text_of(value);
+  for (const auto& [name, value] : description.numbers) out[std::string(kNumber) + name] = number_text(value);
   for (const auto& [name, value] : description.texts) out[std::string(kText) + name] = value;
   return out;
 }

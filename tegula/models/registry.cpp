@@ -37,7 +37,7 @@ Model make(std::string_view name, const Options& options) {
   const Entry& entry = find(name);
   if (!(options.dropout >= 0 && options.dropout < 1) || options.classes < 1 || options.classes > 1'000'000) {
     throw Error({.op = "models::make",
-                 .got = "dropout " + text_of(options.dropout) + ", " + std::to_string(options.classes) + " classes",
+                 .got = "dropout " + number_text(options.dropout) + ", " + std::to_string(options.classes) + " classes",
                  .expected = "dropout in [0, 1) and at least one class"});
   }
   return {std::string(name), options, entry.input, entry.make(options)};
@@ -48,7 +48,7 @@ Model make(std::string_view name) { return make(name, find(name).defaults); }
 io::Metadata describe(const Model& model) {
   return {{kModelKey, model.name},
           {"tegula.classes", std::to_string(model.options.classes)},
-          {"tegula.dropout", text_of(model.options.dropout)},
+          {"tegula.dropout", number_text(model.options.dropout)},
           {"tegula.batch_norm", model.options.batch_norm ? "1" : "0"}};
 }
 

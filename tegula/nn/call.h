@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tegula/graph/tensor.h"
-#include "tegula/nn/reflect.h"
+#include "tegula/graph/structure.h"
 
 namespace tegula::nn {
 
@@ -45,29 +44,18 @@ auto argument(const Tensor& x, const std::source_location& where) {
   else return x;
 }
 
-template <class R>
-void append_tensors(const R& result, std::vector<Tensor>& out) {
-  if constexpr (std::is_convertible_v<const R&, Tensor>) {
-    if (Tensor tensor = result; tensor.defined()) out.push_back(std::move(tensor));
-  } else if constexpr (requires { std::tuple_size<R>::value; }) {
-    std::apply([&](const auto&... parts) { (append_tensors(parts, out), ...); }, result);
-  } else if constexpr (requires { result.begin() != result.end(); }) {
-    for (const auto& part : result) append_tensors(part, out);
-  } else if constexpr (std::is_aggregate_v<R>) {
-    std::apply([&](const auto*... fields) { (append_tensors(*fields, out), ...); }, reflect::tie<reflect::count<R>()>(result));
-  } else {
-    static_assert(std::is_arithmetic_v<R> || std::is_enum_v<R>,
-                  "tegula: a module gives a Tensor, a list, a pair or tuple of Tensors, or a plain struct of these");
-  }
-}
-
 }  // namespace detail
 
 /// The tensors that a module has given, in order: its result is one, a list, a pair or tuple, or a plain struct of these (nn::Recurrent). Empty ones are left out.
 template <class R>
 std::vector<Tensor> tensors_of(const R& result) {
   std::vector<Tensor> out;
-  detail::append_tensors(result, out);
+  graph::walk(
+      result,
+      [&](const auto& part) {
+        if (Tensor tensor = part; tensor.defined()) out.push_back(std::move(tensor));
+      },
+      [](const auto&) {});
   return out;
 }
 

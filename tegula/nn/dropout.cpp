@@ -1,6 +1,7 @@
 #include "tegula/nn/dropout.h"
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/creation.h"
@@ -15,7 +16,7 @@ detail::AnyDropout::AnyDropout(double p, Generator* generator, std::string_view 
       generator_(generator) {
   if (p >= 0 && p <= 1) return;
   throw Error(
-      {.op = std::string(name), .got = "p = " + std::to_string(p), .expected = "a probability in [0, 1]", .where = origin_at(where).where});
+      {.op = std::string(name), .got = "p = " + number_text(p), .expected = "a probability in [0, 1]", .where = origin_at(where).where});
 }
 
 void detail::AnyDropout::visit(Visitor& visitor, const Path& path) { visitor.flag(Path{&path, "training"}, training); }

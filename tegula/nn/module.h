@@ -27,9 +27,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tegula/core/reflect.h"
 #include "tegula/dist/parallel/split.h"
 #include "tegula/graph/variable.h"
-#include "tegula/nn/reflect.h"
 #include "tegula/ops/random.h"
 #include "tegula/ops/shape/window.h"
 

@@ -1,5 +1,7 @@
 #include "tegula/nn/normalization.h"
 
+#include <limits>
+
 #include "tegula/core/error.h"
 #include "tegula/dist/collectives/collectives.h"
 #include "tegula/dist/parallel/counted_rows.h"
@@ -10,6 +12,7 @@
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/label.h"
 #include "tegula/ops/rows/normalization.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/join.h"
@@ -42,7 +45,9 @@ void require_sizes(std::string_view layer, const Shape& shape, const std::source
 }
 
 /// Each rank's count, mean and variance go to all, which combine them in one order (Chan, Golub and LeVeque, 1979). The gradient is that of the gather.
-BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, const NormOptions& options) {
+BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, const NormOptions& options,
+                                const std::source_location& where) {
+  const In frame("batch_norm", where);
   const Tensor x = given.dtype() == f64 ? given : cast(given, f32);
   Dims axes;
   for (int axis = 0; axis < x.rank(); ++axis) {
@@ -56,7 +61,11 @@ BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, c
   const Tensor own = stack({own_mean, mean(away * away, axes), count}, 0);
   const Tensor all = dist::all_gather(unsqueeze(own, 0), group);  // (ranks, 3, C)
   const Tensor means = select(all, 1, 0), variances = select(all, 1, 1), counts = stop_gradient(select(all, 1, 2));  // (ranks, C)
-  const Tensor rows = sum(counts, {0}), share = counts / rows;
+  const Tensor counted =
+      ops::check_range("batch_norm", cast(sum(counts, {0}), i64), 2, std::numeric_limits<std::int64_t>::max(),
+                       "%d value for each channel on all ranks together, expected more than one value for each channel while training",
+                       where, "give a step more rows, or drop a last batch that is too short (data::LoaderOptions::last)");
+  const Tensor rows = cast(counted, x.dtype()), share = counts / rows;
   const Tensor center = sum(share * means, {0});
   const Tensor off = means - center;
   const Tensor variance = sum(share * (variances + off * off), {0});
@@ -95,7 +104,7 @@ Tensor BatchNorm<Axes>::operator()(Arg x) {
   const NormOptions options{.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_};
   if (!training && running_mean.defined()) return batch_norm(input, running_mean, running_var, options);
   const bool of_all = training && group.size() > 1;
-  const BatchNormResult result = of_all ? batch_norm_over(group, input, options) : batch_norm_training(input, options);
+  const BatchNormResult result = of_all ? batch_norm_over(group, input, options, x.loc) : batch_norm_training(input, options);
   if (training && running_mean.defined()) {
     num_batches_tracked = num_batches_tracked + 1;
     const Arg share = momentum_ ? Arg(*momentum_) : Arg(1.0 / cast(num_batches_tracked, running_mean.dtype()));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -63,7 +64,7 @@ Tensor ops::arange(double begin, double end, double step, DType dtype, const Whe
   const In frame("arange", where);
   const double length = std::ceil((end - begin) / step);
   if (!(length >= 0) || !std::isfinite(length) || length > 9e15) {
-    refuse("arange", "begin " + std::to_string(begin) + ", end " + std::to_string(end) + ", step " + std::to_string(step),
+    refuse("arange", "begin " + number_text(begin) + ", end " + number_text(end) + ", step " + number_text(step),
            "a step that leads from begin to end", where);
   }
   const auto count = static_cast<std::int64_t>(length);

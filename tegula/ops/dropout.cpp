@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -13,7 +14,7 @@ namespace tegula {
 namespace {
 
 Tensor input_of(std::string_view op, const Arg& x, double p) {
-  if (!(p >= 0 && p <= 1)) ops::refuse(op, "p = " + std::to_string(p), "a probability", x.loc);
+  if (!(p >= 0 && p <= 1)) ops::refuse(op, "p = " + number_text(p), "a probability", x.loc);
   return ops::float_tensor(op, x);
 }
 

@@ -51,6 +51,9 @@ Outside outside(std::int64_t first, std::int64_t count, std::int64_t length, int
 Tensor checked_place(std::string_view op, const Tensor& index, int axis, std::int64_t length, std::int64_t count,
                      const std::source_location& where);
 
+/// x with `source` from `place` on along the axis: an i64 () that has been checked.
+Tensor update_at(const Tensor& x, const Tensor& source, const Tensor& place, int axis, const std::source_location& where);
+
 /// x with y[o, index[o, k]] = source[o, k] along the last axis; of equal indices the last one stays.
 Tensor scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where);
 

@@ -7,6 +7,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/philox.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -229,8 +230,7 @@ Tensor truncated_normal(const Shape& shape, double mean, double deviation, doubl
                         std::source_location where) {
   const In frame("truncated_normal", where);
   if (!(low < high) || !(deviation > 0)) {
-    ops::refuse("truncated_normal",
-                "deviation " + std::to_string(deviation) + " and bounds " + std::to_string(low) + ", " + std::to_string(high),
+    ops::refuse("truncated_normal", "deviation " + number_text(deviation) + " and bounds " + number_text(low) + ", " + number_text(high),
                 "a positive deviation and low < high", where);
   }
   const auto cumulative = [&](double x) { return std::erf((x - mean) / (deviation * std::numbers::sqrt2)); };  // 2 Phi - 1

@@ -1,6 +1,7 @@
 #include "tegula/optim/average.h"
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -57,7 +58,7 @@ EMA::EMA(Parameters averages, Parameters parameters, const EMAOptions& options, 
     : ParameterAverage("EMA", std::move(averages), std::move(parameters), where),
       options_(options) {
   if (options.decay >= 0 && options.decay < 1) return;
-  throw Error({.op = "EMA", .got = "decay = " + std::to_string(options.decay), .expected = "a number in [0, 1)", .where = where});
+  throw Error({.op = "EMA", .got = "decay = " + number_text(options.decay), .expected = "a number in [0, 1)", .where = where});
 }
 
 Tensor EMA::share(const Tensor& updates) const {

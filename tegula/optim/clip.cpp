@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -47,7 +48,7 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Para
   }
   if (!(max_norm >= 0)) {
     throw Error(
-        {.op = "clip_grad_norm", .got = "max_norm " + std::to_string(max_norm), .expected = "at least 0", .where = origin_at(where).where});
+        {.op = "clip_grad_norm", .got = "max_norm " + number_text(max_norm), .expected = "at least 0", .where = origin_at(where).where});
   }
   const Tensor norm = sqrt(total(squares, parameters, where));  // () f64
   const Tensor factor = clamp_max(max_norm / (norm + 1e-6), 1.0);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -18,8 +19,8 @@ LossScaler::LossScaler(LossScalerOptions options, Location where) : options_(opt
   const LossScalerOptions& o = options_;
   if (!(o.scale > 0 && o.growth >= 1 && o.backoff > 0 && o.backoff < 1 && o.interval > 0 && o.maximum >= o.scale)) {
     throw Error({.op = "LossScaler",
-                 .got = "scale " + std::to_string(o.scale) + ", growth " + std::to_string(o.growth) + ", backoff " +
-                        std::to_string(o.backoff) + ", interval " + std::to_string(o.interval) + ", maximum " + std::to_string(o.maximum),
+                 .got = "scale " + number_text(o.scale) + ", growth " + number_text(o.growth) + ", backoff " + number_text(o.backoff) +
+                        ", interval " + std::to_string(o.interval) + ", maximum " + number_text(o.maximum),
                  .expected = "0 < backoff < 1 <= growth, the others positive, scale <= maximum",
                  .where = origin_at(where).where});
   }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -49,7 +50,7 @@ void Optimizer::require_not_negative(std::initializer_list<std::pair<std::string
   for (const auto& [name, value] : options) {
     if (value >= 0) continue;  // not of NaN
     throw Error({.op = std::string(name_),
-                 .got = std::string(name) + " = " + std::to_string(value),
+                 .got = std::string(name) + " = " + number_text(value),
                  .expected = "a number of at least 0",
                  .where = origin_at(where).where});
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 
 namespace tegula::text {
 namespace {
@@ -128,7 +129,7 @@ MaskedTokens::MaskedTokens(Ids text, const MaskedTokensOptions& options) : text_
   const auto& o = options_;
   if (o.length < 3 || !(o.share > 0 && o.share <= 1) || o.ordinary < 0 || o.vocabulary <= o.ordinary)
     refuse("MaskedTokens",
-           "pieces of " + std::to_string(o.length) + " tokens, a share of " + std::to_string(o.share) + ", a vocabulary of " +
+           "pieces of " + std::to_string(o.length) + " tokens, a share of " + number_text(o.share) + ", a vocabulary of " +
                std::to_string(o.vocabulary),
            "at least 3 tokens, a share above 0 and at most 1, and ordinary tokens");
   guessed_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(o.share * static_cast<double>(o.length - 2) + 0.5));

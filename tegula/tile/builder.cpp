@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/tile/passes/dead_code.h"
 #include "tegula/tile/rules.h"
 
@@ -140,7 +141,7 @@ Value Builder::constant(double value, DType dtype) {
   }
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
   if (!(value >= -kLimit && value < kLimit) || std::trunc(value) != value) {
-    fail(*this, "constant", std::to_string(value) + " as " + std::string(name(dtype)), "a whole number",
+    fail(*this, "constant", number_text(value) + " as " + std::string(name(dtype)), "a whole number",
          "cast the other operand to a float dtype");
   }
   return constant(static_cast<std::int64_t>(value), dtype);

@@ -4,8 +4,7 @@
 //     yield %10
 //   }
 
-#include <charconv>
-
+#include "tegula/core/text.h"
 #include "tegula/tile/ir.h"
 #include "tegula/tile/sort_order.h"
 
@@ -18,13 +17,6 @@ std::string list(const std::vector<Id>& ids) {
   std::string text;
   for (const Id id : ids) text += (text.empty() ? "" : ", ") + id_text(id);
   return text;
-}
-
-/// The shortest text that reads back as the same number.
-std::string number_text(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  return std::string(buffer, end);
 }
 
 std::string location_text(const std::source_location& where) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 
 namespace tegula {
 namespace {
@@ -92,7 +93,7 @@ void check_number(const Contents& contents, const std::string& name, const HostA
                                             : true;
   if (is_fine) return;
   contents.fail("\"" + name + "\" is " +
-                    (array.dtype == f64 ? std::to_string(array.values<double>()[0]) : std::to_string(array.values<std::int64_t>()[0])),
+                    (array.dtype == f64 ? number_text(array.values<double>()[0]) : std::to_string(array.values<std::int64_t>()[0])),
                 "a number of at least 0", "the file is damaged; go on from an older checkpoint");
 }
 

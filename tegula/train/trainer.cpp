@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/core/warning.h"
 #include "tegula/dist/collectives/collectives.h"
 #include "tegula/dist/parallel/counted_rows.h"
@@ -66,7 +67,7 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
   if (!loss_) refuse("no loss", "what is to be minimised, such as cross_entropy");
   if (options_.epochs < 0 || options_.batch < 1 || !(options_.clip_norm >= 0)) {
     refuse(std::to_string(options_.epochs) + " epochs, batches of " + std::to_string(options_.batch) + ", clip_norm " +
-               std::to_string(options_.clip_norm),
+               number_text(options_.clip_norm),
            "none of them negative, batches of at least 1");
   }
   if (options_.accumulate < 1 || options_.validate_every < 0) {

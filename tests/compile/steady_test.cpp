@@ -205,8 +205,9 @@ struct Block {
   Tensor operator()(Tensor x) { return relu(norm(conv(x))); }
 };
 
-TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
+void expect_one_call(bool bias) {
   Block block;
+  block.conv = nn::Conv2d{16, 32, 3, {.padding = 1, .bias = bias}};
   Tensor x = normal({2, 16, 10, 10});
   eval(x);
   auto train_step = jit([&](Tensor x) { return sum(block(x)); });  // moves the statistics
@@ -216,7 +217,7 @@ TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
   eval(block);
   auto run = jit([&](Tensor x) { return block(x); });
   const auto separately = [&] {
-    Tensor y = conv2d(x, block.conv.weight.read(), {.padding = 1});
+    const Tensor y = bias ? conv2d(x, block.conv.weight, block.conv.bias, {.padding = 1}) : conv2d(x, block.conv.weight, {.padding = 1});
     eval(y);
     return relu(batch_norm(y, block.norm.running_mean.read(), block.norm.running_var.read(),
                            {.weight = block.norm.weight.read(), .bias = block.norm.bias.read(), .eps = 1e-5}));
@@ -233,6 +234,11 @@ TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
   train_step(x);
   eval(block);
   expect_close(run(x), separately());
+}
+
+TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
+  expect_one_call(false);
+  expect_one_call(true);
 }
 
 /// A convolution, and a factor for each of its channels.

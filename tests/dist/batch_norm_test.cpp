@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tegula/dist/parallel/counted_rows.h"
 #include "tests/dist/trainings.h"
+#include "tests/support/message.h"
 
 namespace tegula {
 namespace {
@@ -67,6 +69,29 @@ TEST(SyncBatchNorm, ValuesAndGradientsAreThoseOfAllRows) {
       EXPECT_NEAR(y[i], whole.y[i], 1e-11);
       EXPECT_NEAR(dx[i], whole.dx[i], 1e-11);
     }
+  }
+}
+
+// As in one process, where it is refused.
+TEST(SyncBatchNorm, OneRowInAllIsAnErrorOnEveryRankAndTheAveragesStay) {
+  nn::BatchNorm1d alone(3);
+  EXPECT_HAS_MESSAGE(alone(ones({1, 3})), "batch_norm: got shape (1, 3), expected more than one value for each channel while training");
+  for (const bool jitted : {false, true}) {
+    test::on_ranks<int>(2, [&](int rank) {
+      nn::BatchNorm1d norm(3, {.track_running_stats = jitted});
+      nn::sync_batch_norm(norm);
+      const auto pass = [&](const Tensor& x, const Tensor& share) {
+        const dist::CountedRows counted(share);
+        return norm(x);
+      };
+      auto fast = jit(pass);
+      const Tensor x = ones({1, 3}), share = rank == 0 ? 1.0f : 0.0f;  // the other's row was given to it so that it takes part
+      EXPECT_HAS_MESSAGE(jitted ? fast(x, share) : Tensor(from_array(pass(x, share).to_array())),
+                         "batch_norm: got 1 value for each channel on all ranks together, expected more than one value for each channel "
+                         "while training\n  at " __FILE__);
+      if (jitted) { EXPECT_EQ(norm.running_mean.to_host(), std::vector<float>(3)); }
+      return 0;
+    });
   }
 }
 

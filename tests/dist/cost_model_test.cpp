@@ -81,6 +81,14 @@ TEST(CostModel, TheFitFindsWhatTheRingWasMadeOf) {
   EXPECT_THROW(dist::fit_ring(std::vector<dist::Measured>{{4, 1e-6}, {8, 1e-6}}, 1), Error);
 }
 
+TEST(CostModel, ARateThatCannotBeToldFromTheMessagesIsTheHighestSeen) {
+  const std::vector<dist::Measured> noise{{4, 30e-6}, {256, 29e-6}, {16384, 26e-6}};
+  const LinkCost found = dist::fit_ring(noise, 2);
+  EXPECT_DOUBLE_EQ(found.bytes_per_second, 16384 / 26e-6);  // of two ranks each sends all bytes, in halves
+  EXPECT_GT(found.latency, 0);
+  EXPECT_LT(found.latency, 15e-6);
+}
+
 TEST(CostModel, TheTableSaysThatItIsASimulation) {
   const std::string table =
       dist::simulated_scaling({.step_seconds = 10e-3, .bytes = 100e6, .within = {5e-6, 200e9}, .between = {10e-6, 40e9}});

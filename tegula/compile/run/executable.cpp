@@ -443,7 +443,7 @@ void Executable::throw_check(const Step& step, const runtime::Failure& failure, 
   const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin() : item.origin;
   throw Error({.op = public_name(*item.op, origin),
                .got = item.op->check_message(failure.id % tile::Builder::kCheckIds, failure.value),
-               .advice = "check the data that was passed in",
+               .advice = item.op->check_advice(),
                .where = origin.where});
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/dist/engines/engine_choice.h"
 #include "tegula/dist/exchange/exchange.h"
 
@@ -121,7 +122,7 @@ std::shared_ptr<runtime::Communicator> Engines::join(const Group& group, runtime
     const std::lock_guard lock(world_.exchanging);
     listen(waiting);
     if (since(begin) < world_.transport->timeout()) continue;
-    const std::string got = waiting.text() + " within " + std::to_string(world_.transport->timeout()) + " s (TEGULA_TIMEOUT)";
+    const std::string got = waiting.text() + " within " + number_text(world_.transport->timeout()) + " s (TEGULA_TIMEOUT)";
     world_.transport->stop(got);
     throw Error(
         {.op = "nccl", .got = got, .expected = "all ranks to come", .advice = "NCCL_DEBUG=INFO says what it waits for", .where = where});
@@ -249,8 +250,7 @@ void Engines::look_after_devices() {
   for (runtime::Communicates* const device : devices) {
     const double stalled = device->stalled();
     if (stalled < timeout) continue;
-    char seconds[64];
-    std::snprintf(seconds, sizeof seconds, " within %g s (TEGULA_TIMEOUT)", timeout);
+    const std::string seconds = " within " + number_text(timeout) + " s (TEGULA_TIMEOUT)";
     if (const auto late = ledger_.late()) throw error_of(*late, list_of(late->ranks) + " did not come to " + text_of(*late) + seconds);
     if (stalled < kPatience * timeout) continue;  // all have queued what this one has
     const Doing last = doing();

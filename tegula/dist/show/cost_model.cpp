@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "tegula/core/error.h"
 
@@ -21,8 +22,9 @@ double both_ways(int ranks) { return 2.0 * (ranks - 1); }
 LinkCost fit_ring(std::span<const Measured> all, int ranks) {
   require_ranks(ranks);
   // seconds = a + c · bytes, each divided by the seconds: normal equations of two unknowns.
-  double w = 0, x = 0, xx = 0, y = 0, xy = 0;
+  double w = 0, x = 0, xx = 0, y = 0, xy = 0, shown = std::numeric_limits<double>::infinity();
   for (const Measured& m : all) {
+    shown = std::min(shown, m.seconds / m.bytes);
     const double weight = 1 / (m.seconds * m.seconds);
     w += weight, x += weight * m.bytes, xx += weight * m.bytes * m.bytes;
     y += weight * m.seconds, xy += weight * m.bytes * m.seconds;
@@ -33,7 +35,12 @@ LinkCost fit_ring(std::span<const Measured> all, int ranks) {
                  .got = std::to_string(all.size()) + " measurements among " + std::to_string(ranks) + " ranks",
                  .expected = "at least two sizes, and two ranks"});
   }
-  const double a = std::max(0.0, (xx * y - x * xy) / determinant), c = std::max(1e-18, (w * xy - x * y) / determinant);
+  double a = (xx * y - x * xy) / determinant, c = (w * xy - x * y) / determinant;
+  if (c <= 0) {  // longer ones took no longer: the rate is that which was seen, at least
+    c = shown;
+    a = (y - c * x) / w;
+  }
+  a = std::max(0.0, a);
   return {.latency = a / both_ways(ranks), .bytes_per_second = both_ways(ranks) / ranks / c};
 }
 

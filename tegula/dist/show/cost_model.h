@@ -19,6 +19,7 @@ struct Measured {
 };
 
 /// α and β of which the ring among so many ranks takes what was measured, as nearly as may be: least squares of relative differences. At least two sizes.
+/// Where longer messages took no longer, β is the highest rate that one of them had: the least that it can be.
 LinkCost fit_ring(std::span<const Measured> all, int ranks);
 
 /// Seconds of an all-reduce of so many bytes in a ring: 2 (n - 1) messages of b / n bytes (Patarasuk and Yuan, 2009), that is 2 (n - 1) α + 2 (n - 1)/n · b/β.

@@ -15,6 +15,7 @@
 
 #include "tegula/core/code_file.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/dist/transport/mpi/functions.h"
 
 namespace tegula::dist {
@@ -171,8 +172,7 @@ class MpiTransport final : public Transport {
   }
 
   [[noreturn]] void missing(int rank, const Doing& doing) {
-    char seconds[64];
-    std::snprintf(seconds, sizeof seconds, " within %g s (TEGULA_TIMEOUT)", timeout_);
+    const std::string seconds = " within " + number_text(timeout_) + " s (TEGULA_TIMEOUT)";
     const std::string place = to_string(doing.where);
     const std::string what = "rank " + std::to_string(rank) + " did not come to " + doing.text() + (place.empty() ? "" : " at " + place) +
                              seconds + ", or waits for another one that did not";

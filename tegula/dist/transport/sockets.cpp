@@ -12,6 +12,8 @@
 #include <mutex>
 #include <utility>
 
+#include "tegula/core/text.h"
+
 namespace tegula::dist {
 namespace {
 
@@ -283,9 +285,7 @@ class SocketTransport final : public Transport {
         if (r == rank || peers_.size() <= 4) what += r == rank_ ? "" : ", rank " + std::to_string(r) + " in " + peer(r).waits_for;
       }
     }
-    char seconds[64];
-    std::snprintf(seconds, sizeof seconds, " within %g s (TEGULA_TIMEOUT)", timeout_);
-    what += seconds;
+    what += " within " + number_text(timeout_) + " s (TEGULA_TIMEOUT)";
     stop(what);
     fail(doing, what, "all ranks of the group to do the same collectives");
   }

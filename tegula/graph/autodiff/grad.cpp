@@ -234,8 +234,13 @@ Wrt::Wrt(const Parameter& parameter, Location where)
       cell_(parameter.cell),
       name_(parameter.name) {}
 
-std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
-                        std::source_location where) {
+WrtList::WrtList(const std::vector<Tensor>& xs) : xs_(xs.begin(), xs.end()) {}
+WrtList::WrtList(const Parameters& xs, Location where) {
+  for (const Parameter& x : xs) xs_.emplace_back(x, where);
+}
+
+std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const WrtList& list, std::source_location where) {
+  const std::vector<Wrt>& xs = list.list();
   if (ys.size() != dys.size()) {
     throw Error({.op = "vjp",
                  .got = std::to_string(ys.size()) + " outputs and " + std::to_string(dys.size()) + " vectors",
@@ -286,12 +291,11 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
 }
 
 std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs, std::source_location where) {
-  std::vector<Wrt> wrt;
-  for (const auto& x : xs) wrt.emplace_back(x, where);
+  const WrtList wrt(xs, where);
   std::unordered_set<const Node*> on_path;
-  for (const auto& node : path_nodes({y}, wrt, where)) on_path.insert(node.get());
+  for (const auto& node : path_nodes({y}, wrt.list(), where)) on_path.insert(node.get());
   std::vector<std::string> names;
-  for (const auto& x : wrt) {
+  for (const auto& x : wrt.list()) {
     if (!on_path.contains(x.tensor().node().get())) names.push_back(x.name());
   }
   return names;
@@ -310,7 +314,7 @@ std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<T
   return out;
 }
 
-std::vector<Tensor> grad(const Tensor& y, const std::vector<Wrt>& xs, std::source_location where) {
+std::vector<Tensor> grad(const Tensor& y, const WrtList& xs, std::source_location where) {
   if (y.shape(where).rank() != 0 && y.numel() != 1) {
     throw Error({.op = "grad",
                  .got = "an output of shape " + to_string(y.shape()),
@@ -325,12 +329,6 @@ std::vector<Tensor> grad(const Tensor& y, const std::vector<Wrt>& xs, std::sourc
                  .where = origin_at(where).where});
   }
   return vjp({y}, {graph::full(y.shape(), 1.0, y.dtype(), where)}, xs, where);
-}
-
-std::vector<Tensor> grad(const Tensor& y, const Parameters& xs, std::source_location where) {
-  std::vector<Wrt> wrt;
-  for (const auto& x : xs) wrt.emplace_back(x, where);
-  return grad(y, wrt, where);
 }
 
 Tensor stop_gradient(Arg arg) {

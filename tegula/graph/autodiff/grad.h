@@ -25,19 +25,44 @@ class Wrt {
   std::string name_;
 };
 
+/// What to differentiate with respect to: {a, b} of tensors, Variables and Parameters, or a container of some of these (parameters(net), a
+/// std::vector<Tensor>).
+class WrtList {
+ public:
+  using Location = std::source_location;
+  WrtList(std::initializer_list<Wrt> xs) : xs_(xs) {}
+  WrtList(std::vector<Wrt> xs) : xs_(std::move(xs)) {}
+  WrtList(const std::vector<Tensor>& xs);
+  WrtList(const Parameters& xs, Location where = Location::current());
+  template <class List>
+  requires requires(const List& list) {
+    { *list.begin() } -> std::convertible_to<Wrt>;
+  }
+  WrtList(const List& list, Location where = Location::current()) {
+    for (const auto& x : list) {
+      using X = std::remove_cvref_t<decltype(x)>;
+      if constexpr (std::is_base_of_v<Variable, X> || std::is_base_of_v<Parameter, X>) xs_.emplace_back(x, where);
+      else xs_.emplace_back(x);
+    }
+  }
+  const std::vector<Wrt>& list() const { return xs_; }
+
+ private:
+  std::vector<Wrt> xs_;
+};
+
 /// d y / d x for each x, of x's shape and dtype. y is a scalar (one element) of a float type. Values may have been looked at before, in any
 /// order: what y was computed from is kept while y, or something computed from it, is alive.
 /// Throws when y is not a scalar, when none of the xs is reached, for a Variable that was assigned after y was computed from its earlier
 /// value, and where history that may lead to an x was given up (set_history_budget, graph/history.h): never a part of the gradient.
 /// Those not reached while others are get zeros, as do those reached only through steps (floor, round, sign). Reads of Variables are leaves
 /// (graph/variable.h). The result is graph: it can be differentiated again.
-std::vector<Tensor> grad(const Tensor& y, const std::vector<Wrt>& xs, std::source_location where = std::source_location::current());
-std::vector<Tensor> grad(const Tensor& y, const Parameters& xs, std::source_location where = std::source_location::current());
+std::vector<Tensor> grad(const Tensor& y, const WrtList& xs, std::source_location where = std::source_location::current());
 /// With respect to one; a list of one, grad(y, {x}), gives a list of one.
 template <class X>
 requires std::convertible_to<const X&, Wrt>
 Tensor grad(const Tensor& y, const X& x, std::source_location where = std::source_location::current()) {
-  return grad(y, std::vector<Wrt>{x}, where)[0];
+  return grad(y, WrtList{x}, where)[0];
 }
 
 /// The names of the parameters that y does not depend on: their gradients are zeros, which is mostly a mistake in the network.
@@ -45,12 +70,12 @@ std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs,
                                           std::source_location where = std::source_location::current());
 
 /// Vector-Jacobian products: Σ_i dys[i] · d ys[i] / d x for each x.
-std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
+std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const WrtList& xs,
                         std::source_location where = std::source_location::current());
 
 /// The value of f() and its gradients.
 template <class F>
-std::pair<Tensor, std::vector<Tensor>> value_and_grad(F&& f, const Parameters& xs,
+std::pair<Tensor, std::vector<Tensor>> value_and_grad(F&& f, const WrtList& xs,
                                                       std::source_location where = std::source_location::current()) {
   Tensor y = f();
   return {y, grad(y, xs, where)};

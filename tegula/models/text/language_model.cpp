@@ -108,8 +108,8 @@ io::Metadata describe(const Gpt2& net, const std::string& tokenizer_json) {
           {key("layers"), std::to_string(o.layers)},
           {key("heads"), std::to_string(o.heads)},
           {key("context"), std::to_string(o.context)},
-          {key("dropout"), text_of(o.dropout)},
-          {key("norm_eps"), text_of(o.norm_eps)},
+          {key("dropout"), number_text(o.dropout)},
+          {key("norm_eps"), number_text(o.norm_eps)},
           {kTokenizer, tokenizer_json}};
 }
 
@@ -120,7 +120,7 @@ io::Metadata describe(const LstmLanguageModel& net, const std::string& tokenizer
           {key("embedding"), std::to_string(o.embedding)},
           {key("hidden"), std::to_string(o.hidden)},
           {key("layers"), std::to_string(o.layers)},
-          {key("dropout"), text_of(o.dropout)},
+          {key("dropout"), number_text(o.dropout)},
           {kTokenizer, tokenizer_json}};
 }
 

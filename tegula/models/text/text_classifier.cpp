@@ -130,7 +130,7 @@ void save_text_classifier(const std::string& path, const LstmClassifier& net, co
   metadata["tegula.hidden"] = std::to_string(o.hidden);
   metadata["tegula.layers"] = std::to_string(o.layers);
   metadata["tegula.bidirectional"] = o.bidirectional ? "1" : "0";
-  metadata["tegula.dropout"] = text_of(o.dropout);
+  metadata["tegula.dropout"] = number_text(o.dropout);
   save_described(path, state_dict(net), metadata);
 }
 
@@ -144,7 +144,7 @@ void save_text_classifier(const std::string& path, const TransformerClassifier& 
   metadata["tegula.hidden"] = std::to_string(o.hidden);
   metadata["tegula.layers"] = std::to_string(o.layers);
   metadata["tegula.context"] = std::to_string(o.context);
-  metadata["tegula.dropout"] = text_of(o.dropout);
+  metadata["tegula.dropout"] = number_text(o.dropout);
   save_described(path, state_dict(net), metadata);
 }
 

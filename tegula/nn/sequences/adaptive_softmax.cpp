@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/nn/checks.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -32,7 +33,7 @@ const std::vector<std::int64_t>& checked(const std::vector<std::int64_t>& cutoff
     before = cutoff;
   }
   if (cutoffs.empty()) ops::refuse(kName, "no cutoffs", "where the first classes and the clusters behind them end", where);
-  if (!(div_value > 0)) ops::refuse(kName, "div_value " + std::to_string(div_value), "a positive number", where);
+  if (!(div_value > 0)) ops::refuse(kName, "div_value " + number_text(div_value), "a positive number", where);
   return cutoffs;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/dist/parallel/tensor_parallel.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
@@ -64,7 +65,7 @@ MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_
     ops::refuse(kName, "embed_dim " + std::to_string(embed_dim) + " and num_heads " + std::to_string(num_heads),
                 "a width that the heads divide", where);
   if (!(options.dropout >= 0 && options.dropout < 1))
-    ops::refuse(kName, "dropout = " + std::to_string(options.dropout), "a probability below 1", where);
+    ops::refuse(kName, "dropout = " + number_text(options.dropout), "a probability below 1", where);
   const RandomOptions random{.dtype = options.dtype};
   const std::int64_t kdim = options.kdim > 0 ? options.kdim : embed_dim, vdim = options.vdim > 0 ? options.vdim : embed_dim;
   const auto drawn = [&](std::int64_t out, std::int64_t in) { return init::glorot_uniform({out, in}, {.random = random}, where); };

@@ -9,6 +9,8 @@
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/nodes.h"
+#include "tegula/ops/rows/label.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/join.h"
@@ -57,8 +59,14 @@ KeyValueCache::Seen KeyValueCache::extend(int layer, Arg of_keys, Arg of_values)
     values_[i] = update_slice(values_[i], new_values, 0, 1);
     return {permute(new_keys, {0, 2, 1, 3}), permute(new_values, {0, 2, 1, 3})};
   }
-  keys_[i] = update_slice(keys_[i], new_keys, length_, 1);
-  values_[i] = update_slice(values_[i], new_values, length_, 1);
+  const std::int64_t count = keys.shape()[1], room = size_.capacity - count;
+  const Tensor place =
+      ops::check_range(kName, length_, 0, room,
+                       "no room for " + std::to_string(count) + (count == 1 ? " more token" : " more tokens") + ": %d of its " +
+                           std::to_string(size_.capacity) + " positions are taken, expected at most " + std::to_string(room),
+                       of_keys.loc, "make the cache with a larger capacity, or reserve() more; truncate() forgets what it holds");
+  keys_[i] = ops::update_at(keys_[i], new_keys, place, 1, of_keys.loc);
+  values_[i] = ops::update_at(values_[i], new_values, place, 1, of_keys.loc);
   return {permute(keys_[i], {0, 2, 1, 3}), permute(values_[i], {0, 2, 1, 3})};
 }
 

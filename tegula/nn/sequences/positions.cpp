@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tegula/core/text.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
@@ -47,8 +48,7 @@ Tensor with_rows(std::string_view layer, const Arg& arg, const Tensor& table) {
 Tensor scaled(const Tensor& frequencies, const RotaryScaling& scaling, const std::source_location& where) {
   const double low = scaling.low_freq_factor, high = scaling.high_freq_factor;
   if (!(scaling.factor > 0) || scaling.original_context < 0 || (scaling.original_context > 0 && !(low > 0 && high > low))) {
-    ops::refuse("Rotary",
-                "a scaling by " + std::to_string(scaling.factor) + " between " + std::to_string(low) + " and " + std::to_string(high),
+    ops::refuse("Rotary", "a scaling by " + number_text(scaling.factor) + " between " + number_text(low) + " and " + number_text(high),
                 "a positive factor, and low_freq_factor below high_freq_factor", where);
   }
   if (scaling.factor == 1) return frequencies;

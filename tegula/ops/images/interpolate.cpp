@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -155,7 +156,7 @@ void check_options(const Tensor& x, const InterpolateOptions& options, const std
     refuse(std::to_string(factors.size()) + " scale factors", "one, or one for each of " + std::to_string(axes) + " spatial axes");
   }
   for (const double factor : factors) {
-    if (!(factor > 0 && std::isfinite(factor))) refuse("scale_factor " + std::to_string(factor), "a positive number");
+    if (!(factor > 0 && std::isfinite(factor))) refuse("scale_factor " + number_text(factor), "a positive number");
   }
   if (!is_float(x.dtype()) && !is_nearest(options.mode)) refuse("dtype " + std::string(name(x.dtype())), "a float type for this mode");
 }
@@ -174,7 +175,7 @@ Tensor interpolate(Arg arg, const InterpolateOptions& options) {
   for (int i = 0; i < axes && !factors.empty(); ++i) {
     const double elements = std::floor(static_cast<double>(size[i]) * factor_of(i));
     if (elements < 1 || elements > 0x1p40) {
-      ops::refuse("interpolate", "scale_factor " + std::to_string(factor_of(i)) + " for an axis of size " + std::to_string(size[i]),
+      ops::refuse("interpolate", "scale_factor " + number_text(factor_of(i)) + " for an axis of size " + std::to_string(size[i]),
                   "a result with elements, fewer than 2^40", where);
     }
     size[i] = static_cast<std::int64_t>(elements);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -100,7 +101,7 @@ Problem problem(const Arg& of_q, const Arg& of_k, const Arg& of_v, const Attenti
   const Operands x = operands(of_q, of_k, of_v);
   const std::int64_t width = x.q.shape()[3], keys = x.k.shape()[2];
   if (!(options.dropout >= 0 && options.dropout < 1))
-    ops::refuse(kName, "dropout = " + std::to_string(options.dropout), "a probability below 1", where);
+    ops::refuse(kName, "dropout = " + number_text(options.dropout), "a probability below 1", where);
   if (options.window < 0) ops::refuse(kName, "window = " + std::to_string(options.window), "a number of keys, or 0", where);
   ops::AttentionForm form{.causal = options.causal,
                           .window = options.window,

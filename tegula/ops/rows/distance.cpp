@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -45,7 +46,7 @@ Tensor cdist(Arg a, Arg b, double p) {
   if (x.rank() < 2 || y.rank() < 2 || x.shape().back() != y.shape().back()) {
     ops::refuse("cdist", "shapes " + to_string(x.shape()) + " and " + to_string(y.shape()), "(…, P, D) and (…, R, D)", a.loc);
   }
-  if (std::isnan(p) || p < 0) ops::refuse("cdist", "p = " + std::to_string(p), "at least 0", a.loc);
+  if (std::isnan(p) || p < 0) ops::refuse("cdist", "p = " + number_text(p), "at least 0", a.loc);
   return ops::narrow(norm(expand_dims(x, -2) - expand_dims(y, -3), p, -1), dtype);
 }
 

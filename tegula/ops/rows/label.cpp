@@ -45,36 +45,52 @@ class CheckLabelsOp final : public ElementwiseOp {
   Classes classes_;
 };
 
-class CheckLengthsOp final : public ElementwiseOp {
+class CheckRangeOp final : public ElementwiseOp {
  public:
-  CheckLengthsOp(std::string_view op, std::int64_t most, std::string_view things) : op_(op), things_(things), most_(most) {}
-  std::string_view name() const override { return "lengths"; }
+  CheckRangeOp(std::string_view op, std::int64_t least, std::int64_t most, std::string_view complaint, std::string_view advice)
+      : op_(op),
+        complaint_(complaint),
+        advice_(advice),
+        least_(least),
+        most_(most) {}
+  std::string_view name() const override { return "range"; }
   std::string_view check_name() const override { return op_; }
   bool has_check() const override { return true; }
   void attributes(Attributes& a) const override {
     a("of", op_);
+    a("least", least_);
     a("most", most_);
-    a("things", things_);
+    a("complaint", complaint_);
+    a("advice", advice_);
   }
   tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType) const override {
-    builder.check(x[0] >= 0 && x[0] <= builder.constant(most_, i64), x[0], 0);
+    builder.check(x[0] >= builder.constant(least_, i64) && x[0] <= builder.constant(most_, i64), x[0], 0);
     return x[0];
   }
   double reference(std::span<const double> x) const override { return x[0]; }
   std::string check_message(std::int64_t, std::int64_t value) const override {
-    return "a length of " + std::to_string(value) + ", expected 0 to the " + std::to_string(most_) + " " + things_;
+    std::string text = complaint_;
+    if (const std::size_t at = text.find("%d"); at != std::string::npos) text.replace(at, 2, std::to_string(value));
+    return text;
   }
+  std::string check_advice() const override { return advice_.empty() ? ElementwiseOp::check_advice() : advice_; }
 
  private:
-  std::string op_, things_;
-  std::int64_t most_;
+  std::string op_, complaint_, advice_;
+  std::int64_t least_, most_;
 };
 
 }  // namespace
 
+Tensor check_range(std::string_view op, const Tensor& values, std::int64_t least, std::int64_t most, std::string_view complaint,
+                   const std::source_location& where, std::string_view advice) {
+  return make_node(Ref<const Op>(new CheckRangeOp(op, least, most, complaint, advice)), {graph::cast(values, i64, where)}, values.shape(),
+                   i64, where);
+}
+
 Tensor check_lengths(std::string_view op, const Tensor& lengths, std::int64_t most, std::string_view things,
                      const std::source_location& where) {
-  return make_node(Ref<const Op>(new CheckLengthsOp(op, most, things)), {graph::cast(lengths, i64, where)}, lengths.shape(), i64, where);
+  return check_range(op, lengths, 0, most, "a length of %d, expected 0 to the " + std::to_string(most) + " " + std::string(things), where);
 }
 
 Tensor check_labels(std::string_view op, const Tensor& x, const Tensor& labels, const Classes& classes, const std::source_location& where) {

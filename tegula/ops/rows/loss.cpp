@@ -2,6 +2,7 @@
 
 #include "tegula/ops/rows/loss.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/activation.h"
@@ -49,7 +50,7 @@ Tensor finish(const Tensor& x, LossReduction reduction, DType dtype) { return op
 
 void expect_positive(std::string_view op, std::string_view what, double value, bool zero_too, const std::source_location& loc) {
   if (value > 0 || (zero_too && value == 0)) return;
-  ops::refuse(op, std::string(what) + " = " + std::to_string(value), zero_too ? "at least 0" : "a number above 0", loc);
+  ops::refuse(op, std::string(what) + " = " + number_text(value), zero_too ? "at least 0" : "a number above 0", loc);
 }
 
 }  // namespace

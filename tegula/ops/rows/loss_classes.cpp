@@ -1,6 +1,7 @@
 // Losses of class scores against labels.
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -88,7 +89,7 @@ Tensor finish(const Problem& p, Tensor losses, Tensor factors, LossReduction red
 
 void expect_share(std::string_view op, double smoothing, const std::source_location& loc) {
   if (smoothing >= 0 && smoothing <= 1) return;
-  ops::refuse(op, "label_smoothing = " + std::to_string(smoothing), "a share between 0 and 1", loc);
+  ops::refuse(op, "label_smoothing = " + number_text(smoothing), "a share between 0 and 1", loc);
 }
 
 /// x - max and log Σ exp of it along axis 1: log softmax is the difference.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -88,7 +89,7 @@ Tensor quantiles(const Arg& arg, std::span<const double> qs, std::optional<int> 
   const int a = axis ? ops::axis_of("quantile", *axis, whole, where) : 0;
   if (x.rank() == 0) x = graph::reshape(x, {1}, where);
   for (const double q : qs) {
-    if (!(q >= 0 && q <= 1)) ops::refuse("quantile", "q = " + std::to_string(q), "a number from 0 to 1", where);
+    if (!(q >= 0 && q <= 1)) ops::refuse("quantile", "q = " + number_text(q), "a number from 0 to 1", where);
   }
   if (x.shape()[a] == 0) ops::refuse("quantile", "shape " + to_string(whole), "at least one element along the axis", where);
   if (qs.empty()) ops::refuse("quantile", "no q", "at least one", where);

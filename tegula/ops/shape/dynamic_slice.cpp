@@ -151,6 +151,10 @@ Tensor place_of(std::string_view op, const Arg& at, int axis, std::int64_t lengt
 
 }  // namespace
 
+Tensor ops::update_at(const Tensor& x, const Tensor& source, const Tensor& place, int axis, const std::source_location& where) {
+  return updated(x, source, place, axis, where);
+}
+
 Tensor dynamic_slice(Arg x, Arg at, std::int64_t size, int axis) {
   const In frame("dynamic_slice", x.loc);
   const Tensor t = x.tensor("dynamic_slice");

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/text/unicode.h"
 
 namespace tegula::text {
@@ -32,7 +33,7 @@ Unigram::Unigram(Vocabulary vocabulary, std::vector<double> scores, const std::v
   for (std::size_t i = 0; i < size; ++i) {
     if (!std::isfinite(scores_[i])) {
       throw Error(
-          {.op = "Unigram", .got = "the score " + std::to_string(scores_[i]) + " of token " + std::to_string(i), .expected = "a number"});
+          {.op = "Unigram", .got = "the score " + number_text(scores_[i]) + " of token " + std::to_string(i), .expected = "a number"});
     }
     if (!usable_[i]) continue;
     worst = std::min(worst, scores_[i]);

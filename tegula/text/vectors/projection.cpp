@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/philox.h"
+#include "tegula/core/text.h"
 #include "tegula/text/vectors/word_evaluation.h"
 
 namespace tegula::text {
@@ -151,7 +152,7 @@ HostArray tsne(const HostArray& x, const TsneOptions& options) {
   const double perplexity = std::min(options.perplexity, (static_cast<double>(count) - 1) / 3);
   if (!(options.perplexity > 0) || options.steps < 1 || options.lr < 0 || !(options.exaggeration >= 1)) {
     throw Error({.op = "tsne",
-                 .got = "perplexity " + std::to_string(options.perplexity) + ", " + std::to_string(options.steps) + " steps",
+                 .got = "perplexity " + number_text(options.perplexity) + ", " + std::to_string(options.steps) + " steps",
                  .expected = "both positive, lr of at least 0, exaggeration of at least 1"});
   }
   const Matrix p = joint_probabilities(x, perplexity);

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/data/random_stream.h"
 #include "tegula/runtime/threads.h"
 #include "tegula/text/vectors/vector_rows.h"
@@ -403,7 +404,7 @@ WordVectors train_word2vec(const Corpus& corpus, const Word2VecOptions& options,
           std::to_string(options.negatives) + " negatives", "1 to 1000");
   require(options.epochs >= 1 && options.epochs <= 1'000'000, std::to_string(options.epochs) + " epochs", "1 to 1000000");
   require(options.lr > 0 && std::isfinite(options.lr) && options.lr_end >= 0 && options.lr_end <= options.lr,
-          "a rate from " + std::to_string(options.lr) + " to " + std::to_string(options.lr_end), "a positive one that falls");
+          "a rate from " + number_text(options.lr) + " to " + number_text(options.lr_end), "a positive one that falls");
   require(options.subsample >= 0 && options.power >= 0 && std::isfinite(options.power), "subsample or power below 0", "0 or more");
   require(options.threads >= 0 && options.threads <= 1024, std::to_string(options.threads) + " threads",
           "0 (as set_num_threads says) to 1024");

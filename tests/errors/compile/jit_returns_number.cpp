@@ -1,4 +1,4 @@
-// expect: tegula: a jit-ed function returns nothing, a Tensor, a std::vector<Tensor>, or a pair or tuple of Tensors
+// expect: tegula: a jit-ed function returns nothing, a Tensor, or a std::vector, pair, tuple or plain struct of Tensors
 #include <tegula/tegula.h>
 using namespace tegula;
 

@@ -1,4 +1,4 @@
-// expect: ^Adam: got lr = -1.0*, expected a number of at least 0
+// expect: ^Adam: got lr = -1, expected a number of at least 0
 #include <tegula/tegula.h>
 
 void optimizer_negative_rate() {

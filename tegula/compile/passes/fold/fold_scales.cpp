@@ -58,12 +58,45 @@ class Folder {
   bool is_steady(int i) const { return steady_[static_cast<std::size_t>(i)]; }
   int now(int i) const { return rewriter_.now(i); }
 
-  // The call takes the product's place, with a weight that holds the factor; the old call is dead.
+  int cast_to(DType dtype, int vector, const Item& like) {
+    const Shape shape = rewriter_.out()[vector].shape;
+    return rewriter_.out()[vector].dtype == dtype ? vector : add(cast_op(), {vector}, shape, dtype, like);
+  }
+  // A vector of the new graph, of the call's dtype and along its channels.
+  int along_channels(int vector, const Item& call, const Item& like) {
+    const Shape shape = call.shape;
+    const DType dtype = call.dtype;
+    const int axis = call.as<LibraryOp>().bias_axis();
+    return add(Ref<const Op>(new AlongAxis(shape, axis)), {cast_to(dtype, vector, like)}, shape, dtype, like);
+  }
+
+  /// A call, or one and the vector that is added to its channels; nobody else reads it.
+  struct Found {
+    int call = -1, bias = -1;
+  };
+  Found call_at(int i) const {
+    const Item& item = from_[i];
+    if (uses_[static_cast<std::size_t>(i)] != 1) return {};
+    if (item.role() == Role::Library) return {i};
+    if (item.role() != Role::Elementwise || item.inputs.size() != 2 || item.as<ElementwiseOp>().epilogue() != Kind::Add) return {};
+    for (std::size_t k = 0; k < 2; ++k) {
+      const int call = item.inputs[k], other = item.inputs[1 - k];
+      const Item& library = from_[call];
+      if (library.role() != Role::Library || uses_[static_cast<std::size_t>(call)] != 1 || library.dtype != item.dtype) continue;
+      const auto bias = is_steady(other) ? channel_vector(from_, other, library.as<LibraryOp>().bias_axis(), library.shape) : std::nullopt;
+      if (bias && is_float(from_[*bias].dtype)) return {call, *bias};
+    }
+    return {};
+  }
+
+  // The call takes the product's place, with a weight that holds the factor; the old call is dead. (x w + b) f becomes x (w f) + b f.
   void fold_factor(int i, Item& product) {
     for (std::size_t k = 0; k < 2; ++k) {
       const int producer = from_[i].inputs[k], factor = from_[i].inputs[1 - k];
-      const Item& call = from_[producer];
-      if (call.role() != Role::Library || uses_[static_cast<std::size_t>(producer)] != 1 || call.dtype != product.dtype) continue;
+      const Found found = call_at(producer);
+      if (found.call < 0) continue;
+      const Item& call = from_[found.call];
+      if (call.dtype != product.dtype) continue;
       const auto& op = call.as<LibraryOp>();
       const bool plain = !call.epilogue.bias && !call.epilogue.addend && call.epilogue.activation == 0;
       if (op.weight_axis() < 0 || !plain || !is_steady(factor) || !is_steady(call.inputs[1])) continue;
@@ -76,39 +109,56 @@ class Folder {
       const Shape shape = out[weight].shape;
       const DType dtype = out[weight].dtype;
       const int along = add(Ref<const Op>(new AlongAxis(shape, op.weight_axis())), {now(*vector)}, shape, from_[*vector].dtype, product);
-      int scaled = add(product.op, {weight, along}, shape, dtype, product);
-      if (dtype != call.dtype) scaled = add(cast_op(), {scaled}, shape, call.dtype, product);
-      const Origin origin = product.origin;
-      product = call;
-      product.inputs = {now(call.inputs[0]), scaled};
-      product.origin = origin;
-      scaled_[static_cast<std::size_t>(i)] = true;
+      const int scaled = cast_to(call.dtype, add(product.op, {weight, along}, shape, dtype, product), product);
+      Item folded = call;
+      folded.inputs = {now(call.inputs[0]), scaled};
+      folded.origin = product.origin;
+      Scaled& result = scaled_[static_cast<std::size_t>(i)];
+      if (found.bias < 0) {
+        product = folded;
+        result.call = rewriter_.out().size();  // where it will stand
+        return;
+      }
+      result.call = rewriter_.add(folded);
+      const DType factors = from_[*vector].dtype;
+      const int bias = cast_to(factors, now(found.bias), product);
+      result.bias = add(product.op, {bias, now(*vector)}, from_[*vector].shape, factors, product);
+      product.op = from_[producer].op;
+      product.inputs = {result.call, along_channels(result.bias, folded, product)};
       return;
     }
   }
 
-  // What is added to such a call becomes a bias of its dtype.
+  // What is added to such a call becomes a bias of its dtype, together with the one that it has.
   void fit_addend(int i, Item& sum) {
     for (std::size_t k = 0; k < 2; ++k) {
       const int producer = from_[i].inputs[k], other = from_[i].inputs[1 - k];
-      if (!scaled_[static_cast<std::size_t>(producer)] || uses_[static_cast<std::size_t>(producer)] != 1 || !is_steady(other)) continue;
-      const Item& call = rewriter_.out()[now(producer)];
-      const int axis = call.as<LibraryOp>().bias_axis();
-      const auto vector = channel_vector(from_, other, axis, call.shape);
-      if (!vector || from_[*vector].dtype == call.dtype || !is_float(from_[*vector].dtype) || sum.dtype != call.dtype) continue;
-      const DType dtype = call.dtype;
-      const Shape shape = call.shape;
-      const int cast = add(cast_op(), {now(*vector)}, from_[*vector].shape, dtype, sum);
-      sum.inputs[1 - k] = add(Ref<const Op>(new AlongAxis(shape, axis)), {cast}, shape, dtype, sum);
+      const Scaled scaled = scaled_[static_cast<std::size_t>(producer)];
+      if (scaled.call < 0 || uses_[static_cast<std::size_t>(producer)] != 1 || !is_steady(other)) continue;
+      const Item call = rewriter_.out()[scaled.call];
+      const auto vector = channel_vector(from_, other, call.as<LibraryOp>().bias_axis(), call.shape);
+      if (!vector || !is_float(from_[*vector].dtype) || sum.dtype != call.dtype) continue;
+      if (scaled.bias < 0) {
+        if (from_[*vector].dtype != call.dtype) sum.inputs[1 - k] = along_channels(now(*vector), call, sum);
+        return;
+      }
+      const DType dtype = rewriter_.out()[scaled.bias].dtype;
+      const Shape shape = from_[*vector].shape;
+      const int both = add(sum.op, {scaled.bias, cast_to(dtype, now(*vector), sum)}, shape, dtype, sum);
+      sum.inputs = {scaled.call, along_channels(both, call, sum)};
       return;
     }
   }
 
+  /// Of a product that has become a call: that, and the vector that is added to it, in the new graph.
+  struct Scaled {
+    int call = -1, bias = -1;
+  };
   const Graph& from_;
   Rewriter rewriter_;
   std::vector<int> uses_;
   std::vector<bool> steady_;
-  std::vector<bool> scaled_;  // products that have become calls
+  std::vector<Scaled> scaled_;  // by the number of the product
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// The fields of a plain struct and their names, found by the compiler. Used by module.h only.
+// The fields of a plain struct and their names, found by the compiler. Used by graph/structure.h and nn/module.h.
 //
 // Count: the greatest N for which T{anything, …} (N times) is valid. Names: the compiler's spelling of a template argument that is a
 // pointer to the field of an object that is never defined.
@@ -17,7 +17,7 @@
 #pragma clang diagnostic ignored "-Wundefined-internal"
 #endif
 
-namespace tegula::nn::reflect {
+namespace tegula::reflect {
 
 inline constexpr int kMaxFields = 40;
 
@@ -214,7 +214,7 @@ inline constexpr auto kNames = []<std::size_t... I>(std::index_sequence<I...>) {
   return std::array<std::string_view, N>{field_name<Pointer{std::get<I>(tie<N>(fake<T>.value))}>()...};
 }(std::make_index_sequence<N>{});
 
-}  // namespace tegula::nn::reflect
+}  // namespace tegula::reflect
 
 #if defined(__clang__)
 #pragma clang diagnostic pop

@@ -1,0 +1,52 @@
+#pragma once
+// A tile kernel of one's own as a node of the graph: Triton's model, on every device. Not in tegula.h: it brings the tile language's words with it.
+
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tegula/core/divide.h"
+#include "tegula/graph/op.h"
+#include "tegula/graph/tensor.h"
+#include "tegula/ops/elementwise/formula_value.h"
+#include "tegula/tile/builder.h"
+
+namespace tegula {
+
+/// What a kernel is given while its program is built.
+struct TileArguments {
+  std::span<const tile::Value> inputs, outputs;  // pointers to the first elements of tensors that lie dense and row-major
+  std::span<const tile::Value> numbers;  // i64 scalars, known when it runs: sizes
+  std::span<const std::int64_t> constants;  // known now: sizes of tiles, powers of two
+};
+/// Builds the program that each instance of the grid runs, word by word (tile/builder.h, and formula::exp and its like). It is called when a plan is
+/// made, once for all instances. A function, or a lambda without captures: what it depends on is in its arguments.
+using TileKernel = void (*)(tile::Builder& b, const TileArguments& a);
+
+struct TileLaunch {
+  Dims grid;  // instances along up to three axes: b.program_id(axis)
+  std::vector<Result> outputs;  // shape and dtype of each result, at least one
+  std::vector<std::int64_t> numbers = {};  // other ones make another plan, but no other compiled kernel
+  std::vector<std::int64_t> constants = {};
+  double operations = 0;  // floating-point, of all instances, for the number of threads; 0: a few for each element of the outputs
+};
+
+/// The results of `kernel` over the inputs. Each element of a result must be stored by some instance; two instances must not store the same one, or read
+/// what another one stores; nothing checks where a pointer points. To be differentiated it is put into custom_function (graph/autodiff/grad.h) with its gradient.
+///
+///     const auto vector_add = [](tile::Builder& b, const TileArguments& a) {
+///       const auto i = b.program_id(0) * a.constants[0] + b.arange(0, a.constants[0]), within = i < a.numbers[0];
+///       b.store(a.outputs[0] + i, b.load(a.inputs[0] + i, within) + b.load(a.inputs[1] + i, within), within);
+///     };
+///     Tensor z = tile_kernel("vector_add", vector_add, {x, y},
+///                            {.grid = {divide_up(n, 1024)}, .outputs = {{{n}, f32}}, .numbers = {n}, .constants = {1024}})[0];
+///
+/// Throws Error for no kernel, no outputs, a grid of more than three axes or with negative ones; what is wrong with a word is said with the line
+/// of this call when the kernel is built.
+std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::vector<Tensor>& inputs, TileLaunch launch,
+                                std::source_location where = std::source_location::current());
+
+}  // namespace tegula
