@@ -20,8 +20,9 @@ void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_loca
 
 /// The name of the device whose number a buffer carries; of the default device for a node without a value.
 std::string device_name(const Node& node);
-/// Throws when a check (an index out of range) of work that has been waited for failed on an asynchronous device.
-void confirm_checks();
+/// Throws when a check (an index out of range) failed of work that has been waited for, on the asynchronous device where this value lies: other threads may
+/// work on others, and get what fails there.
+void confirm_checks(const Node& value);
 
 /// eval(a, b, …): compute now, together, so that they share work.
 template <class... Tensors>

@@ -67,7 +67,7 @@ HostArray fetched(const Node& node) {
       for_each_element(layout, [&](std::int64_t position) { *to++ = from[position - first]; });
     });
   }
-  confirm_checks();
+  confirm_checks(node);
   return out;
 }
 

@@ -17,8 +17,8 @@ class Kernel;
 struct ArgumentSet;
 struct LaunchOptions;
 
-/// What a queue is for. Every plan's steps go through Compute, and memory is handed out and taken back in its order: who uses memory by another queue
-/// lets Compute wait for that before the memory is given back.
+/// What a queue is for. Plans compute in Compute, and memory is handed out and taken back in its order: who uses memory by another queue lets that wait for Compute first,
+/// and Compute for it before the memory is given back.
 enum class Use : std::uint8_t { Compute, Copy, Exchange };
 
 /// A point in the work of a queue, reached once all that was put in before it is over. One that was made by nobody is reached.
@@ -28,7 +28,7 @@ class Event {
    public:
     virtual ~Point() = default;
     virtual bool reached() const = 0;
-    /// The host waits. What failed on the way is told by Queue::synchronize().
+    /// The host waits. Throws Error where the device is lost; what else failed on the way is told by Queue::synchronize().
     virtual void wait() const = 0;
   };
   Event() = default;
@@ -68,7 +68,7 @@ class Queue {
   Device& device() const { return device_; }
   Use use() const { return use_; }
 
-  /// Of kernels and calls of the device.
+  /// Of kernels and calls of the device. A call goes into one queue at a time: into another behind an event.
   virtual void launch(const Kernel& kernel, std::span<const ArgumentSet> sets, const LaunchOptions& options) = 0;
   virtual void run(const Call& call, std::span<void* const> buffers, void* scratch, int threads = 1) = 0;
   /// Host memory may be reused when copy_in returns; copy_out waits until the bytes are there.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -139,6 +141,59 @@ TEST_F(CudaQueues, ARecordingTakesWhatGoesIntoAnyOfThem) {
     EXPECT_EQ(get(queue(use), c), counting(5));
     gpu->synchronize();
   }
+}
+
+TEST_F(CudaQueues, TheDeviceWaitsForReplaysInAnyOfThem) {
+  put(queue(Use::Copy), a, 7), put(queue(Use::Copy), b, 0);
+  const auto recording = queue(Use::Copy).record([&] { copy(queue(Use::Copy), b, a); });
+  ASSERT_TRUE(recording);
+  gpu->synchronize();
+  recording->replay();
+  const Event over = queue(Use::Copy).mark();
+  gpu->synchronize();
+  EXPECT_TRUE(over.reached());
+  EXPECT_EQ(get(queue(Use::Compute), b), counting(7));
+}
+
+// A call that waits for the device itself, as one does that is made when it is first run.
+TEST_F(CudaQueues, TheDeviceWaitsForWhatIsPutInBehindAWait) {
+  struct Waits final : runtime::Call {
+    Waits(Device& gpu, std::function<void()> work) : gpu(gpu), work(std::move(work)) {}
+    void run(std::span<void* const>, void*, int) const override {
+      gpu.synchronize();
+      work();
+    }
+    std::string describe() const override { return "a wait"; }
+    Device& gpu;
+    std::function<void()> work;
+  };
+  put(queue(Use::Exchange), a, 9);
+  const auto turn =
+      dynamic_cast<runtime::GivesHostTurns&>(*gpu).host_turn({.input_bytes = 4, .output_bytes = 4, .text = "the first", .queued = [] {
+                                                                return [](const void* from, void* to) { std::memcpy(to, from, 4); };
+                                                              }});
+  const std::array<void*, 2> buffers{a->data(), b->data()};
+  queue(Use::Exchange).run(Waits(*gpu, [&] { turn->run(buffers, nullptr, 1); }), {}, nullptr);
+  const Event over = queue(Use::Exchange).mark();
+  gpu->synchronize();
+  EXPECT_TRUE(over.reached());
+  EXPECT_EQ(get(queue(Use::Compute), b)[0], 9);
+}
+
+// Its memory may have been another's for which the queue for computing has work left.
+TEST_F(CudaQueues, WhatARecordingHoldsIsWrittenBehindWhatIsComputed) {
+  std::vector<int> fives(kCount, 5);
+  c = nullptr;
+  Ref<Buffer> former = gpu->allocate(kCount * sizeof(int));
+  put(queue(Use::Compute), former, 1);
+  former = nullptr;
+  const auto recording = queue(Use::Copy).record([&] { queue(Use::Copy).copy_in(a->data(), fives.data(), a->bytes()); });
+  ASSERT_TRUE(recording);
+  recording->replay();
+  EXPECT_EQ(get(queue(Use::Copy), a), fives);
+  queue(Use::Compute).synchronize();
+  recording->replay();
+  EXPECT_EQ(get(queue(Use::Copy), a), fives);
 }
 
 TEST_F(CudaQueues, ARecordingDoesNotWaitForWhatIsOutsideOfIt) {

@@ -9,6 +9,8 @@
 #include <set>
 #include <sstream>
 
+#include "tegula/dist/collectives/lookups.h"
+#include "tegula/graph/history.h"
 #include "tegula/tegula.h"
 #include "tests/dist/trainings.h"
 
@@ -135,6 +137,30 @@ TEST(DataParallel, RowsTravelWhereTheyAreLess) {
          }))
       EXPECT_EQ(failure, "");
   }
+}
+
+TEST(DataParallel, WhatIsNoSumOfRowsIsExchangedWhole) {
+  const Tensor column = normal({40, 1}), table = normal({40, 6}), ids = tensor<std::int64_t>({3, 5, 3});
+  const auto of = [&](const Tensor& y, const Tensor& x) {
+    return dist::table_gradient(grad(sum(y), x), 2, std::source_location::current());
+  };
+  EXPECT_EQ(of(square(take(table, ids, 0)), table)->rows.size(), 1u);
+  EXPECT_EQ(of(square(take(table, ids, 0)) + take(table, ids, 0), table)->rows.size(), 2u);
+  EXPECT_FALSE(of(gather(column, 1, zeros({40, 1}, i64)), column));
+  EXPECT_FALSE(of(gather(column, 1, zeros({40, 0}, i64)), column));
+  EXPECT_FALSE(of(take(transpose(table), ids, 1), table));
+  EXPECT_FALSE(of(square(table), table));
+  Tensor doubled = take(table, ids, 0);
+  for (int k = 0; k < 40; ++k) doubled = doubled + doubled;  // its gradient is a sum of a sum of …
+  of(doubled, table);
+  const Tensor gradient = grad(sum(square(take(table, ids, 0))), table);
+  gradient.to_host();
+  const HistoryBudget budget = history_budget();
+  set_history_budget({.nodes = 0, .bytes = 0});
+  for (int i = 0; i < 3; ++i) (gradient * 2).to_host(), normal({3}).to_host();
+  set_history_budget(budget);
+  EXPECT_TRUE(gradient.node()->forgotten());
+  EXPECT_FALSE(dist::table_gradient(gradient, 2, std::source_location::current()));
 }
 
 TEST(DataParallel, RanksThatLookUpOtherNumbersOfRowsAreTold) {

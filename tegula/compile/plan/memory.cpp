@@ -1,8 +1,10 @@
 // Where values live: results in buffers of their own, Variables in place, everything else in one arena with reuse.
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include "tegula/compile/plan/overlap.h"
@@ -15,7 +17,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;        // what the widest vectors and the copy engines of all machines like
 constexpr std::size_t kSmallArena = 64 << 20;
-constexpr std::size_t kSmallShare = 64;  // of all bytes without reuse, what the smallest blocks of others may have
+constexpr std::size_t kSmallBlock = 64 << 10,
+                      kSmallShare =
+                          64;  // what of others has a place of its own: such blocks, as far as so great a part of the arena holds them
 std::size_t aligned(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// A stretch of the arena in use from one step to another.
@@ -23,6 +27,36 @@ struct Block {
   std::size_t bytes = 0;
   int first = 0, last = 0;
   std::size_t offset = 0;
+};
+
+/// Blocks in an arena: each at the lowest offset where it meets no other that is alive at the same time.
+class Placement {
+ public:
+  /// `bytes`: the arena's, which grows.
+  explicit Placement(std::size_t& bytes) : bytes_(bytes) {}
+  void place(std::span<Block* const> blocks) {
+    for (Block* block : blocks) {
+      std::size_t at = 0;
+      for (const Placed& other : placed_) {
+        if (other.first > block->last || block->first > other.last) continue;
+        if (at + block->bytes <= other.begin) break;
+        at = std::max(at, other.end);
+      }
+      block->offset = at;
+      bytes_ = std::max(bytes_, at + block->bytes);
+      const auto behind = std::ranges::upper_bound(placed_, at, {}, &Placed::begin);
+      placed_.insert(behind, {block->first, block->last, at, at + block->bytes});
+    }
+  }
+
+ private:
+  // By offset, so that a look from the bottom up ends at the first gap. All pairs, but by a loop over small neighbours in memory: 20,000 blocks take a tenth of a second.
+  struct Placed {
+    int first, last;
+    std::size_t begin, end;
+  };
+  std::size_t& bytes_;
+  std::vector<Placed> placed_;
 };
 
 /// The item that stands for each leaf; -1 where nothing reads it.
@@ -247,53 +281,24 @@ class Planner {
     }
   }
 
-  // Where steps may run side by side, memory in common makes them wait for each other. A small arena is not reused; of others the smallest blocks are not, a number that
-  // all updates read among them. The blocks of at most so many bytes are kept apart.
-  std::size_t kept_apart(const std::vector<Block>& blocks) const {
-    if (!asynchronous_) return 0;
-    std::vector<std::size_t> sizes;
-    for (const Block& block : blocks) sizes.push_back(block.bytes);
-    std::ranges::sort(sizes);
-    const std::size_t total = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
-    std::size_t left = total <= kSmallArena ? total : total / kSmallShare, most = 0;
-    for (std::size_t i = 0; i < sizes.size();) {
-      std::size_t alike = i;
-      while (alike < sizes.size() && sizes[alike] == sizes[i]) ++alike;
-      if (sizes[i] * (alike - i) > left) break;
-      left -= sizes[i] * (alike - i), most = sizes[i], i = alike;
-    }
-    return most;
-  }
-
-  // Largest first, each at the lowest offset where it meets no block alive at the same time; those that are kept apart behind them.
+  // Largest first, each at the lowest offset where it meets no block alive at the same time. Where steps may run side by side, memory in common makes them wait for each
+  // other: a small arena is not reused, and of others the smallest blocks are not, the numbers that all updates read among them, as many as a share of the arena holds.
   void assign_offsets(std::vector<Block>& blocks) {
-    const std::size_t apart = kept_apart(blocks);
     std::vector<Block*> order;
-    for (Block& block : blocks)
-      if (block.bytes > apart) order.push_back(&block);
-    std::stable_sort(order.begin(), order.end(), [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
-    // Those placed, by offset, so that a look from the bottom up ends at the first gap. All pairs, but by a loop over small neighbours in
-    // memory: 20,000 blocks take a tenth of a second.
-    struct Placed {
-      int first, last;
-      std::size_t begin, end;
-    };
-    std::vector<Placed> placed;
-    placed.reserve(blocks.size());
-    for (Block* block : order) {
-      std::size_t at = 0;
-      for (const Placed& other : placed) {
-        if (other.first > block->last || block->first > other.last) continue;
-        if (at + block->bytes <= other.begin) break;
-        at = std::max(at, other.end);
-      }
-      block->offset = at;
-      plan_.arena_bytes = std::max(plan_.arena_bytes, at + block->bytes);
-      const auto behind = std::ranges::upper_bound(placed, at, {}, &Placed::begin);
-      placed.insert(behind, {block->first, block->last, at, at + block->bytes});
+    std::size_t total = 0;
+    for (Block& block : blocks) order.push_back(&block), total += block.bytes;
+    auto apart = order.begin();
+    if (!asynchronous_ || total > kSmallArena) {
+      std::ranges::stable_sort(order, std::greater(), &Block::bytes);
+      const auto small = std::ranges::find_if(order, [&](const Block* block) { return asynchronous_ && block->bytes <= kSmallBlock; });
+      Placement placement(plan_.arena_bytes);
+      placement.place({order.begin(), small});
+      apart = order.end();
+      for (std::size_t left = plan_.arena_bytes / kSmallShare; apart != small && (*std::prev(apart))->bytes <= left; --apart)
+        left -= (*std::prev(apart))->bytes;
+      placement.place({small, apart});
     }
-    for (Block& block : blocks)
-      if (block.bytes <= apart) block.offset = std::exchange(plan_.arena_bytes, plan_.arena_bytes + block.bytes);
+    for (Block* block : std::span(apart, order.end())) block->offset = std::exchange(plan_.arena_bytes, plan_.arena_bytes + block->bytes);
   }
 
   Plan& plan_;

@@ -80,13 +80,14 @@ void watch_checks(const std::shared_ptr<Executable>& executable) {
 
 }  // namespace compile
 
-void confirm_checks() {
+void confirm_checks(const Node& value) {
   std::vector<std::shared_ptr<compile::Executable>> executables;
   {
     compile::Watched& w = compile::watched();
     std::scoped_lock lock(w.mutex);
     for (const auto& known : w.executables) {
-      if (auto executable = known.lock()) executables.push_back(std::move(executable));
+      if (auto executable = known.lock(); executable && executable->device().number() == value.buffer()->device())
+        executables.push_back(std::move(executable));
     }
   }
   for (const auto& executable : executables) executable->confirm();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -91,55 +92,58 @@ CUstream Context::stream_of(runtime::Use use) const {
   return stream;
 }
 
-CUstream Context::stream() const {
-  if (const Capture* capture = Capture::current(*this)) return capture->stream();
+runtime::Use Context::use() const {
   for (const Feeding* feeding = innermost(); feeding; feeding = feeding->outer_)
-    if (&feeding->context_ == this) return feeding->stream_;
-  return stream_of(runtime::Use::Compute);
+    if (&feeding->context_ == this) return feeding->use_;
+  return runtime::Use::Compute;
 }
 
-Feeding::Feeding(const Context& context, runtime::Use use) : context_(context), outer_(innermost()) {
+CUstream Context::stream() const {
+  const Capture* const capture = Capture::current(*this);
+  return capture ? capture->stream() : stream_of(use());
+}
+
+Feeding::Feeding(const Context& context, runtime::Use use) : context_(context), use_(use), outer_(innermost()) {
   const std::scoped_lock lock(context.order);
   context.enter();
-  stream_ = context.stream_of(use);
-  if (use != runtime::Use::Compute) context.fed_[static_cast<std::size_t>(use)] = true;
+  context.stream_of(use);
   innermost() = this;
 }
 Feeding::~Feeding() { innermost() = outer_; }
 
-CUevent Context::take_event(std::string_view op) const {
-  const std::scoped_lock lock(order);
-  CUevent event = nullptr;
-  if (idle_events_.empty()) {
-    check(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), op);
-  } else {
-    event = idle_events_.back();
-    idle_events_.pop_back();
+BriefEvent::BriefEvent(const Context& context, std::string_view op) : context_(context) {
+  {
+    const std::scoped_lock lock(context.events_);
+    if (!context.idle_events_.empty()) {
+      event_ = context.idle_events_.back();
+      context.idle_events_.pop_back();
+      return;
+    }
   }
-  return event;
+  check(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), op);
 }
 
-void Context::give_back(CUevent event) const {
-  const std::scoped_lock lock(order);
-  idle_events_.push_back(event);
+BriefEvent::~BriefEvent() {
+  const std::scoped_lock lock(context_.events_);
+  context_.idle_events_.push_back(event_);
 }
 
 void Context::follow(runtime::Use use) const {
   constexpr const char* op = "joining queues";
   const std::scoped_lock lock(order);
+  enter();
   const CUstream ahead = stream_of(use), behind = stream();
   if (ahead == behind) return;
-  const CUevent event = take_event(op);
-  check(cuEventRecord(event, ahead), op);
-  check(cuStreamWaitEvent(behind, event, CU_EVENT_WAIT_DEFAULT), op);
-  give_back(event);
+  const BriefEvent event(*this, op);
+  check(cuEventRecord(event.get(), ahead), op);
+  check(cuStreamWaitEvent(behind, event.get(), CU_EVENT_WAIT_DEFAULT), op);
 }
 
 void Context::join() const {
   const std::scoped_lock lock(order);
   const Feeding compute(*this, runtime::Use::Compute);
-  for (std::size_t i = 0; i < fed_.size(); ++i)
-    if (std::exchange(fed_[i], false)) follow(static_cast<runtime::Use>(i));
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    if (streams_[i]) follow(static_cast<runtime::Use>(i));
 }
 
 void Context::synchronize_all(std::string_view op) const {
@@ -158,19 +162,17 @@ void Context::drain() const noexcept {
 
 void Context::synchronize(std::string_view op) const {
   require_no_recording(*this, op);
-  CUevent reached = nullptr;
+  std::optional<BriefEvent> reached;
   {
     const std::scoped_lock lock(order);
     enter();
-    reached = take_event(op);
-    if (const CUresult result = cuEventRecord(reached, stream()); result != CUDA_SUCCESS) fail(result, op, queued_last());
+    reached.emplace(*this, op);
+    if (const CUresult result = cuEventRecord(reached->get(), stream()); result != CUDA_SUCCESS) fail(result, op, queued_last());
     if (progress) progress->mark();
   }
-  const CUresult result = cuEventSynchronize(reached);
-  {
+  if (const CUresult result = cuEventSynchronize(reached->get()); result != CUDA_SUCCESS) {
     const std::scoped_lock lock(order);
-    if (result != CUDA_SUCCESS) fail(result, op, queued_last());
-    give_back(reached);
+    fail(result, op, queued_last());
   }
   std::exception_ptr failure;
   std::function<void()> confirm;

@@ -44,11 +44,13 @@ struct Context {
   void enter() const;
   /// That of this use; opened when it is first asked for.
   CUstream stream_of(runtime::Use use) const;
-  /// Where this thread puts its work: where it records (Capture), else where it feeds (Feeding), else that of Use::Compute. The caller has entered.
+  /// What this thread's work is put in for: that of its Feeding, else Use::Compute.
+  runtime::Use use() const;
+  /// Where it is put: where this thread records (Capture), else on the stream of use(). The caller has entered.
   CUstream stream() const;
   /// Lets stream() wait for what is on that of this use.
   void follow(runtime::Use use) const;
-  /// Lets that of Use::Compute wait for what the others have been fed with.
+  /// Lets that of Use::Compute wait for what is on the others.
   void join() const;
   /// Waits for what is on stream(), without keeping others from queueing more. Work that failed is reported with the names of the
   /// kernels that were queued last, the host's turns by what they threw. `op` names who waits.
@@ -57,9 +59,6 @@ struct Context {
   void synchronize_all(std::string_view op) const;
   /// Waits for all streams, and tells nothing: for what ends, perhaps after the driver. Not while this thread is recording.
   void drain() const noexcept;
-  /// An event without a time. Those that are given back are kept.
-  CUevent take_event(std::string_view op) const;
-  void give_back(CUevent event) const;
   /// Remembers the name of a queued kernel, which lives as long as the process. TEGULA_CUDA_SYNC=1 waits for each.
   void queued(const char* kernel);
   /// What a turn of the host threw: the next synchronize() throws it. Needs nothing of the driver.
@@ -72,13 +71,14 @@ struct Context {
 
  private:
   friend class Feeding;
+  friend class BriefEvent;
   std::string queued_last() const;
 
   std::array<const char*, 8> recent_{};  // a ring
   unsigned count_ = 0;
+  mutable std::array<CUstream, 3> streams_{};  // all guarded by `order`
   mutable std::vector<CUevent> idle_events_;
-  mutable std::array<CUstream, 3> streams_{};
-  mutable std::array<bool, 3> fed_{};  // since the last join(); all guarded by `order`
+  mutable std::mutex events_;  // of these
   mutable std::mutex failing_;
   mutable std::exception_ptr host_failure_;
   std::function<void()> confirm_;  // both guarded by failing_
@@ -95,8 +95,22 @@ class Feeding {
  private:
   friend struct Context;
   const Context& context_;
-  CUstream stream_;
+  runtime::Use use_;
   Feeding* outer_;
+};
+
+/// An event without a time, lent while it lives. Who waits for it on a stream waits for what it was then: it may be recorded anew.
+class BriefEvent {
+ public:
+  BriefEvent(const Context& context, std::string_view op);
+  ~BriefEvent();
+  BriefEvent(const BriefEvent&) = delete;
+  BriefEvent& operator=(const BriefEvent&) = delete;
+  CUevent get() const { return event_; }
+
+ private:
+  const Context& context_;
+  CUevent event_ = nullptr;
 };
 
 /// Throws Error("<op>: got CUDA_ERROR_…, …") unless `result` is CUDA_SUCCESS. `op` names what was tried, in the user's words.

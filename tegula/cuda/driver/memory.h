@@ -16,7 +16,7 @@ namespace tegula::gpu {
 inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
 /// Device memory in segments from the driver, cut into blocks. A freed block joins its free neighbours and is handed out again at once:
-/// all work is in the order of one stream. Segments of 2 MiB for blocks up to 1 MiB, of 20 MiB up to 10 MiB, of their own size above.
+/// it is handed out and taken back in the order of the stream of Use::Compute. Segments of 2 MiB for blocks up to 1 MiB, of 20 MiB up to 10 MiB, of their own size above.
 /// Thread-safe. Never destroyed; giving a block back does not need the driver.
 class Pool {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a stream gets on with its work, for a thread that queues none.
+// Whether the streams of a device get on with their work, for a thread that queues none.
 
 #include <cuda.h>
 
@@ -11,7 +11,7 @@
 
 namespace tegula::gpu {
 
-/// Marks among what is queued. Thread-safe; its events are never destroyed, as the device is not.
+/// Marks among what is queued, on whichever stream it is, reached in the order in which they were made: a stream that is stuck holds up what the others are seen to do. Thread-safe; its events are never destroyed, as the device is not.
 class Progress {
  public:
   explicit Progress(Context& context) : context_(context) {}

@@ -11,29 +11,24 @@ constexpr const char* kOp = "an event";
 class EventPoint final : public runtime::Event::Point {
  public:
   /// Behind what is on the stream. The caller holds Context::order.
-  explicit EventPoint(const Context& context) : context_(context), event_(context.take_event(kOp)) {
-    check(cuEventRecord(event_, context.stream()), kOp);
+  explicit EventPoint(const Context& context) : context_(context), event_(context, kOp) {
+    check(cuEventRecord(event_.get(), context.stream()), kOp);
   }
-  EventPoint(const EventPoint&) = delete;
-  EventPoint& operator=(const EventPoint&) = delete;
-  /// Who waits for it on a stream waits for what it was then: it may be recorded anew.
-  ~EventPoint() override { context_.give_back(event_); }
-
   bool reached() const override {
     context_.enter();
-    const CUresult result = cuEventQuery(event_);
+    const CUresult result = cuEventQuery(event_.get());
     if (result != CUDA_ERROR_NOT_READY) check(result, kOp);
     return result == CUDA_SUCCESS;
   }
   void wait() const override {
     context_.enter();
-    check(cuEventSynchronize(event_), kOp);
+    check(cuEventSynchronize(event_.get()), kOp);
   }
-  CUevent event() const { return event_; }
+  CUevent event() const { return event_.get(); }
 
  private:
   const Context& context_;
-  CUevent event_;
+  BriefEvent event_;
 };
 
 }  // namespace

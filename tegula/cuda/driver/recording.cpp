@@ -21,7 +21,7 @@ class GraphRecording final : public runtime::Recording {
  public:
   GraphRecording(Context& context, CUgraphExec graph, std::vector<Ref<Buffer>> kept, std::vector<std::function<void()>> first)
       : context_(context),
-        stream_(context.stream()),
+        use_(context.use()),
         graph_(graph),
         kept_(std::move(kept)),
         first_(std::move(first)) {}
@@ -30,22 +30,22 @@ class GraphRecording final : public runtime::Recording {
   ~GraphRecording() override {
     const std::scoped_lock lock(context_.order);
     if (cuCtxSetCurrent(context_.context) != CUDA_SUCCESS) return;
-    if (!Capture::current(context_)) cuStreamSynchronize(stream_);  // it may be running
+    context_.drain();  // it may be running
     cuGraphExecDestroy(graph_);
   }
 
   void replay() override {
     const std::scoped_lock lock(context_.order);
-    context_.enter();
+    const Feeding feeding(context_, use_);
     for (const auto& first : first_) first();
-    check(cuGraphLaunch(graph_, stream_), "replaying a recording");
+    check(cuGraphLaunch(graph_, context_.stream()), "replaying a recording");
     context_.queued("a recording");
     if (context_.progress && ++replays_ % kMarkedReplays == 0) context_.progress->mark();
   }
 
  private:
   Context& context_;
-  CUstream stream_;
+  runtime::Use use_;
   CUgraphExec graph_;
   std::vector<Ref<Buffer>> kept_;
   std::vector<std::function<void()>> first_;
@@ -279,6 +279,7 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
   if (is_sticky(result)) check(result, "recording");
   if (result != CUDA_SUCCESS) return nullptr;
   auto recording = std::make_unique<GraphRecording>(context, executable, std::move(capture.kept_), std::move(capture.first_));
+  context.follow(runtime::Use::Compute);  // whose order the memory was taken in
   for (const Capture::Constant& constant : capture.constants_) {
     context.staging->copy_in(device_pointer(constant.buffer->data()), constant.bytes.data(), constant.bytes.size());
   }

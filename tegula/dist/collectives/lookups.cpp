@@ -1,5 +1,6 @@
 #include "tegula/dist/collectives/lookups.h"
 
+#include <set>
 #include <utility>
 
 #include "tegula/dist/collectives/collectives.h"
@@ -11,28 +12,41 @@
 namespace tegula::dist {
 namespace {
 
-/// What a sum of gradients is made of.
-void collect_terms(const Tensor& sum, std::vector<Tensor>& terms) {
-  if (sum.node()->op().name() != "add_n") return terms.push_back(sum);
-  for (const Ref<Node>& term : sum.node()->inputs()) collect_terms(Tensor(term), terms);
+constexpr std::size_t kMostTerms = 64;  // of a sum of gradients, that are looked at
+
+/// What a sum of gradients is made of; a sum within it that has been met before stays one term.
+std::vector<Tensor> terms_of(const Tensor& sum) {
+  std::vector<Tensor> terms, left{sum};
+  std::set<const Node*> opened;
+  while (!left.empty()) {
+    const Tensor term = left.back();
+    left.pop_back();
+    const auto inputs = term.node()->inputs();
+    const bool opens = term.node()->op().name() == "add_n" && !inputs.empty() && terms.size() + left.size() < kMostTerms &&
+                       opened.insert(term.node().get()).second;
+    if (!opens) terms.push_back(term);
+    for (std::size_t i = inputs.size(); opens && i-- > 0;) left.emplace_back(inputs[i]);
+  }
+  return terms;
 }
 
 }  // namespace
 
-std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks) {
-  if (gradient.rank() == 0) return {};
-  std::vector<Tensor> terms, rest;
-  collect_terms(gradient, terms);
+std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, const std::source_location& where) {
+  if (gradient.rank() == 0 || gradient.numel() == 0) return {};
   TableGradient out{.length = gradient.shape()[0], .rows = {}, .rest = {}};
+  std::vector<Tensor> rest;
   std::int64_t added = 0;
-  for (const Tensor& term : terms) {
+  for (const Tensor& term : terms_of(gradient)) {
     const auto rows = ops::added_rows(term);
     if (!rows) rest.push_back(term);
     else out.rows.push_back(*rows), added += rows->index.numel();
   }
-  // Of n ranks each sends n - 1 others its rows; of a sum of the whole 2 (n - 1) / n.
-  if (out.rows.empty() || added * ranks >= 2 * out.length) return {};
-  if (!rest.empty()) out.rest = rest.size() == 1 ? rest[0] : graph::add_n(rest);
+  // Of n ranks each sends n - 1 others its rows and their numbers; of a sum of the whole 2 (n - 1) / n.
+  const auto row = static_cast<std::int64_t>(size_of(gradient.dtype())) * gradient.numel() / out.length;
+  const auto number = static_cast<std::int64_t>(size_of(i64));
+  if (out.rows.empty() || added * (row + number) * ranks >= 2 * out.length * row) return {};
+  if (!rest.empty()) out.rest = rest.size() == 1 ? rest[0] : graph::add_n(rest, where);
   return out;
 }
 

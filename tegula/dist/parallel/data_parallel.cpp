@@ -104,7 +104,7 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
   std::vector<Tensor> flat(gradients.size());
   for (std::size_t i = 0; i < flat.size(); ++i) {
     if (!gradients[i].defined()) continue;
-    auto table = options_.lookups ? table_gradient(gradients[i], options_.group.size()) : std::nullopt;
+    auto table = options_.lookups ? table_gradient(gradients[i], options_.group.size(), where) : std::nullopt;
     if (!table) flat[i] = flatten(Arg(gradients[i], where));
     else
       tables[i].emplace(std::move(*table), options_.group, reduction, narrows(gradients[i]) ? std::optional(bf16) : std::nullopt, exchange,

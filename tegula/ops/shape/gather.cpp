@@ -268,7 +268,11 @@ Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, Ind
 std::optional<ops::AddedRows> ops::added_rows(const Tensor& sums) {
   const Node& node = *sums.node();
   const auto* const op = dynamic_cast<const ScatterSumOp*>(&node.op());
-  if (!op || op->form().outer != 1 || node.shape().rank() == 0 || node.shape()[0] != op->form().length) return {};
+  if (!op || node.inputs().empty() || node.shape().rank() == 0) return {};  // a history that was given up has none
+  const auto& form = op->form();
+  const bool rows = form.outer == 1 && node.shape()[0] == form.length && node.input(1).shape()[0] == form.count &&
+                    form.width == numel(node.shape(), 1, node.shape().rank());
+  if (!rows) return {};
   return AddedRows{Tensor(node.inputs()[0]), Tensor(node.inputs()[1])};
 }
 
