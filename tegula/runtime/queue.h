@@ -59,7 +59,7 @@ class Recording {
   virtual void replay() = 0;
 };
 
-class Queue {
+class Queue {  // any thread may put work in: a launch, a call, a copy stays whole, a recording keeps others out
  public:
   Queue(Device& device, Use use) : device_(device), use_(use) {}
   virtual ~Queue() = default;

@@ -58,9 +58,6 @@ struct Event {
   std::shared_ptr<std::optional<std::int64_t>> time;  // nanoseconds; null for events that tell none
 };
 
-constexpr auto kDefault = static_cast<unsigned char>(CU_GRAPH_DEPENDENCY_TYPE_DEFAULT),
-               kProgrammatic = static_cast<unsigned char>(CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
-
 struct Machine {
   std::recursive_mutex mutex;
   std::size_t peer_copies = 0;
@@ -118,7 +115,8 @@ CUresult queue(CUstream stream, std::function<void()> work, CUgraphNodeType type
     Node& node = graph.nodes.emplace_back(Node{&graph, type, {}});
     for (Node* const from : graph.next_needs) {
       const bool early = m.launches_early && type == CU_GRAPH_NODE_TYPE_KERNEL && from->type == CU_GRAPH_NODE_TYPE_KERNEL;
-      node.needs.push_back({from, early ? kProgrammatic : kDefault});
+      node.needs.push_back(
+          {from, static_cast<unsigned char>(early ? CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC : CU_GRAPH_DEPENDENCY_TYPE_DEFAULT)});
     }
     graph.next_needs = {&node};
   } else {
@@ -485,10 +483,7 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsi
   return CUDA_SUCCESS;
 }
 /// For tests: from now on captured kernels may begin while the ones that they are behind run, as a library's do that were launched so.
-void fake_launches_early(bool early) {
-  const std::scoped_lock lock(machine().mutex);
-  machine().launches_early = early;
-}
+void fake_launches_early(bool early) { machine().launches_early = early; }
 /// For tests: of the graph that was made executable last, all edges, and those that let a kernel begin while the one before it runs.
 void fake_graph_edges(std::size_t* all, std::size_t* early) {
   const std::scoped_lock lock(machine().mutex);
