@@ -24,11 +24,13 @@ namespace {
                .advice = "close other programs or files"});
 }
 
-/// A file that lives in memory only. Pipes would need a thread or poll to avoid that both sides wait for each other.
+/// A file that lives in memory only. Pipes would need a thread or poll to avoid that both sides wait for each other. Several processes may write at once: each
+/// appends, since the place where one writes is not locked for such files.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(::memfd_create("tegula", MFD_CLOEXEC)) {
     if (descriptor_ < 0) fail("memfd_create", errno);
+    if (::fcntl(descriptor_, F_SETFL, O_APPEND) != 0) fail("fcntl", errno);
   }
   ~MemoryFile() { ::close(descriptor_); }
   MemoryFile(const MemoryFile&) = delete;

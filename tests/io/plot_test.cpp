@@ -30,6 +30,13 @@ int count(const HostArray& image, int red, int green, int blue) {
   return n;
 }
 
+TEST(RunChild, KeepsWhatSeveralProcessesWriteAtOnce) {
+  const ChildResult ran =
+      run_child({"sh", "-c", "for w in 1 2 3 4; do (i=0; while [ $i -lt 500 ]; do echo line; i=$((i + 1)); done) & done; wait"}, {});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.output.size(), 4 * 500 * std::string_view("line\n").size());
+}
+
 TEST(RunChild, GivesOutputMessagesAndExitCode) {
   const std::string text(300'000, 'x');  // more than a pipe holds
   const ChildResult echo = run_child({"cat"}, bytes_of(text));
