@@ -137,11 +137,9 @@ void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
   return value->data();
 }
 
-}  // namespace
-
-namespace {
 constexpr std::uint64_t kOneTensor = 1;
-}
+
+}  // namespace
 
 Results::Results(graph::Parts parts) : tensors(std::move(parts.tensors)) {
   if (parts.form.size() != 1 || parts.form[0] != kOneTensor) form = std::make_shared<const Words>(std::move(parts.form));

@@ -21,17 +21,25 @@ std::vector<double> durations(const Plan& plan) {
   return all;
 }
 
+/// When each step is over at the earliest, counted from the beginning of the run.
+std::vector<double> earliest_ends(const std::vector<double>& takes, const std::vector<std::vector<int>>& after) {
+  std::vector<double> over(after.size());
+  for (std::size_t s = 0; s < over.size(); ++s) {
+    for (const int before : after[s]) over[s] = std::max(over[s], over[static_cast<std::size_t>(before)]);
+    over[s] += takes[s];
+  }
+  return over;
+}
+
 /// Exchanges, and of what they wait for those that one would wait for if they took twice as long.
 std::vector<bool> hurried_steps(const Plan& plan, const std::vector<std::vector<int>>& after) {
-  const std::vector<double> takes = durations(plan);
-  std::vector<double> over(plan.steps.size());  // at the earliest
+  const std::vector<double> takes = durations(plan), over = earliest_ends(takes, after);
   std::vector<bool> hurried(plan.steps.size());
   for (std::size_t s = 0; s < over.size(); ++s) {
-    double begins = 0;
-    for (const int before : after[s]) begins = std::max(begins, over[static_cast<std::size_t>(before)]);
-    over[s] = begins + takes[s];
     if (!exchanges(plan, plan.steps[s])) continue;
     hurried[s] = true;
+    double begins = 0;
+    for (const int before : after[s]) begins = std::max(begins, over[static_cast<std::size_t>(before)]);
     for (const int before : after[s]) {
       const auto at = static_cast<std::size_t>(before);
       if (over[at] + takes[at] >= begins) hurried[at] = true;
@@ -43,35 +51,24 @@ std::vector<bool> hurried_steps(const Plan& plan, const std::vector<std::vector<
 /// What nobody waits for and waits for an exchange, as updates of parameters do, goes on beside the exchange whose numbers are there last, not beside the work that makes
 /// those: there it would take room from what the exchange waits for, and the exchange would have nothing left to go on beside.
 std::vector<std::vector<int>> put_off(const Plan& plan, std::vector<std::vector<int>> after) {
-  const std::vector<double> takes = durations(plan);
-  std::vector<double> over(after.size());  // at the earliest
+  const std::vector<double> over = earliest_ends(durations(plan), after);
   std::vector<bool> exchange(after.size()), awaited(after.size());
   std::vector<int> behind(after.size(), -1);  // the last exchange that a step waits for itself
-  double latest = -1;
-  int last = -1;  // that exchange
-  std::vector<int> makes;  // what it waits for
+  double latest = 0;
+  int last = -1;  // the exchange whose numbers are there last
   for (std::size_t s = 0; s < after.size(); ++s) {
     exchange[s] = exchanges(plan, plan.steps[s]);
-    double ready = 0, begins = 0;
-    std::vector<int> work;
     for (const int step : after[s]) {
       const auto before = static_cast<std::size_t>(step);
       awaited[before] = true;
-      begins = std::max(begins, over[before]);
-      if (exchange[before]) {
-        behind[s] = std::max(behind[s], step);
-      } else {
-        ready = std::max(ready, over[before]);
-        work.push_back(step);
-      }
+      if (exchange[before]) behind[s] = std::max(behind[s], step);
+      else if (exchange[s] && over[before] > latest) latest = over[before], last = static_cast<int>(s);
     }
-    over[s] = begins + takes[s];
-    if (exchange[s] && !work.empty() && ready > latest) latest = ready, last = static_cast<int>(s), makes = std::move(work);
   }
   for (std::size_t s = 0; s < after.size(); ++s) {
     if (awaited[s] || exchange[s] || behind[s] < 0 || behind[s] >= last) continue;
-    for (const int step : makes)
-      if (step < static_cast<int>(s)) after[s].push_back(step);
+    for (const int step : after[static_cast<std::size_t>(last)])
+      if (step < static_cast<int>(s) && !exchange[static_cast<std::size_t>(step)]) after[s].push_back(step);
     std::ranges::sort(after[s]);
     after[s].erase(std::unique(after[s].begin(), after[s].end()), after[s].end());
   }

@@ -214,7 +214,7 @@ void Executable::walk(const Bindings& bindings) {
       const runtime::CallSite site(where);
       const bool begins = !overlap_.begins.empty() && overlap_.begins[s];
       if (const auto* call = begins ? dynamic_cast<const runtime::Begins*>(step.call.get()) : nullptr) {
-        in_flight.add(static_cast<int>(s), *call, call->begin(prepared.buffers, prepared.scratch));
+        in_flight.add(static_cast<int>(s), [call, ticket = call->begin(prepared.buffers, prepared.scratch)] { call->finish(ticket); });
       } else {
         using Kind = runtime::TimelineEvent::Kind;
         const runtime::TimelineSpan span(timeline, timeline && exchanges(plan_, step) ? Kind::Wait : Kind::Call, step.name);
@@ -360,12 +360,23 @@ void Executable::issue(std::size_t s, runtime::Queue& queue, const StepTimes* ti
 
 // Exchanges go on beside the steps behind them; what is queued behind the run waits for all of it.
 void Executable::issue(const StepTimes* times) {
-  QueuedInFlight in_flight(device_);
+  runtime::Queue &compute = device_.queue(runtime::Use::Compute), &exchange = device_.queue(runtime::Use::Exchange);
+  InFlight in_flight(nullptr);
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
     if (!overlap_.waits.empty()) in_flight.finish(overlap_.waits[s]);
-    if (!overlap_.begins.empty() && overlap_.begins[s])
-      in_flight.add(static_cast<int>(s), [&](runtime::Queue& exchanges) { issue(s, exchanges, times); });
-    else issue(s, in_flight.compute(), times);
+    if (overlap_.begins.empty() || !overlap_.begins[s]) {
+      issue(s, compute, times);
+    } else {
+      const auto begun = [&] { in_flight.add(static_cast<int>(s), [&compute, over = exchange.mark()] { compute.wait(over); }); };
+      exchange.wait(compute.mark());
+      try {
+        issue(s, exchange, times);
+      } catch (...) {  // what of it was put in is waited for as well
+        begun();
+        throw;
+      }
+      begun();
+    }
     if (poisons_) poison_after(s);
   }
   in_flight.finish_all();

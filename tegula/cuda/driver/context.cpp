@@ -120,6 +120,7 @@ BriefEvent::BriefEvent(const Context& context, std::string_view op) : context_(c
       return;
     }
   }
+  context.enter();
   check(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), op);
 }
 

@@ -286,11 +286,11 @@ Ref<Buffer> allocate_shared(Context& context, std::size_t bytes) {
   return buffer;
 }
 
-/// Goes on to the next chunk once what was copied out of it has arrived.
 namespace {
 constexpr const char* kCopying = "copying to the device";
 }  // namespace
 
+/// Goes on to the next chunk once what was copied out of it has arrived.
 void Staging::advance(Ring& ring, CUstream stream) {
   if (Chunk& left = ring.chunks[ring.current]; left.data) check(cuEventRecord(left.copied, stream), kCopying);
   ring.current = (ring.current + 1) % kChunks;

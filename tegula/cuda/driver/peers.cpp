@@ -12,33 +12,18 @@ namespace {
 
 constexpr const char* kCopying = "copying between GPUs";
 
-/// What a stream had when it was recorded; another waits for that.
-class Mark {
- public:
-  explicit Mark(const Context& context) {
-    const std::scoped_lock lock(context.order);
-    context.enter();
-    check(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), kCopying);
-    record(context);
+/// What `behind` queues next waits for what `ahead` has queued. Never both locks at once: two threads may copy in opposite directions.
+void hold_up(const Context& behind, const Context& ahead) {
+  const BriefEvent reached(ahead, kCopying);
+  {
+    const std::scoped_lock lock(ahead.order);
+    ahead.enter();
+    check(cuEventRecord(reached.get(), ahead.stream()), kCopying);
   }
-  ~Mark() { cuEventDestroy(event_); }  // the driver keeps it until nobody waits for it
-  Mark(const Mark&) = delete;
-  Mark& operator=(const Mark&) = delete;
-
-  void holds_up(const Context& context) const {
-    const std::scoped_lock lock(context.order);
-    context.enter();
-    check(cuStreamWaitEvent(context.stream(), event_, 0), kCopying);
-  }
-
- private:
-  void record(const Context& context) {
-    const CUresult result = cuEventRecord(event_, context.stream());
-    if (result != CUDA_SUCCESS) cuEventDestroy(event_);
-    check(result, kCopying);
-  }
-  CUevent event_ = nullptr;
-};
+  const std::scoped_lock lock(behind.order);
+  behind.enter();
+  check(cuStreamWaitEvent(behind.stream(), reached.get(), CU_EVENT_WAIT_DEFAULT), kCopying);
+}
 
 /// Lets the first read the other's memory, where the machine can. Once for each two.
 void see(const Context& one, const Context& other) {
@@ -61,15 +46,14 @@ bool copy_from_peer(const Context& to, void* to_memory, const Context& from, con
   if (Capture::current(to) || Capture::current(from)) return false;
   if (bytes == 0) return true;
   see(to, from);
-  // Never both locks at once: two threads may copy in opposite directions.
-  Mark(from).holds_up(to);
+  hold_up(to, from);
   {
     const std::scoped_lock lock(to.order);
     to.enter();
     check(cuMemcpyPeerAsync(device_pointer(to_memory), to.context, device_pointer(from_memory), from.context, bytes, to.stream()),
           kCopying);
   }
-  Mark(to).holds_up(from);
+  hold_up(from, to);
   return true;
 }
 
