@@ -283,14 +283,20 @@ std::string to_string(const Graph& graph) {
   return text + "\n";
 }
 
+namespace {
+
+[[noreturn]] void throw_broken(const Graph& graph, int i, const std::string& when, const std::string& expected) {
+  throw Error({.op = "compile",
+               .got = "%" + std::to_string(i) + " " + std::string(graph[i].op->name()) + " " + when,
+               .expected = expected,
+               .advice = "this is a bug in Tegula; TEGULA_PRINT=all shows every stage",
+               .where = graph[i].origin.where});
+}
+
+}  // namespace
+
 void verify(const Graph& graph, std::string_view after_pass) {
-  const auto fail = [&](int i, const std::string& what) {
-    throw Error({.op = "compile",
-                 .got = "%" + std::to_string(i) + " " + std::string(graph[i].op->name()) + " after pass " + std::string(after_pass),
-                 .expected = what,
-                 .advice = "this is a bug in Tegula; TEGULA_PRINT=all shows every stage",
-                 .where = graph[i].origin.where});
-  };
+  const auto fail = [&](int i, const std::string& what) { throw_broken(graph, i, "after pass " + std::string(after_pass), what); };
   for (int i = 0; i < graph.size(); ++i) {
     const Item& item = graph[i];
     for (int input : item.inputs) {
@@ -328,6 +334,25 @@ void verify(const Graph& graph, std::string_view after_pass) {
   for (int output : graph.outputs) {
     if (output < 0 || output >= graph.size()) fail(0, "outputs to exist");
     if (!graph[output].results.empty()) fail(output, "results that are values");
+  }
+}
+
+void verify_overwritten(const Graph& graph) {
+  const std::vector<int> roots = storage_roots(graph);
+  std::vector<int> updated(graph.items.size(), -1);  // of each root, the leaf whose new value its chain is
+  for (const Graph::Update& update : graph.updates) {
+    const int root = roots[static_cast<std::size_t>(update.item)];
+    updated[static_cast<std::size_t>(root)] = update.leaf;
+  }
+  for (int i = 0; i < graph.size(); ++i) {
+    const int root = roots[static_cast<std::size_t>(i)];
+    if (root == i) continue;
+    if (graph[i].dtype != graph[root].dtype || numel(graph[i].shape) != numel(graph[root].shape))
+      throw_broken(graph, i, "written over " + std::string(name(graph[root].dtype)) + tegula::to_string(graph[root].shape),
+                   "a value of its own " + std::string(name(graph[i].dtype)) + tegula::to_string(graph[i].shape));
+    if (graph[root].role() != Role::Leaf || updated[static_cast<std::size_t>(root)] == graph[root].slot) continue;
+    throw_broken(graph, i, "written over leaf#" + std::to_string(graph[root].slot) + ", which the graph does not update",
+                 "a value that the graph computes, or a copy of the leaf");
   }
 }
 

@@ -183,6 +183,11 @@ std::string to_string(const Graph& graph);
 /// Checks the invariants every pass must keep (inputs come earlier, numbers in range, shapes of copies agree). Throws Error.
 void verify(const Graph& graph, std::string_view after_pass);
 
+/// Checks that what is written over has been written, as what it becomes: at the bottom of a chain of such items (storage_roots) is a value of their dtype
+/// and as many elements, which is computed, or a leaf whose update the chain is. Any other leaf lies elsewhere, and nobody copies it. After
+/// materialize; throws Error naming the item.
+void verify_overwritten(const Graph& graph);
+
 /// How many items, outputs and updates read each item.
 std::vector<int> count_uses(const Graph& graph);
 

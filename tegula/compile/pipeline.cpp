@@ -59,6 +59,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
 }  // namespace
 
 Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder, PlanOf of) {
+  verify_overwritten(graph);
   fold_indices(graph);
   done(graph, "indices");
   store_within(graph, device);

@@ -156,6 +156,7 @@ class Caster {
       if (item.op == cast_op() && out()[item.inputs[0]].dtype == item.dtype) item.op = reshape_op(item.shape);  // nothing is left to do
       if (item.role() == Role::Library) finish_call(i, item);
       if (item.role() == Role::Kernel && item.op->numerics() == Numerics::TensorCore) finish_product(item);
+      if (item.role() == Role::Kernel) finish_overwritten(item);
       if (item.role() == Role::Elementwise && is_half(item.dtype)) {
         for (std::size_t k = 0; k < item.inputs.size(); ++k) {
           if (chooser_.is_bias(from_[i], k)) item.inputs[k] = as(item.inputs[k], item.dtype);
@@ -189,6 +190,16 @@ class Caster {
   void finish_product(Item& item) {
     for (int& input : item.inputs) {
       if (is_float(out()[input].dtype)) input = as(input, item.dtype);
+    }
+  }
+
+  // What takes over the storage of an input has the input's dtype, too.
+  void finish_overwritten(Item& item) {
+    for (std::size_t k = 0; k < std::max<std::size_t>(item.results.size(), 1); ++k) {
+      const int input = input_overwritten(*item.op, static_cast<int>(k));
+      if (input < 0) continue;
+      int& below = item.inputs[static_cast<std::size_t>(input)];
+      if (is_float(out()[below].dtype)) below = as(below, item.results.empty() ? item.dtype : item.results[k].dtype);
     }
   }
 

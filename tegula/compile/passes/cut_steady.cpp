@@ -45,6 +45,7 @@ class Chooser {
         forbidden_(graph.items.size()) {
     for (int output : graph.outputs) result_[static_cast<std::size_t>(output)] = true;
     for (const auto& update : graph.updates) result_[static_cast<std::size_t>(update.item)] = true;
+    forbid_overwritten();
     measure();
     do choose();
     while (forbid_two_orders());
@@ -63,11 +64,9 @@ class Chooser {
       every_time_[at] = !kept_[at] && (every_time_[at] || !steady_[at]);
       if (!every_time_[at]) continue;
       const Item& item = graph_[i];
-      const std::vector<int> overwritten = bases_overwritten(item);
       for (const int input : item.inputs) {
         const int base = access_of(graph_, input).base;
-        const bool stays_whole = std::ranges::find(overwritten, base) == overwritten.end();
-        if (steady_[static_cast<std::size_t>(base)] && stays_whole && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
+        if (steady_[static_cast<std::size_t>(base)] && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
         every_time_[static_cast<std::size_t>(input)] = every_time_[static_cast<std::size_t>(base)] = true;
       }
     }
@@ -88,10 +87,13 @@ class Chooser {
     return found;
   }
 
-  std::vector<int> bases_overwritten(const Item& item) const {
-    std::vector<int> out;
-    for (const int input : inputs_overwritten(item)) out.push_back(access_of(graph_, item.inputs[static_cast<std::size_t>(input)]).base);
-    return out;
+  // What is written over lies in the plan's own memory: a kept value would have to be copied there, and materialize has made its copies by now. Asked
+  // of all items ahead of the choice, since the views between an item and what it writes over are readers of that as well.
+  void forbid_overwritten() {
+    for (const Item& item : graph_.items) {
+      for (const int input : inputs_overwritten(item))
+        forbidden_[static_cast<std::size_t>(access_of(graph_, item.inputs[static_cast<std::size_t>(input)]).base)] = true;
+    }
   }
 
   // Bytes of the largest leaf below each steady item, and whether there is more than elementwise work.
