@@ -2,6 +2,7 @@
 //   lstm      nn::LSTM: a scan of 4 nodes a step on a GPU (a product and a program, forward and backward)
 //   stack     two LSTM layers in one body: 11 nodes a step
 //   written   the LSTM of one layer written out by hand, step by step
+//   last      the same, of which only the last state is read; scanned: nn::LSTM, of which only the last state is read
 // TEGULA_LOOPS=steps keeps loops as calls on a GPU, =written writes all of them out. On $TEGULA_BENCH_DEVICE (cuda): 256 wide, batches of 64, tf32; on the CPU
 // 64 wide, batches of 16. bench/peers/loops_torch.py is the same in PyTorch.
 
@@ -79,6 +80,22 @@ struct ByHand {
   }
 };
 
+/// The same of which only the last state is read.
+struct Last {
+  std::int64_t width;
+  nn::LSTMCell cell{width, width};
+  Tensor operator()(const Tensor& x) const {
+    nn::detail::CellState state{};
+    for (std::int64_t t = 0; t < x.size(0); ++t) state = cell(select(x, 0, t), {state.h, state.c});
+    return state.h;
+  }
+};
+struct LastOfScan {
+  std::int64_t width;
+  nn::LSTM lstm{width, width};
+  Tensor operator()(const Tensor& x) const { return lstm(x).h; }
+};
+
 /// A training step's nodes on a device that queues: the plan's steps, and those of loops as often as they run.
 double nodes_of(const std::string& plan) {
   double nodes = 0;
@@ -131,7 +148,7 @@ void train(const std::string& name, std::int64_t length) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return std::fprintf(stderr, "usage: bench_loops lstm|stack|written T\n"), 2;
+  if (argc != 3) return std::fprintf(stderr, "usage: bench_loops lstm|stack|written|last|scanned T\n"), 2;
   bench::choose_device();
   const PrecisionScope precision(on_cpu() ? Precision::fp32 : Precision::tf32);
   const std::string body = argv[1];
@@ -141,4 +158,6 @@ int main(int argc, char** argv) {
   if (body == "lstm") train<Layer>(name, length);
   if (body == "stack") train<Stack>(name, length);
   if (body == "written") train<ByHand>(name, length);
+  if (body == "last") train<Last>(name, length);
+  if (body == "scanned") train<LastOfScan>(name, length);
 }

@@ -11,6 +11,7 @@
 #include "tegula/compile/passes/fusion/fuse.h"
 #include "tegula/compile/passes/gather_anew.h"
 #include "tegula/compile/passes/join_parts.h"
+#include "tegula/compile/passes/join_products.h"
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/multiply_codes.h"
 #include "tegula/compile/passes/order_effects.h"
@@ -96,6 +97,8 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder,
   spell_out(graph, device, ladder.on ? SmallProducts::Calls : SmallProducts::AsTheDevicePrefers);
   simplify(graph);
   done(graph, "simplify");
+  join_products(graph);
+  done(graph, "products");
   join_parts(graph);
   done(graph, "parts");
   assign_precision(graph, device);

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "tegula/graph/autodiff/vjp_parts.h"
+#include "tegula/graph/joined_products.h"
 #include "tegula/graph/precision.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/nodes.h"
@@ -111,7 +112,7 @@ class SumsBehind {
     const std::int64_t m = a.shape()[0], n = b.shape()[1];
     const Tensor first = turned.defined() ? turned : a;
     const auto room = [&](const Tensor& x) { return is_stacked(x) ? 0 : x.numel(); };
-    if (room(first) + room(b) > 2 * m * n) return std::nullopt;  // a sum that is carried moves less: long products, as of loops within
+    if (!joined_operands_pay(room(first) + room(b), m, n)) return std::nullopt;  // long products, as of loops within
     const Stack left = stack(first), right = stack(b);
     return [=, op = node.op_ref(), precision = node.precision(), dtype = node.dtype(),
             is_turned = turned.defined()](const std::vector<Tensor>& stacks) {

@@ -51,14 +51,6 @@ void compose(const Graph& graph, Item& item) {
   item.inputs[0] = inner.inputs[0];
 }
 
-bool transposes(const Graph& graph, const Item& item) {
-  if (item.role() != Role::View || item.shape.rank() != 2 || item.as<ViewOp>().waits()) return false;
-  const Shape& from = graph[item.inputs[0]].shape;
-  const auto seen = from.rank() == 2 ? item.as<ViewOp>().apply(marked(from)) : std::nullopt;
-  const auto axes = seen ? axes_of(from, *seen) : std::nullopt;
-  return axes && (*axes)[0] == 1 && (*axes)[1] == 0;
-}
-
 /// The transpose of a product aᵀ b that nothing else reads is the product bᵀ a, which lies as it is wanted: the gradient of a weight that lies (in, out). The old
 /// product's item becomes bᵀ.
 bool turn_product(Graph& graph, const std::vector<int>& uses, Item& item) {
@@ -162,6 +154,14 @@ void merge_equal(Graph& graph) {
 }
 
 }  // namespace
+
+bool transposes(const Graph& graph, const Item& item) {
+  if (item.role() != Role::View || item.shape.rank() != 2 || item.as<ViewOp>().waits()) return false;
+  const Shape& from = graph[item.inputs[0]].shape;
+  const auto seen = from.rank() == 2 ? item.as<ViewOp>().apply(marked(from)) : std::nullopt;
+  const auto axes = seen ? axes_of(from, *seen) : std::nullopt;
+  return axes && (*axes)[0] == 1 && (*axes)[1] == 0;
+}
 
 void simplify(Graph& graph) {
   merge_equal(graph);

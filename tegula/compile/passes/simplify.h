@@ -9,4 +9,7 @@ namespace tegula::compile {
 /// Never drops arithmetic such as 0*x: NaN and infinity must come through.
 void simplify(Graph& graph);
 
+/// Whether the item is the transpose of a matrix, its input.
+bool transposes(const Graph& graph, const Item& item);
+
 }  // namespace tegula::compile

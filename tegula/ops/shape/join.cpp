@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tegula/graph/frame.h"
+#include "tegula/graph/joined_products.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/compare.h"
@@ -133,8 +134,10 @@ Tensor ops::joined(std::span<const Tensor> xs, int axis, const std::source_locat
   shape[axis] = 0;
   for (const auto& x : xs) shape[axis] += x.shape()[axis];
   if (xs.size() == 1) return graph::identity(xs[0], where);
-  return make_node(Ref<const Op>(new ConcatOp(axis)), xs, shape, xs[0].dtype(), where);
+  return make_node(join_op(axis), xs, shape, xs[0].dtype(), where);
 }
+
+Ref<const Op> join_op(int axis) { return Ref<const Op>(new ConcatOp(axis)); }
 
 Ref<const Op> ops::join_between_zeros(int axis, std::vector<std::int64_t> begins) {
   return Ref<const Op>(new ConcatOp(axis, std::move(begins)));

@@ -1,0 +1,17 @@
+#pragma once
+// Sums of products as one product of joined operands: what the gradient of `scan` and the passes know of it.
+
+#include <cstdint>
+
+#include "tegula/graph/op.h"
+
+namespace tegula {
+
+/// Whether Σ A_t · B_t, each (m, k) · (k, n), is better made as (A_1 … A_T) · (B_1; …; B_T), where `moved` elements of each pair move for it. The result of
+/// each product, which is written and added, moves 2 m n.
+constexpr bool joined_operands_pay(std::int64_t moved, std::int64_t m, std::int64_t n) { return moved <= 2 * m * n; }
+
+/// The op of `concat`, its inputs side by side along an axis. `ops/` defines it.
+Ref<const Op> join_op(int axis);
+
+}  // namespace tegula
