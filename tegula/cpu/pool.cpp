@@ -8,7 +8,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -23,6 +22,7 @@
 #endif
 
 #include "tegula/core/error.h"
+#include "tegula/core/signals.h"
 #include "tegula/core/warning.h"
 #include "tegula/runtime/threads.h"
 
@@ -175,9 +175,7 @@ class Pool {
   /// By the caller whose turn it is.
   void start(int wanted) {
     if (workers_ >= wanted || refused_) return;
-    sigset_t all, before;  // signals are for the program's own threads
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const HeldSignals held;  // which the workers inherit: no handler runs on their stacks before they hold signals themselves
     std::string reason;
     while (workers_ < wanted && !refused_) {
       try {
@@ -188,7 +186,6 @@ class Pool {
         reason = error.what();
       }
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (refused_) {
       warn("cpu.threads", "the system refused thread " + std::to_string(workers_ + 2) + " of " + std::to_string(wanted + 1) + " (" +
                               reason + "): work is shared by " + std::to_string(workers_ + 1));
@@ -223,6 +220,7 @@ class Pool {
   }
 
   [[noreturn]] void work(int number, std::uint32_t seen) {
+    HeldSignals::for_good();  // signals are for the program's own threads
     omp_set_num_threads(1);  // what oneDNN does in a part it does on this thread
     Patience patience;
     for (;;) {

@@ -1,11 +1,13 @@
 // Matrix products of the CPU: small ones and f64 by our own gemm, large f32 ones by oneDNN, halves by widening.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tegula/core/error.h"
+#include "tegula/core/signals.h"
 #include "tegula/cpu/calls/gemm.h"
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/onednn/onednn.h"
@@ -217,6 +219,8 @@ class MatmulCall : public runtime::Call {
   void run(std::span<void* const> buffers, void* scratch, int threads) const override {
     if (product_.m == 0 || product_.n == 0 || product_.batch() == 0) return;
     threads = std::clamp(threads, 1, most_threads_);
+    std::optional<HeldSignals> held;  // once for all products of this call
+    if (onednn_) held.emplace();
     if (dtype_ == f64) run_as<double>(buffers, static_cast<char*>(scratch), threads);
     else if (dtype_ == f32) run_as<float>(buffers, static_cast<char*>(scratch), threads);
     else run_half(buffers, static_cast<char*>(scratch), threads);

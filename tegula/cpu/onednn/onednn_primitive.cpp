@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "tegula/core/signals.h"
 #include "tegula/cpu/parallel.h"
 
 namespace tegula::host {
@@ -318,6 +319,7 @@ bool OneDnnPrimitive::is_fast() const {
 
 void OneDnnPrimitive::run(std::span<void* const> buffers, void* scratch, int threads, const After& after) const {
   const OneThread alone;
+  const HeldSignals held;
   Variant& variant = *variants_[threads >= variants_.back()->parts ? variants_.size() - 1 : 0];
   std::call_once(variant.once, [&] { variant.create(); });
   std::unique_ptr<Handles> handles = take(variant);
