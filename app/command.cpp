@@ -12,6 +12,7 @@
 #include "app/completion.h"
 #include "app/suggest.h"
 #include "tegula/core/error.h"
+#include "tegula/core/interrupt.h"
 #include "tegula/dist/exchange/group.h"
 #include "tegula/io/file.h"
 
@@ -352,7 +353,8 @@ int run_program(int argc, char** argv, const std::string& version, const std::fu
     if (behind_config > 0) check_config(app, behind_config == 2 ? arguments[1] : arguments[0].substr(arguments[0].find('=') + 1));
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
     app.parse(reversed);
-    return flushed() ? 0 : 1;
+    if (!flushed()) return 1;
+    return interrupted() != 0 ? 128 + interrupted() : 0;  // as a shell says it of a program that a signal has ended
   } catch (const CLI::ExtrasError&) {
     app.exit(CLI::ValidationError(unplaced(app, words)));
     return 2;

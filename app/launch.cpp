@@ -35,7 +35,14 @@ struct LaunchChoice {
   double timeout = 0;  // 0: as the environment says
 };
 
-volatile sig_atomic_t interrupted = 0;  // the signal that asked the launcher to end
+volatile sig_atomic_t interrupted = 0, interruptions = 0;  // the signal that asked the launcher to end last, and how many did
+volatile sig_atomic_t by_terminal = 0;                     // which has told the ranks, too
+
+void note_interrupt(int which, siginfo_t* info, void*) {
+  interrupted = which;
+  interruptions = interruptions + 1;
+  by_terminal = info->si_code == SI_KERNEL;
+}
 
 [[noreturn]] void fail(const std::string& got, const std::string& advice) {
   throw Error({.op = "tegula launch", .got = got, .expected = "", .advice = advice});
@@ -123,12 +130,18 @@ class Ranks {
   int wait() {
     constexpr double kGrace = 15;  // seconds in which the others may say why they end
     int first = 0;
-    Clock::time_point since{};
+    bool asked = false;
+    Clock::time_point since{}, since_asked{};
     while (std::ranges::any_of(processes_, [](pid_t p) { return p > 0; })) {
       int status = 0;
       const pid_t ended = ::waitpid(-1, &status, WNOHANG);
       if (ended == 0 || (ended < 0 && errno == EINTR)) {
-        if (interrupted) {
+        if (interruptions == 1 && !asked) {  // trainings finish their step and save
+          asked = true, since_asked = Clock::now();
+          for (const pid_t process : processes_)
+            if (process > 0 && !by_terminal) ::kill(process, SIGTERM);
+        }
+        if (interruptions > 1 || (asked && std::chrono::duration<double>(Clock::now() - since_asked).count() > kGrace)) {
           end_all();
           return 128 + interrupted;
         }
@@ -144,6 +157,7 @@ class Ranks {
       const auto found = std::ranges::find(processes_, ended);
       if (found == processes_.end()) continue;
       *found = 0;
+      if (interruptions > 0) continue;  // they were asked to end
       const auto rank = static_cast<long>(found - processes_.begin());
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
       if (first != 0) continue;
@@ -157,7 +171,7 @@ class Ranks {
         std::fprintf(stderr, "tegula launch: rank %ld ended with status %d\n", rank, first);
       }
     }
-    return first;
+    return interruptions > 0 ? 128 + interrupted : first;
   }
 
  private:
@@ -210,7 +224,12 @@ class Ranks {
 };
 
 void run(const LaunchChoice& choice, const std::vector<std::string>& program) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, [](int which) { interrupted = which; });
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    action.sa_sigaction = note_interrupt;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    ::sigaction(signal, &action, nullptr);
+  }
   int status = 0;
   for (std::int64_t attempt = 0; attempt <= choice.restarts; ++attempt) {
     status = Ranks(program, choice, attempt).wait();

@@ -193,7 +193,8 @@ void run(TrainChoice choice) {
                    .shard = static_cast<int>(choice.shard),
                    .exchange = precision_of(choice.exchange),
                    .checkpoint = choice.checkpoint,
-                   .metadata = models::describe(model)});
+                   .metadata = models::describe(model),
+                   .stop_on_interrupt = true});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
 
   if (ranks.size() > 1) std::printf("%d ranks, each with a part of every batch of %lld.\n", ranks.size(), static_cast<long long>(batch));

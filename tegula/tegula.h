@@ -5,6 +5,7 @@
 #include "tegula/core/dtype.h"     // f32, i64, …
 #include "tegula/core/error.h"
 #include "tegula/core/host_array.h"
+#include "tegula/core/interrupt.h"  // stop_on_interrupt: Ctrl-C as a request
 #include "tegula/core/shape.h"     // Shape{2, 3}
 #include "tegula/core/warning.h"   // set_warning_handler
 #include "tegula/graph/tensor.h"   // Tensor, tensor({1.f, 2.f}), item, to_host, print

@@ -135,7 +135,7 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
   options.schedule = optim::CosineLR{.base = lr, .total = steps, .warmup = steps / 10};
   options.clip_norm = 1;
   options.group = dist::world();
-  options.checkpoint = choice.checkpoint, options.metadata = models::metadata_of(description);
+  options.checkpoint = choice.checkpoint, options.metadata = models::metadata_of(description), options.stop_on_interrupt = true;
   std::printf("%s: %s parameters, a vocabulary of %s. %s samples to learn from, %s for validation.\n", description.kind.c_str(),
               quantity(static_cast<double>(num_parameters(model))).c_str(), quantity(description.numbers.at("vocabulary")).c_str(),
               quantity(static_cast<double>(train.size())).c_str(), quantity(static_cast<double>(test.size())).c_str());

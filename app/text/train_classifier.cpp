@@ -116,7 +116,8 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
                    .seed = choice.seed,
                    .clip_norm = choice.clip,
                    .lengths = train.lengths(),
-                   .group = ranks});
+                   .group = ranks,
+                   .stop_on_interrupt = true});
   std::printf("%s classifier: %s parameters, %lld words. %zu texts to train on, %zu to validate, %zu classes.\n", choice.net.c_str(),
               quantity(static_cast<double>(num_parameters(net))).c_str(), static_cast<long long>(texts.tokenizer.size()),
               texts.train.size(), texts.validation.size(), texts.classes.size());
@@ -161,10 +162,10 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
     };
     history = trainer.fit(train, sequences(texts.validation).by_length());
   }
-  load(net, best);
+  if (!best.empty()) load(net, best);  // none where it was stopped in the first epoch
   if (!is_first(ranks)) return;
   models::save_text_classifier(choice.out, net, texts.tokenizer_json, texts.classes);
-  std::printf("best validation accuracy %.2f %%\n", 100 * best_accuracy);
+  if (best_accuracy >= 0) std::printf("best validation accuracy %.2f %%\n", 100 * best_accuracy);
   if (texts.test.size() > 0) print_test(trainer.evaluator(), sequences(texts.test).by_length(), texts.classes);
   std::printf("model: %s\n", choice.out.c_str());
   try {

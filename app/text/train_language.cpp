@@ -12,6 +12,7 @@
 #include "app/text/language_texts.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
+#include "tegula/core/interrupt.h"
 #include "tegula/core/text.h"
 #include "tegula/graph/precision.h"
 #include "tegula/io/file.h"
@@ -218,7 +219,8 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
                    .validate_every = choice.eval_every,
                    .shuffle = false,
                    .group = choice.ranks,
-                   .metadata = training.describe(texts.tokenizer_json)});
+                   .metadata = training.describe(texts.tokenizer_json),
+                   .stop_on_interrupt = true});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
   const std::int64_t count = num_parameters(forward);
   std::printf("%s: %s parameters, %lld tokens in the vocabulary. %s tokens to train on, %s to validate.\n", choice.op.c_str() + 13,
@@ -236,9 +238,15 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   }
   if (choice.print_memory) std::printf("\n%s\n", trainer.print_memory().c_str());
   if (!choice.checkpoint.empty()) trainer.save(choice.checkpoint);
-  const double measured = trainer.evaluator().evaluate(training.whole).loss;
+  if (interrupted() && !choice.checkpoint.empty() && is_first(choice.ranks))
+    std::printf("checkpoint: %s, go on with --resume %s\n", choice.checkpoint.c_str(), choice.checkpoint.c_str());
+  const double measured = interrupted() ? std::nan("") : trainer.evaluator().evaluate(training.whole).loss;
   if (!is_first(choice.ranks)) return;
   training.save(choice.out, texts.tokenizer_json);
+  if (interrupted()) {
+    std::printf("model as far as it was trained: %s\n", choice.out.c_str());
+    return;
+  }
   std::printf("validation loss %.4f nats per token", measured);
   if (texts.characters_per_token > 1.005) std::printf(", %.4f per character", measured / texts.characters_per_token);
   std::printf("; %s\n", speed.c_str());

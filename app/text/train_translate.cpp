@@ -233,7 +233,8 @@ void run_translate_training(TranslateTraining choice) {
                    .lengths = train.lengths(),
                    .group = ranks,
                    .checkpoint = choice.checkpoint,
-                   .metadata = models::metadata_of(translator.describe())});
+                   .metadata = models::metadata_of(translator.describe()),
+                   .stop_on_interrupt = true});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
   TrainLog log(choice.log);
   log.begin({{"model", choice.model}, {"tokens", choice.tokens}, {"schedule", choice.schedule}},

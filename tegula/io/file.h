@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tegula/core/signals.h"
+
 namespace tegula::io {
 
 using Bytes = std::vector<std::byte>;
@@ -42,7 +44,8 @@ class InputFile {
 
 /// A file that appears under its name only as a whole: bytes go to a temporary file in the same folder; commit() flushes it to the
 /// disk, renames it over `path` and flushes the folder. Without commit() nothing is left behind and an older file stays as it was; what a
-/// killed process has left is removed by the next writer of the same file. A symbolic link stays, the file behind it is replaced.
+/// killed process has left is removed by the next writer of the same file. Ctrl-C and SIGTERM wait on the calling thread until it is done. A symbolic
+/// link stays, the file behind it is replaced.
 class AtomicFile {
  public:
   /// Throws Error when the folder cannot be written, or when `path` exists and is no regular file.
@@ -60,6 +63,7 @@ class AtomicFile {
   [[noreturn]] void fail(const char* what) const;
   void discard() noexcept;
 
+  HeldInterrupts held_;    // an end in between would leave the temporary file
   std::string path_;       // as the user wrote it
   std::string target_;     // behind symbolic links
   std::string temporary_;  // empty: renamed or removed

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/interrupt.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
 #include "tegula/dist/collectives/collectives.h"
@@ -246,6 +247,8 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
   }
   if (options_.shard == 0 && !feeds_back()) begin_alike();
   draw_own_numbers();
+  std::optional<InterruptScope> interrupts;
+  if (options_.stop_on_interrupt) interrupts.emplace();
   Go go = Go::On;
   while (go == Go::On && loader_->position().epoch < options_.epochs) {
     EpochRecord record{.epoch = loader_->position().epoch + 1, .test_loss = kNone, .test_accuracy = kNone};
@@ -267,6 +270,10 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
                                    (options_.checkpoint.empty() ? "" : ", the checkpoint from before stays") +
                                    ": lower the learning rate, or limit the gradients by clip_norm (Trainer at " + to_string(where_) +
                                    "); TEGULA_CHECK=nan finds the op");
+    }
+    if (go == Go::On && record.epoch < options_.epochs && is_interrupted(0)) {
+      end_interrupted(record.epoch, steps_done(0), finite, last_loss);
+      break;
     }
   }
   nn::detail::set_training(module_, false);
@@ -319,6 +326,10 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
                     .learning_rate = optimizer_.lr.read().item<double>(),
                     .rows_per_second = per_second,
                     .seconds_left = rows_left / per_second + test_seconds_ * static_cast<double>(options_.epochs - record.epoch + 1)});
+    }
+    if (go == Go::On && done < batches && is_interrupted(done)) {
+      end_interrupted(record.epoch, step, false, last_loss);
+      go = Go::Stop;
     }
     const bool due = options_.validate_every > 0 && step != before && step % options_.validate_every == 0;
     if (go == Go::Stop || !due || test.size() == 0) continue;

@@ -81,6 +81,7 @@ struct TrainerOptions {
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
   std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
   io::Metadata metadata = {};  // for that file
+  bool stop_on_interrupt = false;  // Ctrl-C or SIGTERM ends fit behind the step (core/interrupt.h), the checkpoint is written, a warning says how to go on
 };
 
 /// Holds references to model and optimiser. Steps are jit-ed. Random numbers come from the default generator. fit leaves the model in
@@ -163,6 +164,8 @@ class Trainer {
   History loaded_history(const HostArray& array) const;
   HostArray saved_validations() const;
   void save_epoch(const EpochRecord& record);
+  bool is_interrupted(std::int64_t step) const;
+  void end_interrupted(std::int64_t epoch, std::int64_t step, bool saved, double last_loss);
   CheckpointParts parts();
 
   nn::AnyModule module_;

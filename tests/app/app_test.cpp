@@ -80,6 +80,7 @@ TEST(App, ResumedTrainingEndsInTheSameModel) {
   EXPECT_EQ(io::read_file(folder / "whole"), io::read_file(folder / "resumed"));
 }
 
+
 TEST(App, ShowsModelsAndWhatBecomesOfThem) {
   const Ran summary = tegula_cli({"summary", "mnist-cnn", "--batch", "2"});
   EXPECT_EQ(summary.status, 0) << summary.err;

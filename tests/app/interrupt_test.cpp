@@ -1,0 +1,71 @@
+// Ctrl-C in a training of the command line.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tegula/io/file.h"
+#include "tests/app/cli.h"
+#include "tests/io/files.h"
+
+namespace tegula {
+namespace {
+
+using testing::tegula_cli;
+using testing::tegula_program;
+using testing::TemporaryFolder;
+
+/// The status of a training that gets SIGINT once its log has so many lines.
+int interrupted_training(const std::vector<std::string>& arguments, const std::string& log, int lines) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<std::string> all{tegula_program().string()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    std::vector<char*> words;
+    for (std::string& word : all) words.push_back(word.data());
+    words.push_back(nullptr);
+    for (std::FILE* stream : {stdout, stderr}) static_cast<void>(std::freopen("/dev/null", "w", stream));
+    execv(words[0], words.data());
+    _exit(127);
+  }
+  for (int wait = 0; wait < 6000; ++wait) {
+    std::ifstream file(log);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    if (std::ranges::count(text, '\n') >= lines) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  kill(child, SIGINT);
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST(App, CtrlCSavesACheckpointFromWhichTheTrainingGoesOnToTheBit) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> common{"train", "mnist-mlp", "--limit",  "1000",         "--epochs",
+                                        "60",    "--batch",   "10",       "--plot", folder / "c.png", "--show", "0"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return more;
+  };
+  const int status =
+      interrupted_training(with({"--out", folder / "part", "--checkpoint", folder / "run", "--log", folder / "log"}), folder / "log", 6);
+  EXPECT_EQ(status, 128 + SIGINT);
+  EXPECT_TRUE(std::filesystem::exists(folder / "run"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
+  EXPECT_EQ(tegula_cli(with({"--out", folder / "resumed", "--resume", folder / "run"})).status, 0);
+  EXPECT_EQ(tegula_cli(with({"--out", folder / "whole"})).status, 0);
+  EXPECT_EQ(io::read_file(folder / "whole"), io::read_file(folder / "resumed"));
+}
+
+}  // namespace
+}  // namespace tegula
