@@ -39,6 +39,25 @@ std::optional<std::pair<const Node*, const Node*>> first_difference(const LoopOp
   return std::nullopt;
 }
 
+/// Bytes of a constant in row-major order, on the host.
+HostArray elements_of(const Node& node) { return Tensor(Ref<Node>(const_cast<Node*>(&node))).to_array(); }
+
+bool same_bytes(const HostArray& a, const HostArray& b) {
+  return a.bytes() == b.bytes() && (a.bytes() == 0 || std::memcmp(a.buffer->data(), b.buffer->data(), a.bytes()) == 0);
+}
+
+/// "element 3 was 1.5 and is 2.5", of the first one that differs; "" where they differ in bits alone.
+std::string changed_element(const HostArray& was, const HostArray& is) {
+  return visit(was.dtype, [&](auto zero) -> std::string {
+    const auto x = was.values<decltype(zero)>(), y = is.values<decltype(zero)>();
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::string before = number_text(static_cast<double>(as_double(x[i]))), now = number_text(static_cast<double>(as_double(y[i])));
+      if (before != now) return ": element " + std::to_string(i) + " was " + before + " and is " + now;
+    }
+    return "";
+  });
+}
+
 }  // namespace
 
 bool is_steady(const Recorded& r, const Source& source) {
@@ -81,6 +100,18 @@ void require_equal(const Recorded& first, const Recorded& second, const std::sou
   }
   for (std::size_t i = 0; i < first.sources.size(); ++i) {
     if (first.sources[i] == second.sources[i]) continue;
+    if (first.sources[i].kind == Source::Kind::Captured && second.sources[i].kind == Source::Kind::Captured) {
+      const HostArray was = elements_of(*a.leaves[i]), is = elements_of(*b.leaves[i]);
+      if (same_bytes(was, is)) continue;  // another tensor, the same constant
+      if (b.leaves[i]->trace() != 0) {
+        throw Error({.op = "jit",
+                     .got = "a tensor made inside of the function at " + tegula::to_string(b.leaves[i]->origin().where) +
+                            " that holds other data than at the first call" + changed_element(was, is),
+                     .expected = "the same data at every call with one signature: they are a constant of the compiled function",
+                     .advice = "make the tensor an argument of the function, or a Variable",
+                     .where = where});
+      }
+    }
     become("a captured tensor (" + line_of(*a.leaves[i]) + ")", "another one (" + line_of(*b.leaves[i]) + ")");
   }
   if (first.updated_cells != second.updated_cells || first.cells != second.cells) become("some Variables", "others");

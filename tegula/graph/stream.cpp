@@ -88,7 +88,7 @@ class Text {
 }  // namespace
 
 std::string Tensor::print(Location where) const {
-  refuse_in_trace("print", where);
+  require_known("print", checked(where), where);
   const HostArray array = to_array(where);
   return Text(array).of() + "  " + std::string(name(array.dtype)) + to_string(array.shape);
 }

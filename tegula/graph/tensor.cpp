@@ -97,8 +97,9 @@ std::string Tensor::device() const { return device_name(checked(Location::curren
 
 HostArray Tensor::to_array(Location where) const {
   const Node& node = checked(where);
-  refuse_in_trace("to_host", where);
+  require_known("to_host", node, where);
   if (!node.has_value()) {
+    const Trace::Pause outside;  // a constant of a trace is computed now
     const Ref<Node> nodes[] = {node_};
     evaluate(nodes, where);
   }
@@ -107,7 +108,7 @@ HostArray Tensor::to_array(Location where) const {
 
 Number Tensor::the_element(const Location& where) const {
   const Node& node = checked(where);
-  refuse_in_trace("item", where);
+  require_known("item", node, where);
   if (tegula::numel(node.shape()) != 1) {
     throw Error({.op = "item",
                  .got = "shape " + to_string(node.shape()),

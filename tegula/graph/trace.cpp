@@ -1,9 +1,11 @@
 #include "tegula/graph/trace.h"
 
 #include <atomic>
+#include <unordered_set>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula {
@@ -11,6 +13,20 @@ namespace {
 
 thread_local Trace* active = nullptr;
 std::atomic<std::uint32_t> next_trace{1};
+
+/// Whether a value depends on nothing but leaves that have one. What takes part in exchanges is as unknown as its trace.
+bool is_known(const Node& node) {
+  std::vector<const Node*> open{&node};
+  std::unordered_set<const Node*> seen;
+  while (!open.empty()) {
+    const Node& at = *open.back();
+    open.pop_back();
+    if (at.has_value() || !seen.insert(&at).second) continue;
+    if (at.op().role() == Role::Leaf || effect_of(at.op()) != Effect::None) return false;
+    for (const Ref<Node>& input : at.inputs()) open.push_back(input.get());
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -73,6 +89,21 @@ void Trace::refuse(std::string_view what, const std::source_location& where) {
                .expected = active->of_body_ ? "only ops inside the body" : "only ops inside a jit-ed function",
                .advice = active->of_body_ ? "make it one of the ys and look at it behind the scan"
                                           : "return the tensor from the function and look at it there",
+               .where = origin_at(where).where});
+}
+
+Trace::Pause::Pause() : before_(active) { active = nullptr; }
+Trace::Pause::~Pause() { active = before_; }
+
+void require_known(std::string_view what, const Node& node, const std::source_location& where) {
+  if (!active || is_known(node)) return;
+  const std::string print = "debug_print(x) prints a value at every call";
+  throw Error({.op = std::string(what),
+               .got = "a value that is still being traced by " + active->name(),
+               .expected = active->of_body_ ? "only ops inside the body" : "only ops inside a jit-ed function",
+               .advice = active->of_body_ ? "make it one of the ys and look at it behind the scan; " + print
+                                          : "return the tensor from the function and look at it there; " + print +
+                                                "; with TEGULA_EAGER=1 or set_eager(true) jit is a plain call, in which values can be looked at",
                .where = origin_at(where).where});
 }
 

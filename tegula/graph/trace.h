@@ -54,7 +54,20 @@ class Trace {
 
   static void refuse(std::string_view what, const std::source_location& where);  // refuse_in_trace
 
+  /// While one lives no trace is active on this thread: what depends on nothing traced is computed (require_known).
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Trace* before_;
+  };
+
  private:
+  friend void require_known(std::string_view, const Node&, const std::source_location&);
   std::uint32_t id_;
   std::source_location where_;
   Trace* parent_;
@@ -68,5 +81,8 @@ class Trace {
 
 /// Throws Error when a trace is active: `what` ("item()", "print") needs a value that does not exist yet.
 void refuse_in_trace(std::string_view what, const std::source_location& where);
+/// Throws Error when a trace is active and the value of `node` depends on what it traces: on arguments, Variables, the carried values of a loop. Literals, captured
+/// tensors, and what is computed from these alone, may be looked at (`what`: "item").
+void require_known(std::string_view what, const Node& node, const std::source_location& where);
 
 }  // namespace tegula
