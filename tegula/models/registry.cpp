@@ -13,16 +13,17 @@ nn::Layer build(const Options& options) {
   return Net{options};
 }
 
-// The list. A model is a struct with Options as its first field and one line here.
-const Entry kEntries[] = {
-    {"mnist-mlp", "784-128-10 with ReLU", {1, 28, 28}, build<MnistMlp>, {}, 1e-2},
-    {"mnist-cnn", "convolutions 3x3x12, 6x6x24 /2, 6x6x32 /2, dense 200", {1, 28, 28}, build<MnistCnn>, {.dropout = 0.4}, 4e-3},
-    {"lenet5", "LeNet-5 with ReLU and max pooling", {1, 28, 28}, build<LeNet5>, {}, 6e-3},
-};
-
 }  // namespace
 
-std::span<const Entry> all() { return kEntries; }
+// The list. A model is a struct with Options as its first field and one line here.
+std::span<const Entry> all() {
+  static const Entry entries[] = {
+      {"mnist-mlp", "784-128-10 with ReLU", {1, 28, 28}, build<MnistMlp>, {}, 1e-2},
+      {"mnist-cnn", "convolutions 3x3x12, 6x6x24 /2, 6x6x32 /2, dense 200", {1, 28, 28}, build<MnistCnn>, {.dropout = 0.4}, 4e-3},
+      {"lenet5", "LeNet-5 with ReLU and max pooling", {1, 28, 28}, build<LeNet5>, {}, 6e-3},
+  };
+  return entries;
+}
 
 const Entry& find(std::string_view name) {
   std::string names;

@@ -10,6 +10,7 @@
 #include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
@@ -172,9 +173,15 @@ Tensor drawn_once(const Tensor& w, std::int64_t count, Generator* generator, con
 
 Tensor whole_number(std::uint64_t value) { return tensor({static_cast<std::int64_t>(value)}, Shape{}); }
 
-// Made when the program starts, because a Variable cannot be made inside a trace, where a thread may need its generator first.
-// Lives as long as the process.
-const Generator* const first_generator = new Generator(0);
+/// Made when it is first needed, which may be before main (a layer at namespace scope) and inside of a trace, where no other Variable can be made. Lives as long
+/// as the process.
+const Generator& first_generator() {
+  static const Generator& instance = []() -> const Generator& {
+    const Trace::Pause outside;
+    return *new Generator(0);
+  }();
+  return instance;
+}
 
 }  // namespace
 
@@ -197,7 +204,7 @@ Tensor Generator::draw(std::int64_t words, Location where) {
 }
 
 Generator& default_generator() {
-  thread_local Generator generator = first_generator->fork();
+  thread_local Generator generator = first_generator().fork();
   return generator;
 }
 

@@ -7,7 +7,7 @@
 namespace tegula::tile {
 namespace {
 
-const std::string kFine;
+constinit const std::string kFine;
 
 std::pair<std::size_t, std::size_t> operand_count(Word word) {
   if (word <= Word::Arange) return {0, 0};

@@ -13,7 +13,7 @@ namespace tegula {
 namespace {
 
 constexpr std::string_view kOptimizer = "optimizer/", kGenerator = "generator/", kLoader = "loader/", kExtra = "extra/";
-const std::string kPosition = std::string(kLoader) + "position";
+constexpr const char* kPosition = "loader/position";
 
 bool reserved(std::string_view name) {
   for (auto prefix : {kOptimizer, kGenerator, kLoader, kExtra}) {

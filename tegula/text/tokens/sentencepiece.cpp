@@ -15,7 +15,7 @@
 namespace tegula::text {
 namespace {
 
-const std::string kMark = "\u2581";  // ▁, the blank of SentencePiece
+constexpr const char* kMark = "\u2581";  // ▁, the blank of SentencePiece
 
 /// One field of a protocol buffer message.
 struct Field {
