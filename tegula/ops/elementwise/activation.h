@@ -41,13 +41,13 @@ Tensor tanhshrink(Arg x);
 Tensor hardtanh(Arg x, double low = -1, double high = 1);
 /// relu6(x + 3) / 6.
 Tensor hardsigmoid(Arg x);
-/// x * hardsigmoid(x).
+/// x * hardsigmoid(x), and its limit 0 at -inf (PyTorch and ONNX give NaN there: docs/differences.md).
 Tensor hardswish(Arg x);
 /// 0 where |x| <= lambda, else x.
 Tensor hardshrink(Arg x, double lambda = 0.5);
 /// x moved toward 0 by lambda, 0 where |x| <= lambda.
 Tensor softshrink(Arg x, double lambda = 0.5);
-/// x where x > bound, else value.
+/// x where x > bound, else value; NaN where x is NaN, as in PyTorch.
 Tensor threshold(Arg x, double bound, double value);
 
 /// The maximum of each group of `groups` consecutive channels along `axis` (Goodfellow et al. 2013): the axis becomes `groups` times shorter.
