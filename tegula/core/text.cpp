@@ -10,6 +10,7 @@ namespace {
 
 template <class T>
 std::string shortest(T value) {
+  if (std::isnan(value)) return "nan";  // whatever its sign
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }

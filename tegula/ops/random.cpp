@@ -18,6 +18,7 @@
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/rows/allowed.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/scan.h"
 #include "tegula/ops/rows/search.h"
@@ -171,6 +172,11 @@ Tensor drawn_once(const Tensor& w, std::int64_t count, Generator* generator, con
   return topk(tegula::where(w > 0, times / w, never), count, 1, Order::Ascending).indices;
 }
 
+double largest_number(DType dtype) {
+  if (dtype == DType::f64) return std::numeric_limits<double>::max();
+  return dtype == DType::f16 ? 65504 : dtype == DType::bf16 ? 0x1.fep127 : 0x1.fffffep127;
+}
+
 Tensor whole_number(std::uint64_t value) { return tensor({static_cast<std::int64_t>(value)}, Shape{}); }
 
 /// Made when it is first needed, which may be before main (a layer at namespace scope) and inside of a trace, where no other Variable can be made. Lives as long
@@ -223,12 +229,17 @@ Tensor random_bits(const Shape& shape, Generator* generator, std::source_locatio
 
 Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options, std::source_location where) {
   const In frame("uniform", where);
+  if (!(low <= high) || !std::isfinite(low) || !std::isfinite(high)) {
+    ops::refuse("uniform", "bounds " + number_text(low) + " and " + number_text(high), "finite numbers, low <= high", where);
+  }
   const Tensor u = draw(Kind::Uniform, shape, options.dtype, options.generator, where);
-  return low == 0 && high == 1 ? u : u * (high - low) + low;
+  if (low == 0 && high == 1) return u;
+  return high - low <= largest_number(options.dtype) ? u * (high - low) + low : u * high + (1.0 - u) * low;
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, const RandomOptions& options, std::source_location where) {
   const In frame("normal", where);
+  if (!(deviation >= 0)) ops::refuse("normal", "deviation " + number_text(deviation), "a number of at least 0", where);
   const Tensor z = draw(Kind::Normal, shape, options.dtype, options.generator, where);
   return mean == 0 && deviation == 1 ? z : z * deviation + mean;
 }
@@ -242,15 +253,21 @@ Tensor truncated_normal(const Shape& shape, double mean, double deviation, doubl
   }
   const auto cumulative = [&](double x) { return std::erf((x - mean) / (deviation * std::numbers::sqrt2)); };  // 2 Phi - 1
   const double least = cumulative(low), greatest = cumulative(high);
-  const DType dtype = options.dtype == DType::f64 ? DType::f64 : DType::f32;
-  const Tensor u = draw(Kind::Uniform, shape, dtype, options.generator, where) * (greatest - least) + least;
-  return ops::narrow(clamp(erfinv(u) * (deviation * std::numbers::sqrt2) + mean, low, high), options.dtype);
+  // In f64, where erf has values up to eight deviations; a number of f32 stands for the middle of its interval, so that no draw is at the end of an
+  // infinite tail, which would become the bound.
+  const bool fine = options.dtype == DType::f64;
+  const Tensor drawn = draw(Kind::Uniform, shape, fine ? DType::f64 : DType::f32, options.generator, where);
+  const Tensor u = fine ? drawn : graph::cast(drawn, DType::f64, where) + kTwoToMinus24 / 2;
+  const Tensor place = clamp(u * (greatest - least) + least, -1 + kTwoToMinus53, 1 - kTwoToMinus53);
+  return ops::narrow(clamp(erfinv(place) * (deviation * std::numbers::sqrt2) + mean, low, high), options.dtype);
 }
 
 Tensor exponential(const Shape& shape, double rate, const RandomOptions& options, std::source_location where) {
   const In frame("exponential", where);
+  if (!(rate > 0)) ops::refuse("exponential", "rate " + number_text(rate), "a number above 0", where);
   const DType dtype = options.dtype == DType::f64 ? DType::f64 : DType::f32;
-  return ops::narrow(log1p(-draw(Kind::Uniform, shape, dtype, options.generator, where)) * (-1 / rate), options.dtype);
+  const Tensor u = draw(Kind::Uniform, shape, dtype, options.generator, where);
+  return ops::narrow((0.0 - log1p(-u)) * (1 / rate), options.dtype);  // the difference has no -0
 }
 
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator* generator, std::source_location where) {
@@ -266,7 +283,14 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generato
 
 Tensor bernoulli(Arg p, const Shape& shape, Generator* generator) {
   const In frame("bernoulli", p.loc);
-  return draw(Kind::Uniform, shape, DType::f32, generator, p.loc) < graph::expand(ops::float_tensor("bernoulli", p), shape, p.loc);
+  Tensor share = ops::float_tensor("bernoulli", p);
+  if (p.is_number()) {
+    if (!(p.value().real() >= 0 && p.value().real() <= 1))
+      ops::refuse("bernoulli", "p = " + number_text(p.value().real()), "a probability in [0, 1]", p.loc);
+  } else {
+    share = ops::check_allowed("bernoulli", share, share, ops::Allowed::Probability, "probability", "", p.loc);
+  }
+  return draw(Kind::Uniform, shape, DType::f32, generator, p.loc) < graph::expand(share, shape, p.loc);
 }
 
 Tensor bernoulli(Arg p, Generator* generator) { return bernoulli(p, p.tensor("bernoulli").shape(), generator); }

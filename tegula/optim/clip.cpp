@@ -8,6 +8,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/rows/reduce.h"
@@ -43,15 +44,15 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Para
   }
   std::vector<Tensor> squares;  // () each
   for (const Tensor& g : gradients) {
-    const Tensor wide = g.dtype(where) == f64 ? g : cast(g, f32);  // halves would overflow
-    squares.push_back(cast(sum(wide * wide), f64));
+    g.dtype(where);  // refuses an empty tensor
+    squares.push_back(sum(square(cast(g, f64))));  // those of large numbers of f32, and of small ones, are none
   }
   if (!(max_norm >= 0)) {
     throw Error(
         {.op = "clip_grad_norm", .got = "max_norm " + number_text(max_norm), .expected = "at least 0", .where = origin_at(where).where});
   }
   const Tensor norm = sqrt(total(squares, parameters, where));  // () f64
-  const Tensor factor = clamp_max(max_norm / (norm + 1e-6), 1.0);
+  const Tensor factor = tegula::where(norm <= max_norm, 1.0, max_norm / norm);
   const Tensor narrow = cast(factor, f32);
   const bool fine = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return g.dtype() == f64; });
   ClippedGradients result{.gradients = {}, .norm = fine ? norm : cast(norm, f32)};

@@ -25,12 +25,6 @@ Groups::Groups(std::vector<std::unique_ptr<Optimizer>> groups, Location where)
   const double first = first_rate(groups_);
   require(first > 0, "a first group with rate 0", "a rate to which the others' have ratios", where);
   for (const auto& group : groups_) ratios_.push_back(group->lr.item<double>() / first);
-  for (std::size_t i = 0; i < parameters().size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      require(parameters()[i].cell.get() != parameters()[j].cell.get(), parameters()[i].name + " in two groups", "each parameter in one",
-              where);
-    }
-  }
 }
 
 Parameters Groups::update_state() const {

@@ -1,5 +1,6 @@
 #include "tegula/optim/optimizer.h"
 
+#include <map>
 #include <string>
 
 #include "tegula/core/error.h"
@@ -26,6 +27,18 @@ Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Lo
                  .expected = "at least one",
                  .advice = "does the module have Variable fields?",
                  .where = origin_at(where).where});
+  }
+  std::map<const Cell*, std::string_view> names;
+  for (const Parameter& parameter : parameters_) {
+    const auto [first, is_new] = names.try_emplace(parameter.cell.get(), parameter.name);
+    if (!is_new) {
+      const std::string other = first->second == parameter.name ? "" : ", the other time as " + std::string(first->second);
+      throw Error({.op = std::string(name_),
+                   .got = parameter.name + " twice" + other,
+                   .expected = "each parameter once",
+                   .advice = "parameters(net) lists what layers share once",
+                   .where = origin_at(where).where});
+    }
   }
   for (const Parameter& parameter : parameters_) {
     const DType dtype = parameter.cell->dtype();

@@ -22,6 +22,8 @@ TEST(NumberText, IsTheShortestThatReadsBack) {
   EXPECT_EQ(number_text(HUGE_VAL), "inf");
   EXPECT_EQ(number_text(-HUGE_VAL), "-inf");
   EXPECT_EQ(number_text(std::nan("")), "nan");
+  EXPECT_EQ(number_text(-std::nan("")), "nan");
+  EXPECT_EQ(number_text(-std::nanf("")), "nan");
   std::uint64_t bits = 1;
   for (int i = 0; i < 1000; ++i) {
     bits = bits * 6364136223846793005u + 1442695040888963407u;

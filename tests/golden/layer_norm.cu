@@ -1,5 +1,5 @@
-// sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc {
+// sum_multiply_subtract_multiply_square_sum_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
+struct Arguments_k_sum_multiply_subtract_multiply_square_sum_etc {
   float* in0;
   float* out1;
   long long n0;
@@ -8,11 +8,12 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc {
   long long n1;
   double c0;
   double c1;
+  double c2;
   long long p_chunks;
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_square_sum_etc(const Arguments_k_sum_multiply_subtract_multiply_square_sum_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -28,43 +29,56 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
   const long long n1 = static_cast<long long>(a.n1);
   const float c0 = static_cast<float>(a.c0);
   const float c1 = static_cast<float>(a.c1);
+  const float c2 = static_cast<float>(a.c2);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v6 = id0;
-  float v16[3][4];
+  const long long v7 = id0;
+  float v17[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 64 + tc) * 4;
-    load_wide<4, 4>((in0 + (v6 * s0_0) + col), v16[c]);
+    load_wide<4, 4>((in0 + (v7 * s0_0) + col), v17[c]);
   }
-  float v17;
-  v17 = Sum<float>::nothing();
+  float v18;
+  v18 = Sum<float>::nothing();
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v17 = Sum<float>::of(v17, v16[c][k]);
+      v18 = Sum<float>::of(v18, v17[c][k]);
     }
   }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v17, shared + parts);
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v18, shared + parts);
   // the user's line
-  const float v18 = v17 * c0;
-  float v22;
-  v22 = Sum<float>::nothing();
+  const float v19 = v18 * c0;
+  float v23[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v22 = fmaf((v16[c][k] - v18), (v16[c][k] - v18), v22);
+      const float v21 = v17[c][k] - v19;
+      const float v22 = v21 * c1;
+      v23[c][k] = v22 * v22;
     }
   }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v22, shared + parts + 16);
-  const float v23 = v22 * c0;
-  const float v24 = v23 + c1;
-  const float v25 = rsqrtf(v24);
+  float v24;
+  v24 = Sum<float>::nothing();
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      v24 = Sum<float>::of(v24, v23[c][k]);
+    }
+  }
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v24, shared + parts + 16);
+  const float v25 = v24 * c0;
+  const float v26 = v25 + c2;
+  const float v27 = rsqrtf(v26);
+  const float v28 = v27 * c1;
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 64 + tc) * 4;
@@ -73,9 +87,9 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = first + k;
-      x[k] = ((v16[c][k] - v18) * v25);
+      x[k] = ((v17[c][k] - v19) * v28);
     }
-    store_wide<4, 4>((out1 + (v6 * s1_0) + col), x);
+    store_wide<4, 4>((out1 + (v7 * s1_0) + col), x);
   }
 }
 // 64 threads, cluster of 1, 32 bytes shared

@@ -1,5 +1,5 @@
-// sum_multiply_subtract_multiply_sum_multiply_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
-struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc {
+// sum_multiply_subtract_multiply_square_sum_etc: tile 1 x 768, 1 x 64 threads, vectors of 4
+struct Arguments_k_sum_multiply_subtract_multiply_square_sum_etc {
   float* in0;
   float* out1;
   long long n0;
@@ -9,11 +9,12 @@ struct Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc {
   double c0;
   double c1;
   double c2;
+  double c3;
   long long p_chunks;
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_sum_multiply_etc(const Arguments_k_sum_multiply_subtract_multiply_sum_multiply_etc a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_multiply_square_sum_etc(const Arguments_k_sum_multiply_subtract_multiply_square_sum_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   const int tr = static_cast<int>(threadIdx.x) / 64, tc = static_cast<int>(threadIdx.x) % 64;
@@ -30,91 +31,104 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_subtract_mul
   const float c0 = static_cast<float>(a.c0);
   const float c1 = static_cast<float>(a.c1);
   const float c2 = static_cast<float>(a.c2);
+  const float c3 = static_cast<float>(a.c3);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v7 = id0;
-  float v17[3][4];
+  const long long v8 = id0;
+  float v18[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 64 + tc) * 4;
-    load_wide<4, 4>((in0 + (v7 * s0_0) + col), v17[c]);
+    load_wide<4, 4>((in0 + (v8 * s0_0) + col), v18[c]);
   }
-  float v18;
-  v18 = Sum<float>::nothing();
+  float v19;
+  v19 = Sum<float>::nothing();
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v18 = Sum<float>::of(v18, v17[c][k]);
+      v19 = Sum<float>::of(v19, v18[c][k]);
     }
   }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v18, shared + parts);
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v19, shared + parts);
   // the user's line
-  const float v19 = v18 * c0;
-  float v23;
-  v23 = Sum<float>::nothing();
+  const float v20 = v19 * c0;
+  float v24[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v23 = fmaf((v17[c][k] - v19), (v17[c][k] - v19), v23);
+      const float v22 = v18[c][k] - v20;
+      const float v23 = v22 * c1;
+      v24[c][k] = v23 * v23;
     }
   }
-  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v23, shared + parts + 16);
-  const float v24 = v23 * c0;
-  const float v25 = v24 + c1;
-  const float v26 = rsqrtf(v25);
-  float v33[3][4];
+  float v25;
+  v25 = Sum<float>::nothing();
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v33[c][k] = (c2 * (2.0f * ((v17[c][k] - v19) * v26))) * (v17[c][k] - v19);
+      v25 = Sum<float>::of(v25, v24[c][k]);
     }
   }
-  float v32;
-  v32 = Sum<float>::nothing();
-  float v34;
-  v34 = Sum<float>::nothing();
+  combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v25, shared + parts + 16);
+  const float v26 = v25 * c0;
+  const float v27 = v26 + c2;
+  const float v28 = rsqrtf(v27);
+  const float v29 = v28 * c1;
+  float v36[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v32 = fmaf(c2, (2.0f * ((v17[c][k] - v19) * v26)), v32);
-      v34 = Sum<float>::of(v34, v33[c][k]);
+      v36[c][k] = (c3 * (2.0f * ((v18[c][k] - v20) * v29))) * (v18[c][k] - v20);
     }
   }
-  float together32[2];
-  together32[0] = v32;
-  together32[1] = v34;
-  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together32, shared + parts + 32);
-  v32 = together32[0];
-  v34 = together32[1];
-  const float v35 = v34 * c0;
-  const float v36 = v26 * v35;
-  const float v37 = v26 * v36;
-  const float v38 = -v37;
-  const float v39 = v32 * c0;
-  float v44[3][4];
+  float v35;
+  v35 = Sum<float>::nothing();
+  float v37;
+  v37 = Sum<float>::nothing();
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      const float v41 = (c2 * (2.0f * ((v17[c][k] - v19) * v26))) - v39;
-      const float v43 = fmaf((v17[c][k] - v19), v38, v41);
-      v44[c][k] = v26 * v43;
+      v35 = fmaf(c3, (2.0f * ((v18[c][k] - v20) * v29)), v35);
+      v37 = Sum<float>::of(v37, v36[c][k]);
+    }
+  }
+  float together35[2];
+  together35[0] = v35;
+  together35[1] = v37;
+  combine_columns<Sum<float>, 1, 64, 1, 2, false>(together35, shared + parts + 32);
+  v35 = together35[0];
+  v37 = together35[1];
+  const float v38 = v37 * c0;
+  const float v39 = v29 * v38;
+  const float v40 = v29 * v39;
+  const float v41 = -v40;
+  const float v42 = v35 * c0;
+  float v47[3][4];
+  #pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 64 + tc) * 4 + k;
+      const float v44 = (c3 * (2.0f * ((v18[c][k] - v20) * v29))) - v42;
+      const float v46 = fmaf((v18[c][k] - v20), v41, v44);
+      v47[c][k] = v29 * v46;
     }
   }
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 64 + tc) * 4;
-    store_wide<4, 4>((out1 + (v7 * s1_0) + col), v44[c]);
+    store_wide<4, 4>((out1 + (v8 * s1_0) + col), v47[c]);
   }
 }
 // 64 threads, cluster of 1, 48 bytes shared

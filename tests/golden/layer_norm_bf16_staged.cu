@@ -1,5 +1,5 @@
-// cast_sum_multiply_subtract_multiply_sum_multiply_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc {
+// cast_sum_multiply_subtract_multiply_square_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
+struct Arguments_k_cast_sum_multiply_subtract_multiply_square_etc {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -10,11 +10,12 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc {
   long long n1;
   double c0;
   double c1;
+  double c2;
   long long p_chunks;
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_sum_multiply_etc(const Arguments_k_cast_sum_multiply_subtract_multiply_sum_multiply_etc a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_square_etc(const Arguments_k_cast_sum_multiply_subtract_multiply_square_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 2176;  // of rows
@@ -34,6 +35,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
   const long long n1 = static_cast<long long>(a.n1);
   const float c0 = static_cast<float>(a.c0);
   const float c1 = static_cast<float>(a.c1);
+  const float c2 = static_cast<float>(a.c2);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
@@ -42,24 +44,24 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
     begin_exchange(shared + parts + 2064);
   }
   cluster_arrive();
-  const long long v8 = id0;
-  const long long v11 = v8 * 4ll;
-  Wide<BFloat16, 8>* const row21 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
+  const long long v9 = id0;
+  const long long v12 = v9 * 4ll;
+  Wide<BFloat16, 8>* const row22 = reinterpret_cast<Wide<BFloat16, 8>*>(shared + held) + threadIdx.x;
   #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const int row = r;
-      copy_async((in0 + (v11 * s0_0) + row * s0_0 + col), row21[(r * 4 + c) * 128]);
+      copy_async((in0 + (v12 * s0_0) + row * s0_0 + col), row22[(r * 4 + c) * 128]);
     }
   }
   // the user's line
-  float v22[4];
+  float v23[4];
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    v22[r] = Sum<float>::nothing();
+    v23[r] = Sum<float>::nothing();
   }
   await_copies();
   #pragma unroll 1
@@ -68,28 +70,28 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
     #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const int row = r;
-      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 128];
+      const Wide<BFloat16, 8> x22 = row22[(r * 4 + c) * 128];
       const int first = col;
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        v22[r] = Sum<float>::of(v22[r], element_of(x21, k));
+        v23[r] = Sum<float>::of(v23[r], element_of(x22, k));
       }
     }
   }
   cluster_wait();
-  combine_columns<Sum<float>, 1, 128, 16, 4, false>(v22, shared + parts, shared + parts + 1024);
-  float v23[4];
+  combine_columns<Sum<float>, 1, 128, 16, 4, false>(v23, shared + parts, shared + parts + 1024);
+  float v24[4];
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    v23[r] = v22[r] * c0;
+    v24[r] = v23[r] * c0;
   }
-  float v27[4];
+  float v29[4];
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    v27[r] = Sum<float>::nothing();
+    v29[r] = Sum<float>::nothing();
   }
   #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
@@ -97,56 +99,57 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
     #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const int row = r;
-      const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 128];
+      const Wide<BFloat16, 8> x22 = row22[(r * 4 + c) * 128];
       const int first = col;
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        v27[r] = fmaf((element_of(x21, k) - v23[r]), (element_of(x21, k) - v23[r]), v27[r]);
+        v29[r] = fmaf(((element_of(x22, k) - v24[r]) * c1), ((element_of(x22, k) - v24[r]) * c1), v29[r]);
       }
     }
   }
-  Wide<BFloat16, 8> ahead34[4];
+  Wide<BFloat16, 8> ahead37[4];
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
-    load_wide<8, 8>((in1 + col), ahead34[c]);
+    load_wide<8, 8>((in1 + col), ahead37[c]);
   }
-  Wide<BFloat16, 8> ahead36[4];
+  Wide<BFloat16, 8> ahead39[4];
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
-    load_wide<8, 8>((in2 + col), ahead36[c]);
+    load_wide<8, 8>((in2 + col), ahead39[c]);
   }
-  combine_columns<Sum<float>, 1, 128, 16, 4, false>(v27, shared + parts + 1040, shared + parts + 2064);
-  float v30[4];
+  combine_columns<Sum<float>, 1, 128, 16, 4, false>(v29, shared + parts + 1040, shared + parts + 2064);
+  float v33[4];
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    const float v28 = v27[r] * c0;
-    const float v29 = v28 + c1;
-    v30[r] = rsqrtf(v29);
+    const float v30 = v29[r] * c0;
+    const float v31 = v30 + c2;
+    const float v32 = rsqrtf(v31);
+    v33[r] = v32 * c1;
   }
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     if (col > -static_cast<int>(g1)) {
-      Wide<BFloat16, 8> x34;
-      x34 = ahead34[c];
-      Wide<BFloat16, 8> x36;
-      x36 = ahead36[c];
+      Wide<BFloat16, 8> x37;
+      x37 = ahead37[c];
+      Wide<BFloat16, 8> x39;
+      x39 = ahead39[c];
       #pragma unroll
       for (int r = 0; r < 4; ++r) {
         const int row = r;
-        const Wide<BFloat16, 8> x21 = row21[(r * 4 + c) * 128];
+        const Wide<BFloat16, 8> x22 = row22[(r * 4 + c) * 128];
         float x[8];
         const int first = col;
         #pragma unroll
         for (int k = 0; k < 8; ++k) {
           const int col = first + k;
-          x[k] = (fmaf(((element_of(x21, k) - v23[r]) * v30[r]), element_of(x34, k), element_of(x36, k)));
+          x[k] = (fmaf(((element_of(x22, k) - v24[r]) * v33[r]), element_of(x37, k), element_of(x39, k)));
         }
-        store_rows<8, 8>((out3 + (v11 * s3_0) + row * s3_0 + col), x);
+        store_rows<8, 8>((out3 + (v12 * s3_0) + row * s3_0 + col), x);
       }
     }
   }

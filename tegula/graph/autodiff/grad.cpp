@@ -263,8 +263,10 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
                    .where = origin_at(where).where});
     }
   }
+  std::vector<Tensor> vectors;
+  for (std::size_t i = 0; i < ys.size(); ++i) vectors.push_back(graph::cast(dys[i], ys[i].dtype(), where));
   const KeptHistory::Reader reader;  // nothing on the way is given up meanwhile
-  Gradients gradients = accumulate(ys, dys, path_nodes(ys, xs, where));
+  Gradients gradients = accumulate(ys, vectors, path_nodes(ys, xs, where));
 
   std::vector<Tensor> out;
   std::string missing;

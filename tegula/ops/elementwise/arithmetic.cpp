@@ -186,11 +186,20 @@ struct Maximum {
   }
 };
 
+// Clamps are maxima and minima, so that a bound that is NaN gives NaN; but at a tie x has the whole gradient, and where anything is NaN nobody has one.
 struct ClampMin {
   static constexpr OpInfo info{"clamp_min", "low where x is below it", Operands::Numbers};
   template <Numeric T>
   static auto forward(T x, T low) {
-    return where(x < low, low, x);
+    return maximum(x, low);
+  }
+  template <Numeric T>
+  static auto pullback(Input<0>, T x, T low, T, T dy) {
+    return where(x >= low, dy, 0.0);
+  }
+  template <Numeric T>
+  static auto pullback(Input<1>, T x, T low, T, T dy) {
+    return where(x < low, dy, 0.0);
   }
 };
 
@@ -198,7 +207,15 @@ struct ClampMax {
   static constexpr OpInfo info{"clamp_max", "high where x is above it", Operands::Numbers};
   template <Numeric T>
   static auto forward(T x, T high) {
-    return where(x > high, high, x);
+    return minimum(x, high);
+  }
+  template <Numeric T>
+  static auto pullback(Input<0>, T x, T high, T, T dy) {
+    return where(x <= high, dy, 0.0);
+  }
+  template <Numeric T>
+  static auto pullback(Input<1>, T x, T high, T, T dy) {
+    return where(x > high, dy, 0.0);
   }
 };
 
@@ -206,15 +223,28 @@ struct Clamp {
   static constexpr OpInfo info{"clamp", "x limited to [low, high]", Operands::Numbers};
   template <Numeric T>
   static auto forward(T x, T low, T high) {
-    return ClampMax::forward(T(ClampMin::forward(x, low)), high);
+    return minimum(T(maximum(x, low)), high);
+  }
+  template <Numeric T>
+  static auto pullback(Input<0>, T x, T low, T high, T, T dy) {
+    return where(x >= low && x <= high, dy, 0.0);
+  }
+  template <Numeric T>
+  static auto pullback(Input<1>, T x, T low, T high, T, T dy) {
+    return where(x < low && low <= high, dy, 0.0);
+  }
+  template <Numeric T>
+  static auto pullback(Input<2>, T x, T low, T high, T, T dy) {
+    return where(x > high || low > high, dy, 0.0);
   }
 };
 
 struct Lerp {
   static constexpr OpInfo info{"lerp", "a + weight * (b - a)"};
+  /// The difference overflows only where the signs differ; that from an infinity is one, with either sign.
   template <Numeric T>
   static auto forward(T a, T b, T weight) {
-    return a + weight * (b - a);
+    return where((a < 0.0) != (b < 0.0) || isinf(a) || isinf(b), (1.0 - weight) * a + weight * b, a + weight * (b - a));
   }
 };
 

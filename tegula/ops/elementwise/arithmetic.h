@@ -46,11 +46,11 @@ Tensor sign(Arg x);
 /// The smaller and the larger one; NaN when either is NaN. Where both are equal each gets half of the gradient.
 Tensor minimum(Arg a, Arg b);
 Tensor maximum(Arg a, Arg b);
-/// x limited to [low, high]; high where low > high. NaN stays. The gradient is 1 inside and at the bounds, 0 outside.
+/// x limited to [low, high], high where low > high, NaN when x or a bound is NaN. The gradient is 1 inside and at the bounds, else 0.
 Tensor clamp(Arg x, Arg low, Arg high);
 Tensor clamp_min(Arg x, Arg low);
 Tensor clamp_max(Arg x, Arg high);
-/// a + weight * (b - a).
+/// a + weight * (b - a), without overflow where the signs differ; infinite for weights between 0 and 1 where one of them is.
 Tensor lerp(Arg a, Arg b, Arg weight);
 /// a * b + c in floats, rounded once (IEEE 754's fusedMultiplyAdd; a half is computed in f32 and rounded when it is stored). Integers give f32.
 /// Everywhere else a product is rounded before it is added to, so that it is the same whatever is computed beside it.

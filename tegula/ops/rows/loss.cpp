@@ -8,12 +8,37 @@
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/elementwise.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/rows/allowed.h"
 #include "tegula/ops/rows/reduce.h"
 
 namespace tegula {
+namespace formula {
+
+/// The logarithms are not below -100, as in PyTorch, and its backward pass is PyTorch's, too: a saturated sigmoid's p is 0 or 1, where a derivative that
+/// is infinite would meet the sigmoid's, which is 0.
+struct BinaryCrossEntropy {
+  static constexpr OpInfo info{"binary_cross_entropy", "-(t log p + (1 - t) log(1 - p))", Operands::Floats, Numerics::Full};
+  static constexpr double kLeast = -100, kEps = 1e-12;
+  template <Numeric T>
+  static auto forward(T p, T t) {
+    return -(t * maximum(log(p), kLeast) + (1.0 - t) * maximum(log1p(-p), kLeast));
+  }
+  template <Numeric T>
+  static auto derivative(Input<0>, T p, T t, T) {
+    return (p - t) / maximum(p * (1.0 - p), kEps);
+  }
+  template <Numeric T>
+  static auto derivative(Input<1>, T p, T, T) {
+    return maximum(log1p(-p), kLeast) - maximum(log(p), kLeast);
+  }
+};
+
+}  // namespace formula
+
 namespace {
 
 Tensor reduced(const Tensor& x, LossReduction reduction) {
@@ -91,8 +116,9 @@ Tensor binary_cross_entropy(Arg input, Arg target, const BinaryCrossEntropyOptio
   const Pair p = pair_of("binary_cross_entropy", input, target);
   if (options.pos_weight.defined())
     ops::refuse("binary_cross_entropy", "a pos_weight", "none", input.loc, "binary_cross_entropy_with_logits takes one");
-  constexpr double kLeast = -100;
-  Tensor loss = -(p.target * clamp_min(log(p.input), kLeast) + (1.0 - p.target) * clamp_min(log1p(-p.input), kLeast));
+  Tensor loss = elementwise<formula::BinaryCrossEntropy>(p.input, p.target);
+  loss = ops::check_allowed("binary_cross_entropy", loss, graph::expand(p.input, loss.shape(), input.loc), ops::Allowed::ProbabilityOrNan,
+                            "probability", "binary_cross_entropy_with_logits takes scores of any size", input.loc);
   if (options.weight.defined()) loss = loss * options.weight;
   return finish(loss, options.reduction, p.dtype);
 }
@@ -115,7 +141,9 @@ Tensor binary_cross_entropy_with_logits(Arg input, Arg target, const BinaryCross
 Tensor kl_div(Arg input, Arg target, const KlDivOptions& options) {
   const In frame("kl_div", input.loc);
   const Pair p = pair_of("kl_div", input, target);
-  const Tensor loss = options.log_target ? exp(p.target) * (p.target - p.input) : xlogy(p.target, p.target) - p.target * p.input;
+  const Tensor share = options.log_target ? exp(p.target) : p.target;
+  const Tensor all = options.log_target ? share * (p.target - p.input) : xlogy(share, share) - share * p.input;
+  const Tensor loss = where(share == 0, 0.0, all);  // whatever the input is: -inf is a class that cannot be
   if (!options.batch_mean) return finish(loss, options.reduction, p.dtype);
   return ops::narrow(sum(loss) / static_cast<double>(loss.rank() == 0 ? 1 : loss.shape()[0]), p.dtype);
 }
@@ -130,11 +158,13 @@ Tensor hinge_loss(Arg input, Arg target, const LossOptions& options) {
 Tensor cosine_embedding_loss(Arg a, Arg b, Arg target, const CosineEmbeddingOptions& options) {
   const In frame("cosine_embedding_loss", a.loc);
   const Pair p = pair_of("cosine_embedding_loss", a, b);
-  const Tensor t = target.tensor("cosine_embedding_loss");
+  Tensor t = target.tensor("cosine_embedding_loss");
   if (p.input.rank() == 0 || t.rank() != p.input.rank() - 1) {
     ops::refuse("cosine_embedding_loss", "inputs of shape " + to_string(p.input.shape()) + " and target of shape " + to_string(t.shape()),
                 "inputs (N, D) and target (N)", a.loc);
   }
+  t = is_float(t.dtype()) ? ops::widen(t) : graph::cast(t, f32, a.loc);
+  t = ops::check_allowed("cosine_embedding_loss", t, t, ops::Allowed::MinusOneOrOne, "target", "", a.loc);
   constexpr double kEps = 1e-12;  // as in PyTorch, inside the root
   const auto power = [](const Tensor& x) { return sum(x * x, -1) + kEps; };
   const Tensor cosine = sum(p.input * p.target, -1) * rsqrt(power(p.input) * power(p.target));

@@ -57,7 +57,7 @@ struct BinaryCrossEntropyOptions {
   Tensor pos_weight = {};  // bce_with_logits only: a factor for the positive class, broadcast
   LossReduction reduction = LossReduction::Mean;
 };
-/// -(t*log(p) + (1-t)*log(1-p)) with probabilities p; the logarithms are not below -100, as in PyTorch.
+/// -(t*log(p) + (1-t)*log(1-p)), logarithms >= -100, gradient (p-t)/max(p(1-p), 1e-12), as PyTorch's. Throws Error when it meets a p outside [0, 1].
 Tensor binary_cross_entropy(Arg input, Arg target, const BinaryCrossEntropyOptions& options = {});
 /// The same of sigmoid(input), without overflow: max(x, 0) - x*t + log1p(exp(-|x|)).
 Tensor binary_cross_entropy_with_logits(Arg input, Arg target, const BinaryCrossEntropyOptions& options = {});
@@ -67,7 +67,7 @@ struct KlDivOptions {
   bool log_target = false;  // the target is given as logarithms
   bool batch_mean = false;  // divide the sum by the size of axis 0: the divergence as mathematics defines it
 };
-/// Kullback-Leibler divergence of the target from exp(input): t*(log t - input), 0 where t is 0.
+/// Kullback-Leibler divergence of the target from exp(input): t*(log t - input), 0 with no gradient where t is 0, whatever the input is.
 Tensor kl_div(Arg input, Arg target, const KlDivOptions& options = {});
 
 /// max(0, 1 - target*input) with targets -1 and 1: the perceptron with a margin, the loss of the support vector machine.
@@ -84,7 +84,7 @@ struct CosineEmbeddingOptions {
   double margin = 0;
   LossReduction reduction = LossReduction::Mean;
 };
-/// a, b (N, D), target (N) of 1 and -1: 1 - cos(a, b) for 1, max(0, cos(a, b) - margin) for -1.
+/// a, b (N, D), target (N) of 1 and -1: 1 - cos(a, b) for 1, max(0, cos(a, b) - margin) for -1. Throws Error when another target is computed.
 Tensor cosine_embedding_loss(Arg a, Arg b, Arg target, const CosineEmbeddingOptions& options = {});
 
 struct TripletMarginOptions {

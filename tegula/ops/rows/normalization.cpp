@@ -1,6 +1,7 @@
 #include "tegula/ops/rows/normalization.h"
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/case.h"
@@ -26,19 +27,29 @@ double count_over(const Shape& shape, const Dims& axes) {
 struct Constants {
   Dims axes;
   Tensor share;  // 1 / how many values a mean is over
-  Tensor eps, zero;
+  Tensor zero;
+  /// Squares are of multiples by this power of two, so that those of numbers up to 1e31 are numbers of f32. What then falls below the smallest one is
+  /// nothing beside an eps of 1e-12 and more.
+  Tensor scale;
+  Tensor eps;  // times scale²
 
   Constants(const Tensor& x, const Dims& over, double epsilon, const std::source_location& where)
       : axes(over),
         share(graph::scalar(1 / count_over(x.shape(), over), x.dtype(), where)),
-        eps(graph::scalar(epsilon, x.dtype(), where)),
-        zero(graph::scalar(0, x.dtype(), where)) {}
+        zero(graph::scalar(0, x.dtype(), where)),
+        scale(graph::scalar(scale_of(x, epsilon), x.dtype(), where)),
+        eps(graph::scalar(epsilon * scale_of(x, epsilon) * scale_of(x, epsilon), x.dtype(), where)) {}
+  static double scale_of(const Tensor& x, double epsilon) { return x.dtype() == f64 || epsilon < 1e-12 ? 1 : 0x1p-40; }
   /// Over axes that stay with size 1.
   Tensor mean(const Tensor& x) const { return sum(x, axes, Keep::Yes) * share; }
+  /// The mean of the squares, times scale².
+  Tensor mean_square(const Tensor& x) const { return mean(square(x * scale)); }
+  /// 1 / sqrt(variance + eps) of a variance times scale².
+  Tensor reciprocal_root(const Tensor& variance) const { return rsqrt(variance + eps) * scale; }
 };
 
 struct Moments {
-  Tensor mean, variance;  // the biased one
+  Tensor mean, variance;  // the biased one, times scale²
   Tensor centered;        // x - mean
 };
 
@@ -46,7 +57,7 @@ struct Moments {
 Moments moments(const Tensor& x, const Constants& c) {
   const Tensor mean = c.mean(x);
   const Tensor centered = x - mean;
-  return {mean, c.mean(centered * centered), centered};
+  return {mean, c.mean_square(centered), centered};
 }
 
 /// For channels, whose values are spread over all of memory: one pass, sums of differences from the first value of each channel (Chan, Golub
@@ -55,7 +66,7 @@ Moments moments(const Tensor& x, const Constants& c) {
 /// `origin` (1, C, 1, …) is that value.
 Moments channel_moments(const Tensor& x, const Tensor& origin, const Constants& c) {
   const Tensor shifted = x - origin;
-  const Tensor offset = c.mean(shifted), variance = c.mean(shifted * shifted) - offset * offset;
+  const Tensor offset = c.mean(shifted), variance = c.mean_square(shifted) - square(offset * c.scale);
   const Tensor mean = origin + offset;
   return {mean, where(variance < c.zero, c.zero, variance), x - mean};
 }
@@ -68,11 +79,11 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::sou
   const Constants c(x, axes, eps, where);
   const auto forward = [=](const std::vector<Tensor>& in) {
     const Moments m = moments(in[0], c);
-    return m.centered * rsqrt(m.variance + c.eps);
+    return m.centered * c.reciprocal_root(m.variance);
   };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = moments(in[0], c);
-    const Tensor r = rsqrt(m.variance + c.eps);
+    const Tensor r = c.reciprocal_root(m.variance);
     return std::vector<Tensor>{r * multiply_add(m.centered, -(r * (r * c.mean(dy * m.centered))), dy - c.mean(dy))};
   };
   return custom_function("standardize", forward, backward, {x}, where);
@@ -81,7 +92,7 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::sou
 Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
   if (x.numel() == 0) return x;
   const Constants c(x, axes, eps, where);
-  const auto root = [=](const Tensor& t) { return rsqrt(c.mean(t * t) + c.eps); };
+  const auto root = [=](const Tensor& t) { return c.reciprocal_root(c.mean_square(t)); };
   const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * root(in[0]); };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Tensor r = root(in[0]);
@@ -96,11 +107,11 @@ Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor&
                             const std::source_location& where) {
   const auto forward = [=](const std::vector<Tensor>& in) {
     const Moments m = channel_moments(in[0], origin, c);
-    return multiply_add(m.centered, rsqrt(m.variance + c.eps) * in[1], in[2]);
+    return multiply_add(m.centered, c.reciprocal_root(m.variance) * in[1], in[2]);
   };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = channel_moments(in[0], origin, c);
-    const Tensor r = rsqrt(m.variance + c.eps), standard = m.centered * r;
+    const Tensor r = c.reciprocal_root(m.variance), standard = m.centered * r;
     const Tensor dbias = sum(dy, c.axes, Keep::Yes), dweight = sum(dy * standard, c.axes, Keep::Yes);
     return std::vector<Tensor>{r * in[1] * multiply_add(standard, -(dweight * c.share), dy - dbias * c.share), dweight, dbias};
   };
@@ -135,6 +146,10 @@ Tensor affine_channels(std::string_view op, const Tensor& y, const NormOptions& 
   });
 }
 
+void expect_eps(std::string_view op, double eps, const std::source_location& where) {
+  if (!(eps >= 0)) ops::refuse(op, "eps = " + number_text(eps), "a number of at least 0", where);
+}
+
 Tensor input_of(std::string_view op, const Arg& arg, int least_rank, std::string_view expected) {
   const Tensor x = ops::float_tensor(op, arg);
   if (x.rank() < least_rank) ops::refuse(op, "shape " + to_string(x.shape()), std::string(expected), arg.loc);
@@ -162,6 +177,7 @@ Dims last_axes(std::string_view op, const Tensor& x, const Shape& shape, const s
 
 BatchNormResult batch_norm_training(Arg arg, const NormOptions& options) {
   const In frame("batch_norm", arg.loc);
+  expect_eps("batch_norm", options.eps, arg.loc);
   const Tensor given = input_of("batch_norm", arg, 2, "(batch, channels, spatial…)");
   const Tensor x = ops::widen(given);
   const Dims axes = all_but_channels(x.rank());
@@ -182,11 +198,14 @@ BatchNormResult batch_norm_training(Arg arg, const NormOptions& options) {
   const Tensor origin = graph::stop_gradient(ops::widen(slice(given, first)));
   const Tensor y = standardize_channels(x, origin, weight, bias, constants, arg.loc);
   const Moments m = channel_moments(graph::stop_gradient(x), origin, constants);
-  return {ops::narrow(y, given.dtype()), graph::reshape(m.mean, channels), graph::reshape(m.variance, channels) * (n / (n - 1))};
+  const double unscaled = Constants::scale_of(x, options.eps);
+  return {ops::narrow(y, given.dtype()), graph::reshape(m.mean, channels),
+          graph::reshape(m.variance, channels) * (n / (n - 1) / (unscaled * unscaled))};
 }
 
 Tensor batch_norm(Arg arg, Arg mean, Arg variance, const NormOptions& options) {
   const In frame("batch_norm", arg.loc);
+  expect_eps("batch_norm", options.eps, arg.loc);
   const Tensor given = input_of("batch_norm", arg, 2, "(batch, channels, spatial…)");
   const Tensor x = ops::widen(given);
   const Shape channels{x.shape()[1]};
@@ -202,6 +221,7 @@ Tensor batch_norm(Arg arg, Arg mean, Arg variance, const NormOptions& options) {
 
 Tensor layer_norm(Arg arg, const Shape& normalized_shape, const NormOptions& options) {
   const In frame("layer_norm", arg.loc);
+  expect_eps("layer_norm", options.eps, arg.loc);
   const Tensor given = ops::float_tensor("layer_norm", arg);
   const Dims axes = last_axes("layer_norm", given, normalized_shape, arg.loc);
   const Tensor y = standardize(ops::widen(given), axes, options.eps, arg.loc);
@@ -213,6 +233,7 @@ Tensor layer_norm(Arg arg, const Shape& normalized_shape, const NormOptions& opt
 
 Tensor rms_norm(Arg arg, const Shape& normalized_shape, const NormOptions& options) {
   const In frame("rms_norm", arg.loc);
+  expect_eps("rms_norm", options.eps, arg.loc);
   const Tensor given = ops::float_tensor("rms_norm", arg);
   const Dims axes = last_axes("rms_norm", given, normalized_shape, arg.loc);
   if (options.bias.defined()) ops::refuse("rms_norm", "a bias", "none", arg.loc, "add it to the result");
@@ -223,6 +244,7 @@ Tensor rms_norm(Arg arg, const Shape& normalized_shape, const NormOptions& optio
 
 Tensor group_norm(Arg arg, std::int64_t groups, const NormOptions& options) {
   const In frame("group_norm", arg.loc);
+  expect_eps("group_norm", options.eps, arg.loc);
   Tensor given = input_of("group_norm", arg, 2, "(batch, channels, …)");
   const std::int64_t channels = given.shape()[1];
   if (groups < 1 || channels % groups != 0) {
@@ -237,6 +259,7 @@ Tensor group_norm(Arg arg, std::int64_t groups, const NormOptions& options) {
 
 Tensor instance_norm(Arg arg, const NormOptions& options) {
   const In frame("instance_norm", arg.loc);
+  expect_eps("instance_norm", options.eps, arg.loc);
   const Tensor given = input_of("instance_norm", arg, 3, "(batch, channels, spatial…)");
   Dims axes;
   for (int i = 2; i < given.rank(); ++i) axes.push_back(i);
@@ -259,6 +282,7 @@ Tensor local_response_norm(Arg arg, const LocalResponseNormOptions& options) {
 
 Tensor l2_normalize(Arg arg, int axis, double eps) {
   const In frame("l2_normalize", arg.loc);
+  expect_eps("l2_normalize", eps, arg.loc);
   const Tensor given = ops::float_tensor("l2_normalize", arg);
   axis = ops::axis_of("l2_normalize", axis, given.shape(), arg.loc);
   const Tensor x = ops::widen(given);

@@ -9,7 +9,7 @@ namespace tegula {
 struct NormOptions {
   Tensor weight = {};  // scale; empty: 1
   Tensor bias = {};    // empty: 0
-  double eps = 1e-5;
+  double eps = 1e-5;    // at least 0
 };
 
 /// What training-mode batch normalisation gives: the result, and the statistics for the running averages.

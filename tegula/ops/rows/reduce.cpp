@@ -154,10 +154,10 @@ Tensor flat_sqrt(const Tensor& x) {
 
 Tensor average(const Call& call) { return graph::sum(wide(call.x), call.axes, call.where) / static_cast<double>(call.count()); }
 
-Tensor variance(const Call& call, double correction, const Tensor& mean) {
+Tensor variance(const Call& call, double correction, const Tensor& mean, DType dtype) {
   const Tensor x = wide(call.x);
   const auto n = static_cast<double>(call.count());
-  const Tensor centred = x - call.spread(mean);
+  const Tensor centred = graph::cast(x - call.spread(mean), dtype);
   const double divisor = std::max(n - correction, 0.0);
   return graph::sum(square(centred), call.axes, call.where) / divisor;
 }
@@ -213,7 +213,7 @@ Tensor var(Arg x, const Axes& axes, const VarianceOptions& options) {
   const In frame("var", x.loc);
   const Call call("var", x, axes, options.keep);
   refuse_integers("var", call.x, x.loc);
-  return call.finish(graph::cast(variance(call, options.correction, average(call)), call.x.dtype(), x.loc));
+  return call.finish(graph::cast(variance(call, options.correction, average(call), wide(call.x).dtype()), call.x.dtype(), x.loc));
 }
 
 VarMean var_mean(Arg x, const Axes& axes, const VarianceOptions& options) {
@@ -222,21 +222,23 @@ VarMean var_mean(Arg x, const Axes& axes, const VarianceOptions& options) {
   refuse_integers("var_mean", call.x, x.loc);
   const Tensor mean = average(call);
   const auto finish = [&](const Tensor& y) { return call.finish(graph::cast(y, call.x.dtype(), x.loc)); };
-  return {finish(variance(call, options.correction, mean)), finish(mean)};
+  return {finish(variance(call, options.correction, mean, mean.dtype())), finish(mean)};
 }
 
 Tensor stddev(Arg x, const Axes& axes, const VarianceOptions& options) {
   const In frame("stddev", x.loc);
   const Call call("stddev", x, axes, options.keep);
   refuse_integers("stddev", call.x, x.loc);
-  return call.finish(graph::cast(flat_sqrt(variance(call, options.correction, average(call))), call.x.dtype(), x.loc));
+  return call.finish(graph::cast(flat_sqrt(variance(call, options.correction, average(call), f64)), call.x.dtype(), x.loc));
 }
 
 Tensor norm(Arg x, double p, const Axes& axes, Keep keep) {
   const In frame("norm", x.loc);
   const Call call("norm", x, axes, keep);
   refuse_integers("norm", call.x, x.loc);
-  const Tensor t = wide(call.x);
+  // Powers of numbers of f32 have room in f64: the norm is right wherever it is a number of f32.
+  const bool powers = p != 0 && p != 1 && !std::isinf(p);
+  const Tensor t = powers ? graph::cast(call.x, f64, x.loc) : wide(call.x);
   const auto total = [&](const Tensor& terms) { return graph::sum(terms, call.axes, x.loc); };
   Tensor y;
   if (std::isinf(p)) {

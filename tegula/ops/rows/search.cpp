@@ -77,7 +77,10 @@ Tensor at_rank(const Tensor& sorted, double q, QuantileMethod method, const std:
   const double share = method == QuantileMethod::Midpoint ? 0.5 : fraction;
   const Tensor a = ops::widen(element(lower)), b = ops::widen(element(lower + 1));
   const Tensor between = share < 0.5 ? a + (b - a) * share : b - (b - a) * (1 - share);  // exact at both ends
-  return ops::narrow(tegula::where(a == b, a, between), sorted.dtype());  // equal infinities have no difference
+  // Their difference overflows only where the signs differ; that from an infinity is one, with either sign.
+  const Tensor apart = (a < 0) != (b < 0) || isinf(a) || isinf(b);
+  const Tensor mixed = tegula::where(apart, a * (1 - share) + b * share, between);
+  return ops::narrow(tegula::where(a == b, a, mixed), sorted.dtype());  // equal infinities have no difference
 }
 
 Tensor quantiles(const Arg& arg, std::span<const double> qs, std::optional<int> axis, const QuantileOptions& options, bool several) {
