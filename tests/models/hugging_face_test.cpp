@@ -113,7 +113,8 @@ TEST(HuggingFace, SaysWhatItCannotRead) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   };
   EXPECT_NE(testing::message_of([&] { models::load_hugging_face(folder / ""); }).find("config.json"), std::string::npos);
-  says("{", "config.json, which is no JSON object");
+  says("{", "config.json: [json.exception.parse_error");
+  says("[]", "config.json, which is no JSON object");
   says(R"({"model_type": "mamba"})", "model_type \"mamba\", expected \"gpt2\" or \"llama\"");
   says(kLlama + "}", "a folder without model.safetensors");
   write(folder / "pytorch_model.bin", "");

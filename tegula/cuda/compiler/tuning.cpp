@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "tegula/core/json.h"
 #include "tegula/cuda/compiler/nvrtc.h"
 
 namespace tegula::gpu {
@@ -90,7 +90,7 @@ TuningFile::Sections TuningFile::read() const {
   Sections sections;
   const auto text = read_cache_file(path_, trust_);
   if (!text) return sections;
-  const json root = json::parse(*text, nullptr, false);
+  const json root = try_parse_json(*text);
   if (!root.is_object() || !root.contains(kFormat) || root[kFormat] != kVersion) return sections;
   for (const auto& [section, entries] : root.items()) {
     if (!entries.is_object()) continue;

@@ -8,8 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "tegula/core/json.h"
 #include "tegula/dist/transport/endpoint.h"
 #include "tegula/dist/transport/sha256.h"
 #include "tegula/dist/transport/sockets.h"
@@ -93,7 +92,7 @@ class Meet {
       fail(meeting_, "no word from rank 0, at " + meeting_.address, "the addresses of all ranks",
            "look at what rank 0 said: other ranks did not come, or have another secret or number of ranks");
     }
-    const json told = json::parse(table, nullptr, false);
+    const json told = try_parse_json(table);
     if (!told.is_array() || told.size() != links_.size()) fail(meeting_, "a list of addresses that is none", "what rank 0 sends");
     for (int r = 1; r < meeting_.rank; ++r) {
       for (const int channel : {0, 1}) {
@@ -123,7 +122,7 @@ class Meet {
     const std::string gone = "rank " + std::to_string(to) + " to answer at " + address;
     std::string text;
     if (!receive_message(socket, text, std::max(10.0, left()))) fail(meeting_, "no greeting", gone);
-    const json greeting = json::parse(text, nullptr, false);
+    const json greeting = try_parse_json(text);
     if (!greeting.is_object() || greeting.value("tegula", 0) != kVersion || !greeting.contains("number")) {
       fail(meeting_, "another program, or another version of Tegula, at " + address, "rank " + std::to_string(to) + " of this run");
     }
@@ -136,7 +135,7 @@ class Meet {
                               {"seal", seal(meeting_.secret, sealed_part(hello, theirs, ours))}}
                              .dump());
     if (!receive_message(socket, text, std::max(10.0, left()))) fail(meeting_, "no answer", gone);
-    const json answer = json::parse(text, nullptr, false);
+    const json answer = try_parse_json(text);
     if (!answer.is_object()) fail(meeting_, "an answer that is none", gone);
     if (answer.contains("refused")) {
       fail(meeting_, "rank " + std::to_string(to) + " at " + address + " says: " + answer.value("refused", ""), "to be let in",
@@ -177,7 +176,7 @@ class Meet {
     std::string text;
     if (!send_message(socket, json{{"tegula", kVersion}, {"number", ours}}.dump()) || !receive_message(socket, text))
       return "it said nothing";
-    const json said = json::parse(text, nullptr, false);
+    const json said = try_parse_json(text);
     const auto refuse = [&](const std::string& why) {
       send_message(socket, json{{"refused", why}}.dump());
       return why;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "tegula/core/error.h"
+#include "tegula/core/json.h"
 #include "tegula/io/file.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 
@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 Json read_json(const std::string& path) {
   const io::Bytes bytes = io::read_file(path);
   const auto* begin = reinterpret_cast<const char*>(bytes.data());
-  Json json = Json::parse(begin, begin + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  Json json = parse_json({begin, bytes.size()}, "load_hugging_face", path);
   if (!json.is_object()) refuse(path + ", which is no JSON object", "what save_pretrained writes");
   return json;
 }
@@ -56,7 +56,7 @@ class Config {
     const Json* value = find(name);
     if (!value || std::find(accepted.begin(), accepted.end(), *value) != accepted.end()) return;
     std::string list;
-    for (const Json& one : accepted) list += (list.empty() ? "" : " or ") + one.dump();
+    for (const Json& one : accepted) list += (list.empty() ? "" : " or ") + shown(one);
     wrong(name, value, list + ", which is what this net has");
   }
   /// Rotary positions, where Transformers 4 and 5 write them.
@@ -111,8 +111,7 @@ class Config {
     return found->get<double>();
   }
   [[noreturn]] void wrong(const char* name, const Json* value, const std::string& expected) const {
-    refuse(path_ + ": " + name + (value ? " = " + value->dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80) : " is missing"),
-           expected);
+    refuse(path_ + ": " + name + (value ? " = " + shown(*value) : " is missing"), expected);
   }
   std::string path_;
   Json json_;
@@ -121,11 +120,10 @@ class Config {
 /// The tensors of the folder, in one file or several.
 StateDict read_weights(const std::filesystem::path& folder) {
   const auto whole = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
-  if (std::filesystem::exists(whole)) return load_state(whole);
-  if (!std::filesystem::exists(index)) {
+  if (io::is_there(whole)) return load_state(whole);
+  if (!io::is_there(index)) {
     refuse(folder.string() + ", a folder without model.safetensors", "weights in that file",
-           std::filesystem::exists(folder / "pytorch_model.bin") ? "model.save_pretrained(folder, safe_serialization=True) writes them so"
-                                                                 : "");
+           io::is_there(folder / "pytorch_model.bin") ? "model.save_pretrained(folder, safe_serialization=True) writes them so" : "");
   }
   const Json json = read_json(index);
   const auto map = json.find("weight_map");
@@ -134,8 +132,7 @@ StateDict read_weights(const std::filesystem::path& folder) {
   for (const Json& file : *map) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (name.empty() || std::filesystem::path(name).filename() != name)
-      refuse(index.string() + ": weights in " + file.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80),
-             "names of files in the folder");
+      refuse(index.string() + ": weights in " + shown(file), "names of files in the folder");
     files.insert(name);
   }
   StateDict state;

@@ -1,20 +1,10 @@
 #include "tegula/text/tokens/json_tokens.h"
 
 #include "tegula/core/error.h"
+#include "tegula/core/json.h"
 #include "tegula/core/text.h"
 
 namespace tegula::text {
-
-nlohmann::json parse_json(std::string_view text, std::string_view name) {
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error({.op = "tokenizer",
-                 .got = std::string(name) + ": " + printable(std::string_view(error.what()).substr(0, 300)),
-                 .expected = "JSON",
-                 .advice = "the file is truncated or no JSON"});
-  }
-}
 
 std::vector<std::string> tokens_of(const nlohmann::json& json, std::string_view op, std::string_view name) {
   const auto refuse = [&](std::string got, std::string expected) {
@@ -25,8 +15,7 @@ std::vector<std::string> tokens_of(const nlohmann::json& json, std::string_view 
   std::vector<std::string> tokens;
   for (const auto& [token, id] : json.items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= most)
-      refuse("the token '" + printable(token.substr(0, 80)) + "' with " + printable(id.dump(-1, ' ', true).substr(0, 40)),
-             "a number from 0, few of which are left out");
+      refuse("the token '" + printable(token.substr(0, 80)) + "' with " + shown(id, 40), "a number from 0, few of which are left out");
     const auto at = static_cast<std::size_t>(id.get<std::uint64_t>());
     if (at >= tokens.size()) tokens.resize(at + 1);
     if (!tokens[at].empty())

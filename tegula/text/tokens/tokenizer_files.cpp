@@ -1,6 +1,5 @@
 #include "tegula/text/tokens/tokenizer_files.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tegula/core/error.h"
@@ -59,7 +58,7 @@ const std::vector<std::string> kGpt2Special = {"<|endoftext|>"};
 std::string first_of(const std::string& folder, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const std::string path = folder + "/" + name;
-    if (std::filesystem::exists(path)) return path;
+    if (io::is_there(path)) return path;
   }
   return "";
 }
@@ -86,12 +85,12 @@ Tokenizer gpt2_tokenizer(Vocabulary vocabulary, const Merges& merges, const std:
 }
 
 Tokenizer parse_gpt2_tokenizer(std::string_view vocabulary, std::string_view merges, std::string_view name) {
-  const nlohmann::json json = parse_json(vocabulary, name);
+  const nlohmann::json json = parse_json(vocabulary, "tokenizer", name);
   return from_gpt2(tokens_of(json, "tokenizer", name), parse_merges(merges, name), kGpt2Special);
 }
 
 Tokenizer read_gpt2_tokenizer(const std::string& vocabulary, const std::string& merges) {
-  const nlohmann::json json = parse_json(read_text(vocabulary, "tokenizer"), vocabulary);
+  const nlohmann::json json = parse_json(read_text(vocabulary, "tokenizer"), "tokenizer", vocabulary);
   return from_gpt2(tokens_of(json, "tokenizer", vocabulary), parse_merges(read_text(merges, "tokenizer"), merges), kGpt2Special);
 }
 
@@ -198,7 +197,7 @@ Tokenizer gguf_tokenizer(const io::GgufMetadata& metadata) {
 }
 
 Tokenizer read_tokenizer(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return read_folder(path);
+  if (io::is_folder(path)) return read_folder(path);
   const auto ends = [&](const char* ending) { return std::string_view(path).ends_with(ending); };
   if (ends(".gguf")) return gguf_tokenizer(io::read_gguf_metadata(path));
   if (ends(".model")) return read_sentencepiece(path);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tegula/core/error.h"
+#include "tegula/core/json.h"
 #include "tegula/core/text.h"
 #include "tegula/text/tokens/bpe.h"
 #include "tegula/text/tokens/json_tokens.h"
@@ -61,7 +62,6 @@ class Reader {
     refuse(std::string("the ") + kind + " " + type.substr(0, 80), std::string("a ") + kind + " that Tegula knows",
            "docs/text.md lists them; a Normalizer, Splitter or Decoder of your own can take its place");
   }
-  static std::string shown(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 80); }
 
  private:
   [[noreturn]] void wrong(const char* key, const json& value, const char* expected) const {
@@ -121,7 +121,7 @@ class Builder {
   }
 
   std::string token_text(const json& value) const {
-    if (!value.is_string()) read_.refuse(Reader::shown(value), "a token, which is text");
+    if (!value.is_string()) read_.refuse(shown(value), "a token, which is text");
     std::string token = value.get<std::string>();
     if (byte_level_) {
       if (auto bytes = spelled_bytes(token)) return std::move(*bytes);
@@ -135,12 +135,12 @@ class Builder {
       if (entry.is_string()) {
         const auto text = entry.get<std::string>();
         const std::size_t blank = text.find(' ');
-        if (blank == std::string::npos) read_.refuse("the merge " + Reader::shown(entry), "two tokens with a blank between them");
+        if (blank == std::string::npos) read_.refuse("the merge " + shown(entry), "two tokens with a blank between them");
         out.emplace_back(token_text(text.substr(0, blank)), token_text(text.substr(blank + 1)));
       } else if (entry.is_array() && entry.size() == 2) {
         out.emplace_back(token_text(entry[0]), token_text(entry[1]));
       } else {
-        read_.refuse("the merge " + Reader::shown(entry), "two tokens");
+        read_.refuse("the merge " + shown(entry), "two tokens");
       }
     }
     return out;
@@ -184,7 +184,7 @@ class Builder {
     std::vector<double> scores;
     for (const json& entry : read_.list(part, "vocab")) {
       if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
-        read_.refuse("the token " + Reader::shown(entry), "[\"text\", score]");
+        read_.refuse("the token " + shown(entry), "[\"text\", score]");
       tokens.push_back(entry[0].get<std::string>());
       scores.push_back(entry[1].get<double>());
     }
@@ -196,7 +196,7 @@ class Builder {
 
   void added(const json& list, TokenizerParts& parts) const {
     if (list.is_null()) return;
-    if (!list.is_array()) read_.refuse("\"added_tokens\": " + Reader::shown(list), "a list");
+    if (!list.is_array()) read_.refuse("\"added_tokens\": " + shown(list), "a list");
     const auto most = 2 * (static_cast<std::size_t>(parts.model->vocabulary().size()) + list.size()) + 1000;
     for (const json& entry : list) {
       const Id id = read_.number(entry, "id");
@@ -298,7 +298,7 @@ class Builder {
       const std::string name = read_.text(token, "id");
       for (const json& id : read_.list(read_.member(special, name.c_str()), "ids")) {
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() > (1u << 30))
-          read_.refuse("the number " + Reader::shown(id) + " of " + name, "a token's number");
+          read_.refuse("the number " + shown(id) + " of " + name, "a token's number");
         out.push_back({TemplateItem::Kind::Token, id.get<Id>(), read_.number(token, "type_id")});
       }
     }
@@ -308,7 +308,7 @@ class Builder {
   Id framing_token(const json& part, const char* key) const {
     const json& value = read_.list(part, key);
     if (value.size() != 2 || !value[1].is_number_unsigned() || value[1].get<std::uint64_t>() > (1u << 30))
-      read_.refuse(std::string("\"") + key + "\": " + Reader::shown(value), "[\"token\", number]");
+      read_.refuse(std::string("\"") + key + "\": " + shown(value), "[\"token\", number]");
     return value[1].get<Id>();
   }
 
@@ -360,7 +360,7 @@ class Builder {
 }  // namespace
 
 Tokenizer parse_tokenizer_json(std::string_view text, std::string_view name) {
-  const json file = parse_json(text, name);
+  const json file = parse_json(text, "tokenizer.json", name);
   return Builder(name).build(file);
 }
 

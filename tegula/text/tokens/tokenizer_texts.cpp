@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tegula/core/error.h"
+#include "tegula/io/file.h"
 #include "tegula/text/lines.h"
 #include "tegula/text/tokens/json_tokens.h"
 #include "tegula/text/tokens/tokenizer_files.h"
@@ -41,13 +42,13 @@ Json numbered(const std::vector<std::string>& tokens) {
 
 std::string first_of(const std::filesystem::path& folder, std::initializer_list<const char*> names) {
   for (const char* name : names) {
-    if (std::filesystem::exists(folder / name)) return (folder / name).string();
+    if (io::is_there(folder / name)) return (folder / name).string();
   }
   return "";
 }
 
 std::string gpt2_json(const std::string& vocabulary_path, const std::string& merges_path) {
-  const nlohmann::json vocabulary = parse_json(read_text(vocabulary_path, "tokenizer"), vocabulary_path);
+  const nlohmann::json vocabulary = parse_json(read_text(vocabulary_path, "tokenizer"), "tokenizer", vocabulary_path);
   Json merges = Json::array(), added = Json::array();
   const std::string lines = read_text(merges_path, "tokenizer");
   for (const std::string_view line : split_lines(lines)) {
@@ -97,7 +98,7 @@ std::string words_json(const Vocabulary& words, const std::string& unknown) {
 
 std::string read_tokenizer_json(const std::string& path) {
   std::string text;
-  if (!std::filesystem::is_directory(path)) {
+  if (!io::is_folder(path)) {
     if (!path.ends_with(".json")) {
       throw Error({.op = "read_tokenizer_json",
                    .got = path + ", a file of another kind",
