@@ -1,10 +1,10 @@
 #include "app/ranks.h"
 
 #include <cstdio>
-#include <filesystem>
 
 #include "tegula/core/error.h"
 #include "tegula/dist/transport/environment.h"
+#include "tegula/io/file.h"
 
 namespace tegula::app {
 
@@ -18,7 +18,7 @@ bool is_first(const dist::Group& ranks) { return ranks.rank() == 0; }
 
 void resume_after_restart(const std::string& checkpoint, std::string& resume) {
   const auto place = dist::find_place();
-  if (place && place->restarts > 0 && resume.empty() && !checkpoint.empty() && std::filesystem::exists(checkpoint)) resume = checkpoint;
+  if (place && place->restarts > 0 && resume.empty() && !checkpoint.empty() && io::is_there(checkpoint)) resume = checkpoint;
 }
 
 void refuse_ranks(const std::string& op, const std::string& why) {

@@ -1,7 +1,6 @@
 // tegula train word2vec, tegula train bpe: what is trained on plain texts.
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "app/commands.h"
@@ -75,7 +74,7 @@ struct BpeChoice {
 void run_bpe(BpeChoice choice) {
   refuse_ranks("tegula train bpe", "pairs are joined one after another");
   choice.options.special = choice.special;
-  std::filesystem::create_directories(choice.out);
+  io::make_folder(choice.out, "--out");
   const std::string vocabulary = choice.out + "/vocab.json", merges = choice.out + "/merges.txt";
   io::require_writable(vocabulary, "tegula train bpe");
   text::TextMap<std::int64_t> pieces;

@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/io/gzip.h"
 
 namespace tegula::data {
@@ -108,6 +109,7 @@ HostArray parse_packed(std::span<const std::byte> packed, std::string_view name)
 
 HostArray parse_idx(std::span<const std::byte> bytes, std::string_view name) {
   if (io::is_gzip(bytes)) return parse_packed(bytes, name);
+  io::refuse_other_kinds(bytes, {io::FileKind::Idx}, "idx", name, "an idx file");
   const Header header = parse_header(bytes, name);
   const auto rest = bytes.subspan(header.begin);
   if (header.needed != rest.size()) header.complain_of(name, std::to_string(rest.size()));

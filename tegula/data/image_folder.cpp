@@ -5,6 +5,9 @@
 #include <filesystem>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
+#include "tegula/core/warning.h"
+#include "tegula/io/file.h"
 #include "tegula/io/jpeg.h"
 
 namespace tegula::data {
@@ -20,12 +23,31 @@ bool is_picture(const std::filesystem::path& path) {
   return end == ".png" || end == ".jpg" || end == ".jpeg";
 }
 
-std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& folder) {
+/// The entries of a folder by name. Those whose name begins with a dot (.ipynb_checkpoints, ._cat.jpg) are no data: they go to `hidden`.
+std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& folder, std::vector<std::string>& hidden) {
   std::error_code error;
   std::vector<std::filesystem::path> out;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) out.push_back(at->path());
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().filename().string().starts_with('.')) hidden.push_back(at->path().string());
+    else out.push_back(at->path());
+  }
   std::sort(out.begin(), out.end());
   return out;
+}
+
+bool is_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+/// Names what was left out: a folder that an editor left must not become a class, nor go unnoticed where it was meant.
+void tell_of_hidden(const std::string& root, std::vector<std::string> hidden) {
+  if (hidden.empty()) return;
+  std::sort(hidden.begin(), hidden.end());
+  std::string list;
+  for (std::size_t i = 0; i < hidden.size() && i < 5; ++i) list += (i ? ", " : "") + printable(hidden[i].substr(0, 120));
+  if (hidden.size() > 5) list += " and " + std::to_string(hidden.size() - 5) + " more";
+  warn("data.hidden", "ImageFolder: what begins with a dot is left out of " + printable(root) + ": " + list);
 }
 
 /// What one pixel of a resized axis is made of.
@@ -84,18 +106,20 @@ HostArray resize_axis(const HostArray& image, int axis, std::int64_t to) {
 ImageFolder::ImageFolder(std::string root, const ImageFolderOptions& options, std::source_location where) : options_(options) {
   if (!options.size.empty() && (options.size.rank() != 2 || options.size[0] < 1 || options.size[1] < 1))
     refuse("the size " + to_string(options.size), "height and width", "", where);
-  if (!std::filesystem::is_directory(root)) refuse(root + ", which is no folder", "a folder with a folder for each class", "", where);
-  for (const auto& folder : sorted_entries(root)) {
-    if (!std::filesystem::is_directory(folder)) continue;
+  if (!io::is_folder(root)) refuse(root + ", which is no folder", "a folder with a folder for each class", "", where);
+  std::vector<std::string> hidden;
+  for (const auto& folder : sorted_entries(root, hidden)) {
+    if (!io::is_folder(folder)) continue;
     bool any = false;
-    for (const auto& file : sorted_entries(folder)) {
-      if (!is_picture(file) || !std::filesystem::is_regular_file(file)) continue;
+    for (const auto& file : sorted_entries(folder, hidden)) {
+      if (!is_picture(file) || !is_file(file)) continue;
       if (!any) classes_.push_back(folder.filename().string());
       any = true;
       files_.push_back(file.string());
       labels_.push_back(static_cast<std::int64_t>(classes_.size()) - 1);
     }
   }
+  tell_of_hidden(root, std::move(hidden));
   if (files_.empty()) refuse(root + " without pictures", "folders of .png, .jpg or .jpeg files, one for each class", "", where);
 }
 

@@ -19,7 +19,7 @@ struct ImageFolderOptions {
   Shape size = {};
 };
 
-/// The PNG and JPEG files in root/<class>/, sorted by class and name. Lazy: a file is read when its sample is asked for. A sample is
+/// The PNG and JPEG files in root/<class>/, sorted by class and name; files and folders whose name begins with a dot are left out, with a warning. Lazy: a file is read when its sample is asked for. A sample is
 /// {image (C, H, W) f32 in [0, 1], label () i64}.
 class ImageFolder {
  public:

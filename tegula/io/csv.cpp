@@ -3,33 +3,17 @@
 #include <csv.h>
 
 #include <algorithm>
-#include <charconv>
 #include <exception>
-#include <map>
 #include <memory>
 #include <set>
 
-#include "tegula/core/error.h"
-#include "tegula/core/text.h"
+#include "tegula/io/csv_error.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/io/gzip.h"
 
 namespace tegula::io {
 namespace {
-
-[[noreturn]] void complain(std::string_view file, std::int64_t line, const std::string& got, std::string expected,
-                           std::string advice = "") {
-  throw Error({.op = "csv",
-               .got = std::string(file) + (line > 0 ? ", line " + std::to_string(line) : "") + ": " + printable(got),
-               .expected = std::move(expected),
-               .advice = std::move(advice)});
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < 20; ++i) text += (i ? ", " : "") + names[i];
-  return text + (names.size() > 20 ? ", …" : "");
-}
 
 /// Puts fields together to the records of a table, all as long as the first.
 struct Records {
@@ -54,16 +38,16 @@ struct Records {
   void add_record(std::size_t fields) {
     if (names.empty() && options.header == Header::Yes) {
       if (std::set<std::string>(cells.begin(), cells.end()).size() != fields)
-        complain(file, begin, "two columns of one name among " + listed(cells), "a name for each",
-                 "if the first line is data, read with .header = Header::No");
+        csv::refuse(file, begin, "two columns of one name among " + csv::listed(cells), "a name for each",
+                    "if the first line is data, read with .header = Header::No");
       names.swap(cells);
       return;
     }
     if (names.empty())
       for (std::size_t i = 0; i < fields; ++i) names.push_back(std::to_string(i));
     if (fields != names.size())
-      complain(file, begin, std::to_string(fields) + " fields", "as many as in the first line, " + std::to_string(names.size()),
-               "fields with a separator in them are enclosed in quotes");
+      csv::refuse(file, begin, std::to_string(fields) + " fields", "as many as in the first line, " + std::to_string(names.size()),
+                  "fields with a separator in them are enclosed in quotes");
     lines.push_back(begin);
   }
 
@@ -105,15 +89,15 @@ void parse(std::string_view text, char quote, Records& records) {
   if (text.empty()) csv_fini(&parser, field, end, &records);
   if (records.failure) std::rethrow_exception(records.failure);
   if (csv_error(&parser) == CSV_SUCCESS) return;
-  if (csv_error(&parser) != CSV_EPARSE) complain(records.file, records.line, csv_strerror(csv_error(&parser)), "more memory");
-  if (text.empty()) complain(records.file, records.line, "a quote that is never closed", "another quote behind it");
+  if (csv_error(&parser) != CSV_EPARSE) csv::refuse(records.file, records.line, csv_strerror(csv_error(&parser)), "more memory");
+  if (text.empty()) csv::refuse(records.file, records.line, "a quote that is never closed", "another quote behind it");
   const std::int64_t line = 1 + std::count(read.begin(), read.end(), '\n');
   if (text[0] != quote)
-    complain(records.file, line, "text behind a closing quote: " + std::string(text.substr(0, 10)), "a separator or the end of the line",
-             "double quotes within a field");
+    csv::refuse(records.file, line, "text behind a closing quote: " + std::string(text.substr(0, 10)), "a separator or the end of the line",
+                "double quotes within a field");
   const std::size_t begin = read.find_last_of(std::string{records.options.separator, '\n', '\r'}) + 1;
-  complain(records.file, line, "a quote within " + std::string(read.substr(begin)) + quote, "fields with quotes to be enclosed in quotes",
-           "double it and enclose the field, or read with .quote = {}");
+  csv::refuse(records.file, line, "a quote within " + std::string(read.substr(begin)) + quote,
+              "fields with quotes to be enclosed in quotes", "double it and enclose the field, or read with .quote = {}");
 }
 
 }  // namespace
@@ -122,87 +106,20 @@ Table parse_csv(std::string_view text, std::string_view name, const CsvOptions& 
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   Table table;
   table.file_ = name;
+  table.missing_ = options.missing;
+  table.decimal_ = options.decimal;
+  table.thousands_ = options.thousands;
   Records records{name, options, table.names_, table.cells_, table.lines_};
   options.quote ? parse(text, *options.quote, records) : split(text, records);
-  if (table.names_.empty()) complain(name, 0, "nothing", "at least one line");
+  if (table.names_.empty()) csv::refuse(name, 0, "nothing", "at least one line");
   return table;
 }
 
 Table read_csv(const std::string& path, const CsvOptions& options) {
   Bytes bytes = read_file(path, {.op = "csv"});
   if (is_gzip(bytes)) bytes = gunzip(bytes, path, {.op = "csv"});
+  refuse_binary_kinds(bytes, "csv", path, "a table of text (CSV)");
   return parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, options);
-}
-
-std::size_t Table::index_of(const std::string& column) const {
-  const auto found = std::find(names_.begin(), names_.end(), column);
-  if (found == names_.end()) complain(file_, 0, "no column " + column, "one of " + printable(listed(names_)));
-  return static_cast<std::size_t>(found - names_.begin());
-}
-
-void Table::refuse(std::int64_t row, std::size_t column, std::string expected) const {
-  const std::string& cell = cells_[static_cast<std::size_t>(row) * columns() + column];
-  complain(file_, lines_[static_cast<std::size_t>(row)], "column " + names_[column] + " holds \"" + cell.substr(0, 40) + "\"",
-           std::move(expected), cell.empty() ? "say what an empty field stands for: numbers(columns, missing)" : "");
-}
-
-const std::string& Table::text(std::int64_t row, const std::string& column) const {
-  const std::size_t at = index_of(column);
-  if (row < 0 || row >= rows()) complain(file_, 0, "row " + std::to_string(row), "0 to " + std::to_string(rows() - 1));
-  return cells_[static_cast<std::size_t>(row) * columns() + at];
-}
-
-std::vector<std::string> Table::texts(const std::string& column) const {
-  std::vector<std::string> out;
-  for (std::size_t at = index_of(column); at < cells_.size(); at += columns()) out.push_back(cells_[at]);
-  return out;
-}
-
-HostArray Table::numbers(const std::vector<std::string>& wanted, std::optional<double> missing, DType dtype) const {
-  if (!is_float(dtype)) complain(file_, 0, "numbers of dtype " + std::string(name(dtype)), "a float dtype", "cast them, or use classes()");
-  std::vector<std::size_t> at;
-  for (const auto& column : wanted) at.push_back(index_of(column));
-  HostArray out = HostArray::empty(dtype, {rows(), static_cast<std::int64_t>(at.size())});
-  visit(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    auto* to = out.values<T>().data();
-    for (std::int64_t row = 0; row < rows(); ++row) {
-      for (const std::size_t column : at) {
-        std::string_view text = cells_[static_cast<std::size_t>(row) * columns() + column];
-        while (text.starts_with(' ')) text.remove_prefix(1);
-        while (text.ends_with(' ')) text.remove_suffix(1);
-        if (text.starts_with('+')) text.remove_prefix(1);
-        double value = 0;
-        if (text.empty() && missing) {
-          value = *missing;
-        } else {
-          const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-          if (error != std::errc() || rest != text.data() + text.size()) refuse(row, column, "a number");
-        }
-        *to++ = from_double<T>(value);
-      }
-    }
-  });
-  return out;
-}
-
-Classes Table::classes(const std::string& column, const std::vector<std::string>& known) const {
-  const std::size_t at = index_of(column);
-  Classes out{HostArray::empty(DType::i64, {rows()}), known};
-  if (known.empty()) {
-    const std::vector<std::string> all = texts(column);
-    const std::set<std::string> different(all.begin(), all.end());
-    out.names.assign(different.begin(), different.end());
-  }
-  std::map<std::string_view, std::int64_t> number;
-  for (const std::string& known_name : out.names) number.emplace(known_name, static_cast<std::int64_t>(number.size()));
-  const auto labels = out.labels.values<std::int64_t>();
-  for (std::int64_t row = 0; row < rows(); ++row) {
-    const auto found = number.find(cells_[static_cast<std::size_t>(row) * columns() + at]);
-    if (found == number.end()) refuse(row, at, "one of " + printable(listed(out.names)));
-    labels[static_cast<std::size_t>(row)] = found->second;
-  }
-  return out;
 }
 
 }  // namespace tegula::io

@@ -21,6 +21,10 @@ struct CsvOptions {
   /// What may enclose a field, and is doubled within it; none: quotes are text as any other.
   std::optional<char> quote = '"';
   Header header = Header::Yes;  // whether the first record names the columns; without, they are "0", "1", …
+  /// Cells that hold no value, beside empty ones: {"NA", "?"}. Blanks around them are no matter.
+  std::vector<std::string> missing = {};
+  char decimal = '.';                  // in front of a number's fraction; ',' in much of Europe, mostly with .separator = ';'
+  std::optional<char> thousands = {};  // between groups of three digits of a number: ',' for "1,500"
 };
 /// As TSV files mostly are: tabs, and quotes that mean nothing.
 inline CsvOptions tsv(Header header = Header::Yes) { return {.separator = '\t', .quote = {}, .header = header}; }
@@ -31,6 +35,13 @@ struct Classes {
   std::vector<std::string> names;
 };
 
+/// The order in which a date names day, month and year.
+enum class DateOrder : std::uint8_t { YearMonthDay, DayMonthYear, MonthDayYear };
+/// What the cells of a column are that hold a value: all of them numbers, or all dates (year, month, day), or texts; None: no cell holds any.
+enum class ColumnKind : std::uint8_t { None, Numbers, Dates, Texts };
+/// What classes() does with a cell without a value, or with a text that is none of the names.
+enum class Unknown : std::uint8_t { Refuse, MinusOne };
+
 /// Rows of text fields. Columns are found by name; a name that is not there is an Error that lists those that are.
 class Table {
  public:
@@ -40,18 +51,34 @@ class Table {
 
   const std::string& text(std::int64_t row, const std::string& column) const;
   std::vector<std::string> texts(const std::string& column) const;
-  /// The columns as numbers: (N, columns.size()) f32, or another float dtype. Empty fields become `missing`, or are an Error when none is
-  /// given, as is everything that is no number: with file, line and column.
+  /// Whether the cell holds no value: it is empty, or one of CsvOptions::missing.
+  bool is_missing(std::int64_t row, const std::string& column) const;
+  ColumnKind kind(const std::string& column) const;
+  /// The columns as numbers: (N, columns.size()) f32, or another float dtype. Cells without a value become `missing`, or are an Error when none is
+  /// given, as is everything that is no number: with file, line and column. A number nearer to 0 than the dtype can tell is the nearest it can, perhaps 0
+  /// ("1e-330"); one that is too large for it is an Error ("1e39" as f32); "inf" and "nan" are what they say.
   HostArray numbers(const std::vector<std::string>& columns, std::optional<double> missing = {}, DType dtype = DType::f32) const;
-  /// Numbers from 0 for the different texts of a column. Given `names` (those of the training set), others are an Error.
-  Classes classes(const std::string& column, const std::vector<std::string>& names = {}) const;
+  /// A column of dates as days since 1970-01-01, (N,) f64: "2024-02-29", "29.2.2024", "2/29/2024" by `order`, and behind a blank or T a time ("12:30", "12:30:15.5"),
+  /// which is a part of a day. Cells without a value become `missing`, as above; what is no date that there was is an Error.
+  HostArray days(const std::string& column, DateOrder order = DateOrder::YearMonthDay, std::optional<double> missing = {}) const;
+  /// Numbers from 0 for the different texts of a column, sorted. Given `names` (those of the training set), other texts are an Error, or -1 by
+  /// Unknown::MinusOne, which cells without a value get, too; otherwise those are a text as any other.
+  Classes classes(const std::string& column, const std::vector<std::string>& names = {}, Unknown unknown = Unknown::Refuse) const;
+  /// The rows of these numbers, in this order: a training and a test part, a sample. Throws Error for a row that is not there.
+  Table take(std::span<const std::int64_t> rows) const;
 
  private:
   friend Table parse_csv(std::string_view text, std::string_view name, const CsvOptions& options);
   std::size_t index_of(const std::string& column) const;
-  [[noreturn]] void refuse(std::int64_t row, std::size_t column, std::string expected) const;
+  const std::string& cell(std::int64_t row, std::size_t column) const { return cells_[static_cast<std::size_t>(row) * columns() + column]; }
+  bool is_missing(std::string_view cell) const;
+  std::optional<double> number_in(std::string_view cell) const;
+  [[noreturn]] void refuse(std::int64_t row, std::size_t column, std::string expected, std::string advice = "") const;
 
   std::string file_;
+  std::vector<std::string> missing_;
+  char decimal_ = '.';
+  std::optional<char> thousands_;
   std::vector<std::string> names_;
   std::vector<std::string> cells_;  // row after row
   std::vector<std::int64_t> lines_;  // in which each row begins, from 1

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <new>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -20,6 +22,22 @@ namespace {
 std::string system_message() { return std::strerror(errno); }
 
 }  // namespace
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+void make_folder(const std::string& path, std::string_view op) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail(op, path + ": " + error.message(), "a folder that can be made", "choose another place");
+}
 
 InputFile::InputFile(std::string path, std::string_view op) : path_(std::move(path)), op_(op) {
   // O_NONBLOCK: opening a named pipe must not wait for a writer before fstat can refuse it.
@@ -57,7 +75,12 @@ Bytes read_file(const std::string& path, const ReadOptions& options) {
     fail(options.op, path + ": " + std::to_string(file.size()) + " bytes", "at most " + std::to_string(options.limit) + " bytes",
          "this is probably not the file you meant");
   }
-  Bytes bytes(static_cast<std::size_t>(file.size()));
+  Bytes bytes;
+  try {
+    bytes.resize(static_cast<std::size_t>(file.size()));
+  } catch (const std::bad_alloc&) {
+    fail(options.op, path + ": " + std::to_string(file.size()) + " bytes", "memory for them", "free memory, or use a smaller file");
+  }
   file.read_at(0, bytes);
   return bytes;
 }

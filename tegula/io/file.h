@@ -22,6 +22,13 @@ struct ReadOptions {
 /// The contents of the regular file `path`. Throws Error when it is missing, unreadable, not a regular file or larger than the limit.
 Bytes read_file(const std::string& path, const ReadOptions& options = {});
 
+/// Whether there is something of that name, or a folder. False where it cannot be told (a loop of links, a folder that may not be read): opening the
+/// file then says why.
+bool is_there(const std::string& path);
+bool is_folder(const std::string& path);
+/// Makes a folder and those above it, where they are missing. Throws Error.
+void make_folder(const std::string& path, std::string_view op);
+
 /// A regular file opened for reading pieces of it.
 class InputFile {
  public:

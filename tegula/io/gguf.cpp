@@ -1,12 +1,15 @@
 #include "tegula/io/gguf.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <optional>
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 
 namespace tegula::io {
 namespace {
@@ -136,8 +139,9 @@ const std::vector<std::int64_t>& GgufMetadata::integers(std::string_view key) co
   return value_of<std::vector<std::int64_t>>(*this, key, "a list of whole numbers");
 }
 
-GgufMetadata parse_gguf_metadata(std::span<const std::byte> bytes, std::string_view name) {
-  Reader reader(bytes, name);
+namespace {
+
+GgufMetadata read_keys(Reader& reader, std::string_view name) {
   if (reader.number<std::uint32_t>() != kMagic) reader.fail("a file that does not begin with GGUF", "a GGUF file");
   GgufMetadata out;
   out.file = name;
@@ -157,6 +161,50 @@ GgufMetadata parse_gguf_metadata(std::span<const std::byte> bytes, std::string_v
   return out;
 }
 
-GgufMetadata read_gguf_metadata(const std::string& path) { return parse_gguf_metadata(read_file(path, {.op = "gguf"}), path); }
+/// Types of tensors in the order of their numbers (ggml.h); some numbers were given up.
+constexpr std::string_view kTensorTypes[] = {"F32",     "F16",    "Q4_0",    "Q4_1",  "Q4_2",   "Q4_3",  "Q5_0",  "Q5_1",
+                                             "Q8_0",    "Q8_1",   "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",
+                                             "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
+                                             "I8",      "I16",    "I32",     "I64",   "F64",    "IQ1_M", "BF16"};
+
+/// The beginning of a file, in which keys and names of tensors lie: files of many gigabytes are tensors.
+Bytes beginning_of(const std::string& path) {
+  constexpr std::uint64_t kMost = std::uint64_t{256} << 20;
+  const InputFile file(path, "gguf");
+  Bytes bytes(static_cast<std::size_t>(std::min(file.size(), kMost)));
+  file.read_at(0, bytes);
+  return bytes;
+}
+
+}  // namespace
+
+GgufMetadata parse_gguf_metadata(std::span<const std::byte> bytes, std::string_view name) {
+  refuse_other_kinds(bytes, {FileKind::Gguf}, "gguf", name, "a GGUF file");
+  Reader reader(bytes, name);
+  return read_keys(reader, name);
+}
+
+std::vector<GgufTensor> parse_gguf_tensors(std::span<const std::byte> bytes, std::string_view name) {
+  refuse_other_kinds(bytes, {FileKind::Gguf}, "gguf", name, "a GGUF file");
+  Reader reader(bytes, name);
+  const std::uint64_t count = read_keys(reader, name).tensors;
+  constexpr std::uint64_t kLeast = 8 + 4 + 4 + 8, kMostAxes = 8;  // bytes of a tensor's entry
+  if (count > reader.left() / kLeast) reader.fail(std::to_string(count) + " tensors", "no more than the rest of the file holds");
+  std::vector<GgufTensor> out;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    GgufTensor& tensor = out.emplace_back();
+    tensor.name = reader.string();
+    const auto axes = reader.number<std::uint32_t>();
+    if (axes > kMostAxes) reader.fail(std::to_string(axes) + " axes of a tensor", "at most " + std::to_string(kMostAxes));
+    for (std::uint32_t k = 0; k < axes; ++k) tensor.shape.push_back(reader.number<std::uint64_t>());
+    const auto type = reader.number<std::uint32_t>();
+    tensor.type = type < std::size(kTensorTypes) ? std::string(kTensorTypes[type]) : "type " + std::to_string(type);
+    reader.number<std::uint64_t>();  // where its numbers are
+  }
+  return out;
+}
+
+GgufMetadata read_gguf_metadata(const std::string& path) { return parse_gguf_metadata(beginning_of(path), path); }
+std::vector<GgufTensor> read_gguf_tensors(const std::string& path) { return parse_gguf_tensors(beginning_of(path), path); }
 
 }  // namespace tegula::io

@@ -30,6 +30,15 @@ struct GgufMetadata {
   const std::vector<std::int64_t>& integers(std::string_view key) const;
 };
 
+/// A tensor that the file holds. Its numbers are not read: most are packed in blocks.
+struct GgufTensor {
+  std::string name, type;            // "Q4_K", "F16"; of types that came later their number
+  std::vector<std::uint64_t> shape;  // the first axis is the fastest
+};
+/// Names, types and shapes of the tensors, in the order of the file.
+std::vector<GgufTensor> read_gguf_tensors(const std::string& path);
+std::vector<GgufTensor> parse_gguf_tensors(std::span<const std::byte> bytes, std::string_view name);
+
 /// Reads the keys of a little-endian file of version 2 or 3; tensors are not looked at. Throws Error for anything else and for a truncated file.
 GgufMetadata read_gguf_metadata(const std::string& path);
 /// The same from memory. `name` stands for the file in messages.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -75,17 +76,24 @@ bool GzipReader::at_end() {
 Bytes gunzip(std::span<const std::byte> bytes, std::string_view name, const ReadOptions& options) {
   GzipReader reader(bytes, name, options.op);
   // Memory follows what has really come: neither the length in the trailer nor deflate's greatest ratio is believed.
-  constexpr std::size_t kFirst = std::size_t{1} << 20;
+  constexpr std::size_t kFirst = std::size_t{1} << 20, kFree = std::size_t{256} << 20, kMostExpansion = 200;
+  const std::size_t limit = std::min(options.limit, std::max(kFree, kMostExpansion * bytes.size()));
   Bytes out;
   std::size_t written = 0;
   for (;;) {
-    out.resize(std::min(std::max(kFirst, 2 * written), options.limit));
+    const std::size_t room = std::min(std::max(kFirst, 2 * written), limit);
+    try {
+      out.resize(room);
+    } catch (const std::bad_alloc&) {
+      reader.fail("more than " + std::to_string(written) + " bytes when decompressed", "memory for them",
+                  "decompress the file first, and cut it");
+    }
     written += reader.read(std::span(out).subspan(written));
     if (written < out.size()) break;
-    if (written < options.limit) continue;
+    if (written < limit) continue;
     if (reader.at_end()) break;
-    reader.fail("more than " + std::to_string(options.limit) + " bytes when decompressed",
-                "at most " + std::to_string(options.limit) + " bytes", "this is probably not the file you meant");
+    reader.fail("more than " + std::to_string(limit) + " bytes when decompressed, out of " + std::to_string(bytes.size()),
+                "at most " + std::to_string(limit) + " bytes", "this is probably not the file you meant");
   }
   out.resize(written);
   return out;

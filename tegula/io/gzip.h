@@ -15,7 +15,8 @@ namespace tegula::io {
 bool is_gzip(std::span<const std::byte> bytes);
 
 /// Decompresses one or more gzip members, checking CRC and length. `name` stands for the file in messages.
-/// Throws Error for truncated or corrupt data, for bytes after the last member, and when the output passes the limit. Takes at most three
+/// Throws Error for truncated or corrupt data, for bytes after the last member, and when the output passes the limit, or 256 MiB and 200 times what
+/// was packed (text packs to a third or a tenth of its size; a thousandth is a file made to fill the memory). Takes at most three
 /// times the memory of what comes out, whatever the file promises.
 Bytes gunzip(std::span<const std::byte> bytes, std::string_view name, const ReadOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/io/png.h"
 
 #if TEGULA_HAS_JPEG
@@ -100,6 +101,7 @@ bool read_pixels(Job& job, unsigned char* pixels, std::size_t row_bytes) {
 #if TEGULA_HAS_JPEG
 
 HostArray parse_jpeg(std::span<const std::byte> bytes, std::string_view name) {
+  refuse_other_kinds(bytes, {FileKind::Jpeg}, "jpeg", name, "a JPEG picture");
   constexpr const char* kAdvice = "the file is truncated, damaged or of another kind";
   Job job;
   if (!read_header(job, bytes)) complain(name, job.message, "a JPEG picture", kAdvice);
@@ -130,8 +132,16 @@ HostArray read_jpeg(const std::string& path) { return parse_jpeg(read_file(path,
 
 HostArray read_picture(const std::string& path) {
   const Bytes bytes = read_file(path, {.op = "read_picture"});
-  const bool jpeg = bytes.size() > 2 && bytes[0] == std::byte{0xFF} && bytes[1] == std::byte{0xD8};
-  return jpeg ? parse_jpeg(bytes, path) : parse_png(bytes, path);
+  const FileKind kind = kind_of(bytes);
+  if (kind == FileKind::Jpeg) return parse_jpeg(bytes, path);
+  if (kind == FileKind::Unknown) {
+    throw Error({.op = "read_picture",
+                 .got = printable(path) + ": a file of an unknown kind",
+                 .expected = "a PNG or JPEG picture",
+                 .advice = "the file is damaged, or no picture"});
+  }
+  refuse_other_kinds(bytes, {FileKind::Png}, "read_picture", path, "a PNG or JPEG picture");
+  return parse_png(bytes, path);
 }
 
 }  // namespace tegula::io

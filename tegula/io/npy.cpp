@@ -10,6 +10,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/io/file_kind.h"
 
 namespace tegula::io {
 namespace {
@@ -83,9 +84,27 @@ class HeaderParser {
   }
   std::string descr() {
     skip();
-    if (text_.starts_with('['))
-      complain(file_, "records (a structured dtype)", "an array of numbers", "save each field as an array of its own");
-    return quoted();
+    return text_.starts_with('[') ? fields() : quoted();
+  }
+  /// A structured dtype as it stands there: a list of tuples, in which texts may hold brackets.
+  std::string fields() {
+    int open = 0;
+    char quote = 0;
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (quote) {
+        if (c == quote) quote = 0;
+      } else if (c == '\'' || c == '"') {
+        quote = c;
+      } else if (c == '[') {
+        ++open;
+      } else if (c == ']' && --open == 0) {
+        std::string all(text_.substr(0, i + 1));
+        text_.remove_prefix(i + 1);
+        return all;
+      }
+    }
+    fail("an open bracket");
   }
   bool boolean() {
     if (take("True")) return true;
@@ -122,16 +141,15 @@ struct Stored {
   DType dtype;
 };
 
-Stored stored_as(const std::string& descr, std::string_view file) {
+std::optional<Stored> stored_as(const std::string& descr) {
   const std::pair<std::string_view, DType> known[] = {{"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16}, {"i8", DType::i64},
                                                       {"i4", DType::i32}, {"i2", DType::i16}, {"i1", DType::i8},  {"u1", DType::u8},
                                                       {"u2", DType::i32}, {"u4", DType::i64}, {"u8", DType::i64}, {"b1", DType::boolean}};
   for (const auto& [name, dtype] : known) {
     if (descr.size() == 3 && descr.substr(1) == name && std::string_view("<>|=").find(descr[0]) != std::string_view::npos)
-      return {name[0], name[1] - '0', descr[0] == '>', dtype};
+      return Stored{name[0], name[1] - '0', descr[0] == '>', dtype};
   }
-  complain(file, "elements of type '" + descr + "'", "floats of 2, 4 or 8 bytes, integers, or booleans",
-           "in Python, x.astype(np.float32) before np.save");
+  return {};
 }
 
 template <class T>
@@ -167,9 +185,9 @@ void for_each_place(const Shape& shape, bool fortran, F&& f) {
 }
 
 template <class From, class To>
-void convert(const std::byte* data, const HeaderFields& header, bool swapped, HostArray& out, std::string_view file) {
+void convert(const std::byte* data, const NpyHeader& header, bool swapped, HostArray& out, std::string_view file) {
   const auto to = out.values<To>();
-  for_each_place(*header.shape, *header.fortran_order, [&](std::int64_t from, std::int64_t place) {
+  for_each_place(header.shape, header.fortran_order, [&](std::int64_t from, std::int64_t place) {
     const From value = element<From>(data + static_cast<std::size_t>(from) * sizeof(From), swapped);
     if constexpr (std::is_same_v<From, std::uint64_t>) {
       if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
@@ -197,28 +215,49 @@ std::string descr_of(DType dtype, std::string_view name) {
 
 }  // namespace
 
-HostArray parse_npy(std::span<const std::byte> bytes, std::string_view name) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+std::size_t npy_header_bytes(std::span<const std::byte> first, std::string_view name) {
+  refuse_other_kinds(first, {FileKind::Npy}, "npy", name, "a .npy file");
+  const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
   if (!text.starts_with(kMagic) || text.size() < 10)
     complain(name, "no .npy file", "the bytes \\x93NUMPY at its begin", "np.save writes such files");
   const int version = static_cast<unsigned char>(text[6]);
   if (version < 1 || version > 3) complain(name, "version " + std::to_string(version), "1 to 3");
-  const std::size_t begin = version == 1 ? 10 : 12;
-  if (text.size() < begin) complain(name, "a file of " + std::to_string(text.size()) + " bytes", "a whole header", "the file is truncated");
-  const std::size_t length =
-      version == 1 ? element<std::uint16_t>(bytes.data() + 8, false) : element<std::uint32_t>(bytes.data() + 8, false);
-  if (length > text.size() - begin)
-    complain(name, "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(text.size()), "a whole file",
+  if (version == 1) return std::size_t{10} + element<std::uint16_t>(first.data() + 8, false);
+  if (text.size() < 12) complain(name, "a file of " + std::to_string(text.size()) + " bytes", "a whole header", "the file is truncated");
+  return std::size_t{12} + element<std::uint32_t>(first.data() + 8, false);
+}
+
+NpyHeader parse_npy_header(std::span<const std::byte> beginning, std::uint64_t file_bytes, std::string_view name) {
+  const std::size_t length = npy_header_bytes(beginning, name);
+  if (length > beginning.size())
+    complain(name, "a header that ends at byte " + std::to_string(length) + " of a file of " + std::to_string(file_bytes), "a whole file",
              "the file is truncated");
-  const HeaderFields header = HeaderParser(text.substr(begin, length), name).parse();
-  const Stored stored = stored_as(*header.descr, name);
-  const auto data = bytes.subspan(begin + length);
-  if (!countable(*header.shape) ||
-      static_cast<std::uint64_t>(numel(*header.shape)) * static_cast<std::uint64_t>(stored.bytes) != data.size()) {
-    complain(name, std::to_string(data.size()) + " bytes of data for shape " + to_string(*header.shape) + " of '" + *header.descr + "'",
+  const std::string_view text(reinterpret_cast<const char*>(beginning.data()), length);
+  const HeaderFields fields = HeaderParser(text.substr(text[6] == 1 ? 10 : 12), name).parse();
+  NpyHeader header{.dtype = *fields.descr, .shape = *fields.shape, .fortran_order = *fields.fortran_order, .begin = length};
+  const auto stored = stored_as(header.dtype);
+  if (!stored) {
+    header.unreadable =
+        header.dtype.starts_with('[') ? "records (a structured dtype)" : "elements of type '" + header.dtype.substr(0, 80) + "'";
+    return header;
+  }
+  const std::uint64_t data = file_bytes - length;
+  if (!countable(*fields.shape) || static_cast<std::uint64_t>(numel(*fields.shape)) * static_cast<std::uint64_t>(stored->bytes) != data) {
+    complain(name, std::to_string(data) + " bytes of data for shape " + to_string(*fields.shape) + " of '" + *fields.descr + "'",
              "as many as the shape says", "the file is truncated or damaged");
   }
-  HostArray out = HostArray::empty(stored.dtype, *header.shape);
+  return header;
+}
+
+HostArray parse_npy(std::span<const std::byte> bytes, std::string_view name) {
+  const NpyHeader header = parse_npy_header(bytes, bytes.size(), name);
+  if (!header.unreadable.empty()) {
+    complain(name, header.unreadable, "an array of floats of 2, 4 or 8 bytes, integers, or booleans",
+             header.dtype.starts_with('[') ? "save each field as an array of its own" : "in Python, x.astype(np.float32) before np.save");
+  }
+  const Stored stored = *stored_as(header.dtype);
+  const auto data = bytes.subspan(header.begin);
+  HostArray out = HostArray::empty(stored.dtype, header.shape);
   const auto as = [&]<class From, class To>(From, To) { convert<From, To>(data.data(), header, stored.swapped, out, name); };
   switch (stored.kind) {
     case 'f':

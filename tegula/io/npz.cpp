@@ -4,11 +4,14 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/core/warning.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/io/npy.h"
 
 #if TEGULA_HAS_ZIP
 #include <zip.h>
 
+#include <algorithm>
 #include <memory>
 #endif
 
@@ -61,41 +64,125 @@ Archive open_archive(Source& source, int flags, std::string_view name) {
 
 #if TEGULA_HAS_ZIP
 
-NamedArrays parse_npz(std::span<const std::byte> bytes, std::string_view name) {
-  ZipError error;
-  Source source(zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error));
-  if (!source) complain(name, error.text(), "memory for a zip archive");
-  const Archive archive = open_archive(source, ZIP_RDONLY | ZIP_CHECKCONS, name);
-  static_cast<void>(source.release());  // the archive has it now
-  NamedArrays out;
-  const auto members = static_cast<zip_uint64_t>(zip_get_num_entries(archive.get(), 0));
-  for (zip_uint64_t i = 0; i < members; ++i) {
-    zip_stat_t stat;
-    zip_stat_init(&stat);
-    constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
-    if (zip_stat_index(archive.get(), i, 0, &stat) != 0 || (stat.valid & kNeeded) != kNeeded)
-      complain(name, "a member without a size", "whole members");
-    std::string member(stat.name);
-    // Before memory is taken: can the archive hold so much at all?
-    if (stat.comp_size > bytes.size() || stat.size > bytes.size() * kMaxExpansion)
-      complain(name, member + ": " + std::to_string(stat.size) + " bytes out of an archive of " + std::to_string(bytes.size()),
-               "a whole archive");
-    const Member file(zip_fopen_index(archive.get(), i, 0));
-    if (!file) complain(name, member + ": " + zip_strerror(archive.get()), "a member that can be read");
-    Bytes data(stat.size);
-    zip_uint64_t have = 0;
-    while (have < data.size()) {  // reading to the end checks the CRC
-      const zip_int64_t read = zip_fread(file.get(), data.data() + have, data.size() - have);
-      if (read <= 0) complain(name, member + ": " + zip_file_strerror(file.get()), "a member that can be read", "the file is damaged");
-      have += static_cast<zip_uint64_t>(read);
+namespace {
+
+/// An archive in memory, and its members.
+class Reader {
+ public:
+  Reader(std::span<const std::byte> bytes, std::string_view name) : bytes_(bytes), name_(name) {
+    refuse_other_kinds(bytes, {FileKind::Npz, FileKind::Zip}, "npz", name, "an .npz archive");
+    if (bytes.empty())
+      complain(name, "an empty file", "an .npz archive", "the file is truncated; fetch it again");  // libzip takes it for an archive
+    ZipError error;
+    Source source(zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error.error));
+    if (!source) complain(name, error.text(), "memory for a zip archive");
+    archive_ = open_archive(source, ZIP_RDONLY | ZIP_CHECKCONS, name);
+    static_cast<void>(source.release());  // the archive has it now
+    const auto members = static_cast<zip_uint64_t>(zip_get_num_entries(archive_.get(), 0));
+    for (zip_uint64_t i = 0; i < members; ++i) {
+      zip_stat_t stat;
+      zip_stat_init(&stat);
+      constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
+      if (zip_stat_index(archive_.get(), i, 0, &stat) != 0 || (stat.valid & kNeeded) != kNeeded)
+        complain(name, "a member without a size", "whole members");
+      stats_.push_back(stat);
     }
-    std::byte more;
-    if (zip_fread(file.get(), &more, 1) != 0)
-      complain(name, member + ": " + zip_file_strerror(file.get()), "no byte behind its end", "the file is damaged");
-    HostArray array = parse_npy(data, std::string(name) + ", " + member);
-    if (member.ends_with(".npy")) member.resize(member.size() - 4);
-    out.emplace_back(std::move(member), std::move(array));
   }
+
+  std::size_t size() const { return stats_.size(); }
+  std::string member(std::size_t i) const {
+    std::string name(stats_[i].name);
+    if (name.ends_with(".npy")) name.resize(name.size() - 4);
+    return name;
+  }
+
+  /// Reads the header first: memory is taken only for what an array of that size is.
+  NpyHeader header(std::size_t i) const { return begin(i).header; }
+
+  HostArray array(std::size_t i) const {
+    Begun begun = begin(i);
+    const std::size_t have = begun.bytes.size();
+    begun.bytes.resize(stats_[i].size);
+    fill(i, begun.file, std::span(begun.bytes).subspan(have));  // reading to the end checks the CRC
+    std::byte more;
+    if (zip_fread(begun.file.get(), &more, 1) != 0)
+      complain(name_, where(i) + zip_file_strerror(begun.file.get()), "no byte behind its end", "the file is damaged");
+    return parse_npy(begun.bytes, named(i));
+  }
+
+ private:
+  struct Begun {
+    Member file;
+    Bytes bytes;
+    NpyHeader header;
+  };
+  std::string where(std::size_t i) const { return std::string(stats_[i].name) + ": "; }
+  std::string named(std::size_t i) const { return std::string(name_) + ", " + stats_[i].name; }
+
+  void fill(std::size_t i, const Member& file, std::span<std::byte> into) const {
+    while (!into.empty()) {
+      const zip_int64_t read = zip_fread(file.get(), into.data(), into.size());
+      if (read <= 0) complain(name_, where(i) + zip_file_strerror(file.get()), "a member that can be read", "the file is damaged");
+      into = into.subspan(static_cast<std::size_t>(read));
+    }
+  }
+
+  Begun begin(std::size_t i) const {
+    const zip_stat_t& stat = stats_[i];
+    // Before memory is taken: can the archive hold so much at all?
+    if (stat.comp_size > bytes_.size() || stat.size > bytes_.size() * kMaxExpansion)
+      complain(name_, where(i) + std::to_string(stat.size) + " bytes out of an archive of " + std::to_string(bytes_.size()),
+               "a whole archive");
+    Begun out{Member(zip_fopen_index(archive_.get(), i, 0)), {}, {}};
+    if (!out.file) complain(name_, where(i) + zip_strerror(archive_.get()), "a member that can be read");
+    out.bytes.resize(std::min<std::uint64_t>(12, stat.size));
+    fill(i, out.file, out.bytes);
+    const std::size_t have = out.bytes.size(), length = std::max(have, npy_header_bytes(out.bytes, named(i)));
+    if (length <= stat.size) {
+      out.bytes.resize(length);
+      fill(i, out.file, std::span(out.bytes).subspan(have));
+    }
+    out.header = parse_npy_header(out.bytes, stat.size, named(i));
+    return out;
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string_view name_;
+  Archive archive_;
+  std::vector<zip_stat_t> stats_;
+};
+
+}  // namespace
+
+NamedArrays parse_npz(std::span<const std::byte> bytes, std::string_view name) {
+  const Reader reader(bytes, name);
+  NamedArrays out;
+  for (std::size_t i = 0; i < reader.size(); ++i) {
+    if (const std::string reason = reader.header(i).unreadable; !reason.empty()) {
+      warn("npz.unreadable", printable(std::string(name) + ": left out member " + reader.member(i) + ", " + reason));
+      continue;
+    }
+    out.emplace_back(reader.member(i), reader.array(i));
+  }
+  return out;
+}
+
+HostArray read_npz(const std::string& path, const std::string& member) {
+  const Bytes bytes = read_file(path, {.op = "npz"});
+  const Reader reader(bytes, path);
+  std::string list;
+  for (std::size_t i = 0; i < reader.size(); ++i) {
+    if (reader.member(i) == member) return reader.array(i);
+    if (i < 20) list += (i ? ", " : "") + reader.member(i);
+  }
+  complain(path, "no member " + member, "one of " + list);
+}
+
+std::vector<NpzMember> list_npz(const std::string& path) {
+  const Bytes bytes = read_file(path, {.op = "npz"});
+  const Reader reader(bytes, path);
+  std::vector<NpzMember> out;
+  for (std::size_t i = 0; i < reader.size(); ++i) out.push_back({reader.member(i), reader.header(i)});
   return out;
 }
 
@@ -137,6 +224,8 @@ void write_npz(const std::string& path, const NamedArrays& arrays) {
 #else
 
 NamedArrays parse_npz(std::span<const std::byte>, std::string_view name) { complain_of_zip(name); }
+HostArray read_npz(const std::string& path, const std::string&) { complain_of_zip(path); }
+std::vector<NpzMember> list_npz(const std::string& path) { complain_of_zip(path); }
 void write_npz(const std::string& path, const NamedArrays&) { complain_of_zip(path); }
 
 #endif

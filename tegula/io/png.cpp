@@ -8,6 +8,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 
 // libpng reports errors by longjmp, which skips destructors. So the functions below that call setjmp own nothing: all that must
 // be destroyed lives in a struct of their caller, who turns the message into an exception after they returned false.
@@ -69,6 +70,7 @@ bool read_header(Job& job) {
   if (setjmp(png_jmpbuf(job.png))) return false;
   png_set_read_fn(job.png, &job, on_read);
   png_set_user_limits(job.png, 1 << 24, 1 << 24);
+  png_set_keep_unknown_chunks(job.png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // texts, profiles and times are passed over
   png_read_info(job.png, job.info);
   return true;
 }
@@ -108,6 +110,20 @@ bool write_pixels(Job& job, std::uint32_t width, std::uint32_t height, int colou
            job.truncated ? "the file is truncated; fetch it again" : "the file is damaged or of another kind");
 }
 
+/// Chunks must lie within the file: libpng takes memory for what a chunk says before it reads it. A chunk is its length (big-endian), 4 letters, the
+/// data and 4 bytes of CRC.
+void require_whole_chunks(std::span<const std::byte> bytes, std::string_view name) {
+  constexpr std::size_t kSignature = 8, kFrame = 12;
+  for (std::size_t at = kSignature; at + kFrame <= bytes.size();) {
+    std::uint64_t length = 0;
+    for (std::size_t i = 0; i < 4; ++i) length = length << 8 | std::to_integer<std::uint64_t>(bytes[at + i]);
+    if (length > bytes.size() - at - kFrame)
+      complain(name, "the file ends too early", "a PNG picture", "the file is truncated; fetch it again");
+    if (std::memcmp(bytes.data() + at + 4, "IEND", 4) == 0) return;
+    at += kFrame + static_cast<std::size_t>(length);
+  }
+}
+
 void point_rows(Job& job, const HostArray& image, std::size_t row_bytes) {
   job.rows.resize(static_cast<std::size_t>(image.shape[0]));
   for (std::size_t y = 0; y < job.rows.size(); ++y) job.rows[y] = static_cast<png_bytep>(image.buffer->data()) + y * row_bytes;
@@ -116,6 +132,8 @@ void point_rows(Job& job, const HostArray& image, std::size_t row_bytes) {
 }  // namespace
 
 HostArray parse_png(std::span<const std::byte> bytes, std::string_view name) {
+  refuse_other_kinds(bytes, {FileKind::Png}, "png", name, "a PNG picture");
+  require_whole_chunks(bytes, name);
   Job job{.message = {}, .reading = true, .input = bytes};
   job.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning);
   job.info = job.png ? png_create_info_struct(job.png) : nullptr;

@@ -2,6 +2,7 @@
 // The safetensors format: named tensors in one file (8-byte little-endian header length, JSON header, data).
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -16,15 +17,36 @@ namespace tegula::io {
 using NamedArrays = std::vector<std::pair<std::string, HostArray>>;
 using Metadata = std::map<std::string, std::string>;
 
+/// A list of texts as one text for metadata, JSON: ["cat","dog"]. Throws Error for a text that is no UTF-8.
+std::string list_text(const std::vector<std::string>& texts);
+/// The list that list_text wrote as the entry `key`. Throws Error when there is no such entry, or it is no list of texts; `name` stands for the file in messages.
+std::vector<std::string> listed_texts(const Metadata& metadata, const std::string& key, std::string_view name = "metadata");
+
 struct Safetensors {
   NamedArrays tensors;  // in the order of the header
   Metadata metadata;    // "__metadata__"; empty when the file has none
 };
 
-/// Reads every tensor of a safetensors file: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL (a non-zero byte is true), rank up to 8.
+/// Reads the tensors of a safetensors file: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL (a non-zero byte is true), rank up to 8. U16 becomes i32, U32 and
+/// U64 become i64, F8_E4M3 and F8_E5M2 become f16, which hold the same numbers. A tensor of another dtype or rank is left out, and a warning names it.
 /// Throws Error for what the format forbids (header over 100 MB, bad JSON, duplicate names, unknown fields, offsets that leave
-/// gaps, overlap or leave the file, sizes that are not shape times dtype) and for other dtypes and ranks, naming file and tensor.
+/// gaps, overlap or leave the file, sizes that are not shape times dtype) and for a U64 beyond 2^63 - 1, naming file and tensor.
 Safetensors read_safetensors(const std::string& path);
+/// One tensor of the file; nothing else is read. Throws Error also when it is not there, or of a dtype or rank that cannot be read.
+HostArray read_safetensors(const std::string& path, const std::string& tensor);
+
+/// What a file says of its tensors.
+struct StoredTensor {
+  std::string name, type;  // "BF16"
+  std::vector<std::uint64_t> shape;
+  std::uint64_t bytes = 0;
+};
+struct SafetensorsHeader {
+  std::vector<StoredTensor> tensors;  // in the order of the header
+  Metadata metadata;
+};
+/// The header alone, in milliseconds whatever the file's size. Throws Error for what the format forbids.
+SafetensorsHeader read_safetensors_header(const std::string& path);
 
 /// The same from memory. `name` stands for the file in messages.
 Safetensors parse_safetensors(std::span<const std::byte> bytes, std::string_view name);

@@ -22,6 +22,13 @@ LabelledTexts from_table(const std::string& path, const LabelledTextsOptions& op
   return {table.texts(options.text_column), table.texts(options.label_column)};
 }
 
+/// For a first line that looks like the names of a table's columns: several words with a sign between them.
+std::string table_advice(std::string_view line) {
+  const bool is_heading =
+      line.find_first_of(",;\t") != std::string_view::npos && line.find_first_of(".!?0123456789") == std::string_view::npos;
+  return is_heading ? "of a table whose first line names its columns say which hold texts and labels: --text-column, --label-column" : "";
+}
+
 }  // namespace
 
 LabelledTexts read_labelled_texts(const std::string& path, const LabelledTextsOptions& options) {
@@ -40,7 +47,8 @@ LabelledTexts read_labelled_texts(const std::string& path, const LabelledTextsOp
       if (at == 0 || at == std::string_view::npos || at + 1 == lines[i].size()) {
         throw Error({.op = kOp,
                      .got = path + ", line " + std::to_string(i + 1) + ": '" + printable(lines[i].substr(0, 60)) + "'",
-                     .expected = std::string("a label, ") + (tabs ? "a tab" : "a blank") + " and a text"});
+                     .expected = std::string("a label, ") + (tabs ? "a tab" : "a blank") + " and a text",
+                     .advice = i == 0 ? table_advice(lines[0]) : ""});
       }
       out.labels.emplace_back(lines[i].substr(0, at));
       out.texts.emplace_back(lines[i].substr(at + 1));

@@ -3,6 +3,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/io/gzip.h"
 #include "tegula/text/unicode.h"
 
@@ -11,6 +12,7 @@ namespace tegula::text {
 std::string read_text(const std::string& path, std::string_view op) {
   io::Bytes bytes = io::read_file(path, {.op = op});
   if (io::is_gzip(bytes)) bytes = io::gunzip(bytes, path, {.op = op});
+  io::refuse_binary_kinds(bytes, op, path, "text");
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   return std::string(text);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tegula/core/warning.h"
 #include "tegula/data/loader.h"
 #include "tegula/io/png.h"
 #include "tests/io/files.h"
@@ -47,6 +48,27 @@ TEST(ImageFolder, ListsClassesAndFilesInOrderAndReadsThemLazily) {
   EXPECT_FLOAT_EQ(dog[0].values<float>()[70], 0.4f);  // gray is the same in all channels
   EXPECT_EQ(dog[1].values<std::int64_t>()[0], 1);
   EXPECT_EQ(dog[1].shape, Shape{});
+}
+
+TEST(ImageFolder, WhatBeginsWithADotIsNoDataAndIsNamed) {
+  const Pets pets;
+  std::filesystem::create_directory(pets.root / ".ipynb_checkpoints");
+  io::write_png(pets.root / ".ipynb_checkpoints/1.png", plain(4, 6, {102}));
+  io::write_atomically(pets.root / "dogs/._a.png", {});
+  std::string told;
+  set_warning_handler([&](const std::string&, const std::string& text) { told += text; });
+  const ImageFolder folder(pets.root.path());
+  set_warning_handler({});
+  EXPECT_EQ(folder.classes(), (std::vector<std::string>{"cats", "dogs"}));
+  EXPECT_EQ(folder.labels(), (std::vector<std::int64_t>{0, 0, 1}));
+  EXPECT_NE(told.find((pets.root / ".ipynb_checkpoints") + ", " + (pets.root / "dogs/._a.png")), std::string::npos) << told;
+}
+
+TEST(ImageFolder, ALoopOfLinksIsAnErrorOrNoClass) {
+  const Pets pets;
+  std::filesystem::create_symlink(pets.root / "loop", pets.root / "loop");
+  EXPECT_ERROR(ImageFolder(pets.root / "loop"), "which is no folder");
+  EXPECT_EQ(ImageFolder(pets.root.path()).size(), 3);
 }
 
 TEST(ImageFolder, ResizedItGivesBatches) {

@@ -16,6 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const auto& name : table.names()) {
         if (static_cast<std::int64_t>(table.texts(name).size()) != table.rows()) std::abort();
         if (table.classes(name).labels.size() != table.rows()) std::abort();
+        try {
+          if (table.numbers({name}, 0.0).size() != table.rows()) std::abort();
+        } catch (const tegula::Error&) {}
       }
     }
   } catch (const tegula::Error& error) {

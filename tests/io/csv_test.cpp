@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "tests/io/files.h"
 
@@ -30,6 +31,98 @@ TEST(Csv, ReadsRecordsNamesAndNumbers) {
   // The classes of the training set number those of the test set.
   const Classes test = parse_csv("kind\ndog\n", "test").classes("kind", kinds.names);
   EXPECT_EQ(test.labels.values<std::int64_t>()[0], 1);
+}
+
+TEST(Csv, NumbersBeyondADtypesRangeFollowOneRule) {
+  const auto read = [](const std::string& text, DType dtype) {
+    const HostArray array = parse_csv("x\n" + text + "\n", "file").numbers({"x"}, {}, dtype);
+    return tegula::visit(dtype, [&](auto zero) { return as_double(array.values<decltype(zero)>()[0]); });
+  };
+  // Nearer to 0 than the dtype can tell: the nearest.
+  for (const char* tiny : {"1e-330", "0.000e5", "1e-99999999999999999999", "0.0001e-324"}) EXPECT_EQ(read(tiny, f64), 0) << tiny;
+  EXPECT_EQ(read("-1e-330", f64), 0);
+  EXPECT_TRUE(std::signbit(read("-1e-330", f64)));
+  EXPECT_EQ(read("1e-310", f64), 1e-310);
+  EXPECT_EQ(read("1e-310", f32), 0);
+  // Too large for it: an error.
+  EXPECT_ERROR(read("1e39", f32), "file, line 2: column x holds \"1e39\", expected a number that f32 can hold");
+  EXPECT_ERROR(read("70000", f16), "a number that f16 can hold");
+  for (const char* huge : {"1e309", "-1e99999999999999999999", "12345678901e300"})
+    EXPECT_ERROR(read(huge, f64), "a number that f64 can hold");
+  EXPECT_EQ(read("1e39", f64), 1e39);
+  EXPECT_TRUE(std::isinf(read("-inf", f32)));
+  EXPECT_TRUE(std::isnan(read("nan", f16)));
+  EXPECT_ERROR(read("1e", f32), "expected a number");
+  EXPECT_ERROR(read("1e-330x", f32), "expected a number");
+}
+
+TEST(Csv, MarkersStandForNoValue) {
+  const Table table = parse_csv("area,kind\n12,NA\n ? ,house\n,flat\n3,house\n", "file", {.missing = {"NA", "?"}});
+  EXPECT_TRUE(table.is_missing(1, "area"));
+  EXPECT_TRUE(table.is_missing(2, "area"));
+  EXPECT_FALSE(table.is_missing(0, "area"));
+  const HostArray area = table.numbers({"area"}, -1);
+  EXPECT_EQ(std::vector<float>(area.values<float>().begin(), area.values<float>().end()), (std::vector<float>{12, -1, -1, 3}));
+  EXPECT_ERROR(table.numbers({"area"}), "file, line 3: column area holds \" ? \"");
+  const Classes kinds = table.classes("kind", {}, Unknown::MinusOne);
+  EXPECT_EQ(kinds.names, (Texts{"flat", "house"}));
+  const auto labels = kinds.labels.values<std::int64_t>();
+  EXPECT_EQ(std::vector<std::int64_t>(labels.begin(), labels.end()), (std::vector<std::int64_t>{-1, 1, 0, 1}));
+  EXPECT_EQ(table.classes("kind", {"house"}, Unknown::MinusOne).labels.values<std::int64_t>()[2], -1);
+  EXPECT_ERROR(table.classes("kind", {"house"}), "file, line 2: column kind holds \"NA\"");
+  EXPECT_EQ(table.kind("area"), ColumnKind::Numbers);
+  EXPECT_EQ(table.kind("kind"), ColumnKind::Texts);
+  EXPECT_EQ(parse_csv("a\nNA\n", "f", {.missing = {"NA"}}).kind("a"), ColumnKind::None);
+}
+
+TEST(Csv, DecimalAndThousandsSigns) {
+  const auto read = [](const std::string& text, char decimal, std::optional<char> thousands) {
+    const Table table = parse_csv("x\n" + text + "\n", "file", {.separator = ';', .decimal = decimal, .thousands = thousands});
+    return table.numbers({"x"}, {}, f64).values<double>()[0];
+  };
+  EXPECT_EQ(read("1,5", ',', {}), 1.5);
+  EXPECT_EQ(read("-1.234.567,25", ',', '.'), -1234567.25);
+  EXPECT_EQ(read("1,234,567.5", '.', ','), 1234567.5);
+  EXPECT_EQ(read("1 500", '.', ' '), 1500);
+  EXPECT_EQ(read("1'500e2", '.', '\''), 150000);
+  EXPECT_EQ(read("12", ',', '.'), 12);
+  for (const auto& [text, decimal, thousands] : std::vector<std::tuple<std::string, char, std::optional<char>>>{{"1.5", ',', {}},
+                                                                                                                {"1,50,000", '.', ','},
+                                                                                                                {"1,5", '.', ','},
+                                                                                                                {",500", '.', ','},
+                                                                                                                {"1234,567", '.', ','},
+                                                                                                                {"1,5,0", ',', {}},
+                                                                                                                {"1.5.0", ',', '.'}})
+    EXPECT_ERROR(read(text, decimal, thousands), "expected a number");
+}
+
+TEST(Csv, DatesAreDaysSince1970) {
+  const auto read = [](const std::string& text, DateOrder order = DateOrder::YearMonthDay) {
+    return parse_csv("x\n" + text + "\n", "file").days("x", order).values<double>()[0];
+  };
+  EXPECT_EQ(read("1970-01-01"), 0);
+  EXPECT_EQ(read("2000-03-01"), 11017);
+  EXPECT_EQ(read("1969/12/31"), -1);
+  EXPECT_EQ(read("29.02.2024", DateOrder::DayMonthYear), read("2/29/2024", DateOrder::MonthDayYear));
+  EXPECT_EQ(read("1970-01-02 12:00"), 1.5);
+  EXPECT_EQ(read("1970-01-01T06:00:00Z"), 0.25);
+  EXPECT_NEAR(read("1970-01-01 00:00:01.5"), 1.5 / 86400, 1e-15);
+  for (const char* text : {"2023-02-29", "2024-13-01", "24-01-01", "2024-01", "2024-01/01", "2024-01-01 25:00", "2024-01-01x", "yesterday"})
+    EXPECT_ERROR(read(text), "expected a date such as 2024-02-29");
+  const Table table = parse_csv("day,x\n2024-01-01,1\n,2\n", "file");
+  EXPECT_EQ(table.kind("day"), ColumnKind::Dates);
+  EXPECT_TRUE(std::isnan(table.days("day", DateOrder::YearMonthDay, NAN).values<double>()[1]));
+  EXPECT_ERROR(table.days("day"), "say what a cell without a value stands for");
+}
+
+TEST(Csv, RowsCanBeTaken) {
+  const Table table = parse_csv("a,b\n1,x\n2,y\n3,z\n", "file");
+  const std::vector<std::int64_t> rows{2, 0, 2};
+  const Table some = table.take(rows);
+  EXPECT_EQ(some.texts("b"), (Texts{"z", "x", "z"}));
+  EXPECT_EQ(some.names(), table.names());
+  EXPECT_ERROR(some.numbers({"b"}), "file, line 4: column b");
+  EXPECT_ERROR(table.take(std::vector<std::int64_t>{3}), "row 3, expected 0 to 2");
 }
 
 TEST(Csv, EnclosedFieldsHoldSeparatorsQuotesAndLines) {

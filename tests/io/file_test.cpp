@@ -114,6 +114,39 @@ TEST(Gzip, ABombEndsAtTheLimit) {
   EXPECT_EQ(gunzip(bomb, "bomb", {.limit = 10'000'000}).size(), 10'000'000u);
 }
 
+TEST(Gzip, ABombEndsAt200TimesItsSizeWhateverTheLimit) {
+  constexpr std::size_t kPiece = 1 << 20, kPieces = 320;
+  const std::string zeros(kPiece, '\0');
+  Bytes bomb(8 * kPiece);
+  z_stream stream{};
+  deflateInit2(&stream, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  stream.next_out = reinterpret_cast<Bytef*>(bomb.data());
+  stream.avail_out = static_cast<uInt>(bomb.size());
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(zeros.data()));
+    stream.avail_in = static_cast<uInt>(kPiece);
+    deflate(&stream, i + 1 < kPieces ? Z_NO_FLUSH : Z_FINISH);
+  }
+  bomb.resize(stream.total_out);
+  deflateEnd(&stream);
+  EXPECT_ERROR(gunzip(bomb, "bomb"),
+               "more than " + std::to_string(200 * bomb.size()) + " bytes when decompressed, out of " + std::to_string(bomb.size()));
+}
+
+TEST(Files, ALoopOfLinksIsAnError) {
+  const TemporaryFolder folder;
+  const std::string loop = folder / "loop";
+  std::filesystem::create_symlink(loop, loop);
+  EXPECT_FALSE(is_there(loop));
+  EXPECT_FALSE(is_folder(loop));
+  EXPECT_ERROR(read_file(loop), "Too many levels of symbolic links");
+  EXPECT_ERROR(make_folder(loop + "/below", "op"), "op: got " + loop + "/below: ");
+  make_folder(folder / "a/b", "op");
+  make_folder(folder / "a/b", "op");
+  EXPECT_TRUE(is_folder(folder / "a/b"));
+  EXPECT_TRUE(is_there(folder / "a/b"));
+}
+
 TEST(Gzip, APromiseTakesNoMemory) {
   // Ten megabytes of headers of empty members; the last four bytes, where the length stands, promise two gigabytes.
   const Bytes empty = gzip("");

@@ -3,10 +3,12 @@
 #include "tegula/io/npy.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstring>
 #include <filesystem>
 
+#include "tegula/core/warning.h"
 #include "tests/io/files.h"
 
 namespace tegula::io {
@@ -88,7 +90,8 @@ TEST(Npy, RefusesWhatItCannotHold) {
   EXPECT_ERROR(parsed("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "1234"), "more than 8 axes");
   EXPECT_ERROR(parsed("{'descr': '<f4', 'shape': (1,), }", "1234"), "without descr, fortran_order or shape");
   EXPECT_ERROR(parsed("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x", "1234"), "text behind the header");
-  EXPECT_ERROR(parse_npy(testing::bytes_of(npy(std::string(200, 'x'), "").substr(0, 40)), "file"), "a header of 200 bytes");
+  EXPECT_ERROR(parse_npy(testing::bytes_of(npy(std::string(200, 'x'), "").substr(0, 40)), "file"),
+               "a header that ends at byte 210 of a file of 40");
 }
 
 TEST(Npz, ReadsWhatNumPyWrote) {
@@ -119,7 +122,80 @@ TEST(Npz, ComesBackAsItWasAndTheSameArraysGiveTheSameBytes) {
   EXPECT_EQ(folder.files(), 2);
 }
 
+/// An archive of stored members, as NumPy writes it.
+struct ArchiveMember {
+  std::string name, contents;  // packed, where a method is given
+  int method = 0;
+  std::uint64_t size = contents.size();
+};
+std::string archive_of(const std::vector<ArchiveMember>& members) {
+  const auto number = [](std::uint64_t value, int bytes) {
+    std::string out;
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> 8 * i);
+    return out;
+  };
+  std::string all, directory;
+  for (const auto& [name, contents, method, size] : members) {
+    const std::string fields = number(0, 2) + number(static_cast<std::uint64_t>(method), 2) + number(0, 2) + number(0x21, 2) +
+                               number(::crc32(0, reinterpret_cast<const Bytef*>(contents.data()), static_cast<uInt>(contents.size())), 4) +
+                               number(contents.size(), 4) + number(size, 4) + number(name.size(), 2) + number(0, 2);
+    directory += "PK\1\2" + number(20, 2) + number(20, 2) + fields + number(0, 2) + number(0, 2) + number(0, 2) + number(0, 4) +
+                 number(all.size(), 4) + name;
+    all += "PK\3\4" + number(20, 2) + fields + name + contents;
+  }
+  const std::size_t begin = all.size();
+  return all + directory + "PK\5\6" + number(0, 4) + number(members.size(), 2) + number(members.size(), 2) + number(directory.size(), 4) +
+         number(begin, 4) + number(0, 2);
+}
+
+TEST(Npz, AMemberThatIsNoNumbersSpoilsNoOther) {
+  const testing::TemporaryFolder folder;
+  const std::string texts = npy("{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }", std::string(12, '\0'));
+  const std::string records = npy("{'descr': [('a', '<f4'), ('b]', '|S2')], 'fortran_order': False, 'shape': (1,), }", "123456");
+  const std::string numbers = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", "\1\2");
+  const std::string path = folder / "graph.npz";
+  write_atomically(path, testing::bytes_of(archive_of({{"names.npy", texts}, {"x.npy", numbers}, {"nodes.npy", records}})));
+  std::vector<std::string> told;
+  set_warning_handler([&](const std::string&, const std::string& text) { told.push_back(text); });
+  const NamedArrays arrays = read_npz(path);
+  set_warning_handler({});
+  ASSERT_EQ(arrays.size(), 1U);
+  EXPECT_EQ(arrays[0].first, "x");
+  EXPECT_EQ(told, (std::vector<std::string>{path + ": left out member names, elements of type '<U3'",
+                                            path + ": left out member nodes, records (a structured dtype)"}));
+  EXPECT_EQ(values_of<std::uint8_t>(read_npz(path, "x")), (std::vector<std::uint8_t>{1, 2}));
+  EXPECT_ERROR(read_npz(path, "names"), "graph.npz, names.npy: elements of type '<U3'");
+  EXPECT_ERROR(read_npz(path, "y"), "no member y, expected one of names, x, nodes");
+  const auto members = list_npz(path);
+  ASSERT_EQ(members.size(), 3U);
+  EXPECT_EQ(members[1].header.shape, (Shape{2}));
+  EXPECT_EQ(members[0].header.unreadable, "elements of type '<U3'");
+}
+
+TEST(Npz, AMemberThatAsksForMoreThanItHasIsNotInflated) {
+  const std::string header = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }", "");
+  z_stream stream{};
+  deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(1 << 20, '\0'), piece = header;
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  for (int i = 0; i <= 64; ++i) {
+    stream.next_in = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_in = static_cast<uInt>(piece.size());
+    deflate(&stream, i < 64 ? Z_NO_FLUSH : Z_FINISH);
+    piece.assign(1 << 20, '\0');
+  }
+  packed.resize(stream.total_out);
+  const std::uint64_t size = stream.total_in;
+  deflateEnd(&stream);
+  const std::string archive = archive_of({{"a.npy", packed, 8, size}});
+  const long before = testing::peak_memory();
+  EXPECT_ERROR(parse_npz(testing::bytes_of(archive), "file"), "file, a.npy: 67108864 bytes of data for shape (1000000000,)");
+  EXPECT_LT(testing::peak_memory() - before, 16 << 20);
+}
+
 TEST(Npz, DamageIsFound) {
+  EXPECT_ERROR(parse_npz({}, "file"), "file: an empty file");
   Bytes bytes = read_file(seed("npz", "plain"));
   EXPECT_ERROR(parse_npz(std::span(bytes).first(bytes.size() / 2), "file"), "a zip archive");
   // A byte of an array: the CRC notices.

@@ -64,6 +64,23 @@ TEST(Png, AHeaderThatPromisesTooMuchTakesNoMemory) {
   EXPECT_LT(testing::peak_memory() - before, 16 << 20);
 }
 
+TEST(Png, AChunkThatPromisesTooMuchTakesNoMemory) {
+  const TemporaryFolder folder;
+  write_png(folder / "p", picture({3, 5}));
+  Bytes bytes = read_file(folder / "p");
+  for (const char* type : {"iTXt", "zTXt", "iCCP", "xxXx"}) {
+    std::string chunk("\x7f\x00\x00\x00", 4);  // 2 GB
+    chunk += type + std::string(40, 'x');
+    Bytes bad(bytes.begin(), bytes.begin() + 33);  // signature and header
+    const auto text = testing::bytes_of(chunk);
+    bad.insert(bad.end(), text.begin(), text.end());
+    bad.insert(bad.end(), bytes.begin() + 33, bytes.end());
+    const long before = testing::peak_memory();
+    EXPECT_ERROR(parse_png(bad, "p"), "png: got p: the file ends too early");
+    EXPECT_LT(testing::peak_memory() - before, 16 << 20) << type;
+  }
+}
+
 TEST(Png, ReadsThePngSuite) {
   const std::string data = tegula::testing::shared_data();
   if (data.empty()) GTEST_SKIP() << "no shared data";

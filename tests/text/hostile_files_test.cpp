@@ -95,6 +95,39 @@ TEST(TokenizerErrors, SayWhatIsWrongAndWhere) {
   EXPECT_ERROR(letters.id("A"), "'a' is one");
 }
 
+TEST(TokenizerErrors, JsonWithinJsonIsRefusedWithoutACrash) {
+  std::string lists, objects;
+  for (int i = 0; i < 100'000; ++i) {
+    lists += "[";
+    objects += R"({"model":)";
+  }
+  for (const std::string& deep : {lists, lists + std::string(100'000, ']'), objects, R"({"model": {"vocab": )" + lists}) {
+    EXPECT_ERROR(parse_tokenizer_json(deep, "t.json"), "t.json: lists and objects within each other, more than 200");
+    EXPECT_ERROR(parse_gpt2_tokenizer(deep, "", "vocab.json"), "vocab.json: lists and objects within each other");
+  }
+  const std::string within = std::string(150, '[') + std::string(150, ']');  // which may be, and is no part of a tokenizer
+  EXPECT_ERROR(parse_tokenizer_json(within, "t.json"), "t.json: [[[[[...]]]]]");
+  EXPECT_ERROR(parse_tokenizer_json(R"({"model": )" + within + "}", "t.json"), "an object with \"vocab\"");
+}
+
+TEST(TokenizerErrors, ALoopOfLinksIsAnError) {
+  const testing::TemporaryFolder folder;
+  for (const char* name : {"tokenizer.json", "t.model", "t.gguf", "merges.txt"}) {
+    std::filesystem::create_symlink(folder / name, folder / name);
+    EXPECT_ERROR(read_tokenizer(folder / name), "Too many levels of symbolic links");
+  }
+  EXPECT_ERROR(read_tokenizer(folder.path()), "without the files of a tokenizer");
+}
+
+TEST(Lines, AFileOfAnotherKindIsNamed) {
+  const testing::TemporaryFolder folder;
+  io::write_atomically(folder / "x", bytes_of("%PDF-1.4\n"));
+  EXPECT_ERROR(read_lines(folder / "x"), "x: a PDF document, expected text");
+  EXPECT_ERROR(read_word_vectors(folder / "x"), "x: a PDF document, expected vectors of words");
+  io::write_atomically(folder / "page", bytes_of("<html>text</html>\n"));
+  EXPECT_EQ(read_lines(folder / "page").size(), 1u);
+}
+
 TEST(Lines, PairsAndTheirErrors) {
   const testing::TemporaryFolder folder;
   const auto write = [&](const std::string& name, std::string_view text) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstring>
 #include <map>
 
 #include "tegula/text/tokens/precompiled.h"
@@ -109,6 +110,64 @@ TEST(SentencePiece, SymbolsOfTheUsersStandAnywhereAndKeepTheBlanksBesideThem) {
     EXPECT_EQ(one.encode("abc", SpecialTokens::No).back(), 0) << "other text follows the rules: yy";
     EXPECT_EQ(one.decode(one.encode("b <sep>\tb")), "b <sep> b");
   }
+}
+
+// A model file by hand: fields of protocol buffers.
+std::string varint(std::uint64_t n) {
+  std::string out;
+  for (; n > 127; n >>= 7) out += static_cast<char>(n | 128);
+  return out += static_cast<char>(n);
+}
+std::string field(std::uint64_t number, const std::string& bytes) { return varint(number << 3 | 2) + varint(bytes.size()) + bytes; }
+std::string field(std::uint64_t number, std::uint64_t value) { return varint(number << 3) + varint(value); }
+std::string piece(const std::string& text, float score, std::uint64_t kind = 1) {
+  std::string bits(4, 0);
+  std::memcpy(bits.data(), &score, 4);
+  return field(1, field(1, text) + varint(2 << 3 | 5) + bits + field(3, kind));
+}
+
+const std::string kMark = "\u2581", kFrame = piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("</s>", 0, 3);
+const std::string kNormalizer =
+    field(3, field(1, "identity") + field(3, std::uint64_t{1}) + field(4, std::uint64_t{1}) + field(5, std::uint64_t{1}));
+const std::string kSuffixPieces =
+    kFrame + piece("a" + kMark, -1) + piece("b" + kMark, -1) + piece("a", -5) + piece("b", -5) + piece(kMark, -6);
+
+Tokenizer model_from(const std::string& file) { return parse_sentencepiece(testing::bytes_of(file), "m.model"); }
+std::string trainer(std::uint64_t type, const std::string& more = "") { return field(2, field(3, type) + more); }
+
+TEST(SentencePiece, BlanksBehindWordsAreThoseOfTheFile) {
+  // What sentencepiece 0.2.3 gives for models trained with treat_whitespace_as_suffix: the blank stands behind the text, and decoding keeps it.
+  const Tokenizer behind = model_from(kSuffixPieces + trainer(1, field(24, std::uint64_t{1})) + kNormalizer);
+  EXPECT_EQ(behind.encode("a b", SpecialTokens::No), Ids({3, 4}));
+  EXPECT_EQ(behind.encode("  a  b ", SpecialTokens::No), Ids({3, 4}));
+  EXPECT_EQ(behind.encode("ab", SpecialTokens::No), Ids({5, 4}));
+  EXPECT_TRUE(behind.encode("", SpecialTokens::No).empty());
+  EXPECT_EQ(behind.decode(Ids{3, 4}), "a b ");
+  const Tokenizer front = model_from(kSuffixPieces + trainer(1) + kNormalizer);
+  EXPECT_EQ(front.encode("a b", SpecialTokens::No), Ids({7, 3, 6}));
+}
+
+TEST(SentencePiece, TheUnknownPieceIsDecodedToItsSurface) {
+  const Tokenizer plain = model_from(kSuffixPieces + trainer(1) + kNormalizer);
+  EXPECT_EQ(plain.decode(Ids{0, 5}), " \u2047 a");
+  EXPECT_EQ(plain.decode(Ids{5, 0, 7, 6}), "a \u2047  b");
+  EXPECT_EQ(model_from(kSuffixPieces + trainer(1, field(44, "?")) + kNormalizer).decode(Ids{5, 0, 6}), "a?b");
+}
+
+TEST(SentencePiece, AFileThatWasCutBetweenTwoPiecesIsRefused) {
+  const std::string whole = kSuffixPieces + trainer(1, field(4, std::uint64_t{8})) + kNormalizer;
+  EXPECT_EQ(model_from(whole).size(), 8);
+  EXPECT_ERROR(model_from(kFrame), "m.model: 3 pieces and no trainer_spec behind them");
+  EXPECT_ERROR(model_from(kFrame + trainer(1, field(4, std::uint64_t{8}))), "m.model: 3 pieces of the 8 that trainer_spec names");
+  EXPECT_EQ(model_from(kSuffixPieces + trainer(1, field(4, std::uint64_t{6}))).size(), 8) << "pieces that were added later";
+}
+
+TEST(SentencePiece, AFieldThatNobodyKnowsRefusesTheFile) {
+  EXPECT_ERROR(model_from(kSuffixPieces + trainer(1, field(60, std::uint64_t{1}))), "m.model: the field 60 of trainer_spec");
+  EXPECT_ERROR(model_from(kSuffixPieces + trainer(1) + field(3, field(9, "x"))), "the field 9 of normalizer_spec");
+  EXPECT_ERROR(model_from(kSuffixPieces + trainer(1) + field(5, "x")), "the field 5 of the model");
+  EXPECT_ERROR(model_from(field(1, field(200, "x")) + trainer(1)), "the field 200 of a piece");
+  EXPECT_NO_THROW(model_from(kSuffixPieces + trainer(1, field(50, std::uint64_t{0}) + field(2, "prefix"))));
 }
 
 TEST(SentencePiece, UnknownWordsThatFollowEachOtherAreOne) {

@@ -183,10 +183,18 @@ TEST(WordVectors, ReadsWhatOtherProgramsWrite) {
   EXPECT_EQ(read("2 3\nthe 1 2 3 \nof -1 .5 1e-3 \n")["of"][2], 1e-3f);  // word2vec ends lines with a blank
   EXPECT_EQ(read("the 1 2 3\r\nof -1 .5 1e-3\r\n")["of"][1], .5f);
   EXPECT_EQ(read(std::string("1 2\na \0\0\x80?\0\0\0@\n", 15))["a"][1], 2.0f);
+  EXPECT_EQ(read("the 1 2 3\nof -1 1e-60 1\n")["of"][1], 0.0f);                                           // nearer to 0 than floats are
+  const WordVectors common = read("the 1 2 3\n. . . 4 5 6\nat name@domain.com .7 .8 .9\nof 10 11 12\n");  // as glove.840B has them
+  EXPECT_EQ(common.vocabulary().tokens(), (std::vector<std::string>{"the", ". . .", "at name@domain.com", "of"}));
+  EXPECT_EQ(common[". . ."][0], 4.0f);
+  EXPECT_EQ(common["at name@domain.com"][2], .9f);
   EXPECT_ERROR(read(""), "no vectors");
   EXPECT_ERROR(read("2 3\nthe 1 2 3\n"), "1 words before the end");
   EXPECT_ERROR(read("the 1 2 3\nof 1 2\n"), "vector 2, 'of 1 2', with 2 numbers");
   EXPECT_ERROR(read("the 1 x 3\n"), "the number 'x'");
+  EXPECT_ERROR(read("the 1 2\nof 3 4 5\n"), "vector 2, 'of 3 4 5', with more than 2 numbers");
+  EXPECT_ERROR(read("the 1 2\nof 3 x\n"), "vector 2, 'of 3 x', with the number 'x'");
+  EXPECT_ERROR(read("the 1 2\nof 3 1e39\n"), "the number '1e39'");
   EXPECT_ERROR(read("the 1\nthe 2\n"), "'the' twice");
   EXPECT_ERROR(read("5 100000000\nthe 1\n"), "100000000 dimensions");
   EXPECT_ERROR(read("2 2\na \x01\x02"), "the end of the data in word 1");

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/frame.h"
+#include "tegula/io/file.h"
 #include "tegula/models/description.h"
 #include "tegula/models/text/generate.h"
 #include "tegula/models/text/hugging_face.h"
@@ -125,10 +125,10 @@ io::Metadata describe(const LstmLanguageModel& net, const std::string& tokenizer
 }
 
 void save_language_model(const std::string& path, const Gpt2& net, const std::string& tokenizer_json) {
-  save_described(path, state_dict(net), describe(net, tokenizer_json));
+  save_state(state_dict(net), path, describe(net, tokenizer_json));
 }
 void save_language_model(const std::string& path, const LstmLanguageModel& net, const std::string& tokenizer_json) {
-  save_described(path, state_dict(net), describe(net, tokenizer_json));
+  save_state(state_dict(net), path, describe(net, tokenizer_json));
 }
 
 LanguageModel load_language_model(const std::string& path, const std::string& tokenizer) {
@@ -142,7 +142,7 @@ LanguageModel load_language_model(const std::string& path, const std::string& to
     std::visit([](auto& net) { eval(*net); }, model.net);
     return model;
   };
-  if (std::filesystem::is_directory(path)) return checked(load_hugging_face(path, tokenizer));
+  if (io::is_folder(path)) return checked(load_hugging_face(path, tokenizer));
   if (path.ends_with(".bin")) {
     if (tokenizer.empty()) {
       throw Error({.op = "load_language_model",

@@ -1,6 +1,7 @@
 #include "tegula/text/tokens/decoder.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace tegula::text {
@@ -65,6 +66,29 @@ Decoder strip_tokens(std::string what, std::size_t begin, std::size_t end) {
       for (std::size_t i = 0; i < end && token.ends_with(what); ++i) token.resize(token.size() - what.size());
     }
     return tokens;
+  };
+}
+
+Decoder sentencepiece_decoder(SentencePieceDecoding options) {
+  return [options = std::move(options), blanks = replace("\u2581", " ")](Tokens tokens) {
+    constexpr std::string_view kMark = "\u2581";
+    std::string out;
+    bool stripped = false;
+    for (std::string& token : tokens) {
+      const auto byte = byte_of(token);
+      if (!options.surface.empty() && token == options.unknown) {
+        out += options.surface;
+      } else if (byte) {
+        out += *byte;
+      } else {
+        if (options.strips_first && !stripped && out.empty() && token.starts_with(kMark)) {
+          token.erase(0, kMark.size());
+          stripped = !options.strips_all;
+        }
+        out += blanks(std::move(token));
+      }
+    }
+    return Tokens{std::move(out)};
   };
 }
 

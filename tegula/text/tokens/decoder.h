@@ -22,6 +22,13 @@ Decoder join_bytes();
 Decoder fuse();
 /// Of each token up to `begin` copies of a text in front and `end` behind go.
 Decoder strip_tokens(std::string what, std::size_t begin, std::size_t end);
+struct SentencePieceDecoding {
+  std::string unknown, surface;  // the unknown piece, and what it becomes
+  bool strips_first = true;      // the mark in front of the first text goes
+  bool strips_all = false;       // as do those of all pieces before it that are marks alone
+};
+/// As SentencePiece's Decode: marks (▁) become blanks, tokens "<0x0A>" their bytes.
+Decoder sentencepiece_decoder(SentencePieceDecoding options);
 /// Blanks between words, none before tokens with the prefix ("##"); `clean_up`: nor before punctuation and contractions.
 Decoder wordpiece_decoder(std::string prefix, bool clean_up);
 /// The mark of a word's end becomes a blank, but behind the last one.

@@ -83,6 +83,10 @@ Normalizer prepend(std::string front) {
   return [front = std::move(front)](std::string text) { return text.empty() ? text : front + text; };
 }
 
+Normalizer append(std::string end) {
+  return [end = std::move(end)](std::string text) { return text.empty() ? text : text + end; };
+}
+
 Normalizer strip(bool left, bool right) {
   return [left, right](std::string text) {
     std::size_t begin = 0, end = 0, at = 0;

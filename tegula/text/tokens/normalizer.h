@@ -26,6 +26,8 @@ using Sought = std::variant<std::string, Pattern>;
 Normalizer replace(Sought what, std::string by);
 /// Puts a text in front, if there is any to put it in front of.
 Normalizer prepend(std::string front);
+/// Puts a text behind, if there is any.
+Normalizer append(std::string end);
 /// Without white space at either end.
 Normalizer strip(bool left, bool right);
 /// One blank for several, none at the ends (SentencePiece's remove_extra_whitespaces).

@@ -2,10 +2,12 @@
 
 #include <bit>
 #include <cstring>
+#include <initializer_list>
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/text/tokens/bpe.h"
 #include "tegula/text/tokens/precompiled.h"
 #include "tegula/text/tokens/tokenizer_files.h"
@@ -82,12 +84,34 @@ class Message {
 
 std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
+/// What the fields of a message are, by sentencepiece_model.proto. Others could change the numbers that a text becomes, so they refuse the file.
+struct Known {
+  const char* message;
+  std::uint64_t fields[2];  // a bit each
+
+  constexpr Known(const char* of, std::initializer_list<int> numbers) : message(of), fields{} {
+    for (const int number : numbers) fields[number / 64] |= std::uint64_t{1} << number % 64;
+  }
+  void require(const Field& field, std::string_view name) const {
+    if (field.number < 128 && (fields[field.number / 64] >> field.number % 64 & 1) != 0) return;
+    throw Error({.op = "sentencepiece",
+                 .got = std::string(name) + ": the field " + std::to_string(field.number) + " of " + message,
+                 .expected = "fields that Tegula knows",
+                 .advice = "the file is damaged, or was written by a newer SentencePiece: its texts would become other numbers here"});
+  }
+};
+// Of the trainer's most say how the vocabulary was made, which is over: 3, 4, 24, 35 and 44 say how it is used.
+constexpr Known kModel{"the model", {1, 2, 3, 4}}, kPiece{"a piece", {1, 2, 3}}, kNormalizer{"normalizer_spec", {1, 2, 3, 4, 5, 6}},
+    kTrainer{"trainer_spec", {1,  2,  3,  4,  5,  6,  7,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+                              26, 30, 31, 32, 33, 34, 35, 36, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54}};
+
 void read_piece(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
   Message message(bytes, name);
   std::string piece;
   float score = 0;
   std::uint64_t kind = 1;
   for (Field field; message.next(field);) {
+    kPiece.require(field, name);
     if (field.number == 1 && field.wire == 2) piece = text_of(field.bytes);
     if (field.number == 2 && field.wire == 5) score = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
     if (field.number == 3 && field.wire == 0) kind = field.value;
@@ -98,10 +122,21 @@ void read_piece(std::span<const std::byte> bytes, std::string_view name, Sentenc
   model.kinds.push_back(static_cast<PieceKind>(kind));
 }
 
-void read_trainer(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
+/// What a trainer_spec says beside the model.
+struct Promised {
+  bool told = false;
+  std::uint64_t pieces = 0;
+};
+
+void read_trainer(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model, Promised& promised) {
   Message message(bytes, name);
+  promised.told = true;
   for (Field field; message.next(field);) {
+    kTrainer.require(field, name);
+    if (field.number == 44 && field.wire == 2) model.unknown_surface = text_of(field.bytes);
     if (field.wire != 0) continue;
+    if (field.number == 4) promised.pieces = field.value;
+    if (field.number == 24) model.blank_behind = field.value != 0;
     if (field.number == 3) {
       if (field.value < 1 || field.value > 4) message.fail("a model of type " + std::to_string(field.value));
       model.type = static_cast<SentencePieceModel::Type>(field.value);
@@ -113,6 +148,7 @@ void read_trainer(std::span<const std::byte> bytes, std::string_view name, Sente
 void read_normalizer(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
   Message message(bytes, name);
   for (Field field; message.next(field);) {
+    kNormalizer.require(field, name);
     if (field.number == 2 && field.wire == 2) model.rules = text_of(field.bytes);
     if (field.wire != 0) continue;
     if (field.number == 3) model.dummy_prefix = field.value != 0;
@@ -148,8 +184,10 @@ Tokenizer make_tokenizer(const SentencePieceModel& model, std::string_view op, s
       parts.added.push_back({.content = model.pieces[i], .id = id, .normalized = true, .form = escaped(model.pieces[i])});
       kept.push_back(model.pieces[i]);
     }
-    if (model.kinds[i] == PieceKind::Unknown || model.kinds[i] == PieceKind::Control)
-      parts.added.push_back({.content = model.pieces[i], .id = id, .special = true});
+    if (model.kinds[i] == PieceKind::Unknown || model.kinds[i] == PieceKind::Control) {
+      const bool is_shown = model.kinds[i] == PieceKind::Unknown && !model.unknown_surface.empty();
+      parts.added.push_back({.content = model.pieces[i], .id = id, .special = !is_shown});
+    }
   }
   const std::string unknown_token = unknown ? model.pieces[static_cast<std::size_t>(*unknown)] : "";
   switch (model.type) {
@@ -173,11 +211,14 @@ Tokenizer make_tokenizer(const SentencePieceModel& model, std::string_view op, s
 
   std::vector<Normalizer> steps{precompiled_normalizer(model.rules, op, name, std::move(kept))};
   if (model.remove_extra_blanks) steps.push_back(squeeze_blanks());
-  if (model.dummy_prefix) steps.push_back(prepend(" "));
+  if (model.dummy_prefix) steps.push_back(model.blank_behind ? append(" ") : prepend(" "));
   steps.push_back(escaped);
   parts.normalizer = chain(std::move(steps));
   if (model.type == SentencePieceModel::Type::Word) parts.splitter = split_by(blank, Delimiter::MergedWithNext);
-  parts.decoder = chain({replace_in_tokens(kMark, " "), join_bytes(), fuse(), strip_tokens(" ", model.dummy_prefix ? 1 : 0, 0)});
+  parts.decoder = sentencepiece_decoder({.unknown = unknown_token,
+                                         .surface = model.unknown_surface,
+                                         .strips_first = model.dummy_prefix || model.remove_extra_blanks,
+                                         .strips_all = model.remove_extra_blanks});
   if (!model.before.empty() || !model.after.empty()) {
     for (const bool second : {false, true}) {
       Template frame;
@@ -195,15 +236,23 @@ Tokenizer make_tokenizer(const SentencePieceModel& model, std::string_view op, s
 }
 
 Tokenizer parse_sentencepiece(std::span<const std::byte> bytes, std::string_view name) {
+  io::refuse_other_kinds(bytes, {io::FileKind::SentencePiece}, "sentencepiece", name, "a SentencePiece model");
   SentencePieceModel model;
+  model.unknown_surface = " \u2047 ";  // ⁇
+  Promised promised;
   Message message(bytes, name);
   for (Field field; message.next(field);) {
+    kModel.require(field, name);
     if (field.wire != 2) continue;
     if (field.number == 1) read_piece(field.bytes, name, model);
-    if (field.number == 2) read_trainer(field.bytes, name, model);
+    if (field.number == 2) read_trainer(field.bytes, name, model, promised);
     if (field.number == 3) read_normalizer(field.bytes, name, model);
   }
   if (model.pieces.empty()) message.fail("no pieces");
+  // The pieces come first: a file that was cut between two of them is whole messages.
+  if (!promised.told) message.fail(std::to_string(model.pieces.size()) + " pieces and no trainer_spec behind them");
+  if (model.pieces.size() < promised.pieces)
+    message.fail(std::to_string(model.pieces.size()) + " pieces of the " + std::to_string(promised.pieces) + " that trainer_spec names");
   return make_tokenizer(model, "sentencepiece", name);
 }
 

@@ -1,13 +1,17 @@
 // The files of word2vec (text and binary) and GloVe.
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/io/gzip.h"
+#include "tegula/io/read_number.h"
 #include "tegula/text/unicode.h"
 #include "tegula/text/vectors/word_vectors.h"
 
@@ -38,6 +42,7 @@ class Reader {
       if (static_cast<std::int64_t>(tokens_.size()) < wanted)
         fail(std::to_string(tokens_.size()) + " words before the end", std::to_string(words) + ", as the header says");
     } else {
+      dimension_ = 0;  // as the first line has them
       lines(most_);
     }
     if (tokens_.empty()) fail("no vectors", "a word and its numbers in each line");
@@ -86,6 +91,25 @@ class Reader {
     return error == std::errc() && end == last.data() + last.size();
   }
 
+  static bool number(std::string_view text, float& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc::result_out_of_range) {  // a number nearer to 0 than floats are is 0
+      const auto other = io::read_number(text);
+      if (!other || std::isinf(*other) || std::isinf(static_cast<float>(*other))) return false;
+      value = static_cast<float>(*other);
+      return true;
+    }
+    return error == std::errc() && end == text.data() + text.size();
+  }
+  static std::string_view last_field(std::string_view line) { return line.substr(line.rfind(' ') + 1); }
+  static std::string_view without_last_field(std::string_view line) {
+    const std::size_t blank = line.rfind(' ');
+    line = line.substr(0, blank == std::string_view::npos ? 0 : blank);
+    while (line.ends_with(' ')) line.remove_suffix(1);
+    return line;
+  }
+  /// A word and its numbers in each line. The first line, whose word has no blanks, or a header says how many numbers. Other words may have some
+  /// (glove.840B: ". . .", "at name@domain.com"), so numbers are counted from the right; a word with a number at its end is a line that has too many.
   void lines(std::int64_t wanted) {
     std::int64_t number_of_line = 0;
     while (!rest_.empty() && static_cast<std::int64_t>(tokens_.size()) < wanted) {
@@ -94,24 +118,22 @@ class Reader {
       rest_.remove_prefix(std::min(line.size() + 1, rest_.size()));
       while (line.ends_with(' ') || line.ends_with('\r')) line.remove_suffix(1);
       if (line.empty()) continue;
-      const std::size_t blank = line.find(' ');
       const auto where = [&] { return "vector " + std::to_string(number_of_line) + ", '" + shown(line) + "'"; };
-      if (blank == std::string_view::npos || blank == 0) fail(where(), "a word and its numbers");
-      tokens_.emplace_back(line.substr(0, blank));
+      if (dimension_ == 0) dimension_ = std::count(line.begin(), line.end(), ' ');
+      if (dimension_ == 0 || line.starts_with(' ')) fail(where(), "a word and its numbers");
+      if (dimension_ > kMostDimensions) fail(where() + ", with " + std::to_string(dimension_) + " numbers", "at most 65536");
       const std::size_t before = values_.size();
-      for (std::string_view fields = line.substr(blank + 1); !fields.empty();) {
-        const std::string_view field = fields.substr(0, fields.find(' '));
-        float value = 0;
-        const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-        if (error != std::errc() || end != field.data() + field.size())
-          fail(where() + ", with the number '" + shown(field) + "'", "numbers");
-        values_.push_back(value);
-        fields.remove_prefix(std::min(field.size() + 1, fields.size()));
+      values_.resize(before + static_cast<std::size_t>(dimension_));
+      std::string_view word = line;
+      for (std::size_t i = values_.size(); i-- > before; word = without_last_field(word)) {
+        const std::string_view field = last_field(word);
+        if (field.size() == word.size())
+          fail(where() + ", with " + std::to_string(values_.size() - 1 - i) + " numbers", std::to_string(dimension_) + ", as the others");
+        if (!number(field, values_[i])) fail(where() + ", with the number '" + shown(field) + "'", "numbers");
       }
-      const auto count = static_cast<std::int64_t>(values_.size() - before);
-      if (dimension_ == 0) dimension_ = count;
-      if (count != dimension_ || count > kMostDimensions)
-        fail(where() + ", with " + std::to_string(count) + " numbers", std::to_string(dimension_) + ", as the others");
+      if (float more = 0; word.find(' ') != std::string_view::npos && number(last_field(word), more))
+        fail(where() + ", with more than " + std::to_string(dimension_) + " numbers", std::to_string(dimension_) + ", as the others");
+      tokens_.emplace_back(word);
     }
   }
 
@@ -140,6 +162,7 @@ class Reader {
 }  // namespace
 
 WordVectors parse_word_vectors(std::span<const std::byte> bytes, std::string_view name, std::int64_t most) {
+  io::refuse_other_kinds(bytes, {}, "word_vectors", name, "vectors of words, as word2vec and GloVe write them");
   return Reader({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name, most).read();
 }
 

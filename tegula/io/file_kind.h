@@ -1,0 +1,73 @@
+#pragma once
+// What a file is, by its first bytes: readers say "a PyTorch file" instead of "damaged".
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tegula::io {
+
+enum class FileKind : std::uint8_t {
+  Unknown,  // which text is, too
+  // what Tegula reads
+  Safetensors,
+  Npy,
+  Npz,
+  Gguf,
+  Idx,
+  Png,
+  Jpeg,
+  Gzip,
+  SentencePiece,
+  Json,
+  // what it does not
+  PyTorch,
+  Onnx,
+  Hdf5,
+  Keras,
+  SavedModel,
+  TfLite,
+  Pickle,
+  Ggml,
+  Parquet,
+  Arrow,
+  Office,
+  OldOffice,
+  Zip,
+  Sqlite,
+  Pdf,
+  Html,
+  Xml,
+  LfsPointer,
+  Tar,
+  Zstd,
+  Xz,
+  Bzip2,
+  Gif,
+  Bmp,
+  Webp,
+  Tiff,
+  Program,
+  Utf16
+};
+
+/// How many bytes of a file kind_of looks at, at most.
+inline constexpr std::size_t kKindBytes = 512;
+
+/// By the first bytes of a file (kKindBytes, or all that it has).
+FileKind kind_of(std::span<const std::byte> beginning);
+/// "a PyTorch file".
+std::string_view name_of(FileKind kind);
+/// What helps who wants to read such a file here; may be empty.
+std::string_view advice_for(FileKind kind);
+
+/// Throws Error when the bytes begin as those of a known kind that is none of `wanted`; every reader asks it first. `expected`: "a PNG picture".
+void refuse_other_kinds(std::span<const std::byte> bytes, std::initializer_list<FileKind> wanted, std::string_view op,
+                        std::string_view name, std::string_view expected);
+/// The same for readers of text: HTML, XML and JSON are text.
+void refuse_binary_kinds(std::span<const std::byte> bytes, std::string_view op, std::string_view name, std::string_view expected);
+
+}  // namespace tegula::io
