@@ -47,6 +47,7 @@
 #include "tegula/ops/products/einsum.h"     // einsum
 #include "tegula/ops/products/matmul.h"     // matmul linear dot
 #include "tegula/ops/rows/distance.h"   // cosine_similarity cdist
+#include "tegula/ops/rows/nan_reduce.h"  // nansum nanmean nanvar nanstd nanmedian
 #include "tegula/ops/rows/reduce.h"     // sum mean max argmax var norm logsumexp
 #include "tegula/ops/rows/scan.h"       // cumsum cumprod
 
@@ -80,6 +81,7 @@
 #include "tegula/nn/module.h"        // parameters, train, eval, num_parameters
 #include "tegula/nn/normalization.h" // nn::BatchNorm2d, nn::LayerNorm
 #include "tegula/nn/pooling.h"       // nn::MaxPool2d
+#include "tegula/nn/preprocessing.h"              // nn::StandardScaler, nn::Imputer, nn::OneHot
 #include "tegula/nn/sequences/adaptive_softmax.h" // nn::AdaptiveLogSoftmaxWithLoss
 #include "tegula/nn/sequences/attention.h"     // nn::MultiheadAttention, nn::AdditiveAttention
 #include "tegula/nn/sequences/cache.h"         // nn::KeyValueCache

@@ -39,12 +39,6 @@ std::int64_t Description::whole_number(const std::string& key, double most, doub
                .advice = kAdvice});
 }
 
-void save_described(const std::string& path, const StateDict& state, const io::Metadata& metadata) {
-  io::NamedArrays arrays;
-  for (const auto& [name, value] : state) arrays.emplace_back(name, value.to_array());
-  io::write_safetensors(path, arrays, metadata);
-}
-
 StateDict model_state(const io::Safetensors& file) {
   StateDict state;
   for (const auto& [tensor, array] : file.tensors) {

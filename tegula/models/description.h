@@ -26,8 +26,6 @@ class Description {
   std::string path_;
 };
 
-/// Writes a state and its description as safetensors, atomically.
-void save_described(const std::string& path, const StateDict& state, const io::Metadata& metadata);
 /// The tensors of a model's file or of a checkpoint that holds one; what a checkpoint has beside them ("optimizer/…") is left out.
 StateDict model_state(const io::Safetensors& file);
 

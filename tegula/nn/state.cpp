@@ -6,7 +6,6 @@
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
-#include "tegula/io/safetensors.h"
 
 namespace tegula {
 namespace {
@@ -84,13 +83,15 @@ StateDict load_state(const std::string& path) {
   return state;
 }
 
-void save_state(const StateDict& state, const std::string& path) {
+void save_state(const StateDict& state, const std::string& path, const io::Metadata& metadata) {
   std::vector<Ref<Node>> nodes;
   for (const NamedTensor& entry : state) nodes.push_back(entry.value.node());
   evaluate(nodes, std::source_location::current());  // together
   io::NamedArrays arrays;
   for (const NamedTensor& entry : state) arrays.emplace_back(entry.name, entry.value.to_array());
-  io::write_safetensors(path, arrays);
+  io::write_safetensors(path, arrays, metadata);
 }
+
+io::Metadata load_metadata(const std::string& path) { return io::read_safetensors_header(path).metadata; }
 
 }  // namespace tegula

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tegula/io/safetensors.h"
 #include "tegula/nn/module.h"
 
 namespace tegula {
@@ -47,13 +48,16 @@ LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes,
 /// A safetensors file as a state, and a state as a safetensors file (written atomically). Throw Error for files that cannot be read or
 /// written.
 StateDict load_state(const std::string& path);
-void save_state(const StateDict& state, const std::string& path);
+void save_state(const StateDict& state, const std::string& path, const io::Metadata& metadata = {});
 
-/// save(net, "net.safetensors"): parameters and buffers under their names, as PyTorch would name them.
+/// save(net, "net.safetensors"): parameters and buffers under their names, as PyTorch would name them; and what else belongs to the net, as texts by
+/// name: {{"classes", io::list_text({"cat", "dog"})}, {"units", "metres"}}.
 template <nn::Module T>
-void save(const T& module, const std::string& path) {
-  save_state(state_dict(nn::state(module)), path);
+void save(const T& module, const std::string& path, const io::Metadata& metadata = {}) {
+  save_state(state_dict(nn::state(module)), path, metadata);
 }
+/// The texts that a file holds beside its tensors (io::listed_texts makes lists of them). Reads the header alone.
+io::Metadata load_metadata(const std::string& path);
 /// Reads such a file into the module; all or nothing, errors as above.
 template <nn::Module T>
 LoadReport load(T& module, const std::string& path, Strict strict = Strict::Yes,

@@ -29,6 +29,20 @@ TEST(State, AFileRestoresEverything) {
   EXPECT_EQ(all_values(net), all_values(other));
 }
 
+TEST(State, AFileHoldsWhatBelongsToTheNet) {
+  Net net, other;
+  const io::Metadata metadata{{"classes", io::list_text({"cat", "dog"})}, {"trained by", "Ada"}};
+  save(net, "annotated.safetensors", metadata);
+  EXPECT_EQ(load_metadata("annotated.safetensors"), metadata);
+  EXPECT_EQ(io::listed_texts(load_metadata("annotated.safetensors"), "classes"), (std::vector<std::string>{"cat", "dog"}));
+  load(other, "annotated.safetensors");
+  EXPECT_EQ(all_values(net), all_values(other));
+  EXPECT_THROW(io::listed_texts(metadata, "kinds"), Error);
+  EXPECT_THROW(io::listed_texts(metadata, "trained by"), Error);
+  save(net, "plain.safetensors");
+  EXPECT_TRUE(load_metadata("plain.safetensors").empty());
+}
+
 TEST(State, ASnapshotDoesNotChange) {
   Net net;
   net.fc.bias = 1.0;
