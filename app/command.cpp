@@ -137,6 +137,22 @@ std::vector<std::string> with_config_first(std::vector<std::string> arguments) {
   return arguments;
 }
 
+/// Throws for a line that names sections within sections within sections: CLI11 keeps all of a line's parents with each of its items, and copies them.
+void check_depth(const std::string& path, const std::string& text) {
+  constexpr std::ptrdiff_t kMostDots = 8;
+  std::istringstream lines(text);
+  std::int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const auto dots = std::count(line.begin(), std::find(line.begin(), line.end(), '='), '.');
+    const std::size_t first = line.find_first_not_of(" \t");
+    const bool is_comment = first != std::string::npos && (line[first] == '#' || line[first] == ';');
+    if (dots > kMostDots && !is_comment)
+      throw CLI::ValidationError("tegula", path + ", line " + std::to_string(number) + ": a name of " + std::to_string(dots + 1) +
+                                               " parts, expected sections such as [train.gpt]");
+  }
+}
+
 /// Throws for a key of the configuration file that is no option of its section's command.
 void check_config(const CLI::App& app, const std::string& path) {
   if (path.empty()) return;
@@ -144,7 +160,9 @@ void check_config(const CLI::App& app, const std::string& path) {
   try {
     bytes = io::read_file(path, {.op = "--config"});
   } catch (const Error& error) { throw CLI::ValidationError(error.what()); }
-  std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const std::string all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  check_depth(path, all);
+  std::istringstream text(all);
   for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(text)) {
     if (item.name == "++" || item.name == "--") continue;  // where sections begin and end
     const Place place = command_of(app, item.parents);

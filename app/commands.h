@@ -28,6 +28,8 @@ void add_train_language(Command& train);  // … language models
 void add_train_classifier(Command& train);  // … classifiers of texts
 void add_train_translate(Command& train);
 void add_train_bert(Command& train);
+void add_train_table(Command& train);   // on data of one's own: a table …
+void add_train_images(Command& train);  // … and folders of pictures
 void add_translate(Command& app);
 void add_generate(Command& app);
 void add_classify(Command& app);

@@ -5,8 +5,14 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/own/images.h"
+#include "app/own/tables.h"
+#include "app/own/training.h"
 #include "app/progress.h"
+#include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/models/image_classifier.h"
+#include "tegula/models/table.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/metrics.h"
 
@@ -18,7 +24,17 @@ struct EvalChoice {
   DataChoice data;
 };
 
+/// What a model of one's own is measured on.
+const std::string& own_data(const EvalChoice& choice, const char* what) {
+  if (choice.data.folder.empty())
+    throw Error({.op = "tegula eval", .got = choice.file + " without data", .expected = std::string("--data ") + what});
+  return choice.data.folder;
+}
+
 void run(const EvalChoice& choice) {
+  const std::string kind = kind_of_model(choice.file);
+  if (kind == models::kTableKind) return evaluate_table(choice.file, own_data(choice, "TABLE"));
+  if (kind == models::kImagesKind) return evaluate_folder(choice.file, own_data(choice, "FOLDER"));
   models::Model model = models::load(choice.file);
   const data::ArrayDataset test = read_sets(choice.data, model.input).test;
   Evaluator evaluator(model.net, {.loss = cross_entropy});
@@ -37,7 +53,8 @@ void run(const EvalChoice& choice) {
 
 void add_eval(Command& app) {
   auto choice = std::make_shared<EvalChoice>();
-  Command command = app.command("eval", "accuracy and confusion matrix of a trained model on the test images");
+  Command command =
+      app.command("eval", "how good a trained model is: on the test images, or on --data, a table or a folder of pictures of one's own");
   command.option("file", choice->file, "a model written by tegula train").required().type("FILE");
   add_options(command, choice->data);
   add_precision(command);

@@ -1,9 +1,12 @@
-// tegula info: the devices of this machine.
+// tegula info: the devices of this machine, or what is in a file.
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <memory>
 
 #include "app/commands.h"
+#include "app/file_info.h"
 #include "app/progress.h"
 #include "tegula/core/text.h"
 #include "tegula/dist/transport/environment.h"
@@ -27,7 +30,15 @@ void describe(Device& device) {
   }
 }
 
-void run() {
+struct InfoChoice {
+  std::vector<std::string> files;
+  bool all = false;
+};
+
+void run(const InfoChoice& choice) {
+  for (std::size_t i = 0; i < choice.files.size(); ++i)
+    std::printf("%s%s", i ? "\n" : "", describe_file(choice.files[i], choice.all ? INT64_MAX : 60).c_str());
+  if (!choice.files.empty()) return;
   describe(cpu());
   std::string why;
   const int count = cuda_count(&why);
@@ -44,7 +55,15 @@ Device& device_of_rank(const std::string& name) {
 }  // namespace
 
 void add_info(Command& app) {
-  app.command("info", "the devices of this machine, with what they can do at most").runs([] { run(); });
+  auto choice = std::make_shared<InfoChoice>();
+  Command command = app.command("info", "what is in a file; without one the devices of this machine, with what they can do at most");
+  command
+      .option("files", choice->files,
+              "weights, checkpoints, arrays (.npy, .npz, idx), GGUF, pictures, tables, tokenizers, word vectors; or a folder of pictures")
+      .check(not_empty())
+      .type("FILE");
+  command.flag("--all", choice->all, "every tensor, key or column, not 60 of each");
+  command.runs([choice] { run(*choice); });
 }
 
 void add_device_option(Command& command) {

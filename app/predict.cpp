@@ -1,4 +1,4 @@
-// tegula predict: what a trained model sees in pictures.
+// tegula predict: what a trained model sees in pictures, or says of tables.
 
 #include <cstdio>
 #include <cstring>
@@ -6,16 +6,21 @@
 
 #include "app/commands.h"
 #include "app/images.h"
+#include "app/own/images.h"
+#include "app/own/tables.h"
+#include "app/own/training.h"
 #include "app/text/classify.h"
 #include "tegula/core/error.h"
+#include "tegula/models/image_classifier.h"
+#include "tegula/models/table.h"
 
 namespace tegula::app {
 namespace {
 
 struct PredictChoice {
   std::string file;
-  std::vector<std::string> images;
-  std::int64_t count = 6;
+  std::vector<std::string> inputs;
+  std::int64_t count = 6, classes = 2;
   bool draw = true;
 };
 
@@ -25,13 +30,16 @@ HostArray first(HostArray images, std::int64_t count) {
 }
 
 void run(const PredictChoice& choice) {
+  const std::string kind = kind_of_model(choice.file);
+  if (kind == models::kTableKind) return predict_tables(choice.file, choice.inputs);
+  if (kind == models::kImagesKind) return predict_pictures(choice.file, choice.inputs, choice.classes);
   models::Model model = models::load(choice.file);
   if (model.input.rank() != 3 || model.input[0] != 1 || model.input[1] != model.input[2]) {
     throw Error({.op = "tegula predict",
                  .got = model.name + ", which takes " + to_string(model.input),
                  .expected = "a model of square gray images"});
   }
-  for (const std::string& path : choice.images) {
+  for (const std::string& path : choice.inputs) {
     const HostArray images = first(read_images(path, model.input[1]), choice.count);
     if (images.size() == 0) continue;
     const auto guesses = classify(model, images);
@@ -48,10 +56,17 @@ void run(const PredictChoice& choice) {
 
 void add_predict(Command& app) {
   auto choice = std::make_shared<PredictChoice>();
-  Command command = app.command("predict", "the class of pictures (PNG, JPEG, or an idx file of images)");
+  Command command = app.command("predict", "what a model says: classes of pictures, or a column of tables");
   command.option("file", choice->file, "a model written by tegula train").required().type("FILE");
-  command.option("images", choice->images, "pictures of one digit each, of any size; or idx files").required().type("IMAGE");
+  command
+      .option("inputs", choice->inputs, "pictures (PNG, JPEG); of digits of any size, or idx files; for a model of a table: tables (CSV)")
+      .required()
+      .type("INPUT");
   command.option("--count", choice->count, "images of an idx file").check(positive()).shows_default().type("N");
+  command.option("--classes", choice->classes, "the most probable ones that are named, of a model of `tegula train images`")
+      .check(positive())
+      .shows_default()
+      .type("N");
   command.flag("!--no-pictures", choice->draw, "print the results only");
   add_device_option(command);
   command.runs([choice] { run(*choice); });

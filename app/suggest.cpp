@@ -1,34 +1,37 @@
 #include "app/suggest.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tegula::app {
 namespace {
 
-/// Letters to insert, remove or replace (Wagner and Fischer).
+/// Letters to insert, remove or replace, and neighbours to exchange (Damerau; optimal string alignment).
 std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+  const std::size_t columns = b.size() + 1;
+  std::vector<std::size_t> table((a.size() + 1) * columns);
+  const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return table[i * columns + j]; };
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        at(i, j) = i + j;
+        continue;
+      }
+      const std::size_t replaced = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
+      at(i, j) = std::min({replaced, at(i, j - 1) + 1, at(i - 1, j) + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
     }
   }
-  return row.back();
+  return table.back();
 }
 
 }  // namespace
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
   std::string best;
-  std::size_t least = word.size() / 3 + 2;  // two letters that changed places are two changes
+  std::size_t least = word.size() / 3 + 2;
   for (const auto& candidate : candidates) {
     const std::size_t letters = candidate.starts_with(word) && word.size() > 2 ? 1 : distance(word, candidate);
-    if (letters < least) {
+    if (letters < least && 2 * letters < word.size()) {  // tcsh is not bash
       least = letters;
       best = candidate;
     }

@@ -282,6 +282,8 @@ void add_train(Command& app) {
   command.option("--show", choice->show, "classified test images to draw at the end").check(not_negative()).shows_default().type("N");
   add_device_option(command);
   command.runs([choice] { run(*choice); });
+  add_train_table(command);
+  add_train_images(command);
   add_train_text(command);
   add_train_translate(command);
   add_train_bert(command);

@@ -16,7 +16,9 @@
 #include "tegula/core/text.h"
 #include "tegula/graph/precision.h"
 #include "tegula/io/file.h"
+#include "tegula/models/description.h"
 #include "tegula/models/text/language_model.h"
+#include "tegula/nn/state.h"
 #include "tegula/optim/groups.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/runtime/device.h"
@@ -27,11 +29,16 @@
 namespace tegula::app {
 namespace {
 
-struct LanguageChoice {
-  std::string op;  // "tegula train gpt"
-  TextsChoice texts = {};
+/// Of a net; a checkpoint says them, too.
+struct LanguageSizes {
   std::int64_t layers = 0, heads = 4, width = 128, embedding = 64, context = 64;
   double dropout = 0;
+};
+
+struct LanguageChoice : LanguageSizes {
+  std::string op;  // "tegula train gpt"
+  TextsChoice texts = {};
+  LanguageSizes usual = {};  // where nobody asks for others
   bool half_residual = false, checkpoint_layers = false, print_memory = false;
   std::int64_t batch = 0, accumulate = 1, steps = 2000, warmup = 100;
   double lr = 1e-3, beta2 = 0.99, weight_decay = 0, clip = 1;
@@ -264,9 +271,35 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   if (!trainer.validations().empty()) draw_validations(choice, trainer.validations(), choice.op.substr(13));
 }
 
+/// Of a training that goes on the net's sizes are those of its checkpoint. Throws Error when the user asks for others.
+void take_sizes(LanguageChoice& choice) {
+  const io::Metadata metadata = load_metadata(choice.resume);
+  const models::Description file(metadata, choice.resume);
+  const auto take = [&](const char* option, auto LanguageSizes::*size, const char* key) {
+    if (!metadata.contains(key)) return;  // of another kind: that is said when it is loaded
+    using Size = std::decay_t<decltype(choice.*size)>;
+    const auto saved = static_cast<Size>(file.number(key));
+    if (choice.*size != choice.usual.*size && choice.*size != saved) {
+      throw Error({.op = choice.op,
+                   .got = format("%s %g to go on from %s, whose net has %g", option, static_cast<double>(choice.*size),
+                                 choice.resume.c_str(), static_cast<double>(saved)),
+                   .expected = "the sizes of the checkpoint",
+                   .advice = std::string("leave ") + option + " out: the file says it"});
+    }
+    choice.*size = saved;
+  };
+  take("--layers", &LanguageSizes::layers, "tegula.layers");
+  take("--heads", &LanguageSizes::heads, "tegula.heads");
+  take("--width", &LanguageSizes::width, metadata.contains("tegula.hidden") ? "tegula.hidden" : "tegula.width");
+  take("--embedding", &LanguageSizes::embedding, "tegula.embedding");
+  take("--dropout", &LanguageSizes::dropout, "tegula.dropout");
+  take("--context", &LanguageSizes::context, "tegula.context");
+}
+
 Texts begin(LanguageChoice& choice) {
   choice.ranks = training_ranks(choice.op);
   resume_after_restart(choice.checkpoint, choice.resume);
+  if (!choice.resume.empty()) take_sizes(choice);
   if (!is_first(choice.ranks)) choice.log = {};
   const std::string name = choice.op.substr(13);
   if (choice.out.empty()) choice.out = name + ".safetensors";
@@ -388,7 +421,9 @@ void add_options(Command& command, LanguageChoice& c) {
   command.option("--out", c.out, "the model with its tokenizer [" + name + ".safetensors]").check(not_empty()).type("FILE");
   command.option("--plot", c.plot, "the learning curve [" + name + ".png]").check(not_empty()).type("FILE");
   command.option("--checkpoint", c.checkpoint, "written after each validation: everything needed to go on").check(not_empty()).type("FILE");
-  command.option("--resume", c.resume, "go on from a checkpoint, with the options it was made with; --steps may be more")
+  command
+      .option("--resume", c.resume,
+              "go on from a checkpoint, which says the sizes of the net, with the other options of that training; --steps may be more")
       .check(not_empty())
       .type("FILE");
   add_options(command, c.log);
@@ -403,7 +438,8 @@ void add_options(Command& command, LanguageChoice& c) {
 void add_train_language(Command& train) {
   {
     auto choice = std::make_shared<LanguageChoice>();
-    *choice = {.op = "tegula train char-lstm", .layers = 2, .width = 256, .batch = 32, .lr = 2e-3};
+    *choice = {{.layers = 2, .width = 256}, "tegula train char-lstm"};
+    choice->batch = 32, choice->lr = 2e-3, choice->usual = *choice;
     Command command = train.command("char-lstm", "an LSTM that writes on, from plain texts");
     command.option("--width", choice->width, "numbers of each layer's state").check(positive()).shows_default().type("N");
     command.option("--embedding", choice->embedding, "numbers of a token").check(positive()).shows_default().type("N");
@@ -412,7 +448,8 @@ void add_train_language(Command& train) {
   }
   {
     auto choice = std::make_shared<LanguageChoice>();
-    *choice = {.op = "tegula train gpt", .layers = 4, .batch = 12, .weight_decay = 0.1};
+    *choice = {{.layers = 4}, "tegula train gpt"};
+    choice->batch = 12, choice->weight_decay = 0.1, choice->usual = *choice;
     Command command = train.command("gpt", "a transformer that writes on (GPT-2), from plain texts");
     command.option("--width", choice->width, "numbers of a token within the net").check(positive()).shows_default().type("N");
     command.option("--heads", choice->heads, "of its attention").check(positive()).shows_default().type("N");

@@ -1,0 +1,291 @@
+#include "app/file_info.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/progress.h"
+#include "tegula/core/error.h"
+#include "tegula/core/json.h"
+#include "tegula/core/text.h"
+#include "tegula/data/idx.h"
+#include "tegula/data/image_folder.h"
+#include "tegula/io/csv.h"
+#include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
+#include "tegula/io/gguf.h"
+#include "tegula/io/gzip.h"
+#include "tegula/io/jpeg.h"
+#include "tegula/io/npy.h"
+#include "tegula/io/safetensors.h"
+#include "tegula/text/lines.h"
+#include "tegula/text/tokens/tokenizer_files.h"
+#include "tegula/text/vectors/word_vectors.h"
+
+namespace tegula::app {
+namespace {
+
+using io::FileKind;
+
+template <class Sizes>
+std::string shape_text(const Sizes& sizes) {
+  std::string text;
+  for (const auto size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "(" + text + ")";
+}
+
+std::string counted(std::size_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+/// The begin of a text in one line.
+std::string shortened(const std::string& text, std::size_t most = 100) {
+  std::string line = printable(std::string_view(text).substr(0, most));
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line + (text.size() > most ? "... (" + std::to_string(text.size()) + " bytes)" : "");
+}
+
+/// Rows of cells, in columns below each other.
+class Rows {
+ public:
+  explicit Rows(std::int64_t most) : most_(static_cast<std::size_t>(most)) {}
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string text() const {
+    const std::size_t shown = std::min(rows_.size(), most_);
+    std::vector<std::size_t> widths;
+    for (std::size_t i = 0; i < shown; ++i) {
+      widths.resize(std::max(widths.size(), rows_[i].size()));
+      for (std::size_t c = 0; c < rows_[i].size(); ++c) widths[c] = std::max(widths[c], rows_[i][c].size());
+    }
+    std::string out;
+    for (std::size_t i = 0; i < shown; ++i) {
+      std::string line = " ";
+      for (std::size_t c = 0; c < rows_[i].size(); ++c) {
+        line += " " + rows_[i][c];
+        if (c + 1 < rows_[i].size()) line.append(widths[c] - rows_[i][c].size() + 1, ' ');
+      }
+      out += line + "\n";
+    }
+    if (shown < rows_.size()) out += "  ... and " + std::to_string(rows_.size() - shown) + " more (--all)\n";
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::size_t most_;
+};
+
+std::string metadata_text(const io::Metadata& metadata, std::int64_t most) {
+  if (metadata.empty()) return "";
+  Rows rows(most);
+  for (const auto& [key, value] : metadata) rows.add({printable(key), shortened(value)});
+  return "metadata:\n" + rows.text();
+}
+
+std::string safetensors_text(const std::string& path, std::int64_t most) {
+  const io::SafetensorsHeader file = io::read_safetensors_header(path);
+  double numbers = 0;
+  bool is_checkpoint = false;
+  Rows rows(most);
+  for (const io::StoredTensor& tensor : file.tensors) {
+    double count = 1;
+    for (const auto size : tensor.shape) count *= static_cast<double>(size);
+    numbers += count;
+    is_checkpoint = is_checkpoint || tensor.name.starts_with("optimizer/") || tensor.name.starts_with("loader/");
+    rows.add({printable(tensor.name), printable(tensor.type), shape_text(tensor.shape)});
+  }
+  const auto model = file.metadata.find("tegula.model");
+  std::string what = is_checkpoint ? "a checkpoint of a training (--resume), " : "";
+  if (model != file.metadata.end()) what += "the model " + shortened(model->second, 40) + ", ";
+  return what + counted(file.tensors.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers\n" + rows.text() +
+         metadata_text(file.metadata, most);
+}
+
+std::string array_text(const io::NpyHeader& header) {
+  if (!header.unreadable.empty()) return printable(header.unreadable) + ", which cannot be read here, " + to_string(header.shape);
+  return "'" + header.dtype + "' " + to_string(header.shape) + (header.fortran_order ? ", in Fortran's order" : "");
+}
+
+std::string npy_text(const std::string& path) {
+  const io::InputFile file(path, "npy");
+  io::Bytes bytes(std::min<std::uint64_t>(file.size(), 12));
+  file.read_at(0, bytes);
+  bytes.resize(std::min<std::uint64_t>(file.size(), io::npy_header_bytes(bytes, path)));
+  file.read_at(0, bytes);
+  return "an array, " + array_text(io::parse_npy_header(bytes, file.size(), path)) + "\n";
+}
+
+std::string npz_text(const std::string& path, std::int64_t most) {
+  const auto members = io::list_npz(path);
+  Rows rows(most);
+  for (const io::NpzMember& member : members) rows.add({printable(member.name), array_text(member.header)});
+  return counted(members.size(), "array", "arrays") + "\n" + rows.text();
+}
+
+std::string gguf_value(const io::GgufValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::string>) return shortened(v);
+        else if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
+        else if constexpr (std::is_same_v<T, double>) return number_text(v);
+        else if constexpr (std::is_integral_v<T>) return std::to_string(v);
+        else return "a list of " + std::to_string(v.size());
+      },
+      value);
+}
+
+std::string gguf_text(const std::string& path, std::int64_t most) {
+  const io::GgufMetadata metadata = io::read_gguf_metadata(path);
+  const auto tensors = io::read_gguf_tensors(path);
+  Rows keys(most), rows(most);
+  for (const auto& [key, value] : metadata.values) keys.add({printable(key), gguf_value(value)});
+  for (const io::GgufTensor& tensor : tensors) rows.add({printable(tensor.name), tensor.type, shape_text(tensor.shape)});
+  return "version " + std::to_string(metadata.version) + ", " + counted(tensors.size(), "tensor", "tensors") +
+         " (of which the numbers are not read here)\n" + rows.text() + "keys:\n" + keys.text();
+}
+
+std::string tokenizer_text(const text::Tokenizer& tokenizer) {
+  std::string special;
+  for (text::Id id = 0, count = 0; id < tokenizer.size() && count < 10; ++id) {
+    if (!tokenizer.is_special(id)) continue;
+    special += (count++ ? ", " : "") + printable(tokenizer.token(id)) + " (" + std::to_string(id) + ")";
+  }
+  return "a tokenizer of " + std::to_string(tokenizer.size()) + " tokens" + (special.empty() ? "" : "; special: " + special) + "\n";
+}
+
+std::string json_text(const std::string& path) {
+  const std::string text = text::read_text(path, "tegula info");
+  const nlohmann::json json = parse_json(text, "tegula info", path);
+  if (json.is_object() && json.contains("model") && json["model"].is_object())
+    return tokenizer_text(text::parse_tokenizer_json(text, path));
+  return "JSON: " + shown(json, 200) + "\n";
+}
+
+std::string column_text(const io::Table& table, const std::string& name) {
+  std::int64_t missing = 0;
+  for (std::int64_t row = 0; row < table.rows(); ++row) missing += table.is_missing(row, name);
+  const std::string gaps = missing ? ", " + std::to_string(missing) + " without a value" : "";
+  switch (table.kind(name)) {
+    case io::ColumnKind::None: return "no values";
+    case io::ColumnKind::Dates: return "dates" + gaps;
+    case io::ColumnKind::Numbers: {
+      double least = INFINITY, most = -INFINITY;
+      for (const double value : table.numbers({name}, NAN, f64).values<double>()) {
+        if (!std::isnan(value)) least = std::min(least, value), most = std::max(most, value);
+      }
+      return "numbers from " + number_text(least) + " to " + number_text(most) + gaps;
+    }
+    case io::ColumnKind::Texts: break;
+  }
+  const auto texts = table.classes(name, {}, io::Unknown::MinusOne).names;
+  std::string list;
+  for (std::size_t i = 0; i < texts.size() && i < 5; ++i) list += (i ? ", " : "") + shortened(texts[i], 30);
+  return counted(texts.size(), "text", "different texts") + gaps + ": " + list + (texts.size() > 5 ? ", ..." : "");
+}
+
+std::string table_text(const io::Table& table, std::int64_t most) {
+  Rows rows(most);
+  for (const std::string& name : table.names()) rows.add({printable(name), column_text(table, name)});
+  return "a table of " + counted(static_cast<std::size_t>(table.rows()), "row", "rows") + "\n" + rows.text();
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789.+-eE") == std::string_view::npos &&
+         text.find_first_of("0123456789") != std::string_view::npos;
+}
+
+/// Whether a line has a word and numbers, as files of vectors have, or two numbers alone, as they begin in word2vec's.
+bool begins_vectors(std::string_view line) {
+  std::size_t fields = 0, numbers = 0;
+  while (!line.empty()) {
+    const std::string_view field = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(line.size(), field.size() + 1));
+    if (field.empty()) continue;
+    ++fields;
+    numbers += is_number(field);
+  }
+  return (fields == 2 && numbers == 2) || (fields > 5 && numbers + 1 >= fields);
+}
+
+std::string vectors_text(const std::string& path) {
+  const text::WordVectors vectors = text::read_word_vectors(path);
+  std::string first;
+  for (text::Id id = 0; id < std::min<text::Id>(vectors.size(), 8); ++id)
+    first += (id ? ", " : "") + shortened(vectors.vocabulary().token(id), 30);
+  return "vectors of " + std::to_string(vectors.size()) + " words, " + std::to_string(vectors.dimension()) + " numbers each: " + first +
+         " ...\n";
+}
+
+std::string text_text(const std::string& path, std::int64_t most) {
+  std::string name = path;
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  const bool is_tsv = name.ends_with(".tsv") || name.ends_with(".tab");
+  if (name.ends_with(".csv") || is_tsv) return table_text(io::read_csv(path, is_tsv ? io::tsv() : io::CsvOptions()), most);
+  if (name.ends_with("vocab.txt")) return tokenizer_text(text::read_bert_tokenizer(path));
+  const std::string text = text::read_text(path, "tegula info");
+  const auto lines = text::split_lines(text);
+  if (!lines.empty() && begins_vectors(lines[0])) return vectors_text(path);
+  return "text, " + counted(lines.size(), "line", "lines") + ", " + std::to_string(text.size()) + " bytes\n" +
+         (lines.empty() ? "" : "  " + shortened(std::string(lines[0])) + "\n");
+}
+
+std::string gzip_text(const std::string& path, std::int64_t most) {
+  const io::Bytes packed = io::read_file(path, {.op = "tegula info"});
+  io::GzipReader reader(packed, path, "tegula info");
+  io::Bytes begin(io::kKindBytes);
+  begin.resize(reader.read(begin));
+  const FileKind kind = io::kind_of(begin);
+  std::string out = "in it ";
+  if (kind == FileKind::Idx) return out + "an idx file\n" + to_string(data::read_idx(path).shape) + "\n";
+  if (kind == FileKind::Unknown) return out + text_text(path, most);
+  return out + std::string(io::name_of(kind)) + "\n";
+}
+
+std::string folder_text(const std::string& path, std::int64_t most) {
+  const data::ImageFolder folder(path);
+  std::vector<std::int64_t> counts(folder.classes().size());
+  for (const std::int64_t label : folder.labels()) ++counts[static_cast<std::size_t>(label)];
+  Rows rows(most);
+  for (std::size_t i = 0; i < counts.size(); ++i) rows.add({printable(folder.classes()[i]), std::to_string(counts[i])});
+  return "a folder of " + std::to_string(folder.size()) + " pictures in " + counted(counts.size(), "class", "classes") + "\n" + rows.text();
+}
+
+std::string contents_text(const std::string& path, FileKind kind, std::int64_t most) {
+  switch (kind) {
+    case FileKind::Safetensors: return safetensors_text(path, most);
+    case FileKind::Npy: return npy_text(path);
+    case FileKind::Npz: return npz_text(path, most);
+    case FileKind::Gguf: return gguf_text(path, most);
+    case FileKind::Idx: {
+      const HostArray array = data::read_idx(path);
+      return std::string(name(array.dtype)) + " " + to_string(array.shape) + "\n";
+    }
+    case FileKind::Png:
+    case FileKind::Jpeg: {
+      const Shape shape = io::read_picture(path).shape;
+      return std::to_string(shape[1]) + " x " + std::to_string(shape[0]) + " pixels, " +
+             counted(static_cast<std::size_t>(shape[2]), "channel", "channels") + "\n";
+    }
+    case FileKind::Gzip: return gzip_text(path, most);
+    case FileKind::SentencePiece: return tokenizer_text(text::read_sentencepiece(path));
+    case FileKind::Json: return json_text(path);
+    case FileKind::Unknown: return text_text(path, most);
+    default:
+      return "Tegula does not read such files" + (io::advice_for(kind).empty() ? "" : ": " + std::string(io::advice_for(kind))) + "\n";
+  }
+}
+
+}  // namespace
+
+std::string describe_file(const std::string& path, std::int64_t most) {
+  if (io::is_folder(path)) return path + ": " + folder_text(path, most);
+  const io::InputFile file(path, "tegula info");
+  io::Bytes begin(std::min<std::uint64_t>(file.size(), io::kKindBytes));
+  file.read_at(0, begin);
+  FileKind kind = io::kind_of(begin);
+  if (kind == FileKind::Json && !path.ends_with(".json") && file.size() > (1 << 20)) kind = FileKind::Unknown;
+  const std::string named = kind == FileKind::Unknown ? "" : std::string(io::name_of(kind)) + ", ";
+  return path + ": " + named + bytes_text(static_cast<std::size_t>(file.size())) + "\n" + contents_text(path, kind, most);
+}
+
+}  // namespace tegula::app

@@ -1,0 +1,15 @@
+#pragma once
+// Classifiers of pictures at the command line, behind `tegula predict` and `tegula eval`.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tegula::app {
+
+/// What each picture shows, the `count` most probable classes.
+void predict_pictures(const std::string& model, const std::vector<std::string>& pictures, std::int64_t count);
+/// How good the model is on a folder of pictures.
+void evaluate_folder(const std::string& model, const std::string& folder);
+
+}  // namespace tegula::app

@@ -1,0 +1,57 @@
+#pragma once
+// What `tegula train table` and `tegula train images` have in common: options, the course of a training in the terminal, the best weights.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/commands.h"
+#include "app/train_log.h"
+#include "tegula/data/dataset.h"
+#include "tegula/nn/state.h"
+#include "tegula/train/trainer.h"
+
+namespace tegula::app {
+
+struct OwnTraining {
+  std::string op;  // "tegula train table"
+  double validation = 0.2;
+  std::int64_t epochs = 100, batch = 32, patience = 10;
+  double lr = 1e-3, weight_decay = 0.01;
+  std::uint64_t seed = 0;
+  std::string out, plot;
+  TrainLogChoice log;
+};
+/// `rows`: what is trained on, "rows" or "pictures".
+void add_options(Command& command, OwnTraining& choice, const std::string& rows);
+
+/// How good an epoch was, for the table and for the choice of the best one.
+struct Goodness {
+  std::string name;  // "right", "mean error"
+  std::function<std::string(const EpochRecord&)> text;
+  std::function<double(const EpochRecord&)> badness;  // smaller is better
+};
+/// The share that is right.
+Goodness right_answers();
+
+/// Rows to train on and rows to measure by, drawn at random; of classes each gets its share.
+struct Parts {
+  std::vector<std::int64_t> train, test;
+};
+Parts split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector<std::int64_t>& classes);
+
+/// Trains, with a line for each epoch, until `patience` epochs have brought nothing better; leaves the best weights in `state`. Throws Error when
+/// the loss is no number.
+History train_to_best(Trainer& trainer, const Parameters& state, const OwnTraining& choice, const Goodness& goodness,
+                      const std::string& rows, const data::AnyDataset& train, const data::AnyDataset& test);
+/// The learning curve as a picture; that it cannot be drawn is a warning.
+void draw_curve(const std::string& path, const History& history, const std::string& title);
+
+/// "tegula.model" of a file: "table", "images", …; empty for another file.
+std::string kind_of_model(const std::string& path);
+
+/// Class i stands for names[i] in the rows of a confusion matrix.
+std::string named_classes(const std::vector<std::string>& names);
+
+}  // namespace tegula::app

@@ -1,0 +1,93 @@
+#include "tegula/models/image_classifier.h"
+
+#include "tegula/core/error.h"
+#include "tegula/data/image_folder.h"
+#include "tegula/models/model_file.h"
+#include "tegula/nn/state.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/activation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/rows/softmax.h"
+#include "tegula/ops/shape/shape.h"
+
+namespace tegula::models {
+
+nn::Sequential BasicBlock::shortcut(std::int64_t in, std::int64_t out, std::int64_t stride) {
+  if (in == out && stride == 1) return {};
+  return {nn::Conv2d{in, out, 1, {.stride = stride, .bias = false}}, nn::BatchNorm2d{out}};
+}
+
+Tensor BasicBlock::operator()(Tensor x) {
+  Tensor y = relu(bn1(conv1(x)));
+  y = bn2(conv2(y));
+  return relu(y + (downsample.empty() ? x : downsample(x)));
+}
+
+ImageClassifier::ImageClassifier(const ImageClassifierOptions& options)
+    : mean(zeros({3})),
+      deviation(ones({3})),
+      stem(3, options.width, 3, {.padding = 1, .bias = false}),
+      bn(options.width),
+      output(options.width << (options.stages - 1), options.classes),
+      options_(options) {
+  blocks.reserve(static_cast<std::size_t>(options.stages * options.blocks));
+  std::int64_t in = options.width;
+  for (std::int64_t stage = 0; stage < options.stages; ++stage) {
+    const std::int64_t width = options.width << stage;
+    for (std::int64_t i = 0; i < options.blocks; ++i, in = width) blocks.push_back(BasicBlock{in, width, i == 0 ? 2 : 1});
+  }
+}
+
+Tensor ImageClassifier::operator()(Tensor x) {
+  const auto over_channels = [](const nn::Buffer& values) { return reshape(values.read(), {3, 1, 1}); };
+  Tensor y = relu(bn(stem((x - over_channels(mean)) / over_channels(deviation))));  // (N, width, size, size)
+  for (BasicBlock& block : blocks) y = block(y);
+  return output(tegula::mean(y, {2, 3}));  // (N, width * 2^(stages - 1)) -> (N, classes)
+}
+
+void ImageClassifier::fit_colours(const Tensor& images) {
+  mean = tegula::mean(images, {0, 2, 3});
+  deviation = maximum(stddev(images, {0, 2, 3}), 0.01);
+}
+
+std::vector<float> NamedImageClassifier::probabilities(const HostArray& picture) const {
+  const std::int64_t size = net->options().size;
+  const HostArray image = data::resize(data::to_image(picture, data::Colours::Rgb), size, size);
+  eval(*net);
+  return softmax((*net)(expand_dims(from_array(image), 0)), -1).to_host();
+}
+
+void save_image_classifier(const std::string& path, const ImageClassifier& net, const std::vector<std::string>& classes) {
+  const ImageClassifierOptions& o = net.options();
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  write_model_file(
+      path,
+      {.kind = kImagesKind,
+       .numbers = {{"size", number(o.size)}, {"width", number(o.width)}, {"stages", number(o.stages)}, {"blocks", number(o.blocks)}},
+       .texts = {{"classes", io::list_text(classes)}}},
+      state_dict(net));
+}
+
+NamedImageClassifier load_image_classifier(const std::string& path) {
+  const ModelFile file = read_model_file(path);
+  const ModelDescription& d = file.description;
+  if (d.kind != kImagesKind)
+    throw Error({.op = "load_image_classifier",
+                 .got = path + ": the model " + d.kind.substr(0, 80),
+                 .expected = "a classifier of pictures",
+                 .advice = "tegula train images writes such files"});
+  NamedImageClassifier out;
+  out.classes = io::listed_texts({{"classes", d.text("classes", path)}}, "classes", path);
+  if (out.classes.empty()) throw Error({.op = "load_image_classifier", .got = path + ": no classes", .expected = "at least one"});
+  out.net = std::make_unique<ImageClassifier>(ImageClassifierOptions{.classes = static_cast<std::int64_t>(out.classes.size()),
+                                                                     .size = d.whole("size", 4, 4096, path),
+                                                                     .width = d.whole("width", 1, 1024, path),
+                                                                     .stages = d.whole("stages", 1, 6, path),
+                                                                     .blocks = d.whole("blocks", 1, 64, path)});
+  load(*out.net, file.state);
+  eval(*out.net);
+  return out;
+}
+
+}  // namespace tegula::models

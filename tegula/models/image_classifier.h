@@ -1,0 +1,72 @@
+#pragma once
+// A small residual net for pictures of one's own, in files that know their classes and sizes.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tegula/core/host_array.h"
+#include "tegula/nn/convolution.h"
+#include "tegula/nn/linear.h"
+#include "tegula/nn/normalization.h"
+#include "tegula/nn/sequential.h"
+
+namespace tegula::models {
+
+/// The basic block of He et al., "Deep residual learning for image recognition" (2016).
+struct BasicBlock {
+  std::int64_t in, width, stride;
+  nn::Conv2d conv1{in, width, 3, {.stride = stride, .padding = 1, .bias = false}};
+  nn::BatchNorm2d bn1{width};
+  nn::Conv2d conv2{width, width, 3, {.padding = 1, .bias = false}};
+  nn::BatchNorm2d bn2{width};
+  nn::Sequential downsample = shortcut(in, width, stride);  // empty: x itself
+
+  Tensor operator()(Tensor x);
+  static nn::Sequential shortcut(std::int64_t in, std::int64_t out, std::int64_t stride);
+};
+
+struct ImageClassifierOptions {
+  std::int64_t classes = 2;
+  std::int64_t size = 64;               // of the sides of a picture, which is resized to it
+  std::int64_t width = 32;              // channels of the first stage; each of the next has twice as many and half of the size
+  std::int64_t stages = 3, blocks = 1;  // blocks of each stage
+};
+
+/// (N, 3, size, size) in [0, 1] -> scores (N, classes).
+class ImageClassifier {
+ public:
+  explicit ImageClassifier(const ImageClassifierOptions& options = {});
+  Tensor operator()(Tensor x);
+  const ImageClassifierOptions& options() const { return options_; }
+  /// Takes means and deviations of the channels of images (N, 3, H, W).
+  void fit_colours(const Tensor& images);
+
+  nn::Buffer mean, deviation;  // (3)
+  nn::Conv2d stem;
+  nn::BatchNorm2d bn;
+  std::vector<BasicBlock> blocks;
+  nn::Linear output;
+  static constexpr auto fields = nn::fields<&ImageClassifier::mean, &ImageClassifier::deviation, &ImageClassifier::stem,
+                                            &ImageClassifier::bn, &ImageClassifier::blocks, &ImageClassifier::output>;
+
+ private:
+  ImageClassifierOptions options_;
+};
+
+inline constexpr const char* kImagesKind = "images";
+
+struct NamedImageClassifier {
+  std::unique_ptr<ImageClassifier> net;
+  std::vector<std::string> classes;
+
+  /// Of each class, (C,), for a picture (H, W, C) u8 as io::read_picture gives it.
+  std::vector<float> probabilities(const HostArray& picture) const;
+};
+
+void save_image_classifier(const std::string& path, const ImageClassifier& net, const std::vector<std::string>& classes);
+/// Throws Error when the file holds something else.
+NamedImageClassifier load_image_classifier(const std::string& path);
+
+}  // namespace tegula::models
