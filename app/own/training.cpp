@@ -92,7 +92,7 @@ History train_to_best(Trainer& trainer, const Parameters& state, const OwnTraini
     };
     history = trainer.fit(train, test);
   }
-  load(state, best);
+  if (!best.empty()) load(state, best);  // none where it was stopped in the first epoch
   return history;
 }
 
