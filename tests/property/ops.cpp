@@ -105,7 +105,8 @@ std::vector<GraphOp> declared_ops() {
                       attention_cases,     distance_cases,
                       einsum_cases,        grid_sample_cases,
                       interpolate_cases,   linear_cross_entropy_cases,
-                      search_cases,        unfold_cases}) {
+                      search_cases,        unfold_cases,
+                      nan_reduce_cases}) {
     add_cases(ops, cases());
   }
   for (GraphOp& op : ops) op.weight = 60.0 / static_cast<double>(ops.size());
