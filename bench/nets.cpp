@@ -96,6 +96,39 @@ struct OddMlp {
   Tensor operator()(Tensor x) { return net(x); }
 };
 
+/// Of widths that are such: as large as nets of a first lesson are.
+struct SmallMlp {
+  nn::Sequential net{nn::Linear{784, 256}, relu, nn::Linear{256, 256}, relu, nn::Linear{256, 10}};
+  Tensor operator()(Tensor x) { return net(x); }
+};
+
+/// Kingma and Welling, "Auto-Encoding Variational Bayes", 2014, without the draw: images from the mean.
+struct Vae {
+  nn::Linear in{784, 400}, mean{400, 20}, out{20, 400}, last{400, 784};
+  Tensor operator()(Tensor x) { return sigmoid(last(relu(out(mean(relu(in(x))))))); }
+};
+
+/// Texts as vectors of words, (batch, words, 128). Kim, "Convolutional Neural Networks for Sentence Classification", 2014.
+struct TextCnn {
+  nn::Conv1d three{128, 100, 3}, four{128, 100, 4}, five{128, 100, 5};
+  nn::Linear head{300, 10};
+  Tensor operator()(Tensor x) {
+    x = transpose(x, 1, 2);
+    const auto most = [&](nn::Conv1d& layer) { return max(relu(layer(x)), {2}); };
+    return head(concat({most(three), most(four), most(five)}, 1));
+  }
+};
+
+/// An LSTM both ways over texts of different lengths, (batch, words, 128).
+struct BiLstm {
+  nn::LSTM lstm{128, 128, {.batch_first = true, .bidirectional = true}};
+  nn::Linear head{256, 10};
+  Tensor operator()(Tensor x) {
+    const Tensor lengths = remainder(arange(x.size(0)) * 7, x.size(1)) + 1;
+    return head(mean(lstm(x, {.lengths = lengths}).output, {1}));
+  }
+};
+
 struct Generator {
   nn::Linear in{64, 7 * 7 * 64};
   nn::ConvTranspose2d up1{64, 32, 4, {.stride = 2, .padding = 1}}, up2{32, 1, 4, {.stride = 2, .padding = 1}};
@@ -211,4 +244,8 @@ int main(int argc, char** argv) {
           [](const Tensor& a, const Tensor& b) { return concat({relu(a), relu(b)}, 1); });
   }
   if (wanted("odd-mlp")) train("odd-mlp.b100", OddMlp{}, {100, 785});
+  if (wanted("mlp")) train("mlp.b128", SmallMlp{}, {128, 784});
+  if (wanted("vae")) train("vae.b128", Vae{}, {128, 784});
+  if (wanted("textcnn")) train("textcnn.b64", TextCnn{}, {64, 64, 128});
+  if (wanted("bilstm")) train("bilstm.b32", BiLstm{}, {32, 64, 128});
 }

@@ -117,5 +117,19 @@ TEST(TensorProduct, IsPreferredToHalvesWhoseRowsBeginAnywhere) {
   EXPECT_FALSE(prefers(4001, 4001, 4001));  // no small product
 }
 
+TEST(TensorProduct, HalvesCostMoreWhereAProductIsOverBeforeItHasBegun) {
+  const auto cost_more = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return halves_cost_more(blas_product({.dtype = f32,
+                                          .a = matrix({m, k}, MatrixOrder::Rows),
+                                          .b = matrix({k, n}, MatrixOrder::Columns),
+                                          .c = matrix({m, n}, MatrixOrder::Rows)}));
+  };
+  EXPECT_TRUE(cost_more(64, 1024, 256));  // a step of an LSTM
+  EXPECT_TRUE(cost_more(128, 400, 784));  // of a small autoencoder
+  EXPECT_FALSE(cost_more(1024, 576, 192));  // of a vision transformer
+  EXPECT_FALSE(cost_more(4096, 1024, 1024));
+  EXPECT_FALSE(cost_more(1, 2304, 768)) << "a decoder's rows: what counts is the bytes of its weights";
+}
+
 }  // namespace
 }  // namespace tegula::gpu

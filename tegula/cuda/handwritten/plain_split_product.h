@@ -29,8 +29,12 @@ struct SplitChoice {
 /// The cuts that are worth trying; none where the product is not small, not f32, or (parts > 1) the card has no clusters.
 std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, const Card& card);
 
+/// Whether the product takes longer in halves than as one of these kernels, by what it costs to start both, by operations and by bytes.
+bool halves_cost_more(const BlasProduct& p);
+
 /// As runtime::PrefersTf32: products that are cut so, of which neither operand nor the result has rows that would begin at multiples of 16 bytes as
-/// halves. cuBLASLt reads such halves one by one; these kernels take f32 as it lies.
+/// halves. cuBLASLt reads such halves one by one; these kernels take f32 as it lies. TEGULA_SMALL_PRODUCTS=tf32: also those of which halves_cost_more;
+/// =halves: none.
 bool prefers_tf32(runtime::Matmul description, const Card& card);
 
 /// Defines NAME_LEADING, NAME_BATCH, NAME_INNER (the inner axis is contiguous) and NAME_WIDE (neighbours can be read four at a time).
