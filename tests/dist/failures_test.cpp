@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,6 +244,51 @@ TEST_P(Meetings, ARankThatIsKilledEndsTheOthers) {
                  "all_reduce of f32 (100,), number ");  // 2, or 1 where rank 1 was done with it first
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));  // and not after the timeout of 300
+}
+
+// Port scanners and health checks: who says nothing, or a byte now and then, costs those who belong to the run nothing.
+TEST_P(Meetings, StrangersWhoSayNothingCostNothing) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto ends = processes(3, folder_, [&](int process) -> std::string {
+    if (process == 2) {  // strangers: 6 that are silent, 6 that drip
+      std::vector<dist::Descriptor> strangers;
+      while (strangers.size() < 12) {
+        if (dist::Descriptor socket = dist::try_connect(address())) strangers.push_back(std::move(socket));
+        else std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      std::ofstream(folder_.path + "/begins");
+      for (int i = 0; i < 30; ++i) {
+        for (std::size_t s = 6; s < strangers.size(); ++s) ::send(strangers[s].get(), "\x40\0\0\0xxxx" + std::min(i, 7), 1, MSG_NOSIGNAL);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+      return "gone";
+    }
+    if (process == 1) await(folder_.path + "/begins");
+    const dist::WorldScope scope(dist::group_over(dist::meet({.address = address(), .rank = process, .size = 2, .secret = "s"})));
+    return "met after " + std::to_string(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < 8);
+  });
+  EXPECT_EQ(ends[0].said, "met after 1");
+  EXPECT_EQ(ends[1].said, "met after 1");
+}
+
+// One comes every few milliseconds: patience ends all the same.
+TEST_P(Meetings, PatienceEndsThoughStrangersKeepComing) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto ends = processes(2, folder_, [&](int process) -> std::string {
+    if (process == 0) {
+      dist::meet({.address = address(), .rank = 0, .size = 2, .secret = "s", .patience = 1.5});
+      return "met";
+    }
+    std::vector<dist::Descriptor> strangers;
+    while (!std::filesystem::exists(folder_.path + "/said0") && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
+      if (dist::Descriptor socket = dist::try_connect(address())) strangers.push_back(std::move(socket));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return std::to_string(strangers.size() > 5);
+  });
+  EXPECT_PRED2(has, ends[0].said, "rank 1 did not come to");
+  EXPECT_EQ(ends[1].said, "1");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
 }
 
 INSTANTIATE_TEST_SUITE_P(Sockets, Meetings, testing::Values("TCP", "Unix", "File"), [](const auto& info) { return info.param; });

@@ -252,4 +252,22 @@ bool receive_message(const Descriptor& socket, std::string& message, double seco
   return read(message.data(), length);
 }
 
+ArrivingMessage::State ArrivingMessage::take(const Descriptor& socket) {
+  for (;;) {
+    const bool in_length = done_ < sizeof length_;
+    char* const to = in_length ? reinterpret_cast<char*>(&length_) + done_ : text_.data() + (done_ - sizeof length_);
+    const std::size_t wanted = in_length ? sizeof length_ - done_ : sizeof length_ + length_ - done_;
+    const ssize_t count = ::recv(socket.get(), to, wanted, MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return State::Partial;
+    if (count <= 0) return State::Broken;
+    done_ += static_cast<std::size_t>(count);
+    if (done_ == sizeof length_) {
+      if (length_ == 0 || length_ > most_) return State::Broken;
+      text_.resize(length_);
+    }
+    if (done_ >= sizeof length_ && done_ == sizeof length_ + length_) return State::Whole;
+  }
+}
+
 }  // namespace tegula::dist

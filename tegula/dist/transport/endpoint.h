@@ -1,6 +1,7 @@
 #pragma once
 // Addresses, and sockets at them that block for a limited time.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -32,5 +33,21 @@ Descriptor accept_within(const Listener& listener, double seconds);
 /// A message of a length that goes ahead. False when the other side has gone, says nothing for ten seconds, or the message is absurdly long.
 bool send_message(const Descriptor& socket, std::string_view message);
 bool receive_message(const Descriptor& socket, std::string& message, double seconds = 10);
+
+/// A message that is read as its bytes arrive, without waiting for any.
+class ArrivingMessage {
+ public:
+  enum class State { Partial, Whole, Broken };
+  /// Longer than `most` bytes is broken.
+  explicit ArrivingMessage(std::uint32_t most) : most_(most) {}
+  /// Takes what has arrived. Broken: the other side has gone, or the message is too long.
+  State take(const Descriptor& socket);
+  const std::string& text() const { return text_; }
+
+ private:
+  std::uint32_t most_, length_ = 0;
+  std::size_t done_ = 0;  // bytes, with those of the length
+  std::string text_;
+};
 
 }  // namespace tegula::dist

@@ -1,10 +1,12 @@
 #include "tegula/dist/transport/rendezvous.h"
 
+#include <poll.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <list>
 #include <thread>
 #include <vector>
 
@@ -20,6 +22,9 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kVersion = 1;  // of what the ranks say to each other
+constexpr double kPatienceWithOne = 10;  // seconds in which who has connected says who it is
+constexpr std::uint32_t kMostHello = 1 << 14;  // bytes
+constexpr std::size_t kMostGuests = 256;  // who come and say nothing must not use up the process's descriptors
 
 std::string drawn() {
   char bytes[32];
@@ -146,37 +151,73 @@ class Meet {
     return socket;
   }
 
-  // Waits for the ranks behind `self`, twice each.
+  // Who has connected and has not said who it is.
+  struct Guest {
+    Descriptor socket;
+    std::string number;  // that it was greeted with
+    ArrivingMessage said{kMostHello};
+    Clock::time_point since = Clock::now();
+  };
+
+  std::vector<int> missing_behind(int self) const {
+    std::vector<int> ranks;
+    for (int r = self + 1; r < meeting_.size; ++r) {
+      const Link& link = links_[static_cast<std::size_t>(r)];
+      if (!link.data || !link.control) ranks.push_back(r);
+    }
+    return ranks;
+  }
+
+  // Waits for the ranks behind `self`, twice each. All who come are heard beside each other, so that nobody waits for one who says nothing.
   void take_in(const Listener& listener, std::vector<std::string>& addresses, int self) {
+    const Clock::time_point begin = Clock::now();
+    const double patience =
+        self == 0 ? left() : std::max(left(), kPatienceWithOne);  // of those behind, all are known to have come to rank 0
     std::string refused;
-    const auto missing = [&] {
-      std::vector<int> ranks;
-      for (int r = self + 1; r < meeting_.size; ++r) {
-        const Link& link = links_[static_cast<std::size_t>(r)];
-        if (!link.data || !link.control) ranks.push_back(r);
+    std::list<Guest> guests;
+    while (!missing_behind(self).empty()) {
+      const double rest = patience - std::chrono::duration<double>(Clock::now() - begin).count();
+      std::vector<pollfd> polled{{listener.socket.get(), POLLIN, 0}};
+      for (const Guest& guest : guests) polled.push_back({guest.socket.get(), POLLIN, 0});
+      ::poll(polled.data(), polled.size(), static_cast<int>(std::clamp(rest, 0.0, 0.2) * 1e3));
+      std::size_t at = 1;
+      for (auto guest = guests.begin(); guest != guests.end(); ++at) {
+        using State = ArrivingMessage::State;
+        const State state = polled[at].revents != 0 ? guest->said.take(guest->socket) : State::Partial;
+        const bool too_long = std::chrono::duration<double>(Clock::now() - guest->since).count() > kPatienceWithOne;
+        if (state == State::Partial && !too_long) {
+          ++guest;
+          continue;
+        }
+        const std::string why = state == State::Whole ? let_in(*guest, addresses, self) : "it said nothing";
+        if (!why.empty()) refused = why;
+        guest = guests.erase(guest);
       }
-      return ranks;
-    };
-    while (!missing().empty()) {
-      Descriptor socket = accept_within(listener, std::max(0.0, left()));
-      if (socket) {
-        if (const std::string why = let_in(std::move(socket), addresses, self); !why.empty()) refused = why;
-      } else if (left() <= 0) {
+      if (polled[0].revents != 0) {
+        if (Descriptor socket = accept_within(listener, 0)) greet(std::move(socket), guests);
+        else std::this_thread::sleep_for(std::chrono::milliseconds(20));  // no descriptor is free
+      }
+      if (rest <= 0 && !missing_behind(self).empty()) {
         fail(meeting_,
-             names(missing()) + " did not come to " + listener.address + " within " + std::to_string(static_cast<int>(meeting_.patience)) +
-                 " s" + (refused.empty() ? "" : "; one was sent away: " + refused),
+             names(missing_behind(self)) + " did not come to " + listener.address + " within " +
+                 std::to_string(static_cast<int>(meeting_.patience)) + " s" + (refused.empty() ? "" : "; one was sent away: " + refused),
              std::to_string(meeting_.size) + " ranks", "see why they did not start, or give them longer (TEGULA_PATIENCE)");
       }
     }
   }
 
+  static void greet(Descriptor socket, std::list<Guest>& guests) {
+    const std::string number = drawn();
+    if (!send_message(socket, json{{"tegula", kVersion}, {"number", number}}.dump())) return;
+    if (guests.size() == kMostGuests) guests.pop_front();
+    guests.push_back({.socket = std::move(socket), .number = number});
+  }
+
   // Why it was sent away, or nothing.
-  std::string let_in(Descriptor socket, std::vector<std::string>& addresses, int self) {
-    const std::string ours = drawn();
-    std::string text;
-    if (!send_message(socket, json{{"tegula", kVersion}, {"number", ours}}.dump()) || !receive_message(socket, text))
-      return "it said nothing";
-    const json said = try_parse_json(text);
+  std::string let_in(Guest& guest, std::vector<std::string>& addresses, int self) {
+    Descriptor& socket = guest.socket;
+    const std::string& ours = guest.number;
+    const json said = try_parse_json(guest.said.text());
     const auto refuse = [&](const std::string& why) {
       send_message(socket, json{{"refused", why}}.dump());
       return why;
