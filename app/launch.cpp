@@ -103,6 +103,9 @@ class Ranks {
         processes_(static_cast<std::size_t>(choice.ranks), 0) {
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / static_cast<int>(choice.ranks));
     const std::string secret = new_secret();
+    ::sigemptyset(&children_);
+    ::sigaddset(&children_, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &children_, nullptr);
     const char* const engine = std::getenv("TEGULA_ENGINE");
     const std::string wished = engine ? engine : "";
     for (std::int64_t r = 0; r < choice.ranks; ++r) {
@@ -126,12 +129,14 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  /// Waits for all. The status of the first one that failed, which is named, or 0.
+  /// Waits for all. The status of the first one that failed, or 0. Every one that failed is named with its status, in the order of time as far as it can be seen:
+  /// of a rank that fails and those that end because it does the first need not be the cause.
   int wait() {
     constexpr double kGrace = 15;  // seconds in which the others may say why they end
     int first = 0;
     bool asked = false;
     Clock::time_point since{}, since_asked{};
+    std::vector<std::string> later;  // what became of those that failed behind the first
     while (std::ranges::any_of(processes_, [](pid_t p) { return p > 0; })) {
       int status = 0;
       const pid_t ended = ::waitpid(-1, &status, WNOHANG);
@@ -146,11 +151,13 @@ class Ranks {
           return 128 + interrupted;
         }
         if (first != 0 && std::chrono::duration<double>(Clock::now() - since).count() > kGrace) {
+          report(later);
           std::fprintf(stderr, "tegula launch: the other ranks did not end by themselves, they are ended now\n");
           end_all();
           return first;
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        const timespec most{.tv_sec = 0, .tv_nsec = 100'000'000};
+        ::sigtimedwait(&children_, nullptr, &most);  // until the next one ends: who ends while others are looked at is seen behind them
         continue;
       }
       if (ended < 0) break;
@@ -158,29 +165,38 @@ class Ranks {
       if (found == processes_.end()) continue;
       *found = 0;
       if (interruptions > 0) continue;  // they were asked to end
-      const auto rank = static_cast<long>(found - processes_.begin());
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-      if (first != 0) continue;
-      since = Clock::now();
-      if (WIFSIGNALED(status)) {
-        first = 128 + WTERMSIG(status);
-        std::fprintf(stderr, "tegula launch: rank %ld was ended by signal %d (%s)\n", rank, WTERMSIG(status),
-                     ::strsignal(WTERMSIG(status)));
-      } else {
-        first = WEXITSTATUS(status);
-        std::fprintf(stderr, "tegula launch: rank %ld ended with status %d\n", rank, first);
+      const std::string what = fate(found - processes_.begin(), status);
+      if (first != 0) {
+        later.push_back(what);
+        continue;
       }
+      since = Clock::now();
+      first = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      std::fprintf(stderr, "tegula launch: %s\n", what.c_str());
     }
-    return interruptions > 0 ? 128 + interrupted : first;
+    if (interruptions > 0) return 128 + interrupted;
+    report(later);
+    return first;
   }
 
  private:
+  static std::string fate(std::ptrdiff_t rank, int status) {
+    return WIFSIGNALED(status) ? format("rank %td was ended by signal %d (%s)", rank, WTERMSIG(status), ::strsignal(WTERMSIG(status)))
+                               : format("rank %td ended with status %d", rank, WEXITSTATUS(status));
+  }
+  static void report(const std::vector<std::string>& later) {
+    for (std::size_t i = 0; i < later.size(); ++i)
+      std::fprintf(stderr, "%s%s%s", i ? ", " : "tegula launch: then ", later[i].c_str(), i + 1 == later.size() ? "\n" : "");
+  }
+
   void start(std::size_t rank, std::vector<std::string> environment) {
     const std::vector<char*> arguments = pointers(program_), variables = pointers(environment);
     int report[2];  // closed by a program that runs; else it has the reason
     if (::pipe2(report, O_CLOEXEC) != 0) fail(std::string("pipe: ") + std::strerror(errno), "close other programs or files");
     const pid_t parent = ::getpid(), child = ::fork();  // before this process has any other thread
     if (child == 0) {
+      ::sigprocmask(SIG_UNBLOCK, &children_, nullptr);
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != parent) ::_exit(1);
       ::execvpe(arguments[0], arguments.data(), variables.data());
@@ -221,6 +237,7 @@ class Ranks {
   Folder folder_;
   std::vector<std::string> program_;
   std::vector<pid_t> processes_;  // 0: has ended
+  sigset_t children_{};  // SIGCHLD, which wait() waits for
 };
 
 void run(const LaunchChoice& choice, const std::vector<std::string>& program) {

@@ -77,6 +77,18 @@ TEST(Launch, ItEndsAsTheFirstRankThatFails) {
   EXPECT_HAS(ran.err, "tegula launch: rank 1 ended with status 3");
 }
 
+TEST(Launch, AllThatFailAreNamedTheFirstInTimeFirst) {
+  const Ran ran = tegula_cli(
+      launch("3", {"sh", "-c", "[ $TEGULA_RANK = 0 ] && sleep 0.3; [ $TEGULA_RANK = 1 ] && kill -9 $$; exit $TEGULA_RANK$TEGULA_RANK"}));
+  EXPECT_TRUE(ran.status == 137 || ran.status == 22) << ran.status;
+  EXPECT_HAS(ran.err, "rank 1 was ended by signal 9 (Killed)");
+  EXPECT_HAS(ran.err, "rank 2 ended with status 22");
+  const Ran late = tegula_cli(launch("3", {"sh", "-c", "sleep 0.$((7 - 3 * $TEGULA_RANK)); exit $((1 + $TEGULA_RANK))"}));
+  EXPECT_EQ(late.status, 3);
+  EXPECT_EQ(late.err,
+            "tegula launch: rank 2 ended with status 3\ntegula launch: then rank 1 ended with status 2, rank 0 ended with status 1\n");
+}
+
 TEST(Launch, AProgramThatIsNotThereIsASentence) {
   const Ran ran = tegula_cli(launch("2", {"no-such-program"}));
   EXPECT_EQ(ran.status, 1);
