@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -36,6 +38,20 @@ std::string described(const Sample& sample) {
   std::string text;
   for (const HostArray& array : sample) text += (text.empty() ? "" : ", ") + std::string(name(array.dtype)) + to_string(array.shape);
   return text.empty() ? "nothing" : text;
+}
+
+/// What get threw stays nested in what is thrown.
+[[noreturn]] void throw_with_number(std::int64_t i, const std::exception& error, const std::source_location& where) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) throw;
+  const std::string sample = "sample " + std::to_string(i);
+  if (const auto* of_library = dynamic_cast<const Error*>(&error)) {
+    Report report = of_library->report();
+    report.got += (report.got.empty() ? "" : ", in ") + sample;
+    if (report.where.line() == 0) report.where = where;
+    std::throw_with_nested(Error(std::move(report)));
+  }
+  std::throw_with_nested(
+      Error({.op = "Loader", .got = sample + ", whose get throws: " + error.what(), .expected = "its arrays", .where = where}));
 }
 
 bool alike(const Sample& a, const Sample& b) {
@@ -91,7 +107,9 @@ std::vector<HostArray> AnyDataset::gather(std::span<const std::int64_t> rows, st
   samples.reserve(rows.size());
   for (std::size_t k = 0; k < rows.size(); ++k) {
     RandomStream random(seed, stream + k);
-    samples.push_back(held_->get(rows[k], random));
+    try {
+      samples.push_back(held_->get(rows[k], random));
+    } catch (const std::exception& error) { throw_with_number(rows[k], error, where); }
     if (alike(samples[0], samples[k]) && !samples[k].empty()) continue;
     throw Error({.op = "Loader",
                  .got = "sample " + std::to_string(rows[k]) + " with " + described(samples[k]) +

@@ -133,7 +133,7 @@ class AnyDataset {
   std::int64_t size() const { return held_ ? held_->size() : 0; }
   Sample get(std::int64_t i, RandomStream& random) const { return held_->get(i, random); }
   /// The samples of the given rows, stacked: each array (rows.size(), …). Sample k draws from RandomStream(seed, stream + k). Throws Error
-  /// for samples that do not fit together, and what get throws.
+  /// for samples that do not fit together, and with the sample's number for what get throws, which is nested in it.
   std::vector<HostArray> gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream,
                                 std::source_location where = std::source_location::current()) const;
 

@@ -58,6 +58,7 @@ struct Loader::Impl {
   Sampler::Position position{};  // as far as they were handed out
   std::deque<Portion> asked{};   // of the batches that were asked for and not handed out
   bool epoch_ends = false;       // behind those that were asked for
+  bool has_failed = false;       // the batch that was asked for last
   std::unique_ptr<Prefetch> prefetch = {};  // last: its threads use what stands above
 
   Prefetch::Make make(std::span<const std::int64_t> all, const Portion& portion, const Sampler::Position& at) const {
@@ -66,6 +67,7 @@ struct Loader::Impl {
     return [this, rows = std::vector<std::int64_t>(rows.begin(), rows.end()), seed = options.seed,
             stream = stream_of(at, options.batch) + portion.begin] { return dataset.gather(rows, seed, stream, where); };
   }
+  std::optional<Batch> next();
   void ask_ahead() {
     while (!epoch_ends && prefetch->waiting() < most_ahead) {
       const Sampler::Position at = sampler.position();
@@ -107,25 +109,37 @@ Loader& Loader::operator=(Loader&&) noexcept = default;
 
 std::optional<Batch> Loader::next() {
   Impl& impl = *impl_;
-  if (!impl.prefetch) {
-    const Sampler::Position at = impl.sampler.position();
-    const auto rows = impl.sampler.next();
-    impl.position = impl.sampler.position();
+  impl.has_failed = true;  // until it is there
+  std::optional<Batch> batch = impl.next();
+  impl.has_failed = false;
+  return batch;
+}
+
+Loader::Iterator Loader::begin() {
+  if (impl_->has_failed) seek({.epoch = impl_->position.epoch, .batch = 0});
+  return Iterator(this);
+}
+
+std::optional<Batch> Loader::Impl::next() {
+  if (!prefetch) {
+    const Sampler::Position at = sampler.position();
+    const auto rows = sampler.next();
+    position = sampler.position();
     if (rows.empty()) return std::nullopt;
-    const Portion portion = portion_of(rows.size(), impl.shard);
-    return as_batch(impl.make(rows, portion, at)(), portion);
+    const Portion portion = portion_of(rows.size(), shard);
+    return as_batch(make(rows, portion, at)(), portion);
   }
-  impl.ask_ahead();
-  if (impl.prefetch->waiting() == 0) {
-    impl.epoch_ends = false;
-    impl.position = impl.sampler.position();
+  ask_ahead();
+  if (prefetch->waiting() == 0) {
+    epoch_ends = false;
+    position = sampler.position();
     return std::nullopt;
   }
-  impl.position.batch++;
-  const Portion portion = impl.asked.front();
-  impl.asked.pop_front();
-  const std::vector<HostArray> arrays = impl.prefetch->take();
-  impl.ask_ahead();
+  position.batch++;
+  const Portion portion = asked.front();
+  asked.pop_front();
+  const std::vector<HostArray> arrays = prefetch->take();
+  ask_ahead();
   return as_batch(arrays, portion);
 }
 
@@ -137,7 +151,7 @@ Sampler::Position Loader::position() const { return impl_->position; }
 void Loader::seek(Sampler::Position position) {
   impl_->sampler.seek(position);
   impl_->position = position;
-  impl_->epoch_ends = false;
+  impl_->epoch_ends = impl_->has_failed = false;
   if (impl_->prefetch) impl_->prefetch->forget();
   impl_->asked.clear();
 }

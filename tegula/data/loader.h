@@ -24,12 +24,12 @@ struct Shard {
 struct LoaderOptions {
   std::int64_t batch = 32;
   bool shuffle = false;
-  std::uint64_t seed = 0;           // of the order, and of what samples draw
+  std::uint64_t seed = 0;  // of the order, and of what samples draw
   // Not given: Drop when the order is random (one shape, one executable), else, and with lengths, Keep (every row counts)
   std::optional<Last> last = {};
-  int workers = 0;                  // threads that make batches ahead; 0: made when they are asked for
-  int prefetch = 2;                 // batches that are made ahead, for each worker
-  std::vector<double> weights = {};       // see SamplerOptions
+  int workers = 0;  // threads that make batches ahead; 0: made when they are asked for
+  int prefetch = 2;  // batches that are made ahead, for each worker
+  std::vector<double> weights = {};  // see SamplerOptions
   std::vector<std::int64_t> strata = {};  // see SamplerOptions
   std::vector<std::int64_t> lengths = {};  // see SamplerOptions
   Shard shard = {};  // `batch` is the number of rows of all shards together
@@ -48,7 +48,8 @@ const Tensor& get(const Batch& batch) {
 }
 
 /// A range over the batches of one epoch; looping again is the next epoch, in another order when shuffling. A loop that was left, or a
-/// position that was sought, continues where it stands. Order and contents depend on options (but not workers) and position alone.
+/// position that was sought, continues where it stands; one that an exception of the data set ended begins its epoch anew. Order and contents depend on
+/// options (but not workers) and position alone.
 class Loader {
  public:
   /// Throws Error when options.batch is not positive, Drop would leave no batch at all, or the shard is none.
@@ -78,11 +79,11 @@ class Loader {
     Loader* loader_;
     Batch batch_;
   };
-  Iterator begin() { return Iterator(this); }
+  Iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
-  /// The next batch, or nothing once at the end of each epoch. Throws what the data set throws for one of its samples; the call after that
-  /// gives the batch behind it.
+  /// The next batch, or nothing once at the end of each epoch. Throws Error with the number of the sample for what the data set throws for one of its samples,
+  /// which is nested in it (std::rethrow_if_nested); the call after that gives the batch behind it.
   std::optional<Batch> next();
 
   std::int64_t rows() const;

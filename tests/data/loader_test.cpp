@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <exception>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 
 #include "tests/io/files.h"
 
@@ -88,6 +90,51 @@ TEST(Loader, TakesThePrefixOfASet) {
   EXPECT_EQ(counting(2).first(3).size(), 2);
   Loader loader(counting(10).first(3), {.batch = 2});
   EXPECT_EQ(epoch(loader), (std::vector<std::int64_t>{0, 1, 2}));
+}
+
+/// Row 5 cannot be read while `broken`.
+struct Broken {
+  const bool* broken;
+  bool of_library = false;
+  std::int64_t size() const { return 20; }
+  Sample get(std::int64_t i) const {
+    if (*broken && i == 5 && of_library) throw Error({.op = "read_png", .got = "a damaged file"});
+    if (*broken && i == 5) throw std::out_of_range("no such pixel");
+    return {number(static_cast<float>(i)), number(i)};
+  }
+};
+
+TEST(Loader, ALoopThatAnExceptionEndedBeginsItsEpochAnew) {
+  for (const int workers : {0, 2}) {
+    bool broken = true;
+    Loader loader(Broken{&broken}, {.batch = 3, .shuffle = true, .seed = 3, .workers = workers});
+    Loader whole(Broken{&broken}, {.batch = 3, .shuffle = true, .seed = 3});
+    const auto rows_of = [](Loader& of) {
+      std::vector<std::int64_t> rows;
+      for (const auto& [x, y] : of) {
+        for (auto row : y.to_host<std::int64_t>()) rows.push_back(row);
+      }
+      return rows;
+    };
+    EXPECT_THROW(rows_of(loader), Error) << workers;
+    broken = false;
+    const auto first = rows_of(whole), second = rows_of(whole);
+    EXPECT_EQ(rows_of(loader), first) << workers;
+    EXPECT_EQ(rows_of(loader), second) << workers;
+  }
+}
+
+TEST(Loader, WhatASampleThrowsHasItsNumber) {
+  bool broken = true;
+  for (const int workers : {0, 2}) {
+    const std::string message = testing::message_of([&] { Loader(Broken{&broken}, {.batch = 20, .workers = workers}).next(); });
+    EXPECT_NE(message.find("sample 5, whose get throws: no such pixel"), std::string::npos) << message;
+    EXPECT_NE(message.find("loader_test.cpp:"), std::string::npos) << message;
+    EXPECT_ERROR(Loader(Broken{&broken, true}, {.batch = 20, .workers = workers}).next(), "read_png: got a damaged file, in sample 5");
+    try {
+      Loader(Broken{&broken}, {.batch = 20, .workers = workers}).next();
+    } catch (const Error& error) { EXPECT_THROW(std::rethrow_if_nested(error), std::out_of_range); }
+  }
 }
 
 TEST(Loader, RefusesWhatCannotBeBatches) {
