@@ -102,10 +102,11 @@ Tensor BatchNorm<Axes>::operator()(Arg x) {
   const std::int64_t features = weight.defined() ? weight.shape()[0] : running_mean.defined() ? running_mean.shape()[0] : input.shape()[1];
   require_features(name, input, 1, features, "channels", x.loc);
   const NormOptions options{.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_};
-  if (!training && running_mean.defined()) return batch_norm(input, running_mean, running_var, options);
+  const bool learns = training && !frozen;
+  if (!learns && running_mean.defined()) return batch_norm(input, running_mean, running_var, options);
   const bool of_all = training && group.size() > 1;
   const BatchNormResult result = of_all ? batch_norm_over(group, input, options, x.loc) : batch_norm_training(input, options);
-  if (training && running_mean.defined()) {
+  if (learns && running_mean.defined()) {
     num_batches_tracked = num_batches_tracked + 1;
     const Arg share = momentum_ ? Arg(*momentum_) : Arg(1.0 / cast(num_batches_tracked, running_mean.dtype()));
     running_mean = lerp(running_mean, result.mean, share);
@@ -121,6 +122,7 @@ void BatchNorm<Axes>::visit(Visitor& visitor, const Path& path) {
   nn::visit(running_var, visitor, Path{&path, "running_var"});
   nn::visit(num_batches_tracked, visitor, Path{&path, "num_batches_tracked"});
   visitor.flag(Path{&path, "training"}, training);
+  visitor.flag(Path{&path, "frozen"}, frozen);
   visitor.statistics(path, group);
 }
 

@@ -28,6 +28,7 @@ class BatchNorm {
   Buffer running_mean, running_var;  // (C), or empty
   Buffer num_batches_tracked;        // () i64, or empty
   Flag training{1};
+  Flag frozen{0};  // as in evaluation also while training (nn/freeze.h)
   /// Statistics in training are those of the rows of all of them (sync_batch_norm below); alone: of this process's.
   dist::Group group;
 

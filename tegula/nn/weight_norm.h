@@ -88,6 +88,7 @@ class SpectralNorm {
   L layer;  // its weight is the one before the division
   detail::LargestSingularValue sigma;
   Flag training{1};
+  Flag frozen{0};  // the vectors stay also while training (nn/freeze.h)
 };
 
 template <WithWeight L>
@@ -119,7 +120,7 @@ SpectralNorm<L>::SpectralNorm(L given, const SpectralNormOptions& options, Locat
 
 template <WithWeight L>
 Tensor SpectralNorm<L>::operator()(Arg x) {
-  return layer.with_weight(x, sigma.divided(layer.weight, training != 0, x.loc));
+  return layer.with_weight(x, sigma.divided(layer.weight, training && !frozen, x.loc));
 }
 
 template <WithWeight L>
@@ -129,6 +130,7 @@ void SpectralNorm<L>::visit(Visitor& visitor, const Path& path) {
   visitor.buffer(Path{&path, "weight_v"}, sigma.v);
   if (layer.bias.defined()) visitor.parameter(Path{&path, "bias"}, layer.bias);
   visitor.flag(Path{&path, "training"}, training);
+  visitor.flag(Path{&path, "frozen"}, frozen);
 }
 
 }  // namespace tegula::nn

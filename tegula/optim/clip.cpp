@@ -6,6 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/frozen.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
@@ -22,12 +23,13 @@ Tensor total(const std::vector<Tensor>& squares, const Parameters& parameters, c
   std::vector<Tensor> terms;
   std::map<std::int64_t, std::pair<const Partition*, std::vector<Tensor>>> parts;  // by their ranks
   for (std::size_t i = 0; i < squares.size(); ++i) {
+    if (!squares[i].defined()) continue;
     const Partition* const partition = i < parameters.size() ? parameters[i].cell->partition().get() : nullptr;
     if (!partition) terms.push_back(squares[i]);
     else parts[partition->ranks()].first = partition, parts[partition->ranks()].second.push_back(squares[i]);
   }
   for (const auto& [ranks, part] : parts) terms.push_back(part.first->sum(graph::add_n(part.second, where), where));
-  return graph::add_n(terms, where);
+  return terms.empty() ? graph::scalar(0, f64, where) : graph::add_n(terms, where);
 }
 
 }  // namespace
@@ -42,10 +44,12 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Para
   if (gradients.empty()) {
     throw Error({.op = "clip_grad_norm", .got = "no gradients", .expected = "at least one", .where = origin_at(where).where});
   }
-  std::vector<Tensor> squares;  // () each
+  std::vector<Tensor> squares;  // () each; undefined of frozen parameters
+  const auto has_none = [&](std::size_t i) { return i < parameters.size() && is_frozen(*parameters[i].cell); };
   for (const Tensor& g : gradients) {
     g.dtype(where);  // refuses an empty tensor
-    squares.push_back(sum(square(cast(g, f64))));  // those of large numbers of f32, and of small ones, are none
+    if (has_none(squares.size())) squares.emplace_back();
+    else squares.push_back(sum(square(cast(g, f64))));  // those of large numbers of f32, and of small ones, are none
   }
   if (!(max_norm >= 0)) {
     throw Error(
@@ -56,7 +60,10 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Para
   const Tensor narrow = cast(factor, f32);
   const bool fine = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return g.dtype() == f64; });
   ClippedGradients result{.gradients = {}, .norm = fine ? norm : cast(norm, f32)};
-  for (const Tensor& g : gradients) result.gradients.push_back(cast(g * (g.dtype() == f64 ? factor : narrow), g.dtype()));
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Tensor& g = gradients[i];
+    result.gradients.push_back(has_none(i) ? g : cast(g * (g.dtype() == f64 ? factor : narrow), g.dtype()));
+  }
   return result;
 }
 

@@ -52,10 +52,11 @@ Tensor Groups::rate(std::size_t group, Location where) const { return Arg(lr.rea
 std::vector<Tensor> Groups::update(const Step& step) {
   std::vector<Tensor> next;
   for (std::size_t k = 0; k < groups_.size(); ++k) {
-    Step own{.t = step.t, .lr = k == 0 ? step.lr : step.lr * ratios_[k], .p = {}, .g = {}};
+    Step own{.t = step.t, .lr = k == 0 ? step.lr : step.lr * ratios_[k], .p = {}, .g = {}, .stored = {}};
     const std::size_t begin = next.size(), end = begin + groups_[k]->parameters().size();
     own.p.assign(step.p.begin() + static_cast<std::ptrdiff_t>(begin), step.p.begin() + static_cast<std::ptrdiff_t>(end));
     own.g.assign(step.g.begin() + static_cast<std::ptrdiff_t>(begin), step.g.begin() + static_cast<std::ptrdiff_t>(end));
+    own.stored.assign(step.stored.begin() + static_cast<std::ptrdiff_t>(begin), step.stored.begin() + static_cast<std::ptrdiff_t>(end));
     for (Tensor& p : update_of(*groups_[k], own)) next.push_back(std::move(p));
   }
   return next;

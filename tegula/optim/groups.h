@@ -57,6 +57,7 @@ class Groups final : public Optimizer {
     return list;
   }
   std::vector<Tensor> update(const Step& step) override;
+  std::vector<Tensor> update_some(const Step& step) override { return update(step); }  // each group leaves out its own
   Parameters update_state() const override;
   void adopt(const Parameters& parts, std::size_t first, const PartOf& part_of) override;
   std::vector<std::unique_ptr<Optimizer>> groups_;

@@ -115,7 +115,7 @@ std::vector<Tensor> Adafactor::update(const Step& step) {
       next.push_back(p);
       continue;
     }
-    const double least = eps1 > 0 ? eps1 : epsilon_of(parameters()[i].cell->dtype());
+    const double least = eps1 > 0 ? eps1 : epsilon_of(step.stored[i]);
     Tensor moments;
     if (p.rank() > 1) {
       const Tensor rows = moved((*row_var_)[i], mean(g * g, -1, Keep::Yes)), columns = moved((*col_var_)[i], mean(g * g, -2, Keep::Yes));

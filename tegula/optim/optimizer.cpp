@@ -6,6 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/frozen.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 
@@ -111,14 +112,47 @@ void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
       refuse_parts(parameter.name + ", of which every rank has a part", "split no layers", where);
   }
   steps_ = steps_ + 1;
-  Step step{.t = graph::cast(steps_, f64, where), .lr = lr.read(where), .p = {}, .g = {}};
+  Step step{.t = graph::cast(steps_, f64, where), .lr = lr.read(where), .p = {}, .g = {}, .stored = {}};
   for (std::size_t i = 0; i < gradients.size(); ++i) {
+    step.stored.push_back(parameters_[i].cell->dtype());
     const DType dtype = compute_dtype(parameters_[i]);
     step.p.push_back(graph::cast(parameters_[i].read(where), dtype, where));
     step.g.push_back(graph::cast(gradients[i], dtype, where));
   }
-  const std::vector<Tensor> next = update(step);
-  for (std::size_t i = 0; i < next.size(); ++i) parameters_[i].assign(next[i], where);
+  const std::vector<Tensor> next = update_some(step);
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    if (!is_frozen(*parameters_[i].cell)) parameters_[i].assign(next[i], where);
+  }
+}
+
+std::vector<Tensor> Optimizer::update_some(const Step& step) {
+  std::vector<std::size_t> active;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!is_frozen(*parameters_[i].cell)) active.push_back(i);
+  }
+  if (active.size() == parameters_.size()) return update(step);
+  std::vector<Tensor> next = step.p;
+  if (active.empty()) return next;
+  Step some{.t = step.t, .lr = step.lr, .p = {}, .g = {}, .stored = {}};
+  for (const std::size_t i : active) some.p.push_back(step.p[i]), some.g.push_back(step.g[i]), some.stored.push_back(step.stored[i]);
+  // The state of the active ones moves to the front, and back to its places whatever happens.
+  struct Moved {
+    std::vector<Variable>& values;
+    const std::vector<std::size_t>& active;
+    explicit Moved(std::vector<Variable>& all, const std::vector<std::size_t>& which) : values(all), active(which) {
+      for (std::size_t k = 0; k < active.size(); ++k) std::swap(values[k], values[active[k]]);
+    }
+    ~Moved() {
+      for (std::size_t k = active.size(); k-- > 0;) std::swap(values[k], values[active[k]]);
+    }
+    Moved(const Moved&) = delete;
+    Moved& operator=(const Moved&) = delete;
+  };
+  std::vector<std::unique_ptr<Moved>> moved;
+  for (const State& state : states_) moved.push_back(std::make_unique<Moved>(*state.values, active));
+  const std::vector<Tensor> updated = update(some);
+  for (std::size_t k = 0; k < active.size(); ++k) next[active[k]] = updated[k];
+  return next;
 }
 
 void Optimizer::refuse_parts(std::string got, std::string advice, const Location& where) const {

@@ -24,7 +24,8 @@ class Optimizer {
   Optimizer(Optimizer&&) noexcept = default;
   Optimizer& operator=(Optimizer&&) noexcept = default;
 
-  /// One update. gradients[i] belongs to parameters()[i] and has its shape. Throws Error otherwise, naming the parameter.
+  /// One update. gradients[i] belongs to parameters()[i] and has its shape. Throws Error otherwise, naming the parameter. Frozen parameters (nn/freeze.h) and
+  /// their moments stay as they are.
   void step(const std::vector<Tensor>& gradients, Location where = Location::current());
 
   /// () f64. optimizer.lr = 1e-4, or a schedule's value: optimizer.lr = schedule(epoch).
@@ -70,16 +71,19 @@ class Optimizer {
   struct Step {
     Tensor t, lr;  // () f64; the number of this step from 1, the rate
     std::vector<Tensor> p, g;  // parameters and gradients in f32, or f64
+    std::vector<DType> stored;  // what the parameters are kept in
   };
-  /// The new parameters: the formula of the optimiser.
+  /// The new parameters: the formula of the optimiser. It may see fewer than parameters() has, and state of as many: frozen ones are left out.
   virtual std::vector<Tensor> update(const Step& step) = 0;
+  /// update() of those that are not frozen; the others' as they are.
+  virtual std::vector<Tensor> update_some(const Step& step);
   /// What add_state has made, by name.
   virtual Parameters update_state() const;
   /// take_parts(), of those from `first` on.
   using PartOf = std::function<Variable(std::size_t i, const Variable& whole)>;
   virtual void adopt(const Parameters& parts, std::size_t first, const PartOf& part_of);
   // For an optimiser that is made of others.
-  static std::vector<Tensor> update_of(Optimizer& other, const Step& step) { return other.update(step); }
+  static std::vector<Tensor> update_of(Optimizer& other, const Step& step) { return other.update_some(step); }
   static Parameters update_state_of(const Optimizer& other) { return other.update_state(); }
   static void adopt_by(Optimizer& other, const Parameters& parts, std::size_t first, const PartOf& part_of) {
     other.adopt(parts, first, part_of);

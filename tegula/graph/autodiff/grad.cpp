@@ -8,6 +8,7 @@
 #include "tegula/core/warning.h"
 #include "tegula/graph/autodiff/vjp_parts.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/frozen.h"
 #include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
 #include "tegula/graph/nonfinite.h"
@@ -216,6 +217,9 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
   return gradients;
 }
 
+/// Parameters are: who names a Variable of its own asks for its gradient.
+bool frozen(const Wrt& x) { return x.cell() && !x.name().empty() && is_frozen(*x.cell()); }
+
 const Ref<Cell>& held_here(const Ref<Cell>& cell, const std::string& name, const std::source_location& where) {
   if (!cell->source()) return cell;
   throw Error({.op = "grad",
@@ -266,13 +270,21 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
   std::vector<Tensor> vectors;
   for (std::size_t i = 0; i < ys.size(); ++i) vectors.push_back(graph::cast(dys[i], ys[i].dtype(), where));
   const KeptHistory::Reader reader;  // nothing on the way is given up meanwhile
-  Gradients gradients = accumulate(ys, vectors, path_nodes(ys, xs, where));
+  std::vector<Wrt> wanted;
+  for (const auto& x : xs) {
+    if (!frozen(x)) wanted.push_back(x);
+  }
+  Gradients gradients = accumulate(ys, vectors, path_nodes(ys, wanted, where));
 
   std::vector<Tensor> out;
   std::string missing;
-  bool reached = xs.empty();
+  bool reached = wanted.empty();
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const Node* node = xs[i].tensor().node().get();
+    if (frozen(xs[i])) {
+      out.push_back(graph::full(node->shape(), 0.0, node->dtype(), where));
+      continue;
+    }
     const auto found = gradients.find(node);
     if (found == gradients.end()) missing += (missing.empty() ? "" : ", ") + describe(xs[i], i);
     else reached = true;
@@ -294,6 +306,7 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
 
 std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs, std::source_location where) {
   const WrtList wrt(xs, where);
+  if (xs.empty()) return {};
   std::unordered_set<const Node*> on_path;
   for (const auto& node : path_nodes({y}, wrt.list(), where)) on_path.insert(node.get());
   std::vector<std::string> names;
