@@ -1,6 +1,7 @@
 #pragma once
 // Gradients of several small batches for one step.
 
+#include <functional>
 #include <vector>
 
 #include "tegula/graph/variable.h"
@@ -12,6 +13,9 @@ namespace tegula::optim {
 ///   for (part : parts) accumulator.add(grad(loss(part), parameters(net)));
 ///   adam.step(accumulator.mean());
 /// add() and mean() may stand in jit-ed functions of their own, or together in one. Sums are f32 (f64 of f64 parameters).
+///
+/// Parts that are not equally large count by what their losses are means of, rows or tokens that are no padding:
+///   accumulator.add(grad(loss(part), parameters(net)), count(part));
 class GradientAccumulator {
  public:
   using Location = std::source_location;
@@ -19,19 +23,26 @@ class GradientAccumulator {
 
   /// One gradient for each parameter, of its shape. Throws Error otherwise, naming the parameter.
   void add(const std::vector<Tensor>& gradients, Location where = Location::current());
-  /// The sums divided by how many were added since the last time (zeros when none), and begins anew. When each part's loss is a mean and the parts are
-  /// equally large, this is the gradient of the mean over all.
+  /// The same of a part that counts `weight` () times, a number that is not negative. A part of weight 0 adds nothing, whatever its gradients are: the loss of a
+  /// part of padding alone is NaN.
+  void add(const std::vector<Tensor>& gradients, Arg weight);
+  /// The sums divided by the weights that were added since the last time (zeros when there were none), and begins anew: the gradient of the mean over all.
   std::vector<Tensor> mean(Location where = Location::current());
+
+  /// From now on it adds up parts of the gradients, those that this rank keeps (Optimizer::take_parts).
+  void take_parts(const std::function<Variable(std::size_t i, const Variable& whole)>& part_of);
 
   /// () i64: how many were added.
   const Variable& count() const { return count_; }
-  /// For a checkpoint: "count", "conv1.weight.gradient", …
+  /// () f64: the sum of their weights, each 1 unless it was given. Between ranks: parallel.mean(accumulator.mean(), weight) with what it was before mean().
+  const Variable& weight() const { return weight_; }
+  /// For a checkpoint: "count", "weight", "conv1.weight.gradient", …
   Parameters state() const;
 
  private:
   std::vector<std::string> names_;
   std::vector<Variable> sums_;
-  Variable count_;
+  Variable count_, weight_;
 };
 
 }  // namespace tegula::optim

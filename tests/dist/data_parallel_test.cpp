@@ -67,6 +67,72 @@ TEST(DataParallel, AHandWrittenLoopTakesOneLine) {
   }
 }
 
+/// Six rows, of which each has another number of numbers that count: those whose target is above 0.
+struct Counting {
+  HostArray x = HostArray::empty(f32, {6, 4}), y = HostArray::empty(f32, {6, 4});
+  Counting() {
+    for (std::size_t i = 0; i < 24; ++i) {
+      constexpr std::size_t kCounted[] = {4, 1, 0, 3, 0, 2};
+      x.values<float>()[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i)));
+      y.values<float>()[i] = i % 4 < kCounted[i / 4] ? 1 + 0.1F * static_cast<float>(i % 5) : 0;
+    }
+  }
+  static Tensor count(const Tensor&, const Tensor& y) { return sum(cast(y > 0, f32)); }
+  /// The mean of what counts, NaN of nothing.
+  static Tensor loss(const Tensor& out, const Tensor& y) { return sum(where(y > 0, square(out - y), 0)) / count(out, y); }
+};
+
+// A rank or a batch of which nothing counts is the mean of nothing.
+TEST(DataParallel, BatchesCountByWhatIsCountedOnAllRanks) {
+  const Counting rows;
+  const auto run = [&](const dist::Group& group, std::int64_t batch, std::int64_t accumulate, int shard) {
+    manual_seed(3);
+    nn::Linear net{4, 4};
+    optim::SGD sgd(parameters(net), {.lr = 0.1, .momentum = 0.9});
+    TrainerOptions options{.epochs = 3, .batch = batch, .accumulate = accumulate};
+    options.count = Counting::count;
+    options.shuffle = false;
+    options.group = group;
+    options.shard = shard;
+    Trainer trainer(net, sgd, Counting::loss, options);
+    std::vector<float> out{static_cast<float>(trainer.fit(data::Arrays({rows.x, rows.y})).back().train_loss)};
+    for (const float weight : net.weight.to_host()) out.push_back(weight);
+    return out;
+  };
+  const auto alone = run({}, 6, 1, 0);
+  for (const auto& [batch, accumulate] : {std::pair(6, 1), std::pair(3, 2), std::pair(2, 3)}) {
+    for (const int shard : {0, 2}) {
+      const auto ranks = test::on_ranks<std::vector<float>>(3, [&](int) { return run(dist::world(), batch, accumulate, shard); });
+      for (const auto& weights : ranks) {
+        ASSERT_EQ(weights.size(), alone.size());
+        for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(weights[i], alone[i], 1e-5) << batch << " " << shard << " " << i;
+      }
+    }
+  }
+}
+
+TEST(DataParallel, AMeanByWeightsIsThatOfOneProcess) {
+  const Counting rows;
+  const auto run = [&](const dist::Group& group) {
+    manual_seed(3);
+    nn::Linear net{4, 4};
+    const dist::DataParallel parallel = dist::data_parallel(net, {.group = group});
+    optim::SGD sgd(parallel.parameters(), {.lr = 0.1});
+    auto step = jit([&](const Tensor& x, const Tensor& y) {
+      sgd.step(parallel.mean(grad(Counting::loss(net(x), y), parallel.leaves()), Counting::count(x, y)));
+    });
+    for (int epoch = 0; epoch < 5; ++epoch) {
+      for (const auto& [x, y] : data::Loader(data::Arrays({rows.x, rows.y}), {.batch = 6, .shard = {group.rank(), group.size()}}))
+        step(x, y);
+    }
+    return net.weight.to_host();
+  };
+  const auto alone = run({});
+  for (const auto& weights : test::on_ranks<std::vector<float>>(3, [&](int) { return run(dist::world()); })) {
+    for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(weights[i], alone[i], 1e-5) << i;
+  }
+}
+
 /// Scores over the words of the next one, by an output layer that is the embedding or a layer of its own.
 struct Words {
   nn::Embedding words{40, 6, {.padding_idx = 3}};

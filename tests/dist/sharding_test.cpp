@@ -160,6 +160,125 @@ TEST(Sharding, AHandWrittenLoop) {
   }
 }
 
+// On all ranks alike: no gradient, no update, and running statistics stay.
+TEST(Sharding, FrozenParametersStayOnAllRanks) {
+  const auto run = [](const dist::Group& group, int stage, std::int64_t accumulate) {
+    manual_seed(3);
+    Cnn net;
+    freeze(net.conv);
+    optim::AdamW adam(parameters(net), {.lr = 0.01, .weight_decay = 0.1});
+    Trainer trainer(net, adam, cross_entropy,
+                    {.epochs = 2, .batch = 12, .clip_norm = 0.5, .accumulate = accumulate, .group = group, .shard = stage});
+    std::vector<std::vector<float>> weights{net.conv.weight.to_host()};
+    trainer.fit(rows(48, {1, 8, 8}));
+    EXPECT_EQ(net.conv.weight.to_host(), weights[0]);
+    for (const Parameter& p : parameters(net)) weights.push_back(p.read().to_host());
+    return weights;
+  };
+  for (const std::int64_t accumulate : {1, 2}) {
+    const auto alone = run({}, 0, accumulate);
+    for (const int stage : {0, 1, 2, 3}) {
+      for (const auto& weights :
+           test::on_ranks<std::vector<std::vector<float>>>(2, [&](int) { return run(dist::world(), stage, accumulate); })) {
+        ASSERT_EQ(weights.size(), alone.size());
+        for (std::size_t p = 0; p < alone.size(); ++p) {
+          for (std::size_t i = 0; i < alone[p].size(); ++i) EXPECT_NEAR(weights[p][i], alone[p][i], 2e-4) << stage << " " << p;
+        }
+      }
+    }
+  }
+}
+
+// Parts go through the file, too, and any number of ranks goes on from it.
+TEST(Sharding, TheBestEpochIsRestoredOnAllRanks) {
+  const auto run = [](const dist::Group& group, int stage, std::int64_t epochs, const std::string& checkpoint, const std::string& resume) {
+    manual_seed(3);
+    Cnn net;
+    optim::Adam adam(parameters(net), {.lr = 0.01});
+    Trainer trainer(net, adam, cross_entropy, {.epochs = epochs, .batch = 12, .group = group, .shard = stage, .checkpoint = checkpoint});
+    if (epochs != 2)
+      trainer.on_epoch = EarlyStopping{
+          .patience = 9, .value = [](const EpochRecord& r) { return std::abs(static_cast<double>(r.epoch) - 2); }, .restore_best = true};
+    if (!resume.empty()) trainer.resume(resume);
+    trainer.fit(rows(48, {1, 8, 8}));
+    std::vector<float> all;
+    for (const Parameter& p : parameters(net)) {
+      for (const float value : p.read().to_host()) all.push_back(value);
+    }
+    return all;
+  };
+  const auto best = run({}, 0, 2, "", "");
+  for (const int stage : {0, 1, 3}) {
+    const std::string path = "best" + std::to_string(stage) + ".checkpoint";
+    const auto expect_best = [&](const std::vector<float>& weights) {
+      ASSERT_EQ(weights.size(), best.size());
+      for (std::size_t i = 0; i < best.size(); ++i) EXPECT_NEAR(weights[i], best[i], 2e-4) << stage << " " << i;
+    };
+    for (const auto& weights : test::on_ranks<std::vector<float>>(2, [&](int) { return run(dist::world(), stage, 3, path, ""); }))
+      expect_best(weights);
+    expect_best(run({}, 0, 4, "", path));
+  }
+}
+
+/// What a loop without publish() says at its second step, on both ranks.
+void expect_told_of_publishing(int stage, bool in_jit) {
+  const auto failures = test::failures_of(2, [&](int) {
+    manual_seed(3);
+    Cnn net;
+    const dist::DataParallel parallel = dist::data_parallel(net, {.shard = stage});
+    optim::SGD sgd(parallel.parameters(), {.lr = 0.1});
+    const auto step = [&](const Tensor& x, const Tensor& y) {
+      const Tensor loss = cross_entropy(net(x), y);
+      sgd.step(parallel.mean(grad(loss, parallel.leaves())));
+      return loss;
+    };
+    auto compiled = jit(step);
+    int steps = 0;
+    for (const auto& [x, y] : data::Loader(rows(24, {1, 8, 8}), {.batch = 4, .shard = {dist::world().rank(), 2}})) {
+      eval(in_jit ? compiled(x, y) : step(x, y));
+      EXPECT_LT(++steps, 2) << "the second step was to throw";
+    }
+  });
+  for (const std::string& failure : failures) {
+    EXPECT_NE(
+        failure.find("the optimiser's step behind those before was not published, expected publish() behind each step with .shard = " +
+                     std::to_string(stage)),
+        std::string::npos)
+        << failure;
+    EXPECT_NE(failure.find("sharding_test.cpp:"), std::string::npos) << failure;
+  }
+}
+TEST(Sharding, AStepThatIsNotPublishedIsAnErrorOfTheNext) {
+  for (const int stage : {1, 2, 3}) {
+    expect_told_of_publishing(stage, false);
+    expect_told_of_publishing(stage, true);
+  }
+}
+
+// Gradients of several batches before a step are no steps that were forgotten.
+TEST(Sharding, ManyMeansBeforeAStepThatIsPublishedAreFine) {
+  test::on_ranks<int>(2, [](int) {
+    manual_seed(3);
+    Cnn net;
+    const dist::DataParallel parallel = dist::data_parallel(net, {.shard = 2});
+    optim::SGD sgd(parallel.parameters(), {.lr = 0.1});
+    optim::GradientAccumulator accumulator(parallel.parameters());
+    auto add =
+        jit([&](const Tensor& x, const Tensor& y) { accumulator.add(parallel.mean(grad(cross_entropy(net(x), y), parallel.leaves()))); });
+    auto step = jit([&] {
+      sgd.step(accumulator.mean());
+      parallel.publish();
+    });
+    const auto before = net.hidden.weight.to_host();
+    for (int i = 0; i < 6; ++i) {
+      for (const auto& [x, y] : data::Loader(rows(24, {1, 8, 8}), {.batch = 8, .shard = {dist::world().rank(), 2}})) add(x, y);
+      step();
+    }
+    EXPECT_NE(net.hidden.weight.to_host(), before);
+    return 0;
+  });
+}
+
 /// So many layers, of which each is a gather.
 struct Deep {
   explicit Deep(std::size_t count, std::int64_t width = 64)

@@ -121,12 +121,35 @@ TEST(GradientAccumulator, PartsGiveTheGradientOfTheWhole) {
   EXPECT_EQ(accumulator.mean()[0].to_host(), std::vector<float>(3, 0));  // of none
 }
 
+TEST(GradientAccumulator, PartsCountByTheirWeights) {
+  nn::Linear linear{3, 1};
+  const Tensor x = normal({8, 3}), y = normal({8, 1});
+  const auto gradient = [&](const Tensor& a, const Tensor& b) { return grad(mse_loss(linear(a), b), parameters(linear)); };
+  const auto whole = gradient(x, y);
+  optim::GradientAccumulator accumulator(parameters(linear));
+  auto add = jit([&](const Tensor& a, const Tensor& b, const Tensor& weight) { accumulator.add(gradient(a, b), weight); });
+  for (const auto& [from, to] : {std::pair<std::int64_t, std::int64_t>(0, 5), {5, 6}, {6, 8}})
+    add(slice(x, 0, {from, to}), slice(y, 0, {from, to}), Tensor(static_cast<double>(to - from)));
+  accumulator.add({full({1, 3}, NAN), full({1}, NAN)}, 0);  // the mean of nothing
+  accumulator.add({full({1, 3}, NAN), full({1}, NAN)}, Tensor(0.0));
+  EXPECT_EQ(accumulator.weight().item<double>(), 8);
+  EXPECT_EQ(accumulator.count().item<int>(), 5);
+  const auto mean = accumulator.mean();
+  for (std::size_t k = 0; k < 2; ++k) {
+    const auto got = mean[k].to_host(), expected = whole[k].to_host();
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-6);
+  }
+  EXPECT_EQ(accumulator.weight().item<double>(), 0);
+}
+
 TEST(GradientAccumulator, Errors) {
   nn::Linear linear{3, 1};
   optim::GradientAccumulator accumulator(parameters(linear));
   expect_refusal([&] { accumulator.add({ones({1, 3})}); },
                  "GradientAccumulator: got 1 gradients, expected one for each of the 2 parameters");
   expect_refusal([&] { accumulator.add({ones({1, 3}), ones({2})}); }, "a gradient of shape (2,) for bias, expected its shape (1,)");
+  expect_refusal([&] { accumulator.add({ones({1, 3}), ones({1})}, -1); }, "a weight of -1, expected no negative one");
+  expect_refusal([&] { accumulator.add({ones({1, 3}), ones({1})}, ones({2})); }, "a weight of shape (2,), expected a number");
 }
 
 // --- Groups ---

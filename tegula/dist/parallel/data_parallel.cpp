@@ -7,8 +7,11 @@
 #include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/frozen.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
@@ -74,6 +77,20 @@ std::vector<Tensor> DataParallel::mean(const std::vector<Tensor>& gradients, Loc
   return reduced(gradients, Reduction::Mean, where);
 }
 
+std::vector<Tensor> DataParallel::mean(const std::vector<Tensor>& gradients, Arg weight) const {
+  const Location where = weight.loc;
+  std::vector<Tensor> parts = gradients;
+  {
+    const In frame("data_parallel", where);
+    const Tensor own = cast(weight.tensor("data_parallel", f32), f32), all = all_reduce(Arg(own, where), options_.group);
+    const Tensor part = own / tegula::where(all == 0, 1, all);
+    for (Tensor& gradient : parts) {
+      if (gradient.defined()) gradient = tegula::where(part == 0, 0, gradient * cast(part, gradient.dtype()));
+    }
+  }
+  return sum(parts, where);
+}
+
 std::vector<Tensor> DataParallel::sum(const std::vector<Tensor>& gradients, Location where) const {
   return reduced(gradients, Reduction::Sum, where);
 }
@@ -84,6 +101,7 @@ void DataParallel::publish(Location where) const {
 
 std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, Reduction reduction, const Location& where) const {
   if (options_.exchange == Precision::fp8) {  // one rank alone owes what it has read from a checkpoint of several
+    if (sharding_) sharding_->require_published(where);
     const In frame("data_parallel", where);
     const PrecisionScope exact(Precision::fp32);
     std::vector<Tensor> own = gradients;
@@ -93,7 +111,10 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
     return sharding_ ? residuals_.parts_of_sum(own, options_.bucket_bytes, where) : residuals_.sum(own, options_.bucket_bytes, where);
   }
   if (options_.group.size() == 1) return gradients;
-  if (sharding_) return sharding_->reduced(gradients, reduction, where);
+  if (sharding_) {
+    sharding_->require_published(where);
+    return sharding_->reduced(gradients, reduction, where);
+  }
   const In frame("data_parallel", where);
   const auto narrows = [&](const Tensor& all) { return options_.exchange && (all.dtype() == f32 || all.dtype() == f64); };
   const auto exchange = [&](const Tensor& all) {
@@ -103,7 +124,7 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
   std::vector<std::optional<TableSum>> tables(gradients.size());
   std::vector<Tensor> flat(gradients.size());
   for (std::size_t i = 0; i < flat.size(); ++i) {
-    if (!gradients[i].defined()) continue;
+    if (!gradients[i].defined() || (i < trained_.size() && is_frozen(*trained_[i].cell))) continue;
     auto table = options_.lookups ? table_gradient(gradients[i], options_.group.size(), where) : std::nullopt;
     if (!table) flat[i] = flatten(Arg(gradients[i], where));
     else
@@ -113,7 +134,7 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
   std::vector<Tensor> out = in_buckets(flat, options_.bucket_bytes, exchange, where);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (tables[i]) out[i] = tables[i]->finish();
-    else if (out[i].defined()) out[i] = reshape(Arg(out[i], where), gradients[i].shape());
+    else out[i] = out[i].defined() ? reshape(Arg(out[i], where), gradients[i].shape()) : gradients[i];  // of what is frozen
   }
   return out;
 }

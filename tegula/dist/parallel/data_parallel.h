@@ -56,8 +56,11 @@ class DataParallel {
   const Parameters& parameters() const;
   /// What gradients are taken by: the parameters, or with .shard = 3 this rank's parts.
   const Parameters& leaves() const;
-  /// Of gradients by leaves(), those by parameters(). For losses that are means over as many rows on each rank.
+  /// Of gradients by leaves(), those by parameters(). For losses that are means over as many rows on each rank. Throws Error when this rank's parts were updated since
+  /// the last call and not published, which a jit-ed function finds at its second call.
   std::vector<Tensor> mean(const std::vector<Tensor>& gradients, Location where = Location::current()) const;
+  /// The same where `weight` () says of how much each rank's loss is the mean, of how many rows or tokens: one of weight 0 adds nothing, whatever its gradients are.
+  std::vector<Tensor> mean(const std::vector<Tensor>& gradients, Arg weight) const;
   /// For gradients that have their weights already: this rank's rows / all rows.
   std::vector<Tensor> sum(const std::vector<Tensor>& gradients, Location where = Location::current()) const;
   /// Behind the optimiser's step: all ranks have the new parameters. Nothing to do without parts.

@@ -11,6 +11,7 @@
 #include "tegula/dist/collectives/rows.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/frozen.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -87,9 +88,30 @@ Sharding::Sharding(Parameters whole, const ShardingOptions& options, Location wh
                    .where = where});
     }
     parts_.push_back({parameter.name, own_variable(i, parameter.read(where), where).cell()});
+    freeze_with(*parts_.back().cell, *parameter.cell);
     leaves_.push_back(kept_whole(i) ? parameter : parts_.back());
   }
   for (const Parameter& part : parts_) part.cell->settled();  // while the whole is there
+  seen_ = writes();
+}
+
+Sharding::Writes Sharding::writes() const {
+  Writes sum;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (kept_whole(i)) sum.parts += parts_[i].cell->version(), sum.whole += whole_[i].cell->version();
+  }
+  return sum;
+}
+
+void Sharding::require_published(Location where) const {
+  const Writes now = writes(), before = std::exchange(seen_, now);
+  if (now.parts == before.parts || now.whole != before.whole) return;
+  throw Error(
+      {.op = "data_parallel",
+       .got = "gradients again, though the optimiser's step behind those before was not published",
+       .expected = "publish() behind each step with .shard = " + std::to_string(options_.stage),
+       .advice = "each rank updates its parts alone, and publish() gives them to all: sgd.step(parallel.mean(…)); parallel.publish();",
+       .where = origin_at(where).where});
 }
 
 Variable Sharding::own_variable(std::size_t i, const Tensor& whole, const Location& where) const {
@@ -107,7 +129,8 @@ std::vector<Tensor> Sharding::reduced(const std::vector<Tensor>& gradients, Redu
   const Group& group = options_.group;
   std::vector<Tensor> out(gradients.size()), rows(gradients.size());
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (kept_whole(i)) rows[i] = rows_of(gradients[i], group, where);
+    if (is_frozen(*whole_[i].cell)) out[i] = zeros(parts_[i].cell->shape(), gradients[i].dtype(), where);
+    else if (kept_whole(i)) rows[i] = rows_of(gradients[i], group, where);
     else
       out[i] = reduction == Reduction::Mean ? Arg(gradients[i], where) / static_cast<double>(group.size())
                                             : gradients[i];  // summed by the gather's gradient
@@ -128,7 +151,7 @@ void Sharding::publish(Location where) const {
   const In frame("data_parallel", where);
   std::vector<Tensor> parts(parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (kept_whole(i)) parts[i] = unsqueeze(Arg(parts_[i].read(where), where), 0);
+    if (kept_whole(i) && !is_frozen(*whole_[i].cell)) parts[i] = unsqueeze(Arg(parts_[i].read(where), where), 0);
   }
   const auto exchange = [&](const Tensor& own) { return all_gather(Arg(own, where), options_.group); };
   const std::vector<Tensor> rows = in_buckets(parts, options_.bucket_bytes, exchange, where);  // (n, k)

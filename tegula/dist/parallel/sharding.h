@@ -37,6 +37,8 @@ class Sharding {
   std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, Reduction reduction, Location where) const;
   /// Parameters that are kept whole take the values of all ranks' parts.
   void publish(Location where) const;
+  /// Throws Error when the parts of parameters that are kept whole were written since the last call and the parameters were not.
+  void require_published(Location where) const;
   /// The parts take their values of the parameters that are kept whole.
   void refresh(Location where) const;
 
@@ -47,12 +49,18 @@ class Sharding {
   void restore(Location where);
 
  private:
+  /// How often the parts and the parameters were written, of those that are kept whole.
+  struct Writes {
+    std::uint64_t parts = 0, whole = 0;
+  };
   bool kept_whole(std::size_t i) const;
+  Writes writes() const;
   Variable own_variable(std::size_t i, const Tensor& whole, const Location& where) const;
 
   Parameters whole_, parts_, leaves_;
   ShardingOptions options_;
   bool released_ = false;
+  mutable Writes seen_;  // by require_published()
 };
 
 }  // namespace tegula::dist
