@@ -63,20 +63,62 @@ std::string data_blocks(const Figure& figure) {
   return text;
 }
 
-/// Where the legend covers least: curves that fall leave the upper right free, curves that rise the lower right.
-const char* legend_place(const Panel& panel) {
-  double rise = 0;
+double on_axis(double value, Scale scale) { return scale == Scale::Linear ? value : std::log(value); }
+
+/// The part of a panel's width and height that the legend may take in a corner, in front of which no curve may lie.
+struct LegendBox {
+  double width, height;
+};
+LegendBox legend_box(const Panel& panel, const Figure& figure) {
+  constexpr double kLetter = 8, kSample = 45, kLine = 24, kMargin = 12, kAxes = 110;  // pixels
+  std::size_t longest = 0;
+  for (const auto& series : panel.series) longest = std::max(longest, series.name.size());
+  const double width = figure.width / static_cast<double>(figure.panels.size()) - kAxes, height = figure.height - kAxes;
+  return {(kLetter * static_cast<double>(longest) + kSample + kMargin) / std::max(width, 1.0),
+          (kLine * static_cast<double>(panel.series.size()) + kMargin) / std::max(height, 1.0)};
+}
+
+/// The legend lies in a corner that no curve comes to, where curves rise at the lower right first, else above the panel.
+std::string legend_place(const Panel& panel, const Figure& figure) {
+  const Scale x_scale = figure.x_names.empty() ? figure.x_scale : Scale::Linear;
+  double left = INFINITY, right = -INFINITY, low = panel.from_zero ? 0 : INFINITY, high = -INFINITY, rise = 0;
   for (const auto& series : panel.series) {
     double first = NAN, last = NAN;
-    for (double y : series.y) {
-      if (!std::isfinite(y)) continue;
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      if (!shown(series.x[i], x_scale) || !shown(series.y[i], panel.y_scale)) continue;
+      const double x = on_axis(series.x[i], x_scale), y = on_axis(series.y[i], panel.y_scale);
+      left = std::min(left, x), right = std::max(right, x), low = std::min(low, y), high = std::max(high, y);
       if (std::isnan(first)) first = y;
       last = y;
     }
     if (!std::isnan(first)) rise += last - first;
   }
-  if (panel.series.size() > 4) return "outside right top";
-  return rise > 0 ? "bottom right" : "top right";
+  const LegendBox box = legend_box(panel, figure);
+  const double width = right > left ? right - left : 1, height = high > low ? high - low : 1;
+  const auto is_free = [&](bool at_right, bool at_top) {
+    for (const auto& series : panel.series) {
+      double x0 = NAN, y0 = NAN;
+      for (std::size_t i = 0; i < series.x.size(); ++i) {
+        const bool is_point = shown(series.x[i], x_scale) && shown(series.y[i], panel.y_scale);
+        const double x = is_point ? (on_axis(series.x[i], x_scale) - left) / width : NAN;
+        const double y = is_point ? (on_axis(series.y[i], panel.y_scale) - low) / height : NAN;
+        constexpr int kParts = 16;  // of the line between two points
+        for (int part = std::isnan(x0) ? kParts : 0; part <= kParts && is_point; ++part) {
+          const double share = static_cast<double>(part) / kParts;
+          const double px = share == 1 ? x : x0 + share * (x - x0), py = share == 1 ? y : y0 + share * (y - y0);
+          if ((at_right ? px > 1 - box.width : px < box.width) && (at_top ? py > 1 - box.height : py < box.height)) return false;
+        }
+        x0 = x, y0 = y;
+      }
+    }
+    return true;
+  };
+  const bool at_top = rise <= 0;
+  for (const auto& [right_side, top] : {std::pair(true, at_top), {true, !at_top}, {false, !at_top}, {false, at_top}}) {
+    if (is_free(right_side, top))
+      return std::string("inside ") + (top ? "top" : "bottom") + (right_side ? " right" : " left") + " vertical";
+  }
+  return "tmargin center horizontal";
 }
 
 std::size_t longest(const Figure& figure) {
@@ -174,8 +216,9 @@ std::string script(const Figure& figure, Format format) {
                                                     : "lines linewidth 2";
   int block = 0;
   for (const auto& panel : figure.panels) {
-    text += "set xlabel " + literal(figure.x_label) + "\nset ylabel " + literal(panel.y_label) + "\nset key " + legend_place(panel) + "\n" +
-            logarithmic("x", figure.x_scale) + logarithmic("y", panel.y_scale) + x_axis(panel, figure) + y_axis(panel) +
+    text += "set xlabel " + literal(figure.x_label) + "\nset ylabel " + literal(panel.y_label) + "\nset key " +
+            legend_place(panel, figure) + "\n" + logarithmic("x", figure.x_scale) + logarithmic("y", panel.y_scale) +
+            x_axis(panel, figure) + y_axis(panel) +
             // few points would lie in the corners
             (points <= 12 && !panel.from_zero ? "set offsets graph 0, graph 0, graph 0.06, graph 0.06\n" : "unset offsets\n") + "plot ";
     std::size_t index = 0;
@@ -187,6 +230,11 @@ std::string script(const Figure& figure, Format format) {
     text += "\n";
   }
   return text + "unset multiplot\n";
+}
+
+/// Not one of NaN alone, as accuracy is where there are no classes.
+bool is_measured(const std::vector<double>& values) {
+  return std::ranges::any_of(values, [](double v) { return std::isfinite(v); });
 }
 
 Series numbered(const std::string& name, double first_x, const std::vector<double>& values, double factor) {
@@ -232,64 +280,20 @@ void plot(const std::string& path, const Scatter& scatter) {
   draw(path, text);
 }
 
-void plot(const std::string& path, const Heatmap& map) {
-  constexpr std::size_t kMost = 200;
-  const std::size_t rows = map.rows.size(), columns = map.columns.size();
-  const bool finite = std::ranges::all_of(map.values, [](double v) { return std::isfinite(v); });
-  if (rows == 0 || columns == 0 || rows > kMost || columns > kMost || map.values.size() != rows * columns || !finite) {
-    complain(path,
-             std::to_string(rows) + " rows, " + std::to_string(columns) + " columns and " + std::to_string(map.values.size()) + " values",
-             "1 to 200 of each, and a finite value for each pair", "");
-  }
-  const auto longest_name = [](const std::vector<std::string>& names) {
-    std::size_t most = 0;
-    for (const auto& name : names) most = std::max(most, name.size());
-    return static_cast<int>(std::min<std::size_t>(most, 40));
-  };
-  constexpr int kCell = 30, kLetter = 9;  // pixels
-  const int left = kLetter * longest_name(map.rows) + 60, top = kLetter * longest_name(map.columns) * 4 / 5 + (map.title.empty() ? 50 : 75);
-  const int width = left + 120 + kCell * static_cast<int>(columns), height = top + 30 + kCell * static_cast<int>(rows);
-  std::string text = "$data << END\n";
-  for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t c = 0; c < columns; ++c) text += (c ? " " : "") + number(map.values[r * columns + c]);
-    text += "\n";
-  }
-  const auto ticks = [](const std::vector<std::string>& names) {
-    std::string list;
-    for (std::size_t i = 0; i < names.size(); ++i) list += (i ? ", " : "") + literal(names[i]) + " " + std::to_string(i);
-    return "(" + list + ")";
-  };
-  const auto end = [](std::size_t count) { return number(static_cast<double>(count) - 0.5); };
-  text += "END\n" + terminal(format_of(path), std::max(width, 320), std::max(height, 240)) +
-          "unset key\nset border linecolor rgb '#555555'\nset tics nomirror scale 0 textcolor rgb '#333333'\n"
-          "set palette defined (0 '#FFFFFF', 0.5 '#6BAED6', 1 '#08306B')\nset cbrange [0:1]\nunset xtics\n"
-          "set x2tics rotate by 55 left " +
-          ticks(map.columns) + "\nset ytics " + ticks(map.rows) + "\nset x2range [-0.5:" + end(columns) +
-          "]\nset xrange [-0.5:" + end(columns) + "]\nset yrange [" + end(rows) + ":-0.5]\n";
-  if (!map.title.empty())
-    text += "set label " + literal(map.title) + " at graph 0.5, screen " + number(1 - 14.0 / std::max(height, 240)) +
-            " center font 'sans,14'\n";
-  if (!map.row_label.empty()) text += "set ylabel " + literal(map.row_label) + "\n";
-  // gnuplot leaves no room for what stands above turned names.
-  const int title = map.title.empty() ? 0 : 24;
-  text += "set tmargin at screen " + number(1 - static_cast<double>(top) / std::max(height, 240)) + "\n";
-  if (!map.column_label.empty())
-    text += "set label " + literal(map.column_label) + " at graph 0.5, screen " + number(1 - (title + 14.0) / std::max(height, 240)) +
-            " center\n";
-  draw(path, text + "plot $data matrix with image\n");
-}
-
 void plot(const std::string& path, const LearningCurve& curve) {
   Figure figure{.title = curve.title, .x_label = curve.x_label, .panels = {}};
   const auto add = [&](const char* label, const std::vector<double>& train, const std::vector<double>& test, double factor) {
     Panel panel{label, {}};
     if (factor == kPercent) panel.to_most = kPercent;
-    if (!train.empty()) panel.series.push_back(numbered("train", curve.first_x, train, factor));
-    if (!test.empty()) panel.series.push_back(numbered("test", curve.first_x, test, factor));
+    if (is_measured(train)) panel.series.push_back(numbered("train", curve.first_x, train, factor));
+    if (is_measured(test)) panel.series.push_back(numbered("test", curve.first_x, test, factor));
     if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
   };
   add("loss", curve.train_loss, curve.test_loss, 1);
   add("accuracy in %", curve.train_accuracy, curve.test_accuracy, kPercent);
+  // A training that diverged is told as such.
+  if (figure.panels.empty() && !curve.train_loss.empty())
+    figure.panels.push_back({"loss", {numbered("train", curve.first_x, curve.train_loss, 1)}});
   plot(path, figure);
 }
 

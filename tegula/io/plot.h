@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,8 @@ namespace tegula::io {
 
 /// One curve; x and y have the same length. A y that is not finite leaves a gap.
 struct Series {
-  std::string name;
-  std::vector<double> x, y;
+  std::string name = {};
+  std::vector<double> x = {}, y = {};
 };
 
 /// Ticks of Log2 are powers of two; points that are not positive have no place on a logarithmic axis and are left out.
@@ -19,8 +20,8 @@ enum class Scale : std::uint8_t { Linear, Log2, Log10 };
 
 /// One coordinate system with its curves.
 struct Panel {
-  std::string y_label;
-  std::vector<Series> series;
+  std::string y_label = {};
+  std::vector<Series> series = {};
   Scale y_scale = Scale::Linear;
   bool from_zero = false;  // a linear y axis begins at 0
   double to_most = std::numeric_limits<double>::infinity();  // where a linear y axis ends at the latest
@@ -28,9 +29,9 @@ struct Panel {
 
 /// One to four panels side by side over the same x quantity.
 struct Figure {
-  std::string title;
-  std::string x_label;
-  std::vector<Panel> panels;
+  std::string title = {};
+  std::string x_label = {};
+  std::vector<Panel> panels = {};  // each with its legend in a corner that no curve comes to, or above
   int width = 900, height = 500;  // pixels
   Scale x_scale = Scale::Linear;
   std::vector<std::string> x_names = {};  // instead of numbers: what stands at x = 0, 1, …
@@ -44,24 +45,29 @@ void require_picture(const std::string& path);
 /// whether that ends a run is the caller's choice.
 void plot(const std::string& path, const Figure& figure);
 
-/// What training leaves behind: values per epoch (or step) from `first_x` on in steps of 1. Empty curves are left out.
+/// What training leaves behind: values per epoch (or step) from `first_x` on in steps of 1. Curves that are empty, or NaN everywhere, are left out.
 struct LearningCurve {
-  std::string title;
+  std::string title = {};
   std::string x_label = "epoch";
   double first_x = 1;
-  std::vector<double> train_loss, test_loss;
-  std::vector<double> train_accuracy, test_accuracy;  // 0 to 1; shown in percent
+  std::vector<double> train_loss = {}, test_loss = {};
+  std::vector<double> train_accuracy = {}, test_accuracy = {};  // 0 to 1; shown in percent
 };
 
 /// Loss at the left, accuracy at the right. Throws as plot does.
 void plot(const std::string& path, const LearningCurve& curve);
 
-/// Numbers from 0 to 1 as shades, row by row: which target (a row) looks at which source (a column).
+/// Numbers as shades, row by row: which target (a row) looks at which source (a column), a confusion matrix.
 struct Heatmap {
-  std::string title;
-  std::vector<std::string> rows, columns;  // their names, at the left and on top
-  std::vector<double> values;  // rows.size() times columns.size()
+  std::string title = {};
+  std::vector<std::string> rows = {}, columns = {};  // their names, at the left and on top
+  std::vector<double> values = {};  // rows.size() times columns.size()
   std::string row_label = {}, column_label = {};
+  /// What the lightest and the darkest shade stand for; what lies beyond is drawn as they are. Not given: 0 to 1, or as far as the values go beyond. Below 0
+  /// there is another colour, and white is 0.
+  std::optional<double> minimum = {}, maximum = {};
+  std::optional<int> decimals = {};  // each cell has its number, with so many digits behind the point
+  std::vector<std::string> numbers = {};  // or these texts, one for each value
 };
 
 /// As large as its names need. Throws as plot does, and for more than 200 rows or columns.
@@ -69,9 +75,9 @@ void plot(const std::string& path, const Heatmap& map);
 
 /// Points with words beside them. All three have the same length.
 struct Scatter {
-  std::string title;
-  std::vector<double> x, y;
-  std::vector<std::string> labels;
+  std::string title = {};
+  std::vector<double> x = {}, y = {};
+  std::vector<std::string> labels = {};
   int width = 1000, height = 800;  // pixels
 };
 

@@ -84,4 +84,69 @@ void plot(const std::string& path, const Bars& bars) {
   gnuplot::draw(path, text + plots + "\n");
 }
 
+namespace {
+
+/// A coordinate system for columns that stand on 0.
+std::string columns_script(const std::string& path, int width, int height, const std::string& title, double gap) {
+  gnuplot::require_size(path, width, height);
+  std::string text = gnuplot::terminal(gnuplot::format_of(path), width, height) +
+                     "unset key\nset border 3 linecolor rgb '#555555'\nset tics nomirror out scale 0.6 textcolor rgb '#333333'\n"
+                     "set grid ytics linecolor rgb '#E3E3E3' linetype 1 linewidth 0.8\nset style fill solid 0.9 border rgb 'white'\n"
+                     "set boxwidth " +
+                     number(1 - gap) + " relative\nset offsets graph 0, graph 0, graph 0.05, graph 0\n";
+  if (!title.empty()) text += "set title " + literal(title) + " font 'sans,15'\n";
+  return text;
+}
+
+}  // namespace
+
+void plot(const std::string& path, const Histogram& histogram) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double value : histogram.values) {
+    if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+  }
+  if (!(low <= high) || histogram.bins < 1 || histogram.bins > 10000) {
+    gnuplot::complain(path, std::to_string(histogram.values.size()) + " values and " + std::to_string(histogram.bins) + " bins",
+                      "a finite value, and 1 to 10000 bins", "");
+  }
+  if (low == high) low -= 0.5, high += 0.5;
+  const double width = (high - low) / static_cast<double>(histogram.bins);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(histogram.bins));
+  for (const double value : histogram.values) {
+    if (!std::isfinite(value)) continue;
+    const auto bin = static_cast<std::int64_t>((value - low) / width);
+    ++counts[static_cast<std::size_t>(std::clamp<std::int64_t>(bin, 0, histogram.bins - 1))];
+  }
+  std::string text = "$data << END\n";
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    text += number(low + (static_cast<double>(i) + 0.5) * width) + " " + std::to_string(counts[i]) + "\n";
+  text += "END\n" + columns_script(path, histogram.width, histogram.height, histogram.title, 0) + "set yrange [0:*]\nset xrange [" +
+          number(low - width / 2) + ":" + number(high + width / 2) + "]\nset ylabel 'count'\n";
+  if (!histogram.x_label.empty()) text += "set xlabel " + literal(histogram.x_label) + "\n";
+  gnuplot::draw(path, text + "plot $data using 1:2 with boxes fillcolor rgb '" + kColours[0] + "'\n");
+}
+
+void plot(const std::string& path, const BarChart& chart) {
+  const std::size_t count = chart.names.size();
+  const bool finite = std::ranges::all_of(chart.values, [](double v) { return std::isfinite(v); });
+  if (count == 0 || chart.values.size() != count || !finite) {
+    gnuplot::complain(path, std::to_string(count) + " names and " + std::to_string(chart.values.size()) + " values",
+                      "equally many, at least one, the values finite", "");
+  }
+  std::string text = "$data << END\n", ticks;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    text += std::to_string(i) + " " + number(chart.values[i]) + "\n";
+    ticks += (i ? ", " : "") + literal(chart.names[i]) + " " + std::to_string(i);
+    longest = std::max(longest, chart.names[i].size());
+  }
+  const bool turned = static_cast<double>(longest) * 8 > (chart.width - 90.0) / static_cast<double>(count);
+  const bool negative = std::ranges::any_of(chart.values, [](double v) { return v < 0; });
+  text += "END\n" + columns_script(path, chart.width, chart.height, chart.title, 0.3) + "set xtics scale 0 " +
+          (turned ? "rotate by -45 left " : "") + "(" + ticks + ")\nset xrange [-0.6:" + number(static_cast<double>(count) - 0.4) + "]\n" +
+          (negative ? "set xzeroaxis linecolor rgb '#555555' linetype 1\n" : "set yrange [0:*]\n");
+  if (!chart.y_label.empty()) text += "set ylabel " + literal(chart.y_label) + "\n";
+  gnuplot::draw(path, text + "plot $data using 1:2 with boxes fillcolor rgb '" + kColours[0] + "'\n");
+}
+
 }  // namespace tegula::io

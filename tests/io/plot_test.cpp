@@ -8,6 +8,7 @@
 
 #include "tegula/io/child.h"
 #include "tegula/io/file.h"
+#include "tegula/io/plot_bars.h"
 #include "tegula/io/png.h"
 #include "tests/io/files.h"
 
@@ -95,6 +96,78 @@ TEST(Plot, ShadesAMapWithBothNames) {
   wrong = map, wrong.columns.clear(), wrong.values.clear();
   EXPECT_THROW(plot(folder / "wrong.png", wrong), Error);
   EXPECT_EQ(folder.files(), 1);
+}
+
+TEST(Plot, AMapsShadesReachAsFarAsItsValues) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  const auto dark = [&](const Heatmap& map, int red, int green, int blue) {
+    plot(folder / "map.png", map);
+    return count(read_png(folder / "map.png"), red, green, blue);
+  };
+  Heatmap counts{.rows = {"a", "b"}, .columns = {"a", "b"}, .values = {90, 10, 30, 60}};
+  const int one = dark(counts, 0x08, 0x30, 0x6B);  // of the four cells the greatest alone
+  EXPECT_GT(one, 1000);
+  counts.maximum = 60;  // what lies beyond is as dark
+  EXPECT_GT(dark(counts, 0x08, 0x30, 0x6B), one * 18 / 10);
+  EXPECT_GT(dark({.rows = {"a"}, .columns = {"a", "b", "c"}, .values = {-1, 0, 1}}, 0xB2, 0x18, 0x2B), 400) << "below 0";
+  EXPECT_ERROR(plot(folder / "m.png", Heatmap{.rows = {"a"}, .columns = {"a"}, .values = {1}, .minimum = 2}), "shades from 2 to 1");
+}
+
+TEST(Plot, CellsOfAMapHaveTheirNumbers) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  Heatmap map{.rows = {"a", "b"}, .columns = {"a", "b"}, .values = {0.25, 1, 0, 0.5}, .decimals = 2};
+  plot(folder / "map.svg", map);
+  const std::string svg = text_of(read_file(folder / "map.svg"));
+  for (const char* number : {"0.25", "1.00", "0.00", "0.50"}) EXPECT_NE(svg.find(number), std::string::npos) << number;
+  map.numbers = {"one", "two", "three", "four"};
+  plot(folder / "map.svg", map);
+  EXPECT_NE(text_of(read_file(folder / "map.svg")).find("three"), std::string::npos);
+  map.numbers.pop_back();
+  EXPECT_ERROR(plot(folder / "m.png", map), "3 numbers, expected one for each of the 4 values");
+}
+
+TEST(Plot, TheLegendLiesWhereNoCurveIsOrAbove) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  // Three curves, of which one comes to each corner: blue all along the top, orange along the bottom.
+  std::vector<double> x, top, bottom, wave;
+  for (int i = 0; i < 100; ++i) x.push_back(i), top.push_back(1), bottom.push_back(0), wave.push_back(0.5 + 0.4 * std::sin(i));
+  const auto blue = [&](std::vector<Series> series) {
+    plot(folder / "p.png", Figure{.panels = {{.series = std::move(series)}}});
+    return count(read_png(folder / "p.png"), 0x00, 0x72, 0xB2);
+  };
+  const int alone = blue({{"a", x, top}, {"", x, bottom}});
+  EXPECT_GE(blue({{"the past of it", x, top}, {"what was said", x, bottom}, {"the third of them", x, wave}}), alone * 95 / 100);
+}
+
+TEST(Plot, DrawsHistogramsAndBarCharts) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  Histogram histogram{.title = "weights", .x_label = "value", .bins = 4};
+  for (int i = 0; i < 100; ++i) histogram.values.push_back(i < 90 ? 0.1 : 1);
+  histogram.values.push_back(NAN);
+  plot(folder / "h.png", histogram);
+  EXPECT_GT(count(read_png(folder / "h.png"), 0x1A, 0x80, 0xBA), 20000);
+  histogram.values = {2};
+  EXPECT_NO_THROW(plot(folder / "h.png", histogram));
+  histogram.values = {NAN};
+  EXPECT_ERROR(plot(folder / "h.png", histogram), "1 values and 4 bins, expected a finite value");
+  BarChart chart{.title = "it's", .y_label = "accuracy", .names = {"cat", "dog", "a very long name of a class"}, .values = {0.5, -0.2, 1}};
+  plot(folder / "b.png", chart);
+  EXPECT_GT(count(read_png(folder / "b.png"), 0x1A, 0x80, 0xBA), 20000);
+  chart.values.pop_back();
+  EXPECT_ERROR(plot(folder / "b.png", chart), "3 names and 2 values");
+}
+
+TEST(Plot, ACurveOfNaNAloneIsLeftOut) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  EXPECT_NO_THROW(
+      plot(folder / "p.png",
+           LearningCurve{.train_loss = {1, 2}, .test_loss = {NAN, NAN}, .train_accuracy = {NAN, NAN}, .test_accuracy = {NAN, NAN}}));
+  EXPECT_ERROR(plot(folder / "p.png", LearningCurve{.train_loss = {NAN, NAN}}), "panel 'loss' without a finite point");
 }
 
 TEST(Plot, DrawsLogarithmicAndNamedAxesAsPngAndSvg) {
