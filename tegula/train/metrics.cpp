@@ -1,10 +1,11 @@
 #include "tegula/train/metrics.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
+#include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/train/progress.h"
 
 namespace tegula::metrics {
 namespace {
@@ -84,11 +85,33 @@ double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::so
   return hit_rate("top_k_accuracy", scores, labels, k, where);
 }
 
+namespace {
+
+std::vector<std::string> numbers_below(std::int64_t count) {
+  std::vector<std::string> names;
+  for (std::int64_t c = 0; c < count; ++c) names.push_back(std::to_string(c));
+  return names;
+}
+
+void require_classes(std::int64_t classes) {
+  if (classes >= 1 && classes <= 10000) return;
+  throw Error({.op = "ConfusionMatrix", .got = std::to_string(classes) + " classes", .expected = "1 to 10000"});
+}
+
+}  // namespace
+
 ConfusionMatrix::ConfusionMatrix(std::int64_t classes) : classes_(classes) {
-  if (classes < 1 || classes > 10000) {
-    throw Error({.op = "ConfusionMatrix", .got = std::to_string(classes) + " classes", .expected = "1 to 10000"});
-  }
+  require_classes(classes);
+  names_ = numbers_below(classes);
   counts_.resize(static_cast<std::size_t>(classes * classes));
+}
+
+ConfusionMatrix::ConfusionMatrix(std::vector<std::string> names) : ConfusionMatrix(static_cast<std::int64_t>(names.size())) {
+  names_ = std::move(names);
+  std::vector<std::string> sorted = names_;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    throw Error({.op = "ConfusionMatrix", .got = "two classes named " + *twice, .expected = "each name once"});
 }
 
 void ConfusionMatrix::add(std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted) {
@@ -130,41 +153,90 @@ double ConfusionMatrix::precision(std::int64_t c) const {
   return ratio(count(c, c), called);
 }
 
-double ConfusionMatrix::recall(std::int64_t c) const {
+std::int64_t ConfusionMatrix::support(std::int64_t c) const {
   std::int64_t are = 0;
   for (std::int64_t p = 0; p < classes_; ++p) are += count(c, p);
-  return ratio(count(c, c), are);
+  return are;
 }
+
+double ConfusionMatrix::recall(std::int64_t c) const { return ratio(count(c, c), support(c)); }
 
 double ConfusionMatrix::f1(std::int64_t c) const {
   const double p = precision(c), r = recall(c);
   return p + r == 0 ? 0 : 2 * p * r / (p + r);
 }
 
-double ConfusionMatrix::macro_f1() const {
-  RunningMean mean;
-  for (std::int64_t c = 0; c < classes_; ++c) mean.add(f1(c));
-  return mean.value();
+double ConfusionMatrix::macro_f1() const { return macro().f1; }
+
+ConfusionMatrix::Averages ConfusionMatrix::averages(const std::vector<double>& weights) const {
+  RunningMean p, r, f;
+  for (std::int64_t c = 0; c < classes_; ++c) {
+    const double weight = weights[static_cast<std::size_t>(c)];
+    p.add(precision(c), weight), r.add(recall(c), weight), f.add(f1(c), weight);
+  }
+  return {p.value(), r.value(), f.value()};
 }
+ConfusionMatrix::Averages ConfusionMatrix::macro() const { return averages(std::vector<double>(static_cast<std::size_t>(classes_), 1)); }
+ConfusionMatrix::Averages ConfusionMatrix::weighted() const {
+  std::vector<double> weights;
+  for (std::int64_t c = 0; c < classes_; ++c) weights.push_back(static_cast<double>(support(c)));
+  return averages(weights);
+}
+
+namespace {
+
+/// Characters of the longest of some names.
+int width_of(const std::vector<std::string>& names) {
+  int width = 0;
+  for (const std::string& name : names) width = std::max(width, progress::display_width(name));
+  return width;
+}
+
+std::string at_right(const std::string& text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(0, width - progress::display_width(text))), ' ') + text;
+}
+
+std::string line_of(double precision, double recall, double f1, std::int64_t support) {
+  return progress::format("   %9.4f%8.4f%8.4f%9lld\n", precision, recall, f1, static_cast<long long>(support));
+}
+
+constexpr const char* kHeading = "   precision  recall      F1  support\n";
+
+}  // namespace
 
 std::string ConfusionMatrix::print() const {
   const auto largest = *std::max_element(counts_.begin(), counts_.end());
-  const int width = std::max<int>(5, static_cast<int>(std::to_string(largest).size()) + 1);
-  char cell[64];
-  const auto padded = [&](const std::string& text) {
-    std::snprintf(cell, sizeof cell, "%*s", width, text.c_str());
-    return std::string(cell);
-  };
-  std::string text = "true \\ predicted\n" + padded("");
-  for (std::int64_t c = 0; c < classes_; ++c) text += padded(std::to_string(c));
-  text += "   precision  recall      F1\n";
+  const int first = std::max(5, width_of(names_)),
+            width = std::max({5, static_cast<int>(std::to_string(largest).size()) + 1, width_of(names_) + 1});
+  std::string text = "true \\ predicted\n" + at_right("", first);
+  for (const std::string& name : names_) text += at_right(name, width);
+  text += kHeading;
   for (std::int64_t t = 0; t < classes_; ++t) {
-    text += padded(std::to_string(t));
-    for (std::int64_t p = 0; p < classes_; ++p) text += padded(count(t, p) == 0 ? "." : std::to_string(count(t, p)));
-    std::snprintf(cell, sizeof cell, "   %9.4f%8.4f%8.4f\n", precision(t), recall(t), f1(t));
-    text += cell;
+    text += at_right(name(t), first);
+    for (std::int64_t p = 0; p < classes_; ++p) text += at_right(count(t, p) == 0 ? "." : std::to_string(count(t, p)), width);
+    text += line_of(precision(t), recall(t), f1(t), support(t));
   }
   return text;
+}
+
+std::string ConfusionMatrix::report() const {
+  const int first = std::max(width_of(names_), 16);
+  std::string text = at_right("", first) + kHeading;
+  for (std::int64_t c = 0; c < classes_; ++c) text += at_right(name(c), first) + line_of(precision(c), recall(c), f1(c), support(c));
+  for (const auto& [label, of] : {std::pair("macro average", macro()), std::pair("weighted average", weighted())})
+    text += at_right(label, first) + line_of(of.precision, of.recall, of.f1, total());
+  return text + at_right("accuracy", first) + progress::format("   %9.4f%25lld\n", accuracy(), static_cast<long long>(total()));
+}
+
+io::Heatmap ConfusionMatrix::heatmap(std::string title) const {
+  io::Heatmap map{.title = std::move(title), .rows = names_, .columns = names_, .row_label = "true", .column_label = "predicted"};
+  for (std::int64_t t = 0; t < classes_; ++t) {
+    for (std::int64_t p = 0; p < classes_; ++p) {
+      map.values.push_back(ratio(count(t, p), support(t)));
+      map.numbers.push_back(std::to_string(count(t, p)));
+    }
+  }
+  return map;
 }
 
 }  // namespace tegula::metrics

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tegula/graph/tensor.h"
+#include "tegula/io/plot.h"
 
 namespace tegula::metrics {
 
@@ -18,6 +19,22 @@ double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::so
 
 /// The class with the greatest score of each row, the first of equal ones. scores (N, C).
 std::vector<std::int64_t> predicted_classes(const Tensor& scores, std::source_location where = std::source_location::current());
+
+/// The area under the curve of true over false positive rates: the probability that a row of the class has a greater score than one that is not, ties counted half
+/// (Hanley and McNeil, 1982). scores (N), of which greater ones speak for the class; labels (N) integer or boolean, 0 or 1. NaN unless both occur.
+double roc_auc(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
+/// The mean over classes of each one's against all others, of those of which there are rows and others: scores (N, C), labels (N) in [0, C).
+double macro_roc_auc(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
+
+/// The sum of precisions at each threshold, weighted by the recall that it adds (scikit-learn: average_precision_score). As roc_auc; NaN without a row of the class.
+double average_precision(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
+
+/// 1 - Σ (y - p)² / Σ (y - mean(y))² over all elements of predictions and targets of one shape. NaN for no elements or targets that are all alike.
+double r2(const Tensor& predictions, const Tensor& targets, std::source_location where = std::source_location::current());
+/// The mean of |p - y|, and the root of the mean of (p - y)². NaN for no elements.
+double mean_absolute_error(const Tensor& predictions, const Tensor& targets, std::source_location where = std::source_location::current());
+double root_mean_squared_error(const Tensor& predictions, const Tensor& targets,
+                               std::source_location where = std::source_location::current());
 
 /// A weighted mean, one value after the other.
 class RunningMean {
@@ -39,6 +56,8 @@ class RunningMean {
 class ConfusionMatrix {
  public:
   explicit ConfusionMatrix(std::int64_t classes);
+  /// The classes by their names. Throws Error for names that are twice.
+  explicit ConfusionMatrix(std::vector<std::string> names);
 
   /// Throws Error for a class outside [0, classes) and for lists of different lengths.
   void add(std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted);
@@ -49,18 +68,34 @@ class ConfusionMatrix {
     return counts_[static_cast<std::size_t>(truth * classes_ + predicted)];
   }
   std::int64_t total() const;
+  std::int64_t support(std::int64_t c) const;  // how many are c
+  const std::string& name(std::int64_t c) const { return names_[static_cast<std::size_t>(c)]; }  // its number unless names were given
 
-  double accuracy() const;                   // the share on the diagonal; NaN when empty
-  double precision(std::int64_t c) const;    // of those called c, the share that is
-  double recall(std::int64_t c) const;       // of those that are c, the share called so
-  double f1(std::int64_t c) const;           // the harmonic mean of both
-  double macro_f1() const;                   // the mean of f1 over classes
+  double accuracy() const;  // the share on the diagonal; NaN when empty
+  double precision(std::int64_t c) const;  // of those called c, the share that is
+  double recall(std::int64_t c) const;  // of those that are c, the share called so
+  double f1(std::int64_t c) const;  // the harmonic mean of both
+  double macro_f1() const;  // the mean of f1 over classes
 
-  /// A table: rows are true classes, columns predicted ones, with precision, recall and F1 of each class.
+  /// Means over classes: all alike, or each by its support.
+  struct Averages {
+    double precision, recall, f1;
+  };
+  Averages macro() const;
+  Averages weighted() const;
+
+  /// A table: rows are true classes, columns predicted ones, with precision, recall, F1 and support of each class.
   std::string print() const;
+  /// A line for each class, its precision, recall, F1 and support, and the averages (scikit-learn: classification_report).
+  std::string report() const;
+  /// For a picture with the counts in its cells, shades being the shares of the true class: io::plot("confusion.png", matrix.heatmap("digits")). Of up to 200 classes.
+  io::Heatmap heatmap(std::string title = "") const;
 
  private:
+  Averages averages(const std::vector<double>& weights) const;
+
   std::int64_t classes_;
+  std::vector<std::string> names_;
   std::vector<std::int64_t> counts_;  // (classes, classes)
 };
 
