@@ -242,7 +242,7 @@ class Ranks {
 
 void run(const LaunchChoice& choice, const std::vector<std::string>& program) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = note_interrupt;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     ::sigaction(signal, &action, nullptr);

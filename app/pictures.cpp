@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/progress.h"
+
 namespace tegula::app {
 namespace {
 
@@ -51,10 +53,6 @@ std::string pad(const std::string& text, int width) {
 }
 
 }  // namespace
-
-int display_width(const std::string& text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
 
 std::string draw(std::span<const Picture> pictures, int columns, Ink ink) {
   const Frame frame = frame_of(pictures);

@@ -19,7 +19,4 @@ struct Picture {
 /// are cut off. One character is one pixel wide and two high.
 std::string draw(std::span<const Picture> pictures, int columns, Ink ink);
 
-/// Characters a terminal shows of UTF-8 text (every code point is taken to be one wide).
-int display_width(const std::string& text);
-
 }  // namespace tegula::app

@@ -92,47 +92,21 @@ Loss make_objective(double smoothing) {
   return [smoothing](const Tensor& scores, const Tensor& labels) { return cross_entropy(scores, labels, {.label_smoothing = smoothing}); };
 }
 
-std::string percent(double share) { return std::isnan(share) ? "-" : format("%.2f %%", 100 * share); }
-
-ProgressTable make_table() {
-  return ProgressTable(
-      {{"epoch", 9}, {"train loss", 7}, {"train accuracy", 4}, {"test loss", 5}, {"test accuracy", 8}, {"time", 6, 8}, {"images/s", 3}});
-}
-
-std::vector<std::string> row_of(const EpochRecord& r) {
-  return {std::to_string(r.epoch),  format("%.4f", r.train_loss), percent(r.train_accuracy),  format("%.4f", r.test_loss),
-          percent(r.test_accuracy), duration(r.seconds),          quantity(r.rows_per_second)};
-}
-
-std::vector<ProgressLine::Part> parts_of(const StepReport& r, int columns) {
-  const double share = static_cast<double>(r.batch) / static_cast<double>(r.batches);
-  return {{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
-          {bar(share, std::clamp(columns - 76, 4, 24)), 2},
-          {format("%*lld/%lld", static_cast<int>(std::to_string(r.batches).size()), static_cast<long long>(r.batch),
-                  static_cast<long long>(r.batches)),
-           5},
-          {format(" loss %.4f", r.mean_loss), 8},
-          {format(" %.1f %% right", 100 * r.mean_accuracy), 6},
-          {format(" %s images/s", quantity(r.rows_per_second).c_str()), 3},
-          {format(" ETA %s", clock(r.seconds_left).c_str()), 7}};
-}
-
-void report_progress(Trainer& trainer, ProgressLine& line, TrainLog& log, double lr) {
-  const ProgressTable table = make_table();
-  std::printf("%s\n", table.heading().c_str());
-  std::fflush(stdout);
-  trainer.on_step = [&line, &log](const StepReport& r) {
-    log.step(r);
-    if (line.due()) line.show(parts_of(r, terminal_columns()));
-  };
-  trainer.on_epoch = [&line, &log, lr, table](const EpochRecord& r) {
-    line.finish(table.row(row_of(r)));
-    log.epoch(r);
-    if (std::isfinite(r.train_loss) || std::isfinite(r.test_loss)) return;
+void keep_log(Trainer& trainer, TrainLog& log, double lr) {
+  const auto require_number = [lr](double loss, std::int64_t epoch) {
+    if (std::isfinite(loss)) return;
     throw Error({.op = "tegula train",
-                 .got = format("a loss of %s in epoch %lld", std::isnan(r.train_loss) ? "nan" : "inf", static_cast<long long>(r.epoch)),
+                 .got = format("a loss of %s in epoch %lld", std::isnan(loss) ? "nan" : "inf", static_cast<long long>(epoch)),
                  .expected = "a number",
                  .advice = format("choose a learning rate below %g (--lr); no model is saved, a checkpoint of earlier epochs stays", lr)});
+  };
+  trainer.on_step = [&log, &trainer, require_number](const StepReport& r) {
+    log.step(r);
+    if (!trainer.loss_scaler()) require_number(r.loss, r.epoch);  // fp16 leaves out steps that overflow
+  };
+  trainer.on_epoch = [&log, require_number](const EpochRecord& r) {
+    log.epoch(r);
+    require_number(r.train_loss, r.epoch);
   };
 }
 
@@ -194,7 +168,9 @@ void run(TrainChoice choice) {
                    .exchange = precision_of(choice.exchange),
                    .checkpoint = choice.checkpoint,
                    .metadata = models::describe(model),
-                   .stop_on_interrupt = true});
+                   .stop_on_interrupt = true,
+                   .progress = Progress::Yes,
+                   .progress_rows = "images"});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
 
   if (ranks.size() > 1) std::printf("%d ranks, each with a part of every batch of %lld.\n", ranks.size(), static_cast<long long>(batch));
@@ -211,8 +187,7 @@ void run(TrainChoice choice) {
   {
     std::optional<TimelineRecorder> recorder;
     if (!choice.timeline.empty()) recorder.emplace(choice.timeline, ranks);
-    ProgressLine line;
-    report_progress(trainer, line, log, lr);
+    keep_log(trainer, log, lr);
     history = trainer.fit(sets.train, sets.test);
     if (recorder) exchanges = told_by(*recorder, choice.timeline);
   }

@@ -75,6 +75,7 @@
 #include "tegula/nn/activation.h"    // nn::ReLU, …
 #include "tegula/nn/convolution.h"   // nn::Conv2d, nn::ConvTranspose2d
 #include "tegula/nn/dropout.h"       // nn::Dropout
+#include "tegula/nn/freeze.h"        // freeze(net, "features.*"), unfreeze
 #include "tegula/nn/images.h"        // nn::Upsample, nn::PixelShuffle
 #include "tegula/nn/init.h"          // nn::init::he_normal, …
 #include "tegula/nn/linear.h"        // nn::Linear, nn::Embedding, nn::Flatten
@@ -143,6 +144,7 @@
 #include "tegula/io/jpeg.h"
 #include "tegula/io/npy.h"           // io::read_npy, io::read_npz
 #include "tegula/io/plot.h"
+#include "tegula/io/plot_bars.h"     // io::Histogram, io::BarChart
 #include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"
 

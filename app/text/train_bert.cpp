@@ -136,6 +136,11 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
   options.clip_norm = 1;
   options.group = dist::world();
   options.checkpoint = choice.checkpoint, options.metadata = models::metadata_of(description), options.stop_on_interrupt = true;
+  options.progress = Progress::No;
+  if (choice.classify && test.size() > 0) {  // a few labels are learnt by heart soon
+    options.early_stopping = EarlyStopping{
+        .patience = choice.epochs, .value = [](const EpochRecord& r) { return -r.test_metrics.at("right"); }, .restore_best = true};
+  }
   std::printf("%s: %s parameters, a vocabulary of %s. %s samples to learn from, %s for validation.\n", description.kind.c_str(),
               quantity(static_cast<double>(num_parameters(model))).c_str(), quantity(description.numbers.at("vocabulary")).c_str(),
               quantity(static_cast<double>(train.size())).c_str(), quantity(static_cast<double>(test.size())).c_str());
@@ -148,8 +153,6 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
   TrainLog log(is_first(dist::world()) ? choice.log : TrainLogChoice());
   log.begin({{"model", description.kind}}, {description.numbers.begin(), description.numbers.end()});
   ProgressLine line;
-  StateDict best;  // of a classifier: a few labels are learnt by heart soon
-  double best_share = -1;
   trainer.on_step = [&](const StepReport& r) {
     log.step(r);
     if (!line.due()) return;
@@ -173,11 +176,13 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
                    .got = "a loss that is no number",
                    .expected = "a number",
                    .advice = format("choose a learning rate below %g (--lr)", lr)});
-    if (const auto found = r.test_metrics.find("right"); choice.classify && found != r.test_metrics.end() && found->second > best_share)
-      best_share = found->second, best = state_dict(model);
   };
   History history = trainer.fit(train, test);
-  if (!best.empty()) load(model, best);
+  double best_share = -1;
+  for (const EpochRecord& r : history) {
+    if (const auto found = r.test_metrics.find("right"); choice.classify && found != r.test_metrics.end())
+      best_share = std::max(best_share, found->second);
+  }
   if (best_share >= 0) std::printf("\nbest validation accuracy %.2f %%\n", 100 * best_share);
   if (measured.size() > 0)
     std::printf("test accuracy %.2f %% of %lld texts\n", 100 * trainer.evaluator().evaluate(measured).metrics.at("right"),

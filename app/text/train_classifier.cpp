@@ -39,7 +39,7 @@ struct ClassifierChoice {
   double dropout = 0.5, lr = 1e-3, clip = 1;
   std::int64_t epochs = 20, batch = 32, patience = 3;
   std::uint64_t seed = 0;
-  std::string out = "classify.safetensors", plot = "classify.png";
+  std::string out = "classify.safetensors", plot = "classify.png", checkpoint, resume;
   TrainLogChoice log;
 };
 
@@ -87,7 +87,7 @@ ClassifierTexts read_classifier_texts(const ClassifierChoice& choice) {
 }
 
 void print_test(Evaluator& evaluator, const text::LabelledSequences& test, const std::vector<std::string>& classes) {
-  metrics::ConfusionMatrix matrix(static_cast<std::int64_t>(classes.size()));
+  metrics::ConfusionMatrix matrix(classes);
   data::Sampler sampler(test.size(), {.batch = 100});
   for (auto rows = sampler.next(); !rows.empty(); rows = sampler.next()) {
     std::vector<HostArray> batch = test.gather(rows);
@@ -96,8 +96,6 @@ void print_test(Evaluator& evaluator, const text::LabelledSequences& test, const
   }
   std::printf("test accuracy %.2f %% of %lld texts, macro F1 %.4f\n\n%s", 100 * matrix.accuracy(), static_cast<long long>(test.size()),
               matrix.macro_f1(), matrix.print().c_str());
-  for (std::size_t i = 0; i < classes.size(); ++i) std::printf("%s%zu: %s", i ? ", " : "", i, classes[i].c_str());
-  std::printf("\n");
 }
 
 template <class Net>
@@ -109,15 +107,20 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
   const text::LabelledSequences train = sequences(texts.train);
   optim::Adam adam(parameters(net), {.lr = choice.lr});
   const std::int64_t batch = std::min(choice.batch, train.size());
-  Trainer trainer(net, adam, cross_entropy,
-                  {.epochs = choice.epochs,
-                   .batch = batch,
-                   .test_batch = 100,
-                   .seed = choice.seed,
-                   .clip_norm = choice.clip,
-                   .lengths = train.lengths(),
-                   .group = ranks,
-                   .stop_on_interrupt = true});
+  Trainer trainer(
+      net, adam, cross_entropy,
+      {.epochs = choice.epochs,
+       .batch = batch,
+       .test_batch = 100,
+       .seed = choice.seed,
+       .clip_norm = choice.clip,
+       .lengths = train.lengths(),
+       .group = ranks,
+       .checkpoint = choice.checkpoint,
+       .early_stopping =
+           EarlyStopping{.patience = choice.patience, .value = [](const EpochRecord& r) { return -r.test_accuracy; }, .restore_best = true},
+       .progress = Progress::No});
+  if (!choice.resume.empty()) trainer.resume(choice.resume);
   std::printf("%s classifier: %s parameters, %lld words. %zu texts to train on, %zu to validate, %zu classes.\n", choice.net.c_str(),
               quantity(static_cast<double>(num_parameters(net))).c_str(), static_cast<long long>(texts.tokenizer.size()),
               texts.train.size(), texts.validation.size(), texts.classes.size());
@@ -127,8 +130,6 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
              {"batch", static_cast<double>(batch)},
              {"learning_rate", choice.lr},
              {"seed", static_cast<double>(choice.seed)}});
-  StateDict best;
-  double best_accuracy = -1;
   History history;
   {
     ProgressLine line;
@@ -136,7 +137,6 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
         {{"epoch", 9}, {"train loss", 7}, {"right", 4, 8}, {"validation loss", 5}, {"right", 8, 8}, {"time", 6, 8}, {"texts/s", 3}});
     std::printf("%s\n", table.heading().c_str());
     std::fflush(stdout);
-    EarlyStopping stopping{.patience = choice.patience, .value = [](const EpochRecord& r) { return -r.test_accuracy; }};
     trainer.on_step = [&](const StepReport& r) {
       log.step(r);
       if (!std::isfinite(r.loss)) {
@@ -157,13 +157,12 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
                              format("%.4f", r.test_loss), format("%.2f %%", 100 * r.test_accuracy), duration(r.seconds),
                              quantity(r.rows_per_second)}));
       log.epoch(r);
-      if (r.test_accuracy > best_accuracy) best_accuracy = r.test_accuracy, best = state_dict(net);
-      return stopping(r);
     };
     history = trainer.fit(train, sequences(texts.validation).by_length());
   }
-  if (!best.empty()) load(net, best);  // none where it was stopped in the first epoch
   if (!is_first(ranks)) return;
+  double best_accuracy = -1;
+  for (const EpochRecord& r : history) best_accuracy = std::max(best_accuracy, r.test_accuracy);
   models::save_text_classifier(choice.out, net, texts.tokenizer_json, texts.classes);
   if (best_accuracy >= 0) std::printf("best validation accuracy %.2f %%\n", 100 * best_accuracy);
   if (texts.test.size() > 0) print_test(trainer.evaluator(), sequences(texts.test).by_length(), texts.classes);
@@ -176,8 +175,12 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
   }
 }
 
-void run_train_classifier(const ClassifierChoice& choice) {
-  if (is_first(training_ranks(kTrainClassify))) io::require_writable(choice.out, kTrainClassify);
+void run_train_classifier(ClassifierChoice choice) {
+  const bool writes = is_first(training_ranks(kTrainClassify));
+  resume_after_restart(choice.checkpoint, choice.resume);
+  for (const std::string& file : {choice.out, choice.checkpoint}) {
+    if (writes && !file.empty()) io::require_writable(file, kTrainClassify);
+  }
   io::require_picture(choice.plot);
   manual_seed(choice.seed);
   const ClassifierTexts texts = read_classifier_texts(choice);
@@ -277,6 +280,7 @@ void add_train_classifier(Command& train) {
   command.option("--seed", c.seed, "the same seed gives the same bits").check(any_count()).shows_default().type("S");
   command.option("--out", c.out, "the model with its tokenizer and classes").check(not_empty()).shows_default().type("FILE");
   command.option("--plot", c.plot, "the learning curve").check(not_empty()).shows_default().type("FILE");
+  add_checkpoint(command, c.checkpoint, c.resume);
   add_options(command, c.log);
   add_precision(command);
   add_device_option(command);

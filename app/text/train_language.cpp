@@ -106,8 +106,8 @@ class LanguageReport {
         tokens_per_row_(tokens_per_row),
         operations_per_token_(operations_per_token),
         peak_(peak_of_device() * choice.ranks.size()) {
-    trainer.on_step = [this](const StepReport& r) { return step(r); };
-    trainer.on_validation = [this](const ValidationReport& r) { return validated(r); };
+    trainer.on_step = [this](const StepReport& r) { step(r); };
+    trainer.on_validation = [this](const ValidationReport& r) { validated(r); };
   }
 
   void begin(const Texts& texts, std::int64_t parameters) {
@@ -135,7 +135,7 @@ class LanguageReport {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Go step(const StepReport& r) {
+  void step(const StepReport& r) {
     const auto now = Clock::now();
     if (r.batch == first_batch_ || first_batch_ < 0) {  // what compiles is no measure of speed
       first_batch_ = r.batch;
@@ -149,12 +149,6 @@ class LanguageReport {
                    .got = format("a loss of %s at step %lld", std::isnan(r.loss) ? "nan" : "inf", static_cast<long long>(r.step)),
                    .expected = "a number",
                    .advice = format("choose a learning rate below %g (--lr); no model is saved, an earlier checkpoint stays", choice_.lr)});
-    }
-    if (r.step > choice_.steps) {
-      throw Error({.op = choice_.op,
-                   .got = "a checkpoint with " + std::to_string(r.step - 1) + " steps done",
-                   .expected = "fewer than the " + std::to_string(choice_.steps) + " of this training",
-                   .advice = "ask for more --steps"});
     }
     log_.step(r);
     recent_ = recent_ == 0 ? r.loss : 0.95 * recent_ + 0.05 * r.loss;
@@ -171,17 +165,14 @@ class LanguageReport {
       if (const std::string share = utilisation(); !share.empty()) parts.insert(parts.end() - 1, {" " + share, 4});
       line_.show(parts);
     }
-    const bool is_validated = r.step % choice_.eval_every == 0;
-    return r.step >= choice_.steps && !is_validated ? Go::Stop : Go::On;
   }
 
-  Go validated(const ValidationReport& r) {
+  void validated(const ValidationReport& r) {
     line_.finish(table_.row({std::to_string(r.step), format("%.4f", r.train_loss), format("%.4f", r.test.loss),
                              duration(std::chrono::duration<double>(Clock::now() - begin_).count()), quantity(tokens_per_second())}));
     log_.validation(r);
     if (!choice_.checkpoint.empty()) trainer_.save(choice_.checkpoint);
     last_ = Clock::now();
-    return r.step >= choice_.steps ? Go::Stop : Go::On;
   }
 
   const LanguageChoice& choice_;
@@ -217,6 +208,7 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   const double lowest = choice.min_lr.value_or(choice.lr / 10);
   Trainer trainer(forward, *optimizer, loss,
                   {.epochs = 1,
+                   .steps = choice.steps,
                    .batch = choice.batch,
                    .test_batch = training.test_batch,
                    .seed = choice.seed,
@@ -227,7 +219,8 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
                    .shuffle = false,
                    .group = choice.ranks,
                    .metadata = training.describe(texts.tokenizer_json),
-                   .stop_on_interrupt = true});
+                   .stop_on_interrupt = true,
+                   .progress = Progress::No});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
   const std::int64_t count = num_parameters(forward);
   std::printf("%s: %s parameters, %lld tokens in the vocabulary. %s tokens to train on, %s to validate.\n", choice.op.c_str() + 13,
@@ -241,7 +234,8 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
     report.begin(texts, count);
     trainer.fit(training.train, training.interim);
     const std::string share = report.utilisation();
-    speed = quantity(report.tokens_per_second()) + " tokens/s" + (share.empty() ? "" : ", " + share);
+    if (std::isfinite(report.tokens_per_second()))  // of at least two steps
+      speed = "; " + quantity(report.tokens_per_second()) + " tokens/s" + (share.empty() ? "" : ", " + share);
   }
   if (choice.print_memory) std::printf("\n%s\n", trainer.print_memory().c_str());
   if (!choice.checkpoint.empty()) trainer.save(choice.checkpoint);
@@ -256,7 +250,7 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   }
   std::printf("validation loss %.4f nats per token", measured);
   if (texts.characters_per_token > 1.005) std::printf(", %.4f per character", measured / texts.characters_per_token);
-  std::printf("; %s\n", speed.c_str());
+  std::printf("%s\n", speed.c_str());
   if (choice.sample > 0) {
     const models::LanguageModel model = models::load_language_model(choice.out);
     models::TextWriter write(model);
@@ -275,7 +269,7 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
 void take_sizes(LanguageChoice& choice) {
   const io::Metadata metadata = load_metadata(choice.resume);
   const models::Description file(metadata, choice.resume);
-  const auto take = [&](const char* option, auto LanguageSizes::*size, const char* key) {
+  const auto take = [&](const char* option, auto LanguageSizes::* size, const char* key) {
     if (!metadata.contains(key)) return;  // of another kind: that is said when it is loaded
     using Size = std::decay_t<decltype(choice.*size)>;
     const auto saved = static_cast<Size>(file.number(key));

@@ -234,7 +234,8 @@ void run_translate_training(TranslateTraining choice) {
                    .group = ranks,
                    .checkpoint = choice.checkpoint,
                    .metadata = models::metadata_of(translator.describe()),
-                   .stop_on_interrupt = true});
+                   .stop_on_interrupt = true,
+                   .progress = Progress::No});
   if (!choice.resume.empty()) trainer.resume(choice.resume);
   TrainLog log(choice.log);
   log.begin({{"model", choice.model}, {"tokens", choice.tokens}, {"schedule", choice.schedule}},

@@ -24,17 +24,20 @@ struct Means {
   bool has_count;
   std::int64_t rows = 0;  // in all
 
-  /// Returns the loss of this batch.
-  double add(const std::vector<Tensor>& results, std::int64_t rows_of_batch) {
+  struct Added {
+    double loss, weight;  // of this batch
+  };
+  /// A batch of which nothing counts has no loss: it adds its rows alone.
+  Added add(const std::vector<Tensor>& results, std::int64_t rows_of_batch) {
     rows += rows_of_batch;
     const double weight = has_count ? results.back().item<double>() : static_cast<double>(rows_of_batch);
     const std::size_t hits = 1 + of_metrics.size();
     const auto value = results[0].item<double>();
-    loss.add(value, weight);
-    for (std::size_t i = 0; i < of_metrics.size(); ++i) of_metrics[i].add(results[1 + i].item<double>(), weight);
+    if (weight != 0) loss.add(value, weight);
+    for (std::size_t i = 0; i < of_metrics.size() && weight != 0; ++i) of_metrics[i].add(results[1 + i].item<double>(), weight);
     if (results.size() > hits + (has_count ? 1 : 0))
       accuracy.add(results[hits].item<double>() / static_cast<double>(rows_of_batch), static_cast<double>(rows_of_batch));
-    return value;
+    return {value, weight};
   }
   /// Those of all ranks.
   void add_up(const dist::Group& group, const std::source_location& where) {

@@ -1,5 +1,6 @@
 #include "tegula/train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "tegula/ops/shape/join.h"
 #include "tegula/optim/clip.h"
 #include "tegula/train/means.h"
+#include "tegula/train/progress.h"
 
 namespace tegula {
 namespace {
@@ -71,8 +73,9 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
                number_text(options_.clip_norm),
            "none of them negative, batches of at least 1");
   }
-  if (options_.accumulate < 1 || options_.validate_every < 0) {
-    refuse(".accumulate = " + std::to_string(options_.accumulate) + ", .validate_every = " + std::to_string(options_.validate_every),
+  if (options_.accumulate < 1 || options_.validate_every < 0 || options_.steps < 0) {
+    refuse(".accumulate = " + std::to_string(options_.accumulate) + ", .validate_every = " + std::to_string(options_.validate_every) +
+               ", .steps = " + std::to_string(options_.steps),
            "at least one batch a step, and no negative number of steps");
   }
   if (options_.shard < 0 || options_.shard > 3) {
@@ -82,36 +85,38 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
     refuse(".exchange = fp8 with .precision = fp16, whose gradients are scaled, and skipped where they overflow",
            ".precision = bf16, or another exchange");
   }
-  if (options_.accumulate == 1) return;
-  for (const Parameter& parameter : optimizer_.parameters()) {
-    const Tensor zero = zeros(parameter.cell->shape(), parameter.cell->dtype());
-    sums_.push_back({"accumulated." + parameter.name, make<Cell>(zero, where)});
-    sums_.back().cell->set_partition(parameter.cell->partition());
-  }
+  if (options_.accumulate > 1) accumulator_.emplace(optimizer_.parameters(), where);
 }
 
-/// `share`: this rank's rows / all rows, by which its gradients count; undefined without ranks.
-Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch, const Tensor& share) {
-  const dist::CountedRows rows(share);
-  if (pipeline_) return staged_gradients(batch, share);
+/// `rows`: of the batch, on all ranks. `share`: this rank's rows / all rows, by which its gradients count; undefined without ranks.
+Trainer::Gradients Trainer::gradients(const std::vector<Tensor>& batch, const Tensor& rows, const Tensor& share) {
+  const dist::CountedRows counted_rows(share);
+  if (pipeline_) return staged_gradients(batch, rows, share);
   const std::vector<Tensor> outputs = evaluator_.outputs(batch), targets = evaluator_.targets(batch);
   std::vector<Tensor> measured = evaluator_.measured(outputs, targets);
   Tensor objective = options_.objective ? options_.objective(outputs, targets, where_) : measured[0];
-  if (share.defined()) {  // in front of the gradient: collectives within the model mix those of all ranks
+  Tensor part = share, weight = rows;
+  if (options_.count) {
     const In frame("Trainer", where_);
-    Tensor part = share;
-    if (options_.count) {
-      const Tensor own = cast(measured.back(), f32) * cast(share > 0, f32);
-      part = own / dist::all_reduce(own, options_.group);
-    }
-    objective = objective * cast(part, objective.dtype());
-    measured = measured_by_all(measured, part);
+    const Tensor counted = cast(measured.back(), f32), own = share.defined() ? where(share > 0, counted, 0) : counted;
+    weight = share.defined() ? dist::all_reduce(own, options_.group) : own;
+    part = own / where(weight == 0, 1, weight);
   }
+  if (part.defined()) {  // in front of the gradient: collectives within the model mix those of all ranks
+    const In frame("Trainer", where_);
+    objective = where(part == 0, 0, objective * cast(part, objective.dtype()));  // the mean of nothing is NaN
+    if (share.defined()) measured = measured_by_all(measured, part, share);
+  }
+  name_those_without_gradient(objective);
   // Outside of any frame, so that gradients have the lines of their ops.
   std::vector<Tensor> gradients =
       grad(scaler_ ? scaler_->scaled(objective, where_) : objective, parallel_ ? parallel_->leaves() : optimizer_.parameters(), where_);
+  if (options_.count) {
+    const In frame("Trainer", where_);
+    for (Tensor& gradient : gradients) gradient = where(part == 0, 0, gradient);
+  }
   if (reduces_each_batch() && parallel_) gradients = parallel_->sum(gradients, where_);
-  return {std::move(measured), std::move(gradients)};
+  return {std::move(measured), std::move(gradients), std::move(weight)};
 }
 
 void Trainer::take_step(std::vector<Tensor> gradients) {
@@ -131,39 +136,33 @@ void Trainer::take_step(std::vector<Tensor> gradients) {
 
 /// `done` batches of this epoch are done with this one. Returns what was measured.
 std::vector<Tensor> Trainer::train_on(const data::Batch& batch, std::int64_t done) {
-  // The arguments are the tensors of the batch, and behind them, with several ranks, this one's share.
+  // The arguments are the tensors of the batch, and behind them its rows, where batches are accumulated, and with several ranks this one's share.
   const std::size_t count = batch.tensors.size();
   std::vector<Tensor> arguments = batch.tensors;
+  if (accumulator_) arguments.emplace_back(static_cast<double>(batch.all_rows));
   if (has_ranks()) arguments.emplace_back(static_cast<double>(batch.rows) / static_cast<double>(batch.all_rows));
   const auto of_batch = [&](std::span<const Tensor> traced) {
-    return this->gradients({traced.begin(), traced.begin() + static_cast<std::ptrdiff_t>(count)}, has_ranks() ? traced[count] : Tensor());
+    return this->gradients({traced.begin(), traced.begin() + static_cast<std::ptrdiff_t>(count)}, accumulator_ ? traced[count] : Tensor(),
+                           has_ranks() ? traced.back() : Tensor());
   };
-  if (options_.accumulate == 1) {
+  if (!accumulator_) {
     return step_.call(arguments, [&](std::span<const Tensor> traced) {
-      auto [measured, gradients] = of_batch(traced);
+      auto [measured, gradients, weight] = of_batch(traced);
       take_step(std::move(gradients));
       return measured;
     });
   }
   if (done % options_.accumulate != 0 && done != loader_->batches()) {
     return accumulate_.call(arguments, [&](std::span<const Tensor> traced) {
-      const auto [measured, gradients] = of_batch(traced);
-      const In frame("Trainer", where_);
-      for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].assign(sums_[i].read() + gradients[i]);
+      const auto [measured, gradients, weight] = of_batch(traced);
+      accumulator_->add(gradients, Arg(weight, where_));
       return measured;
     });
   }
-  arguments.emplace_back(1.0 / static_cast<double>((done - 1) % options_.accumulate + 1));
   return step_.call(arguments, [&](std::span<const Tensor> traced) {
-    auto [measured, gradients] = of_batch(traced);
-    {
-      const In frame("Trainer", where_);
-      for (std::size_t i = 0; i < sums_.size(); ++i) {
-        gradients[i] = (sums_[i].read() + gradients[i]) * traced.back();
-        sums_[i].assign(zeros(gradients[i].shape(), sums_[i].cell->dtype()));
-      }
-    }
-    take_step(std::move(gradients));
+    const auto [measured, gradients, weight] = of_batch(traced);
+    accumulator_->add(gradients, Arg(weight, where_));
+    take_step(accumulator_->mean(where_));
     return measured;
   });
 }
@@ -225,6 +224,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
                   data::LoaderOptions{.batch = options_.batch,
                                       .shuffle = options_.shuffle,
                                       .seed = options_.seed,
+                                      .last = options_.last,
                                       .workers = options_.workers,
                                       .weights = options_.weights,
                                       .strata = options_.strata,
@@ -233,27 +233,21 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
                   where_);
   history_.clear();
   validations_.clear();
-  if (!options_.checkpoint.empty() && writes()) io::require_writable(options_.checkpoint, "Trainer");
+  if (!options_.checkpoint.empty() && writes()) io::require_writable(options_.checkpoint->path, "Trainer");
   begin_sharded();
   if (feeds_back() && !(parallel_ && parallel_->sharding())) begin_alike();  // a checkpoint has what they still owe
-  if (!resume_.empty()) {
-    for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
-      if (name == "history") history_ = loaded_history(array);
-      if (name == "validations") validations_ = loaded_validations(array);
-    }
-    resume_.clear();
-    own_numbers_ = false;
-    if (parallel_ && parallel_->sharding()) parallel_->sharding()->refresh(where_);
-  }
+  begin_best();
+  if (!resume_.empty()) load_resumed();
   if (options_.shard == 0 && !feeds_back()) begin_alike();
   draw_own_numbers();
   std::optional<InterruptScope> interrupts;
   if (options_.stop_on_interrupt) interrupts.emplace();
-  Go go = Go::On;
-  while (go == Go::On && loader_->position().epoch < options_.epochs) {
+  const auto shown = progress_table();
+  Go go = stopping() && stopping()->ends() ? Go::Stop : Go::On;
+  while (go == Go::On && loader_->position().epoch < options_.epochs && has_steps_left()) {
     EpochRecord record{.epoch = loader_->position().epoch + 1, .test_loss = kNone, .test_accuracy = kNone};
     double last_loss = 0;
-    go = run_epoch(record, last_loss, test);
+    go = run_epoch(record, last_loss, test, shown.get());
     if (go == Go::Stop) break;
     if (test.size() > 0) {
       const Evaluation measured = measure(test);
@@ -262,29 +256,51 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
       record.test_metrics = measured.metrics;
     }
     history_.push_back(record);
+    if (shown) shown->epoch(record);
     const bool finite = std::isfinite(last_loss) && (test.size() == 0 || std::isfinite(record.test_loss));
-    if (finite && !options_.checkpoint.empty()) save_epoch(record);
-    go = on_epoch(record);
-    if (!finite) {
-      warn("train.not_finite", "after epoch " + std::to_string(record.epoch) + " the loss is no number" +
-                                   (options_.checkpoint.empty() ? "" : ", the checkpoint from before stays") +
-                                   ": lower the learning rate, or limit the gradients by clip_norm (Trainer at " + to_string(where_) +
-                                   "); TEGULA_CHECK=nan finds the op");
-    }
+    const bool ends = finish_epoch(record, finite);
+    if (on_epoch) go = on_epoch(record);
+    if (!std::isfinite(last_loss) && options_.nonfinite == Nonfinite::Stop) stop_at(last_loss, record.epoch, loader_->batches(), "");
+    if (!finite && !std::exchange(has_warned_, true)) warn_of(record);
+    if (ends) go = Go::Stop;
+    if (ends && shown) shown->note("stopped early: epoch " + std::to_string(stopping()->best_epoch) + " was the best");
     if (go == Go::On && record.epoch < options_.epochs && is_interrupted(0)) {
       end_interrupted(record.epoch, steps_done(0), finite, last_loss);
       break;
     }
   }
+  restore_best();
   nn::detail::set_training(module_, false);
   if (parallel_ && parallel_->sharding()) parallel_->sharding()->restore(where_);
   return history_;
 }
 
+void Trainer::load_resumed() {
+  for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
+    if (name == "history") history_ = loaded_history(array);
+    if (name == "validations") validations_ = loaded_validations(array);
+  }
+  for (const EpochRecord& record : history_) {  // so that what follows is judged as if the training had never stopped
+    if (stopping()) stopping()->improves(record);
+    saved_ = std::min(saved_, judged(record, options_.checkpoint->value));
+  }
+  own_numbers_ = false;
+  if (parallel_ && parallel_->sharding()) parallel_->sharding()->refresh(where_);
+  const std::int64_t done = steps_done(loader_->position().batch);
+  if (options_.steps > 0 && done > options_.steps) {
+    throw Error({.op = "Trainer::fit",
+                 .got = resume_ + ": a checkpoint with " + std::to_string(done) + " steps done",
+                 .expected = "at most the " + std::to_string(options_.steps) + " of this training",
+                 .advice = "ask for more steps, or is this the checkpoint of another training?",
+                 .where = where_});
+  }
+  resume_.clear();
+}
+
 /// A full disk is no reason to lose the training.
 void Trainer::save_epoch(const EpochRecord& record) {
   try {
-    save(options_.checkpoint);
+    save(options_.checkpoint->path);
   } catch (const Error& error) {
     warn("train.checkpoint", "none of epoch " + std::to_string(record.epoch) + ", the training goes on: " + error.what());
   }
@@ -297,7 +313,10 @@ std::int64_t Trainer::steps_done(std::int64_t batches_done) const {
   return loader_->position().epoch * steps(loader_->batches()) + (ended ? steps(batches_done) : batches_done / options_.accumulate);
 }
 
-Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDataset& test) {
+bool Trainer::has_steps_left() const { return options_.steps == 0 || steps_done(loader_->position().batch) < options_.steps; }
+
+Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDataset& test, progress::EpochTable* shown) {
+  constexpr std::int64_t kSnapshotEvery = 128;  // batches: copies are no part of the time, and as many are computed again after a NaN
   nn::detail::set_training(module_, true);
   const std::int64_t batches = loader_->batches();
   train_detail::Means means(options_.metrics, static_cast<bool>(options_.count));
@@ -306,27 +325,37 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
   auto begin = Clock::now();
   Go go = Go::On;
   while (go == Go::On) {
+    if (!has_steps_left() && loader_->position().batch != batches) {
+      go = Go::Stop;
+      break;
+    }
+    if (loader_->position().batch % kSnapshotEvery == 0) take_snapshot();
     const auto batch = loader_->next();
     if (!batch) break;
     const std::int64_t done = loader_->position().batch, before = steps_done(done - 1), step = steps_done(done);
     if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule(before)));
-    last_loss = means.add(train_on(*batch, done), batch->all_rows);
-    recent.add(last_loss, static_cast<double>(batch->all_rows));
-    if (on_step) {
+    const auto [loss, weight] = means.add(train_on(*batch, done), batch->all_rows);
+    if (weight != 0) last_loss = loss, recent.add(loss, weight);
+    if (on_step || shown) {
       const double passed = seconds + since(begin), per_second = static_cast<double>(means.rows) / passed;
       const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);
-      go = on_step({.epoch = record.epoch,
-                    .epochs = options_.epochs,
-                    .batch = done,
-                    .batches = batches,
-                    .step = step,
-                    .loss = last_loss,
-                    .mean_loss = means.loss.value(),
-                    .mean_accuracy = means.accuracy.value(),
-                    .learning_rate = optimizer_.lr.read().item<double>(),
-                    .rows_per_second = per_second,
-                    .seconds_left = rows_left / per_second + test_seconds_ * static_cast<double>(options_.epochs - record.epoch + 1)});
+      const StepReport report{
+          .epoch = record.epoch,
+          .epochs = options_.epochs,
+          .batch = done,
+          .batches = batches,
+          .step = step,
+          .loss = loss,
+          .mean_loss = means.loss.value(),
+          .mean_accuracy = means.accuracy.value(),
+          .learning_rate = optimizer_.lr.read().item<double>(),
+          .rows_per_second = per_second,
+          .seconds_left = rows_left / per_second + test_seconds_ * static_cast<double>(options_.epochs - record.epoch + 1)};
+      if (shown) shown->step(report);
+      go = on_step(report);
     }
+    if (go == Go::On && weight != 0 && !std::isfinite(loss) && options_.nonfinite == Nonfinite::Stop && !scaler_)
+      stop_at(loss, record.epoch, done, op_without_number());
     if (go == Go::On && done < batches && is_interrupted(done)) {
       end_interrupted(record.epoch, step, false, last_loss);
       go = Go::Stop;
@@ -346,16 +375,6 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
   record.train_accuracy = means.accuracy.value();
   record.train_metrics = means.metrics();
   return go;
-}
-
-Go EarlyStopping::operator()(const EpochRecord& record) {
-  const double now = value ? value(record) : std::isnan(record.test_loss) ? record.train_loss : record.test_loss;
-  if (now < best - least) {
-    best = now;
-    since = 0;
-    return Go::On;
-  }
-  return ++since >= patience ? Go::Stop : Go::On;
 }
 
 io::LearningCurve learning_curve(const History& history, std::string title) {

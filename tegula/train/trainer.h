@@ -2,13 +2,12 @@
 // Training in one call:
 //
 //   Trainer trainer(net, adam, cross_entropy, {.epochs = 5, .batch = 128});
-//   trainer.on_epoch = EarlyStopping{.patience = 3};
+//   trainer.on_epoch = EarlyStopping{.patience = 3, .restore_best = true};
 //   History history = trainer.fit(train, test);
 
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,54 +15,48 @@
 #include "tegula/dist/parallel/data_parallel.h"
 #include "tegula/graph/precision.h"
 #include "tegula/io/plot.h"
+#include "tegula/optim/accumulate.h"
 #include "tegula/optim/loss_scaler.h"
 #include "tegula/optim/optimizer.h"
 #include "tegula/optim/schedule.h"
 #include "tegula/train/callback.h"
 #include "tegula/train/checkpoint.h"
+#include "tegula/train/early_stopping.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/pipeline.h"
+#include "tegula/train/reports.h"
+
+namespace tegula::progress {
+class EpochTable;
+}  // namespace tegula::progress
 
 namespace tegula {
 
-/// One pass over the training data. What was not measured is NaN (no test data; accuracy when targets are not classes).
-struct EpochRecord {
-  std::int64_t epoch = 0;                  // from 1
-  double train_loss = 0, train_accuracy = 0;  // means over the epoch, while the weights were changing
-  double test_loss = 0, test_accuracy = 0;    // with the weights at its end
-  double seconds = 0, rows_per_second = 0;    // training alone
-  std::map<std::string, double> train_metrics = {}, test_metrics = {};  // TrainerOptions::metrics
-};
-using History = std::vector<EpochRecord>;
+using data::Last;
 
-/// Where a running training stands.
-struct StepReport {
-  std::int64_t epoch, epochs;   // epoch from 1
-  std::int64_t batch, batches;  // batches done in this epoch
-  std::int64_t step;            // steps of the optimiser done in all
-  double loss;                  // of this batch
-  double mean_loss, mean_accuracy;  // over this epoch so far
-  double learning_rate;
-  double rows_per_second;       // over this epoch so far
-  double seconds_left;          // an estimate for all remaining epochs, evaluation included once it was measured
+/// What becomes of a training whose loss is no number.
+enum class Nonfinite : std::uint8_t {
+  Stop,  // an Error at the batch, which names the op that made it (with .precision = fp16, whose steps may overflow, at the end of the epoch)
+  Go,  // a warning
 };
 
-/// A test in the middle of an epoch (TrainerOptions::validate_every).
-struct ValidationReport {
-  std::int64_t epoch, step;
-  Evaluation test;
-  double train_loss = 0;  // mean since the last one, or since the epoch began
+/// Where a training shows its course: a line while it trains, and a row of a table for each epoch, on stdout.
+enum class Progress : std::uint8_t {
+  AtTerminal,  // where stdout is one
+  Yes,  // elsewhere, too: a line every 20 seconds
+  No,
 };
 
 struct TrainerOptions {
   std::int64_t epochs = 5;
+  std::int64_t steps = 0;  // of the optimiser at most, in all; 0: as many as the epochs have
   std::int64_t batch = 128;
   std::int64_t test_batch = 500;
-  std::uint64_t seed = 0;            // of the order of the data
-  optim::Schedule schedule = {};     // the learning rate of each step, from 0; empty: the optimiser's own stays
-  double clip_norm = 0;              // limit on the norm of all gradients; 0: none
-  std::int64_t accumulate = 1;       // batches whose mean gradient is one step; the last step of an epoch may have fewer
-  Loss objective = {};               // what is minimised, when it is another one (label smoothing, penalties); empty: the loss
+  std::uint64_t seed = 0;  // of the order of the data
+  optim::Schedule schedule = {};  // the learning rate of each step, from 0; empty: the optimiser's own stays
+  double clip_norm = 0;  // limit on the norm of all gradients; 0: none
+  std::int64_t accumulate = 1;  // batches that are one step, each by what its loss is the mean of; the last step of an epoch may have fewer
+  Loss objective = {};  // what is minimised, when it is another one (label smoothing, penalties); empty: the loss
   std::vector<Metric> metrics = {};  // measured beside the loss, in training and tests
   Loss count = {};  // of how much the loss of a batch is the mean, where that is not its rows: of tokens that are no padding
   std::int64_t validate_every = 0;  // steps after which the test data are measured, for on_validation; 0: at the end of epochs only
@@ -73,15 +66,22 @@ struct TrainerOptions {
   std::vector<std::int64_t> strata = {};  // of the training rows (data::SamplerOptions)
   std::vector<std::int64_t> lengths = {};  // of the training rows (data::SamplerOptions)
   bool shuffle = true;  // training rows, each epoch; no: for batches that continue each other, and sets that draw their samples themselves
+  std::optional<Last> last =
+      {};  // of the rows that do not fill the last batch of an epoch (data::LoaderOptions): Last::Drop when shuffled, unless it is given
   dist::Group group = {};  // ranks that train together (dist::world()): `batch` is that of all of them, rank 0 writes the checkpoint
   int shard =
       0;  // with ranks: each keeps a part of 1 the optimiser's state, 2 accumulated gradients, too, 3 the parameters, too (dist::DataParallelOptions)
   std::optional<Precision> exchange =
       {};  // with ranks: as what gradients travel (dist::DataParallelOptions); fp8 neither with .shard = 3 nor with .precision = fp16
   std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
-  std::string checkpoint = {};  // written after each epoch, while the loss is a number; empty: nowhere
+  CheckpointOption checkpoint = {};  // a path, written after each epoch while the loss is a number, or a Checkpoint; empty: nowhere
   io::Metadata metadata = {};  // for that file
-  bool stop_on_interrupt = false;  // Ctrl-C or SIGTERM ends fit behind the step (core/interrupt.h), the checkpoint is written, a warning says how to go on
+  bool stop_on_interrupt =
+      false;  // Ctrl-C or SIGTERM ends fit behind the step (core/interrupt.h), the checkpoint is written, a warning says how to go on
+  std::optional<EarlyStopping> early_stopping = {};  // beside a function in on_epoch
+  Nonfinite nonfinite = Nonfinite::Stop;
+  Progress progress = Progress::AtTerminal;
+  std::string progress_rows = "rows";  // what they are, for the line: "images"
 };
 
 /// Holds references to model and optimiser. Steps are jit-ed. Random numbers come from the default generator. fit leaves the model in
@@ -102,9 +102,12 @@ class Trainer {
   Trainer(const Trainer&) = delete;  // its steps refer to it
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains until options.epochs are done or a callback says Go::Stop; after resume() only what is left of them. test may be empty. Whether the checkpoint can be
-  /// written is tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number.
-  /// Throws Error for data that model or loss do not take, and for a file to resume from that does not fit.
+  /// Trains until options.epochs or options.steps are done or a callback says Go::Stop; after resume() only what is left of them, which may be nothing. test may be empty.
+  /// An epoch in which options.steps end is not in the history. Whether the checkpoint can be
+  /// written is tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number. Parameters of the optimiser
+  /// that the objective does not depend on are named once, in a warning, unless they are frozen (nn/freeze.h).
+  /// Throws Error for data that model or loss do not take, for a file to resume from that does not fit, and unless options.nonfinite says otherwise for a loss that is
+  /// no number: with the op and the user's line that made it where the state is small (64 MiB) and in one process, and the model as it was in front of that step.
   History fit(const data::AnyDataset& train, const data::AnyDataset& test = {});
   /// Continues at the next fit from a checkpoint that this class wrote, with the same data and options. Throws Error then.
   void resume(std::string path) { resume_ = std::move(path); }
@@ -122,7 +125,7 @@ class Trainer {
   // Functions that return nothing, or Go::Stop to end the training. An epoch that on_step or on_validation ends is not in the history.
   Callback<StepReport> on_step = {};  // after each batch
   Callback<ValidationReport> on_validation = {};
-  Callback<EpochRecord> on_epoch = {};
+  EpochCallback on_epoch = {};
 
   /// The plan, graph, table of dtypes and use of memory of the training step, once there was one.
   std::string print_plan() const { return step_.print_plan(); }
@@ -140,12 +143,13 @@ class Trainer {
 
   struct Gradients {
     std::vector<Tensor> measured, gradients;  // those of the scaled objective, in fp16
+    Tensor weight;  // () of how much the loss is the mean, on all ranks
   };
   bool has_ranks() const { return options_.group.size() > 1; }
   void require_like_options(std::int64_t rows, std::int64_t test_rows) const;
-  Gradients gradients(const std::vector<Tensor>& batch, const Tensor& share);
-  std::vector<Tensor> measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const;
-  Gradients staged_gradients(const std::vector<Tensor>& batch, const Tensor& share) const;
+  Gradients gradients(const std::vector<Tensor>& batch, const Tensor& rows, const Tensor& share);
+  std::vector<Tensor> measured_by_all(const std::vector<Tensor>& measured, const Tensor& part, const Tensor& share) const;
+  Gradients staged_gradients(const std::vector<Tensor>& batch, const Tensor& rows, const Tensor& share) const;
   Tensor finite_everywhere(Tensor finite) const;
   bool writes() const;
   Parameters model_state() const;
@@ -158,7 +162,20 @@ class Trainer {
   void take_step(std::vector<Tensor> gradients);
   std::vector<Tensor> train_on(const data::Batch& batch, std::int64_t done);
   std::int64_t steps_done(std::int64_t batches_done) const;
-  Go run_epoch(EpochRecord& record, double& last_loss, const data::AnyDataset& test);
+  bool has_steps_left() const;
+  void load_resumed();
+  Go run_epoch(EpochRecord& record, double& last_loss, const data::AnyDataset& test, progress::EpochTable* shown);
+  EarlyStopping* stopping();
+  void begin_best();
+  bool finish_epoch(const EpochRecord& record, bool finite);
+  void restore_best();
+  Parameters trained_state();
+  void name_those_without_gradient(const Tensor& objective);
+  void take_snapshot();
+  void go_back();
+  std::string op_without_number();
+  [[noreturn]] void stop_at(double loss, std::int64_t epoch, std::int64_t batch, const std::string& made);
+  void warn_of(const EpochRecord& record);
   Evaluation measure(const data::AnyDataset& test);
   HostArray saved_history() const;
   History loaded_history(const HostArray& array) const;
@@ -166,6 +183,7 @@ class Trainer {
   void save_epoch(const EpochRecord& record);
   bool is_interrupted(std::int64_t step) const;
   void end_interrupted(std::int64_t epoch, std::int64_t step, bool saved, double last_loss);
+  std::unique_ptr<progress::EpochTable> progress_table() const;
   CheckpointParts parts();
 
   nn::AnyModule module_;
@@ -177,7 +195,7 @@ class Trainer {
   Location where_;  // the user's line
   Evaluator evaluator_;
   compile::JitState step_, accumulate_;
-  Parameters sums_;  // of the gradients of the batches since the last step
+  std::optional<optim::GradientAccumulator> accumulator_;  // of the batches since the last step
   std::optional<dist::DataParallel> parallel_;  // with several ranks
   bool own_numbers_ = false;  // the generator's stream is this rank's
   std::optional<data::Loader> loader_;
@@ -185,19 +203,15 @@ class Trainer {
   History history_;
   std::vector<ValidationReport> validations_;
   double test_seconds_ = 0;
-};
-
-/// trainer.on_epoch = EarlyStopping{.patience = 3}: stops after so many epochs in a row that were not better than the best by more than
-/// `least`. What is looked at is the test loss, or without test data the training loss; or what `value` gives, where smaller is better.
-struct EarlyStopping {
-  std::int64_t patience = 3;
-  double least = 0;
-  std::function<double(const EpochRecord&)> value = {};
-
-  Go operator()(const EpochRecord& record);
-
-  double best = std::numeric_limits<double>::infinity();
-  std::int64_t since = 0;  // epochs without anything better
+  Parameters best_;  // copies of trained_state() from the best epoch, with EarlyStopping::restore_best
+  double saved_ = 0;  // the judgement of the best epoch so far, with Checkpoint::best_only
+  bool has_named_ = false, has_warned_ = false;  // parameters without gradient, of a loss that is no number
+  struct Snapshot {
+    Parameters cells;
+    std::vector<Tensor> values;
+    data::Sampler::Position position;
+  };
+  std::optional<Snapshot> snapshot_;  // where the search for the op that made a NaN begins
 };
 
 /// For a picture: io::plot("curve.png", learning_curve(history, "mnist-cnn")).

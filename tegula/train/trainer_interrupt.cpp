@@ -24,22 +24,22 @@ bool Trainer::is_interrupted(std::int64_t batch) const {
 
 /// `saved`: the checkpoint of the epoch that ends here is there.
 void Trainer::end_interrupted(std::int64_t epoch, std::int64_t step, bool saved, double last_loss) {
-  const std::string& path = options_.checkpoint;
+  const std::string& path = options_.checkpoint->path;
+  const bool has_best = options_.checkpoint->best_only && std::isfinite(saved_);  // which stays
   std::string rest = "TrainerOptions::checkpoint names a file from which a training goes on";
   if (!path.empty() && !saved && !std::isfinite(last_loss)) {
     rest = "the loss is no number, the checkpoint from before stays";
   } else if (!path.empty()) {
     rest = path + " has what is needed to go on: trainer.resume(\"" + path + "\"), or --resume " + path;
     try {
-      if (!saved) save(path);
-    } catch (const Error& error) {
-      rest = "no checkpoint was written: " + std::string(error.what());
-    }
+      if (!saved && !has_best) save(path);
+    } catch (const Error& error) { rest = "no checkpoint was written: " + std::string(error.what()); }
   }
   const int signal = interrupted();
-  const std::string by = signal != 0 ? std::string("by signal ") + std::to_string(signal) + " (" + ::strsignal(signal) + ")" : "by another rank";
-  warn("train.interrupted", "the training was stopped " + by + " after " + std::to_string(step) + " steps, in epoch " + std::to_string(epoch) +
-                                " of " + std::to_string(options_.epochs) + "; " + rest);
+  const std::string by =
+      signal != 0 ? std::string("by signal ") + std::to_string(signal) + " (" + ::strsignal(signal) + ")" : "by another rank";
+  warn("train.interrupted", "the training was stopped " + by + " after " + std::to_string(step) + " steps, in epoch " +
+                                std::to_string(epoch) + " of " + std::to_string(options_.epochs) + "; " + rest);
 }
 
 }  // namespace tegula

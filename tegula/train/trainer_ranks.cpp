@@ -10,6 +10,7 @@
 #include "tegula/dist/collectives/collectives.h"
 #include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/frame.h"
+#include "tegula/nn/freeze.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
@@ -54,7 +55,10 @@ Parameters Trainer::optimizer_state() const {
   if (scaler_) {
     for (auto& part : scaler_->state()) state.push_back(std::move(part));
   }
-  state.insert(state.end(), sums_.begin(), sums_.end());
+  if (accumulator_) {
+    for (const Parameter& part : accumulator_->state()) state.push_back({"accumulated." + part.name, part.cell});
+  }
+  state.insert(state.end(), best_.begin(), best_.end());
   return state;
 }
 
@@ -89,7 +93,7 @@ Tensor Trainer::finite_everywhere(Tensor finite) const {
 }
 
 /// Of ranks with different layers. What else is measured the last rank measures, which has the scores; hits are NaN where targets are no classes.
-Trainer::Gradients Trainer::staged_gradients(const std::vector<Tensor>& batch, const Tensor& share) const {
+Trainer::Gradients Trainer::staged_gradients(const std::vector<Tensor>& batch, const Tensor& rows, const Tensor& share) const {
   if (batch.size() != 2) {
     throw Error({.op = "Trainer",
                  .got = "samples of " + std::to_string(batch.size()) + " tensors with a Pipeline",
@@ -109,19 +113,19 @@ Trainer::Gradients Trainer::staged_gradients(const std::vector<Tensor>& batch, c
   auto& [loss, gradients] = result;
   std::vector<Tensor> measured{loss};
   measured.insert(measured.end(), beside.begin(), beside.end());
-  if (share.defined()) measured = measured_by_all(measured, share);
+  if (share.defined()) measured = measured_by_all(measured, share, share);
   if (reduces_each_batch() && parallel_) gradients = parallel_->sum(gradients, where_);
-  return {std::move(measured), std::move(gradients)};
+  return {std::move(measured), std::move(gradients), rows};
 }
 
-/// Means over what all ranks have: what this one measured counts by its share. Behind the loss and the metrics come numbers: of hits, and of what
-/// the loss is the mean of (.count).
-std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured, const Tensor& share) const {
+/// Means over what all ranks have: what this one measured counts by its `part` of what is counted. Behind the loss and the metrics come numbers: of hits, and
+/// of what the loss is the mean of (.count), of ranks that have a share of the rows.
+std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured, const Tensor& part, const Tensor& share) const {
   const In frame("Trainer", where_);
   std::vector<Tensor> parts;
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    const bool is_mean = i <= options_.metrics.size();
-    parts.push_back(cast(measured[i], f32) * (is_mean ? share : cast(share > 0, f32)));
+    const Tensor value = cast(measured[i], f32);
+    parts.push_back(i <= options_.metrics.size() ? where(part == 0, 0, value * part) : where(share > 0, value, 0));
   }
   return unbind(dist::all_reduce(Arg(stack(parts, 0, where_), where_), options_.group));
 }
@@ -136,15 +140,18 @@ void Trainer::require_like_options(std::int64_t rows, std::int64_t test_rows) co
   const auto precision_item = [&](const std::string& option, const std::optional<Precision>& value) {
     return item(option, value ? name(*value) : "as it is");
   };
-  dist::require_alike("Trainer",
-                      {item("rows to train on:", rows), item("rows to test with:", test_rows), item("epochs", options_.epochs),
-                       item("batch", options_.batch), item("test_batch", options_.test_batch), item("seed", options_.seed),
-                       item("shuffle", options_.shuffle), item("clip_norm", options_.clip_norm), item("accumulate", options_.accumulate),
-                       item("validate_every", options_.validate_every), item("shard", options_.shard),
-                       precision_item("exchange", options_.exchange), precision_item("precision", options_.precision),
-                       item("metrics:", options_.metrics.size()), item("parameters:", optimizer_.parameters().size()),
-                       resume_.empty() ? "no checkpoint to resume from" : "a checkpoint to resume from"},
-                      "the same options and data on all ranks that train together", options_.group, where_);
+  dist::require_alike(
+      "Trainer",
+      {item("rows to train on:", rows), item("rows to test with:", test_rows), item("epochs", options_.epochs),
+       item("steps", options_.steps), item("batch", options_.batch), item("test_batch", options_.test_batch), item("seed", options_.seed),
+       item("shuffle", options_.shuffle), item("clip_norm", options_.clip_norm), item("accumulate", options_.accumulate),
+       item("validate_every", options_.validate_every), item("shard", options_.shard), precision_item("exchange", options_.exchange),
+       precision_item("precision", options_.precision),
+       item("frozen parameters:", optimizer_.parameters().size() - trainable(optimizer_.parameters()).size()),
+       item("early stopping", options_.early_stopping.has_value()), item("metrics:", options_.metrics.size()),
+       item("parameters:", optimizer_.parameters().size()),
+       resume_.empty() ? "no checkpoint to resume from" : "a checkpoint to resume from"},
+      "the same options and data on all ranks that train together", options_.group, where_);
 }
 
 /// All ranks take rank 0's weights and state.
@@ -170,8 +177,8 @@ void Trainer::begin_sharded() {
   begin_alike();
   dist::Sharding& sharding = *parallel_->sharding();
   optimizer_.take_parts(sharding.parts(), [&](std::size_t i, const Variable& whole) { return sharding.part_of(i, whole, where_); }, where_);
-  for (std::size_t i = 0; i < sums_.size() && options_.shard >= 2; ++i)
-    sums_[i].cell = sharding.part_of(i, Variable(sums_[i].read(where_), where_), where_).cell();
+  if (accumulator_ && options_.shard >= 2)
+    accumulator_->take_parts([&](std::size_t i, const Variable& whole) { return sharding.part_of(i, whole, where_); });
 }
 
 /// Each rank its own from here on: masks of dropout differ.

@@ -103,10 +103,13 @@ TEST_P(LanguageCommands, ResumeToTheBit) {
   EXPECT_EQ(io::read_file(folder / "whole"), io::read_file(folder / "resumed"));
   EXPECT_NE(io::read_file(folder / "whole"), io::read_file(folder / "half"));
   EXPECT_EQ(tegula_cli({"generate", folder / "run", "--tokens", "5"}).status, 0) << "a checkpoint is a model, too";
+  // A training that was killed behind its last checkpoint: no step is left, the model is written.
+  run({"--steps", "10", "--out", folder / "finished", "--resume", folder / "run"});
+  EXPECT_EQ(io::read_file(folder / "finished"), io::read_file(folder / "half"));
   const Ran done = train(folder, GetParam(), text,
-                         {"--steps", "10", "--out", folder / "x", "--resume", folder / "run", "--dropout", "0.1", "--accumulate", "2"});
+                         {"--steps", "6", "--out", folder / "x", "--resume", folder / "run", "--dropout", "0.1", "--accumulate", "2"});
   EXPECT_EQ(done.status, 1);
-  EXPECT_HAS(done.err, "a checkpoint with 10 steps done");
+  EXPECT_HAS(done.err, "a checkpoint with 10 steps done, expected at most the 6");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, LanguageCommands, ::testing::Values("gpt", "char-lstm"),

@@ -210,8 +210,7 @@ TEST(Groups, ACheckpointContinuesBitForBit) {
 TEST(Groups, Errors) {
   Variable a = ones({3});
   const Parameters list{{"a", a.cell()}};
-  expect_refusal([&] { optim::Groups(optim::SGD(list), optim::Adam(list)); },
-                 "Groups: got a twice, expected each parameter once");
+  expect_refusal([&] { optim::Groups(optim::SGD(list), optim::Adam(list)); }, "Groups: got a twice, expected each parameter once");
   const int line = __LINE__ + 1;
   expect_refusal([&] { optim::Groups(optim::SGD(list, {.lr = 0})); }, "Groups: got a first group with rate 0");
   expect_refusal([&] { optim::Groups(optim::SGD(list, {.lr = 0})); }, "average_test.cpp:" + std::to_string(line + 1));

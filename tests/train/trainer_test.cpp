@@ -125,7 +125,7 @@ TEST(Trainer, ALossThatIsNoNumberIsSaidAndLeavesTheCheckpointFromBefore) {
   set_warning_handler([&](const std::string& name, const std::string& text) { warnings.push_back(name + " " + text); });
   SmallNet net;
   optim::SGD sgd(parameters(net), {.lr = 0.01});
-  Trainer trainer(net, sgd, cross_entropy, {.epochs = 2, .batch = 50, .checkpoint = folder / "run"});
+  Trainer trainer(net, sgd, cross_entropy, {.epochs = 2, .batch = 50, .checkpoint = folder / "run", .nonfinite = Nonfinite::Go});
   trainer.on_epoch = [&](const EpochRecord&) { sgd.lr = NAN; };
   EXPECT_EQ(trainer.fit(clouds(400, 1)).size(), 2u);
   set_warning_handler(nullptr);

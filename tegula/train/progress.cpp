@@ -1,4 +1,4 @@
-#include "app/progress.h"
+#include "tegula/train/progress.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "app/pictures.h"
+#include "tegula/core/text.h"
 
-namespace tegula::app {
+namespace tegula::progress {
 
 using Clock = std::chrono::steady_clock;
 
@@ -67,6 +67,57 @@ void ProgressLine::finish(const std::string& text) {
   open_ = false;
 }
 
+EpochTable::EpochTable(std::string rows, const std::vector<Metric>& metrics) : rows_(std::move(rows)) {
+  for (const Metric& metric : metrics) metrics_.push_back(metric.name);
+}
+
+void EpochTable::step(const StepReport& r) {
+  if (!line_.due()) return;
+  const double share = static_cast<double>(r.batch) / static_cast<double>(r.batches);
+  std::vector<ProgressLine::Part> parts{{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
+                                        {bar(share, std::clamp(terminal_columns() - 76, 4, 24)), 2},
+                                        {format("%*lld/%lld", static_cast<int>(std::to_string(r.batches).size()),
+                                                static_cast<long long>(r.batch), static_cast<long long>(r.batches)),
+                                         5},
+                                        {format(" loss %.4f", r.mean_loss), 8}};
+  if (!std::isnan(r.mean_accuracy)) parts.push_back({format(" %.1f %% right", 100 * r.mean_accuracy), 6});
+  parts.push_back({format(" %s %s/s", quantity(r.rows_per_second).c_str(), rows_.c_str()), 3});
+  parts.push_back({format(" ETA %s", clock(r.seconds_left).c_str()), 7});
+  line_.show(parts);
+}
+
+void EpochTable::epoch(const EpochRecord& r) {
+  if (!table_) {
+    has_accuracy_ = !std::isnan(r.train_accuracy) || !std::isnan(r.test_accuracy);
+    has_test_ = !std::isnan(r.test_loss);
+    std::vector<ProgressTable::Column> columns{{"epoch", 9}, {"train loss", 7}};
+    if (has_accuracy_) columns.push_back({"train accuracy", 4});
+    if (has_test_) columns.push_back({"test loss", 5});
+    if (has_test_ && has_accuracy_) columns.push_back({"test accuracy", 8});
+    for (const std::string& name : metrics_) columns.push_back({name, 5, 8});
+    columns.push_back({"time", 6, 8});
+    columns.push_back({rows_ + "/s", 3});
+    table_.emplace(std::move(columns));
+    line_.finish(table_->heading());
+  }
+  const auto percent = [](double share) { return std::isnan(share) ? std::string("-") : format("%.2f %%", 100 * share); };
+  std::vector<std::string> cells{std::to_string(r.epoch), format("%.4f", r.train_loss)};
+  if (has_accuracy_) cells.push_back(percent(r.train_accuracy));
+  if (has_test_) cells.push_back(format("%.4f", r.test_loss));
+  if (has_test_ && has_accuracy_) cells.push_back(percent(r.test_accuracy));
+  for (const std::string& name : metrics_) {
+    const auto& of = has_test_ ? r.test_metrics : r.train_metrics;
+    cells.push_back(of.contains(name) ? format("%.4f", of.at(name)) : "-");
+  }
+  cells.push_back(duration(r.seconds));
+  cells.push_back(quantity(r.rows_per_second));
+  line_.finish(table_->row(cells));
+}
+
+int display_width(const std::string& text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
 int terminal_columns() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -107,4 +158,4 @@ std::string format(const char* pattern, ...) {
   return result;
 }
 
-}  // namespace tegula::app
+}  // namespace tegula::progress

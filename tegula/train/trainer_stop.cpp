@@ -1,0 +1,201 @@
+// How a Trainer ends: at the best epoch, or at a loss that is no number.
+
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "tegula/compile/check.h"
+#include "tegula/core/error.h"
+#include "tegula/core/text.h"
+#include "tegula/core/warning.h"
+#include "tegula/dist/parallel/sharding.h"
+#include "tegula/graph/autodiff/grad.h"
+#include "tegula/graph/evaluate.h"
+#include "tegula/graph/nonfinite.h"
+#include "tegula/nn/freeze.h"
+#include "tegula/ops/creation.h"
+#include "tegula/train/progress.h"
+#include "tegula/train/trainer.h"
+
+namespace tegula {
+
+double judged(const EpochRecord& record, const Judgement& value) {
+  return value ? value(record) : std::isnan(record.test_loss) ? record.train_loss : record.test_loss;
+}
+
+bool EarlyStopping::improves(const EpochRecord& record) {
+  const double now = judged(record, value);
+  const bool is_better = now < best - least;
+  since = is_better ? 0 : since + 1;
+  if (is_better) best = now, best_epoch = record.epoch;
+  return is_better;
+}
+
+Go EarlyStopping::operator()(const EpochRecord& record) {
+  if (restore_best) {
+    throw Error(
+        {.op = "EarlyStopping",
+         .got = ".restore_best in a function of one's own",
+         .expected = "a Trainer that has the EarlyStopping itself, since the weights are its",
+         .advice = "trainer.on_epoch = EarlyStopping{.restore_best = true}, or .early_stopping in the TrainerOptions beside a function"});
+  }
+  improves(record);
+  return ends() ? Go::Stop : Go::On;
+}
+
+EarlyStopping* Trainer::stopping() {
+  if (on_epoch.stopping()) return &*on_epoch.stopping();
+  return options_.early_stopping ? &*options_.early_stopping : nullptr;
+}
+
+/// What training changes of the model: parameters and buffers, of those that are kept elsewhere this rank's parts.
+Parameters Trainer::trained_state() {
+  Parameters state = model_state();
+  for (Parameter& cell : state) {
+    if (!cell.cell->source() || !parallel_) continue;
+    for (const Parameter& leaf : parallel_->leaves()) {
+      if (leaf.name == cell.name) cell.cell = leaf.cell;
+    }
+  }
+  return state;
+}
+
+void Trainer::begin_best() {
+  snapshot_.reset();
+  best_.clear();
+  saved_ = std::numeric_limits<double>::infinity();
+  has_warned_ = false;
+  if (!stopping()) return;
+  stopping()->begin();
+  if (!stopping()->restore_best) return;
+  for (const Parameter& cell : trained_state()) {
+    best_.push_back({"best." + cell.name, Variable(cell.read(where_), where_).cell()});
+    best_.back().cell->set_partition(cell.cell->partition());
+  }
+}
+
+/// Keeps what the epoch was good for, and writes the checkpoint. Whether the training ends with it.
+bool Trainer::finish_epoch(const EpochRecord& record, bool finite) {
+  if (stopping() && stopping()->improves(record) && !best_.empty()) {
+    const Parameters now = trained_state();
+    for (std::size_t i = 0; i < now.size(); ++i) best_[i].assign(now[i].read(where_), where_);
+  }
+  const double judgement = judged(record, options_.checkpoint->value);
+  const bool is_best = judgement < saved_;
+  if (is_best) saved_ = judgement;
+  if (finite && !options_.checkpoint.empty() && (is_best || !options_.checkpoint->best_only)) save_epoch(record);
+  return stopping() && stopping()->ends();
+}
+
+void Trainer::restore_best() {
+  if (best_.empty() || stopping()->best_epoch == 0) return;
+  const Parameters now = trained_state();
+  for (std::size_t i = 0; i < now.size(); ++i) now[i].assign(best_[i].read(where_), where_);
+  if (parallel_ && parallel_->sharding()) parallel_->sharding()->refresh(where_);
+}
+
+std::unique_ptr<progress::EpochTable> Trainer::progress_table() const {
+  const bool shows = options_.progress == Progress::Yes || (options_.progress == Progress::AtTerminal && ::isatty(STDOUT_FILENO));
+  return shows && writes() ? std::make_unique<progress::EpochTable>(options_.progress_rows, options_.metrics) : nullptr;
+}
+
+/// In each trace, so that all of them read the same.
+void Trainer::name_those_without_gradient(const Tensor& objective) {
+  std::string names;
+  std::size_t count = 0;
+  for (const std::string& name :
+       without_gradient(objective, trainable(parallel_ ? parallel_->leaves() : optimizer_.parameters()), where_)) {
+    if (++count <= 8) names += (count > 1 ? ", " : "") + name;
+  }
+  if (count == 0 || std::exchange(has_named_, true) || !writes()) return;
+  if (count > 8) names += " and " + std::to_string(count - 8) + " more";
+  warn("train.no_gradient", "the loss does not depend on " + names + ", so that training leaves " + (count > 1 ? "them" : "it") + " as " +
+                                (count > 1 ? "they are" : "it is") + " (Trainer at " + to_string(where_) + "): does the network use " +
+                                (count > 1 ? "them" : "it") + "? What is not to be trained can be frozen: freeze(net, \"" +
+                                names.substr(0, names.find_first_of(", ")) + "\")");
+}
+
+// --- A loss that is no number.
+
+/// Handles: a step that overwrites a cell copies it once. Where copies are small, and no other rank would have to go back as well.
+void Trainer::take_snapshot() {
+  constexpr std::size_t kMost = 64 << 20;  // bytes
+  if (options_.nonfinite == Nonfinite::Go || scaler_ || has_ranks() || pipeline_ || checks_nonfinite()) return;
+  Snapshot snapshot{.cells = nn::state(module_), .values = {}, .position = loader_->position()};
+  for (const Parameter& cell : optimizer_.parameters()) snapshot.cells.push_back(cell);
+  for (const Parameter& cell : optimizer_state()) snapshot.cells.push_back(cell);
+  snapshot.cells.push_back({"seed", default_generator().seed_variable().cell()});
+  snapshot.cells.push_back({"counter", default_generator().counter_variable().cell()});
+  std::size_t bytes = 0;
+  for (const Parameter& cell : snapshot.cells) bytes += static_cast<std::size_t>(numel(cell.cell->shape())) * size_of(cell.cell->dtype());
+  if (bytes > kMost) return;
+  for (const Parameter& cell : snapshot.cells) snapshot.values.push_back(cell.read(where_));
+  snapshot_ = std::move(snapshot);
+}
+
+void Trainer::go_back() {
+  for (std::size_t i = 0; i < snapshot_->cells.size(); ++i) snapshot_->cells[i].assign(snapshot_->values[i], where_);
+  loader_->seek(snapshot_->position);
+}
+
+/// The op that made the loss or a weight NaN: the batches since the snapshot are computed again, each value looked at. Empty where it is not found. The model is then
+/// as it was before that step.
+std::string Trainer::op_without_number() {
+  if (!snapshot_) return "";
+  const std::int64_t until = loader_->position().batch;
+  struct Looking {
+    Looking() { compile::set_checking(compile::Check::Nan, true); }
+    ~Looking() { compile::set_checking(compile::Check::Nan, false); }
+  };
+  std::int64_t fine = snapshot_->position.batch;
+  const auto train_until = [&](std::int64_t last) {
+    go_back();
+    while (loader_->position().batch < last) {
+      const auto batch = loader_->next();
+      if (!batch) break;
+      const std::int64_t done = loader_->position().batch;
+      if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule(steps_done(done - 1))));
+      train_on(*batch, done);
+      std::vector<Ref<Node>> nodes;  // looked at, where checks are on
+      for (const Parameter& cell : snapshot_->cells) nodes.push_back(cell.read(where_).node());
+      evaluate(nodes, where_);
+      fine = done;
+    }
+  };
+  std::string made;
+  try {
+    const Looking looking;
+    train_until(until);
+  } catch (const Error& error) {
+    const std::string place = to_string(error.report().where);
+    made = error.report().op + (place.empty() ? "" : " at " + place) + ": " + error.report().got;
+  }
+  if (!made.empty()) train_until(std::int64_t{fine});  // with the bits of the steps that were
+  return made;
+}
+
+void Trainer::stop_at(double loss, std::int64_t epoch, std::int64_t batch, const std::string& made) {
+  restore_best();
+  nn::detail::set_training(module_, false);
+  const std::string number = std::isnan(loss) ? "nan" : number_text(loss);
+  throw Error({.op = "Trainer",
+               .got = "a loss of " + number + " in batch " + std::to_string(batch) + " of epoch " + std::to_string(epoch) +
+                      (made.empty() ? "" : ", made by " + made),
+               .expected = "a number",
+               .advice = std::string("lower the learning rate, or limit the gradients by clip_norm") +
+                         (made.empty() ? "; TEGULA_CHECK=nan finds the op" : "") +
+                         (options_.checkpoint.empty() ? "" : "; the checkpoint from before stays") +
+                         "; .nonfinite = Nonfinite::Go trains on",
+               .where = where_});
+}
+
+void Trainer::warn_of(const EpochRecord& record) {
+  warn("train.not_finite", "after epoch " + std::to_string(record.epoch) + " the loss is no number" +
+                               (options_.checkpoint.empty() ? "" : ", the checkpoint from before stays") +
+                               ": lower the learning rate, or limit the gradients by clip_norm (Trainer at " + to_string(where_) +
+                               "); TEGULA_CHECK=nan finds the op");
+}
+
+}  // namespace tegula
