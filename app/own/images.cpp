@@ -154,7 +154,8 @@ void run_train_images(ImagesChoice& choice) {
                                                  .total = std::max<std::int64_t>(2, training.epochs * (train.size() / batch)),
                                                  .pct_start = 0.2},
                    .workers = static_cast<int>(choice.workers),
-                   .stop_on_interrupt = true});
+                   .stop_on_interrupt = true,
+                   .progress = Progress::No});
   const History history = train_to_best(trainer, nn::state(net), training, right_answers(), "pictures", train, test);
   models::save_image_classifier(training.out, net, folder.classes());
   print_matrix(net, folder.classes(), test, "validation");

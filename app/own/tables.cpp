@@ -152,7 +152,8 @@ void run_train_table(TableChoice& choice) {
       .batch = batch,
       .seed = training.seed,
       .schedule = optim::CosineLR{.base = training.lr, .total = std::max<std::int64_t>(2, training.epochs * (train.rows() / batch))},
-      .clip_norm = 1};
+      .clip_norm = 1,
+      .progress = Progress::No};
   if (is_regression) trainer_options.metrics = {{"mae", l1_loss}};
   Trainer trainer(model.net(), adam, is_regression ? Loss(mse_loss) : Loss(cross_entropy), trainer_options);
   const double unit = model.net().target.deviation.read().item<double>();

@@ -98,12 +98,7 @@ History train_to_best(Trainer& trainer, const Parameters& state, const OwnTraini
 
 void draw_curve(const std::string& path, const History& history, const std::string& title) {
   try {
-    io::LearningCurve curve = learning_curve(history, title);
-    const auto is_nothing = [](const std::vector<double>& values) {
-      return std::none_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
-    };
-    if (is_nothing(curve.train_accuracy) && is_nothing(curve.test_accuracy)) curve.train_accuracy.clear(), curve.test_accuracy.clear();
-    io::plot(path, curve);
+    io::plot(path, learning_curve(history, title));
     std::printf("learning curve: %s\n", path.c_str());
   } catch (const Error& error) {  // a picture is not worth a failed run
     std::fprintf(stderr, "tegula: no learning curve: %s\n", error.what());
