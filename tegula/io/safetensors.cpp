@@ -186,7 +186,8 @@ std::string header_text(const NamedArrays& tensors, const std::vector<std::uint6
   if (!metadata.empty()) header[std::string(kMetadataKey)] = metadata;
   // push_back, not operator[]: ordered_json looks a key up in linear time, and names were checked already.
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto& [name, array] = tensors[i];
+    const std::string& name = tensors[i].first;  // no structured bindings: Clang 16 cannot capture them under OpenMP
+    const HostArray& array = tensors[i].second;
     const auto type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const StoredType& t) { return t.dtype == array.dtype; })->text;
     nlohmann::ordered_json entry = nlohmann::ordered_json::object();
     entry["dtype"] = std::string(type);

@@ -114,7 +114,9 @@ void Compiler::pass_on(const std::vector<Form>& into, const std::vector<Id>& fro
       }
     }
   }
-  for (auto& [to, value] : scalars) {
+  for (auto& assignment : scalars) {
+    const Scalar to = assignment.first;  // no structured bindings: Clang 16 cannot capture them under OpenMP
+    Scalar& value = assignment.second;
     const bool overwritten = std::any_of(scalars.begin(), scalars.end(), [&](const auto& other) {
       return !value.known && other.first.slot == value.slot && other.first.slot != to.slot;
     });

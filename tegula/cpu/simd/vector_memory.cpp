@@ -296,20 +296,22 @@ class Rows {
     for_squares(rows, columns, [&](std::int64_t r, std::int64_t c, std::int64_t height, std::int64_t width, auto whole) {
       auto* out = static_cast<char*>(tile) + r * tile_stride + c * kTileBytes;
       const auto* in = static_cast<const char*>(memory) + c * memory_stride + r * kStoredBytes;
-      if constexpr (whole) {
-        hn::Vec<D> v[kSide];
-        TEGULA_UNROLL
-        for (std::int64_t k = 0; k < kSide; ++k)
-          v[k] = E::widen(D(), hn::LoadU(DStored(), reinterpret_cast<const Stored*>(in + k * memory_stride)));
-        Square<Tile>::transpose(v);
-        TEGULA_UNROLL
-        for (std::int64_t k = 0; k < kSide; ++k) hn::StoreU(v[k], D(), reinterpret_cast<Tile*>(out + k * tile_stride));
-      } else {
-        alignas(64) Tile buffer[kSide][kSide];
-        for (std::int64_t k = 0; k < width; ++k) load(buffer[k], in + k * memory_stride, height);
-        for (std::int64_t i = 0; i < height; ++i) {
-          for (std::int64_t k = 0; k < width; ++k) reinterpret_cast<Tile*>(out + i * tile_stride)[k] = buffer[k][i];
+      if constexpr (kInRegisters) {  // known to the class: a branch that hangs on `whole` alone is compiled for each class
+        if constexpr (whole) {
+          hn::Vec<D> v[kSide];
+          TEGULA_UNROLL
+          for (std::int64_t k = 0; k < kSide; ++k)
+            v[k] = E::widen(D(), hn::LoadU(DStored(), reinterpret_cast<const Stored*>(in + k * memory_stride)));
+          Square<Tile>::transpose(v);
+          TEGULA_UNROLL
+          for (std::int64_t k = 0; k < kSide; ++k) hn::StoreU(v[k], D(), reinterpret_cast<Tile*>(out + k * tile_stride));
+          return;
         }
+      }
+      alignas(64) Tile buffer[kSide][kSide];
+      for (std::int64_t k = 0; k < width; ++k) load(buffer[k], in + k * memory_stride, height);
+      for (std::int64_t i = 0; i < height; ++i) {
+        for (std::int64_t k = 0; k < width; ++k) reinterpret_cast<Tile*>(out + i * tile_stride)[k] = buffer[k][i];
       }
     });
   }
@@ -318,21 +320,23 @@ class Rows {
     for_squares(rows, columns, [&](std::int64_t r, std::int64_t c, std::int64_t height, std::int64_t width, auto whole) {
       const auto* in = static_cast<const char*>(tile) + r * tile_stride + c * kTileBytes;
       auto* out = static_cast<char*>(memory) + c * memory_stride + r * kStoredBytes;
-      if constexpr (whole) {
-        hn::Vec<D> v[kSide];
-        TEGULA_UNROLL
-        for (std::int64_t k = 0; k < kSide; ++k) v[k] = hn::LoadU(D(), reinterpret_cast<const Tile*>(in + k * tile_stride));
-        Square<Tile>::transpose(v);
-        TEGULA_UNROLL
-        for (std::int64_t k = 0; k < kSide; ++k)
-          hn::StoreU(E::narrow(D(), v[k]), DStored(), reinterpret_cast<Stored*>(out + k * memory_stride));
-      } else {
-        alignas(64) Tile buffer[kSide][kSide];
-        for (std::int64_t i = 0; i < height; ++i) {
-          for (std::int64_t k = 0; k < width; ++k) buffer[k][i] = reinterpret_cast<const Tile*>(in + i * tile_stride)[k];
+      if constexpr (kInRegisters) {  // known to the class: a branch that hangs on `whole` alone is compiled for each class
+        if constexpr (whole) {
+          hn::Vec<D> v[kSide];
+          TEGULA_UNROLL
+          for (std::int64_t k = 0; k < kSide; ++k) v[k] = hn::LoadU(D(), reinterpret_cast<const Tile*>(in + k * tile_stride));
+          Square<Tile>::transpose(v);
+          TEGULA_UNROLL
+          for (std::int64_t k = 0; k < kSide; ++k)
+            hn::StoreU(E::narrow(D(), v[k]), DStored(), reinterpret_cast<Stored*>(out + k * memory_stride));
+          return;
         }
-        for (std::int64_t k = 0; k < width; ++k) store(out + k * memory_stride, buffer[k], height);
       }
+      alignas(64) Tile buffer[kSide][kSide];
+      for (std::int64_t i = 0; i < height; ++i) {
+        for (std::int64_t k = 0; k < width; ++k) buffer[k][i] = reinterpret_cast<const Tile*>(in + i * tile_stride)[k];
+      }
+      for (std::int64_t k = 0; k < width; ++k) store(out + k * memory_stride, buffer[k], height);
     });
   }
 

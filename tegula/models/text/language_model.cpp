@@ -28,6 +28,8 @@ template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;  // Clang 16 does not deduce it for aggregates
 
 std::string key(const char* name) { return std::string("tegula.") + name; }
 
