@@ -143,19 +143,37 @@ std::string tick_label(double value) {
   return value >= kMillion ? number(value / kMillion) + " M" : number(value / kThousand) + " k";
 }
 
+/// Three to eight ticks a round step apart, also on a logarithmic axis: for a range that holds no two of its usual ones.
+std::string even_ticks(double from, double to) {
+  constexpr double kFewest = 3;
+  double power = std::pow(10, std::floor(std::log10(to - from))), parts = 1;  // a tick is i * power / parts, as a decimal number is written
+  for (const double divided : {1, 2, 5, 10}) {
+    parts = divided;
+    if (std::floor(to * parts / power) - std::ceil(from * parts / power) + 1 >= kFewest) break;
+  }
+  std::string ticks;
+  for (double i = std::ceil(from * parts / power); i * power / parts <= to; ++i) {
+    const double tick = power < 1 ? i / (parts * std::round(1 / power)) : i * power / parts;
+    ticks += (ticks.empty() ? "'" : ", '") + tick_label(tick) + "' " + number(tick);
+  }
+  return ticks;
+}
+
 /// Ticks of a logarithmic axis, written out: an interval would be counted from the end of the range. Within two powers of ten they would be
 /// one, or none, so that 2 and 5 are marked too.
 std::string logarithmic_ticks(double from, double to, Scale scale) {
   const double base = scale == Scale::Log2 ? 2 : 10;
   const bool dense = scale == Scale::Log10 && to / from < 100;
   std::string ticks;
+  int count = 0;
   for (double power = std::pow(base, std::floor(std::log(from) / std::log(base) + 1e-9)); power <= to; power *= base) {
     for (const double factor : {1, 2, 5}) {
       const double tick = factor * power;
       if (tick >= from && tick <= to && (factor == 1 || dense))
-        ticks += (ticks.empty() ? "'" : ", '") + tick_label(tick) + "' " + number(tick);
+        ticks += (count++ ? ", '" : "'") + tick_label(tick) + "' " + number(tick);
     }
   }
+  if (count < 2) ticks = even_ticks(from, to);
   return ticks.empty() ? "autofreq" : "(" + ticks + ")";
 }
 
@@ -189,7 +207,8 @@ std::string y_axis(const Panel& panel) {
       if (shown(y, panel.y_scale)) low = std::min(low, y), high = std::max(high, y);
     }
   }
-  if (panel.y_scale != Scale::Log10 || !(high > 0) || high / low >= 100)
+  const double two_ticks = panel.y_scale == Scale::Log2 ? 4 : 100;  // so far apart are values that have two powers between them
+  if (panel.y_scale == Scale::Linear || !(high > 0) || high / low >= two_ticks)
     return "set yrange [" + std::string(panel.from_zero ? "0" : "*") + ":*" +
            (std::isfinite(panel.to_most) ? "<" + number(panel.to_most) : "") + "]\nset ytics autofreq\n";
   const double factor = high > low ? std::pow(high / low, 0.08) : 2;

@@ -234,6 +234,31 @@ TEST(Plot, FewPointsAndShortLogarithmicAxesAreReadable) {
   EXPECT_EQ(accuracy.find("> 102<"), std::string::npos) << "no accuracy is above 100 %";
 }
 
+TEST(Plot, ALogarithmicAxisHasNumbersWhateverItsRange) {
+  if (!have_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  // Texts between the marks of the axis at the left: what gnuplot writes for ticks.
+  const auto numbers = [&](Scale scale, std::vector<double> y) {
+    Figure figure{.panels = {{.series = {{.name = "a", .x = {1, 2, 3}, .y = std::move(y)}}, .y_scale = scale}}};
+    plot(folder / "a.svg", figure);
+    const std::string svg = text_of(read_file(folder / "a.svg"));
+    std::vector<double> found;
+    for (std::size_t at = svg.find("text-anchor=\"end\""); at != std::string::npos; at = svg.find("text-anchor=\"end\"", at + 1)) {
+      const std::size_t text = svg.find("<text>", at), end = svg.find("</text>", at);
+      if (text == std::string::npos || end == std::string::npos) break;
+      const std::string label = svg.substr(text + 6, end - text - 6);
+      if (const std::size_t digit = label.find_first_of("0123456789"); digit != std::string::npos) found.push_back(std::stod(label.substr(digit)));
+    }
+    return found;
+  };
+  for (const auto& [scale, y] : {std::pair(Scale::Log10, std::vector<double>{2.3, 3, 4.1}), {Scale::Log10, {0.52, 0.7, 0.93}},
+                                 {Scale::Log10, {1.2, 1.5, 1.8}}, {Scale::Log10, {6100, 6150, 6200}}, {Scale::Log2, {70, 90, 120}}}) {
+    const std::vector<double> found = numbers(scale, y);
+    EXPECT_GE(std::count_if(found.begin(), found.end(), [&](double tick) { return tick >= 0.8 * y[0] && tick <= 1.25 * y[2]; }), 2)
+        << y[0] << " to " << y[2] << ", " << found.size() << " numbers";
+  }
+}
+
 TEST(Plot, RefusesWhatItCannotDraw) {
   const TemporaryFolder folder;
   EXPECT_ERROR(plot(folder / "p", Figure{}), "0 panels");
