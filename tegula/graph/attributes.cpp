@@ -14,7 +14,7 @@
 namespace tegula {
 namespace {
 
-/// Values only, one word or a count and words: order is what names are to people.
+/// Writes the values in the order of their declaration, one word or a count and words; names are left out, for the order identifies them.
 class Key final : public Attributes {
  public:
   explicit Key(Words& words) : words_(words) {}

@@ -5,7 +5,7 @@
 
 namespace tegula::runtime {
 
-/// What a device is as well whose products are faster with operands that lie in one way than with those that lie in another.
+/// Optional: a device that multiplies faster with row-major operands.
 class LaysOutOperands {
  public:
   virtual ~LaysOutOperands() = default;
@@ -14,7 +14,7 @@ class LaysOutOperands {
   virtual bool wants_rows(const Matmul& description, int index, std::int64_t products) const = 0;
 };
 
-/// What a device is as well that has faster kernels for some small products of f32 than for the same of halves.
+/// Optional: a device with faster kernels for some small products of f32 (as TF32) than for the same in half.
 class PrefersTf32 {
  public:
   virtual ~PrefersTf32() = default;

@@ -245,8 +245,8 @@ class Writer {
   std::vector<Id> reductions_;  // that wait for each other
   std::vector<int> nests_;  // how many braces each open nest of loops has
   int repeats_ = 0;  // loops of the program that are open
-  int meetings_ = 0;  // reductions so far in which all threads wait for each other
-  bool apart_ = false;  // there are several in every iteration: one's places are free again when the others are done
+  int meetings_ = 0;  // block-wide barriers of reductions so far
+  bool apart_ = false;  // a loop's iteration has several reductions: each may reuse its shared memory when the others have met
   bool cluster_begun_ = false;
   std::map<Id, const Prefetch*> prefetched_;  // loads of the loops that are open
   std::string ring_use_;  // its layout in the last loop that had it, unless all threads have met since
@@ -259,11 +259,11 @@ class Writer {
   std::vector<Group> groups_;
   std::map<Id, Recipe> recipes_;
   std::map<Id, std::size_t> packed_;  // loaded tiles that stay as they are stored: bytes of an element
-  std::set<Id> late_;  // those among them that were loaded behind a reduction, and that nothing has used yet
+  std::set<Id> late_;  // packed tiles loaded after a reduction and not used yet
   bool crossed_ = false;  // columns have been reduced
   std::set<Id> local_;  // written in the innermost loop that is open, as a scalar
-  std::set<std::string> sought_;  // places of the row that columns have been compared with
-  std::string absent_;  // the one among them that no column of the vector at hand equals
+  std::set<std::string> sought_;  // indices that the columns of a row have been compared with (a label, in cross-entropy)
+  std::string absent_;  // that one of them which no column of the current vector equals
   std::vector<std::map<std::string, std::string>> limits_{1};  // expression -> name, by scope
   int names_ = 0;
   std::map<Id, const Deferred*> deferred_;

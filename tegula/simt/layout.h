@@ -30,7 +30,7 @@ struct ThreadGrid {
   int row_threads = 1, column_threads = 1;
   int cluster = 1;  // blocks that share the columns of one tile
   int row_steps = 1, column_steps = 1;  // how often a thread comes back
-  bool staged = false;  // the row lies in shared memory, see staging.h; nothing is held in registers
+  bool staged = false;  // the row lies in shared memory, see staged_rows.h; nothing is held in registers
   int ahead = 0;  // steps of a staged row whose vectors of what meets every row are read before the last exchange
   int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
   bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs

@@ -6,7 +6,7 @@
 namespace tegula::compile {
 
 /// Where independent parts of a batch go through layers that ranks share (products end in an exchange that later products need), the exchanges of all parts
-/// come layer by layer, and the products that lead to one of them begin when those that lead to the one before have ended. Left to themselves the parts would
+/// come layer by layer: the products ahead of exchange k begin when those ahead of exchange k - 1 have ended. Left to themselves the parts would
 /// keep step with each other on a device that runs what is ready: all would wait for their exchanges at once. Exchanges with no product ahead of them, the gather
 /// behind a norm of scattered steps, follow the one they come behind at once. What no later product needs, the gradients' buckets, stays as it is.
 ///

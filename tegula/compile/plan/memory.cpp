@@ -17,9 +17,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;        // what the widest vectors and the copy engines of all machines like
 constexpr std::size_t kSmallArena = 64 << 20;
-constexpr std::size_t kSmallBlock = 64 << 10,
-                      kSmallShare =
-                          64;  // what of others has a place of its own: such blocks, as far as so great a part of the arena holds them
+// Blocks of up to kSmallBlock bytes are not reused while all of them take less than 1 / kSmallShare of the arena: reuse would make steps wait.
+constexpr std::size_t kSmallBlock = 64 << 10, kSmallShare = 64;
 std::size_t aligned(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// A stretch of the arena in use from one step to another.

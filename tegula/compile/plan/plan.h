@@ -112,7 +112,7 @@ struct PlannedRun {
   bool hurried = false;  // an exchange, or what it waits for last: ahead of others that could run at the same time
 };
 /// So many runs of the plan in one recording, each step in an order and behind those that `needed` (see dependencies) names, every run behind
-/// all of the one before. What nobody waits for and waits for an exchange, as updates do, goes beside the last exchange.
+/// all of the one before. Steps that depend on an exchange and have no dependants (updates of parameters) run beside the last exchange.
 std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& needed, int times);
 /// Launches of equal programs that do not depend on each other become one. Joins, which lower puts behind their pieces, are no steps from here on.
 void merge_launches(Plan& plan);

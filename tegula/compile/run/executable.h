@@ -149,8 +149,8 @@ class Executable {
   std::mutex mutex_;
 };
 
-/// All passes: the straight list of what happens to a graph. TEGULA_PRINT=graph,fuse,plan,tile (or all) prints the stages through
-/// the warning handler.
+/// All passes: the straight list of what happens to a graph. TEGULA_PRINT=graph,plan,tile (or all; docs/design.md has
+/// the names) prints the stages through the warning handler.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device);
 /// Of a graph with steady leaves: what is made of those alone is kept, and shared with the function's other plans. `runs`: so many follow each other
 /// with the same values of these.
