@@ -1,6 +1,6 @@
 # How our own code is compiled: the interface target tegula_settings carries warnings and sanitizers.
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 set(CMAKE_CXX_STANDARD 20)
@@ -8,17 +8,20 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-find_program(CCACHE ccache)
-mark_as_advanced(CCACHE)
-if(CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(CCACHE ccache)
+  mark_as_advanced(CCACHE)
+  if(CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  endif()
 endif()
-
-find_package(nlohmann_json REQUIRED)
 
 add_library(tegula_settings INTERFACE)
 target_compile_options(tegula_settings INTERFACE -Wall -Wextra
   -Wno-missing-field-initializers)  # option structs are filled by name, the rest has defaults
+if(NOT PROJECT_IS_TOP_LEVEL)  # in a project without a build type the library is fast all the same
+  target_compile_options(tegula_settings INTERFACE $<$<STREQUAL:$<CONFIG>,>:-O2>)
+endif()
 if(TEGULA_WERROR)
   target_compile_options(tegula_settings INTERFACE -Werror)
 endif()

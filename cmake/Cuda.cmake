@@ -30,7 +30,9 @@ set_target_properties(tegula_cuda PROPERTIES
   # where NVRTC and cuBLASLt of this toolkit are looked for when the loader does not know them; never the stub of the driver
   BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 tegula_units(tegula_cuda)
-install(TARGETS tegula_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TEGULA_INSTALL)
+  install(TARGETS tegula_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 
 # What compiles beside a process (tegula/cuda/compiler/nvrtc_process.h); it lies beside the library.
 add_executable(tegula_nvrtc tegula/cuda/compiler/nvrtc/main.cpp $<TARGET_OBJECTS:tegula_base>)
@@ -38,4 +40,6 @@ target_include_directories(tegula_nvrtc PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(tegula_nvrtc PRIVATE tegula_settings nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(tegula_nvrtc PROPERTIES
   OUTPUT_NAME tegula-nvrtc BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-install(TARGETS tegula_nvrtc RUNTIME DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TEGULA_INSTALL)
+  install(TARGETS tegula_nvrtc RUNTIME DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()

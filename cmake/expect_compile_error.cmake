@@ -1,10 +1,22 @@
 # cmake -D COMPILER=… -D INCLUDE=… -D SOURCE=… -P: SOURCE must not compile, and the compiler's message must hold every `// expect: ` regex of it
-# and the line that is marked `// here`.
-execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I${INCLUDE} ${SOURCE} RESULT_VARIABLE status ERROR_VARIABLE message)
+# and the line that is marked `// here`. `// flags: ` are further ones for the compiler; `// errors: 1` bounds the number of errors.
+file(READ ${SOURCE} text)
+set(flags "")
+if(text MATCHES "// flags: ([^\n]+)")
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_MATCH_1}")
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} -std=c++20 ${flags} -fsyntax-only -I${INCLUDE} ${SOURCE}
+                RESULT_VARIABLE status ERROR_VARIABLE message)
 if(status EQUAL 0)
   message(FATAL_ERROR "${SOURCE} compiles")
 endif()
-file(READ ${SOURCE} text)
+if(text MATCHES "// errors: ([0-9]+)")
+  string(REGEX MATCHALL "error: " errors "${message}")
+  list(LENGTH errors count)
+  if(count GREATER CMAKE_MATCH_1)
+    message(FATAL_ERROR "${count} errors, promised are ${CMAKE_MATCH_1}: ${message}")
+  endif()
+endif()
 string(REGEX MATCHALL "// expect: [^\n]+" promises "${text}")
 if(NOT promises)
   message(FATAL_ERROR "no `// expect: ` line in ${SOURCE}")
