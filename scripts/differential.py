@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Tegula against PyTorch: random calls of the public functions, their values, gradients and second gradients.
 
-  scripts/differential.py --driver build/release/tests/differential --cases 20000 --seed 7 [--only softmax,pow]
+  scripts/differential.py --driver build/release/tests/differential --cases 20000 --seed 7 [--only softmax,pow] [--family loop,rnn] [--modes plain,vars]
 
-Each case runs lazily or in a jit, with inputs that lie dense, transposed, strided or flipped. PyTorch computes it in f64 from the same values (what jumps:
+Each case runs in one of the modes: plain; jit; vars, a jit that reads its inputs from Variables; each of them strided or not: inputs lie transposed, with gaps,
+flipped, or in rows far from each other, else mostly dense. PyTorch computes it in f64 from the same values (what jumps:
 in the inputs' own dtype); the error allowed is a multiple of the dtype's epsilon and of the largest value. Prints each disagreement with what repeats it,
 then what is covered. Without PyTorch it says so and ends with 77; $TEGULA_TORCH_PYTHON names a Python that has it. Intended differences: docs/differences.md.
 """
@@ -26,12 +27,26 @@ except ImportError:
 import differential_attention
 import differential_images
 import differential_networks
+import differential_programs
 import differential_sequences
 import differential_shapes
 from differential_cases import ELEMENTWISE, NAMES, TORCH, Draw
 
 CASES = {**ELEMENTWISE, **differential_shapes.CASES, **differential_networks.CASES, **differential_images.CASES, **differential_attention.CASES,
-         **differential_sequences.CASES}
+         **differential_sequences.CASES, **differential_programs.CASES}
+# Functions that hold much between them, and programs of such.
+FAMILIES = {
+    "attention": ["scaled_dot_product_attention", "masked_softmax", "nn.MultiheadAttention", "nn.TransformerEncoder", "nn.TransformerDecoder", "program.attention",
+                  "program.attention"],
+    "rnn": ["nn.RNN", "nn.LSTM", "nn.GRU", "nn.RNNCell", "nn.LSTMCell", "nn.GRUCell"],
+    "loop": ["scan", "program.loop", "program.loop", "program.loop"],
+    "place": ["dynamic_slice", "update_slice", "program.place", "program.place", "program.place"],
+    "image": ["interpolate", "grid_sample", "affine_grid", "unfold", "fold", "program.image", "program.image", "program.image"],
+    "linear": ["einsum", "matmul", "program.linear", "program.linear", "program.linear"],
+    "wide": ["program.wide"],
+}
+MODES = ["plain", "jit", "vars"]
+VIEWS = {"strided": ["transposed", "strided", "flipped", "wide"], "mostly dense": ["dense", "dense", "transposed", "strided", "flipped"]}
 EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 
 # Public functions of tegula.h that have no counterpart here, and why.
@@ -41,7 +56,7 @@ NOT_COVERED = {
     "round_e4m3": "PyTorch has the dtype, not the shared scale; tests/ops/e4m3_test.cpp",
     "conv2d_with": "compared with conv2d in tests/ops/convolution_test.cpp",
     "Lion, LARS, LAMB, LossScaler, CosineLR's warmup, LambdaLR, RuleLR": "not in PyTorch, or functions of the user; tests/optim",
-    "jit, grad, checkpoint, custom_function": "modes and machinery: every case runs through grad, half through jit",
+    "jit, grad, checkpoint, custom_function": "modes and machinery: every case runs through grad, two of three through jit",
     "iota": "arange in tests/ops",
     "init": "random; tests/nn/init_test.cpp",
 }
@@ -184,23 +199,32 @@ def main():
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="names, separated by commas")
+    parser.add_argument("--family", default="", help=f"of {', '.join(FAMILIES)}, separated by commas, or all")
+    parser.add_argument("--modes", default="plain,jit,vars,strided", help="which of these are drawn; strided beside one of the others")
     parser.add_argument("--case", type=int, help="this one of the seed alone, with its request printed")
+    parser.add_argument("--progress", type=int, help="say how far it is after so many cases each")
     parser.add_argument("--coverage", action="store_true", help="print what is covered, and what not and why")
     options = parser.parse_args()
     torch.set_num_threads(1)
     driver = Driver(options.driver)
     offered = subprocess.run([options.driver, "--list"], capture_output=True, text=True, check=True).stdout.split()
-    names = [name for name in sorted(CASES) if name in offered and (not options.only or name in options.only.split(","))]
+    families = list(FAMILIES) if options.family == "all" else options.family.split(",") if options.family else []
+    wanted = [name for family in families for name in FAMILIES[family]] or (options.only.split(",") if options.only else sorted(CASES))
+    names = [name for name in wanted if name in CASES and name in offered]
+    modes = [mode for mode in MODES if mode in options.modes.split(",")]
     counts, failures = collections.Counter(), collections.Counter()
     for number in [options.case] if options.case is not None else range(options.cases):
         draw = Draw(options.seed * 1_000_003 + number)
         name = names[number % len(names)]
         case = CASES[name](draw, name)
-        case.views = [draw.choice(["dense", "dense", "transposed", "strided", "flipped"]) if x.dim() else "dense" for x in case.inputs]
-        mode = "lazy" if case.lazy or not case.inputs or draw.chance(0.5) else "jit"
+        strided = "strided" in options.modes.split(",") and draw.chance(0.4)
+        case.views = [draw.choice(VIEWS["strided" if strided else "mostly dense"]) if x.dim() else "dense" for x in case.inputs]
+        mode = "plain" if case.lazy or not case.inputs else draw.choice(modes)
         question = request(case, mode)
         answer = driver.ask(question)
         counts["cases"] += 1
+        counts[mode] += 1
+        counts["strided"] += strided
         wrong = judge(case, answer, counts)
         if options.case is not None:
             print(json.dumps(question), *case.inputs, json.dumps(answer), *expected(case, not case.native), sep="\n")
@@ -208,7 +232,9 @@ def main():
             failures[name] += 1
             if failures[name] <= 3:
                 print(f"{describe(case, mode, number)}\n    {wrong}", flush=True)
-    print(", ".join(f"{counts[what]} {what}" for what in ("cases", "comparisons", "elements", "outputs", "first", "second", "refused", "not by PyTorch")))
+        if options.progress and counts["cases"] % options.progress == 0:
+            print(f"{counts['cases']} cases, {counts['comparisons']} comparisons, {sum(failures.values())} disagreements", file=sys.stderr, flush=True)
+    print(", ".join(f"{counts[what]} {what}" for what in ("cases", *MODES, "strided", "comparisons", "elements", "outputs", "first", "second", "refused", "not by PyTorch")))
     print(f"{len(names)} functions of {len(offered)} in the driver" + (f"; without cases: {' '.join(sorted(set(offered) - set(CASES)))}" if set(offered) - set(CASES) else ""))
     if options.coverage:
         print(*names, sep=" ")

@@ -79,7 +79,7 @@ def products(draw, name):
     def reference(q, k, v, *rest):
         y, total = attention(q, k, v, a["causal"], a["window"], scale, **dict(zip(extras, rest)))
         return [y, total] if sums else y
-    return Case(name, inputs, reference, a, order=order, factor=64, lazy=len(inputs) > 5)
+    return Case(name, inputs, reference, a, order=order, factor=64)
 
 
 def with_parameter_gradients(module, names, given, run):
@@ -144,7 +144,7 @@ def multihead(draw, name):
             inner.to(q.dtype)
             return inner(q, q if same else k, q if same else v, average_attn_weights=a["average"], **masks)
         return with_parameter_gradients(module, a["names"], [w.to(q.dtype) for w in rest[len(extras):]], run)
-    return Case(name, inputs, reference, a, wanted=[0] if same else [0, 1, 2], order=draw.choice([0, 1]), factor=256, lazy=True)
+    return Case(name, inputs, reference, a, wanted=[0] if same else [0, 1, 2], order=draw.choice([0, 1]), factor=256)
 
 
 @case_of("nn.TransformerEncoder", "nn.TransformerDecoder")
@@ -182,7 +182,7 @@ def transformers(draw, name):
                 return inner(x[0], x[1], tgt_mask=hidden, memory_key_padding_mask=pad)
             return inner(x[0], mask=hidden, src_key_padding_mask=pad)
         return with_parameter_gradients(module, a["names"], [w.to(x[0].dtype) for w in all_inputs[data + padding:]], run)
-    return Case(name, inputs, reference, a, wanted=list(range(data)), order=draw.choice([0, 1]), factor=1024, lazy=True)
+    return Case(name, inputs, reference, a, wanted=list(range(data)), order=draw.choice([0, 1]), factor=1024)
 
 
 @case_of("nn.AdaptiveLogSoftmaxWithLoss")

@@ -74,7 +74,7 @@ def recurrent(draw, name):
                 y, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=first, total_length=length)
             return [y, *last] if lstm else [y, last]
         return run_with(module, rest[data - 1:], run, x.dtype)
-    return Case(name, inputs, reference, a, wanted=wanted, order=draw.choice([0, 1, 1, 2]) if not relu else draw.choice([0, 1]), factor=512, lazy=True)
+    return Case(name, inputs, reference, a, wanted=wanted, order=draw.choice([0, 1, 1, 2]) if not relu else draw.choice([0, 1]), factor=512)
 
 
 @case_of("nn.RNNCell", "nn.LSTMCell", "nn.GRUCell")
@@ -94,7 +94,7 @@ def cells(draw, name):
             y = inner(x, h)
             return y if lstm else [y]
         return run_with(module, rest[data - 1:], run, x.dtype)
-    return Case(name, inputs + weights, reference, a, wanted=list(range(data)), order=draw.choice([0, 1]) if relu else draw.choice([0, 1, 2]), factor=256, lazy=True)
+    return Case(name, inputs + weights, reference, a, wanted=list(range(data)), order=draw.choice([0, 1]) if relu else draw.choice([0, 1, 2]), factor=256)
 
 
 @case_of("scan")

@@ -1,12 +1,14 @@
-// The driver of scripts/differential.py: reads cases, one JSON object a line, computes them lazily or in a jit, writes results the same way.
+// The driver of scripts/differential.py: reads cases, one JSON object a line, computes them, writes results the same way. Modes: plain; jit, whose arguments
+// are the inputs; vars, a jit that reads its inputs from Variables.
 //
-//   {"op": "softmax", "mode": "lazy", "order": 2, "attributes": {"axis": -1},
+//   {"op": "softmax", "mode": "plain", "order": 2, "attributes": {"axis": -1},
 //    "inputs": [{"dtype": "f32", "shape": [2, 3], "view": "dense", "data": "hexadecimal bytes, row-major", "wanted": true}]}
 //   {"outputs": [{"dtype": "f32", "shape": [2, 3], "data": "…"}], "first": [gradients of the wanted inputs], "second": [theirs]}
 //   {"error": "what an Error said"}
 //
 // First: the gradient of Σ weight * output, second that of Σ weight * first, with the weights of weights_like.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -41,11 +43,17 @@ Tensor leaf_from(const json& input) {
 }
 
 /// How an input lies in memory: what the leaf holds, and the way from there to the input. Gradients go the same way.
-enum class View { Dense, Transposed, Strided, Flipped };
+enum class View { Dense, Transposed, Strided, Flipped, Wide };
 View view_of(const json& input) {
   const std::string name = input.value("view", std::string("dense"));
-  return name == "transposed" ? View::Transposed : name == "strided" ? View::Strided : name == "flipped" ? View::Flipped : View::Dense;
+  return name == "transposed" ? View::Transposed
+         : name == "strided"  ? View::Strided
+         : name == "flipped"  ? View::Flipped
+         : name == "wide"     ? View::Wide
+                              : View::Dense;
 }
+/// Rows far from each other, at distances that nothing divides, of which every third is one of the tensor's.
+constexpr std::int64_t kBefore = 5, kBehind = 1032, kRows = 3;
 Dims backwards(int rank) {
   Dims order;
   for (int i = rank - 1; i >= 0; --i) order.push_back(i);
@@ -55,12 +63,22 @@ Tensor stored(const Tensor& x, View view) {
   if (x.rank() == 0 || view == View::Dense) return x;
   if (view == View::Transposed) return from_array(permute(x, backwards(x.rank())).to_array());
   if (view == View::Flipped) return from_array(flip(x).to_array());
+  if (view == View::Wide) {
+    std::vector<PadWidth> widths(static_cast<std::size_t>(x.rank()));
+    widths.back() = {kBefore, kBehind};
+    const Tensor rows = x.rank() > 1 ? repeat_interleave(x, kRows, 0) : x;
+    return from_array((rows.dtype() == DType::boolean ? cast(pad(cast(rows, u8), widths), DType::boolean) : pad(rows, widths)).to_array());
+  }
   return from_array(repeat_interleave(x, 2, -1).to_array());
 }
 Tensor viewed(const Tensor& leaf, View view) {
   if (leaf.rank() == 0 || view == View::Dense) return leaf;
   if (view == View::Transposed) return permute(leaf, backwards(leaf.rank()));
   if (view == View::Flipped) return flip(leaf);
+  if (view == View::Wide) {
+    const Tensor columns = slice(leaf, -1, {kBefore, leaf.size(-1) - kBehind});
+    return leaf.rank() > 1 ? slice(columns, 0, {.step = kRows}) : columns;
+  }
   return slice(leaf, -1, {.step = 2});
 }
 
@@ -149,29 +167,58 @@ Tensors twice_in_a_jit(const Tensors& x, const Traced& f) {
   return kByCount[x.size() - 1](x, f);
 }
 
+constexpr std::size_t kMostArguments = 5;  // of a jit; what further inputs hold is captured
+
+/// All results, one behind the other, are those of one program.
+Results in_a_jit(const Function& f, const json& one, const Tensors& arguments, const std::function<Tensors(const Tensors&)>& leaves_of) {
+  std::size_t outputs = 0, first = 0;
+  const Tensors all = twice_in_a_jit(arguments, [&](const Tensors& in) {
+    const Results r = compute(f, one, leaves_of(in));
+    outputs = r.outputs.size();
+    first = r.first.size();
+    Tensors list = r.outputs;
+    list.insert(list.end(), r.first.begin(), r.first.end());
+    list.insert(list.end(), r.second.begin(), r.second.end());
+    return list;
+  });
+  const auto at = [&](std::size_t i) { return all.begin() + static_cast<std::ptrdiff_t>(i); };
+  return {{at(0), at(outputs)}, {at(outputs), at(outputs + first)}, {at(outputs + first), all.end()}};
+}
+
+Results results_of(Function f, const json& one) {
+  Tensors leaves;
+  for (const json& input : one.at("inputs")) leaves.push_back(stored(leaf_from(input), view_of(input)));
+  const std::string mode = one.value("mode", std::string("plain"));
+  if (mode == "plain") return compute(f, one, leaves);
+  std::size_t data = leaves.size();
+  if (const auto layer = prepared().find(one.at("op").get<std::string>()); layer != prepared().end()) {
+    Tensors x;
+    for (std::size_t i = 0; i < leaves.size(); ++i) x.push_back(evaluated(viewed(leaves[i], view_of(one.at("inputs").at(i)))));
+    const json attributes = one.value("attributes", json::object());
+    f = layer->second(x, attributes);
+    data -= attributes.at("names").size();
+  }
+  if (mode == "vars") {
+    const std::vector<Variable> variables(leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(data));
+    return in_a_jit(f, one, {evaluated(zeros({}))}, [&](const Tensors&) {
+      Tensors x = leaves;
+      for (std::size_t i = 0; i < data; ++i) x[i] = variables[i].read();
+      return x;
+    });
+  }
+  const Tensors arguments(leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(std::min(data, kMostArguments)));
+  return in_a_jit(f, one, arguments, [&](const Tensors& in) {
+    Tensors x = leaves;
+    std::copy(in.begin(), in.end(), x.begin());
+    return x;
+  });
+}
+
 json answer(const Registry& registry, const json& one) {
   const auto found = registry.find(one.at("op").get<std::string>());
   if (found == registry.end()) return {{"missing", true}};
   try {
-    Tensors leaves;
-    for (const json& input : one.at("inputs")) leaves.push_back(stored(leaf_from(input), view_of(input)));
-    Results results;
-    if (one.value("mode", std::string("lazy")) == "jit") {
-      std::size_t outputs = 0, first = 0;
-      const Tensors all = twice_in_a_jit(leaves, [&](const Tensors& in) {
-        const Results r = compute(found->second, one, in);
-        outputs = r.outputs.size();
-        first = r.first.size();
-        Tensors list = r.outputs;
-        list.insert(list.end(), r.first.begin(), r.first.end());
-        list.insert(list.end(), r.second.begin(), r.second.end());
-        return list;
-      });
-      const auto at = [&](std::size_t i) { return all.begin() + static_cast<std::ptrdiff_t>(i); };
-      results = {{at(0), at(outputs)}, {at(outputs), at(outputs + first)}, {at(outputs + first), all.end()}};
-    } else {
-      results = compute(found->second, one, leaves);
-    }
+    const Results results = results_of(found->second, one);
     return {{"outputs", written(results.outputs)}, {"first", written(results.first)}, {"second", written(results.second)}};
   } catch (const Error& error) { return {{"error", error.what()}}; } catch (const std::exception& error) {
     return {{"failure", error.what()}};  // everything else is a defect
@@ -185,7 +232,7 @@ int main(int argc, char** argv) {
   using namespace differential;
   Registry registry;
   for (const auto add : {add_elementwise, add_movement, add_reductions, add_networks, add_images, add_losses, add_layers, add_training,
-                         add_attention, add_sequences})
+                         add_attention, add_sequences, add_programs})
     add(registry);
   if (argc > 1 && std::strcmp(argv[1], "--list") == 0) {
     for (const auto& [name, _] : registry) std::printf("%s\n", name.c_str());

@@ -4,6 +4,7 @@
 #include <tegula/tegula.h>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,6 +17,23 @@ using Attributes = nlohmann::json;
 using Function = std::function<Tensors(const Tensors& x, const Attributes& a)>;
 using Registry = std::map<std::string, Function>;
 
+/// Layers, whose Variables are made outside of a trace: what they are once their parameters are there.
+using Prepare = std::function<Function(const Tensors& x, const Attributes& a)>;
+inline std::map<std::string, Prepare>& prepared() {
+  static std::map<std::string, Prepare> all;
+  return all;
+}
+/// make(x, a) gives the layer with its parameters, run(layer, x, a) its results.
+template <class Make, class Run>
+void add_layer(Registry& registry, const std::string& name, Make make, Run run) {
+  const Prepare prepare = [=](const Tensors& x, const Attributes& a) -> Function {
+    const auto layer = std::make_shared<decltype(make(x, a))>(make(x, a));
+    return [=](const Tensors& now, const Attributes& attributes) { return run(*layer, now, attributes); };
+  };
+  prepared()[name] = prepare;
+  registry[name] = [=](const Tensors& x, const Attributes& a) { return prepare(x, a)(x, a); };
+}
+
 // Each adds a family.
 void add_elementwise(Registry& registry);
 void add_movement(Registry& registry);
@@ -27,6 +45,7 @@ void add_layers(Registry& registry);
 void add_training(Registry& registry);
 void add_attention(Registry& registry);
 void add_sequences(Registry& registry);
+void add_programs(Registry& registry);
 
 // Attributes with defaults; infinities and NaN travel as text.
 inline double real(const Attributes& a, const char* name, double otherwise) {

@@ -14,29 +14,40 @@ nn::RecurrentOptions recurrent_options(const Tensors& x, const Attributes& a) {
 }
 
 template <class Layer>
-Tensors recurrent(const Tensors& x, const Attributes& a) {
-  Layer layer(x[0].size(-1), whole(a, "hidden", 1), recurrent_options(x, a));
-  nn::RecurrentState state;
-  std::size_t next = 1;
-  if (flag(a, "h")) state.h = x.at(next++);
-  if (flag(a, "c")) state.c = x.at(next++);
-  if (flag(a, "lengths")) state.lengths = x.at(next++);
-  fill_by_name(layer, x, a, next);
-  const nn::Recurrent y = layer(x[0], state);
-  return with_parameter_gradients(layer, y.c.defined() ? Tensors{y.output, y.h, y.c} : Tensors{y.output, y.h});
+void add_recurrent(Registry& r, const char* name) {
+  const auto first = [](const Attributes& a) { return 1u + flag(a, "h") + flag(a, "c") + flag(a, "lengths"); };
+  const auto make = [=](const Tensors& x, const Attributes& a) {
+    Layer layer(x[0].size(-1), whole(a, "hidden", 1), recurrent_options(x, a));
+    fill_by_name(layer, x, a, first(a));
+    return layer;
+  };
+  add_layer(r, name, make, [](const Layer& layer, const Tensors& x, const Attributes& a) {
+    nn::RecurrentState state;
+    std::size_t next = 1;
+    if (flag(a, "h")) state.h = x.at(next++);
+    if (flag(a, "c")) state.c = x.at(next++);
+    if (flag(a, "lengths")) state.lengths = x.at(next++);
+    const nn::Recurrent y = layer(x[0], state);
+    return with_parameter_gradients(layer, y.c.defined() ? Tensors{y.output, y.h, y.c} : Tensors{y.output, y.h});
+  });
 }
 
 template <class Layer>
-Tensors cell(const Tensors& x, const Attributes& a) {
-  Layer layer(x[0].size(-1), whole(a, "hidden", 1), recurrent_options(x, a));
-  fill_by_name(layer, x, a, x.size() - a.at("names").size());
-  const bool given = flag(a, "h");
-  if constexpr (std::is_same_v<Layer, nn::LSTMCell>) {
-    const auto y = layer(x[0], given ? nn::detail::CellState{x[1], x[2]} : nn::detail::CellState{});
-    return with_parameter_gradients(layer, {y.h, y.c});
-  } else {
-    return with_parameter_gradients(layer, {layer(x[0], given ? x[1] : Tensor())});
-  }
+void add_cell(Registry& r, const char* name) {
+  const auto make = [](const Tensors& x, const Attributes& a) {
+    Layer layer(x[0].size(-1), whole(a, "hidden", 1), recurrent_options(x, a));
+    fill_by_name(layer, x, a, x.size() - a.at("names").size());
+    return layer;
+  };
+  add_layer(r, name, make, [](const Layer& layer, const Tensors& x, const Attributes& a) {
+    const bool given = flag(a, "h");
+    if constexpr (std::is_same_v<Layer, nn::LSTMCell>) {
+      const auto y = layer(x[0], given ? nn::detail::CellState{x[1], x[2]} : nn::detail::CellState{});
+      return with_parameter_gradients(layer, {y.h, y.c});
+    } else {
+      return with_parameter_gradients(layer, {layer(x[0], given ? x[1] : Tensor())});
+    }
+  });
 }
 
 /// h' = tanh(h · u + x · w): the last and all of them; y reads slices of a step's sum.
@@ -55,12 +66,12 @@ Tensors scanned(const Tensors& x, const Attributes& a) {
 }  // namespace
 
 void add_sequences(Registry& r) {
-  r["nn.RNN"] = recurrent<nn::RNN>;
-  r["nn.LSTM"] = recurrent<nn::LSTM>;
-  r["nn.GRU"] = recurrent<nn::GRU>;
-  r["nn.RNNCell"] = cell<nn::RNNCell>;
-  r["nn.LSTMCell"] = cell<nn::LSTMCell>;
-  r["nn.GRUCell"] = cell<nn::GRUCell>;
+  add_recurrent<nn::RNN>(r, "nn.RNN");
+  add_recurrent<nn::LSTM>(r, "nn.LSTM");
+  add_recurrent<nn::GRU>(r, "nn.GRU");
+  add_cell<nn::RNNCell>(r, "nn.RNNCell");
+  add_cell<nn::LSTMCell>(r, "nn.LSTMCell");
+  add_cell<nn::GRUCell>(r, "nn.GRUCell");
   r["scan"] = scanned;
   r["dynamic_slice"] = [](const Tensors& x, const Attributes& a) {
     return Tensors{dynamic_slice(x[0], x[1], whole(a, "size", 1), static_cast<int>(whole(a, "axis", 0)))};
