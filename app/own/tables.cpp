@@ -153,6 +153,7 @@ void run_train_table(TableChoice& choice) {
       .seed = training.seed,
       .schedule = optim::CosineLR{.base = training.lr, .total = std::max<std::int64_t>(2, training.epochs * (train.rows() / batch))},
       .clip_norm = 1,
+      .stop_on_interrupt = true,
       .progress = Progress::No};
   if (is_regression) trainer_options.metrics = {{"mae", l1_loss}};
   Trainer trainer(model.net(), adam, is_regression ? Loss(mse_loss) : Loss(cross_entropy), trainer_options);
