@@ -9,14 +9,13 @@
 #include <optional>
 #include <thread>
 
-#include <nlohmann/json.hpp>
-
 #include "app/bench/bench.h"
 #include "app/commands.h"
 #include "app/progress.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/buffer.h"
 #include "tegula/core/error.h"
+#include "tegula/core/json.h"
 #include "tegula/dist/collectives/collectives.h"
 #include "tegula/dist/exchange/exchange.h"
 #include "tegula/dist/show/cost_model.h"
@@ -122,7 +121,7 @@ json run_ranks(const ScalingChoice& choice, std::int64_t ranks, int threads) {
   if (choice.quick) words.emplace_back("--quick");
   const io::ChildResult result = io::run_child(words, {});
   const std::string text(reinterpret_cast<const char*>(result.output.data()), result.output.size());
-  const json told = json::parse(text, nullptr, false);
+  const json told = try_parse_json(text);
   if (result.exit_code != 0 || !told.is_object()) {
     throw Error(
         {.op = "tegula bench scaling",

@@ -1,5 +1,6 @@
 #include "tegula/models/description.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -37,6 +38,15 @@ std::int64_t Description::whole_number(const std::string& key, double most, doub
                .got = path_ + ": " + key + " " + number_text(value),
                .expected = "a whole number from " + number_text(least) + " to " + number_text(most),
                .advice = kAdvice});
+}
+
+void require_tensor(std::string_view op, const StateDict& state, const std::string& name, const Shape& shape, const std::string& path) {
+  const auto found = std::find_if(state.begin(), state.end(), [&](const NamedTensor& one) { return one.name == name; });
+  const auto refuse = [&](std::string got, std::string expected) {
+    throw Error({.op = std::string(op), .got = path + " beside " + std::move(got), .expected = std::move(expected)});
+  };
+  if (found == state.end()) refuse("weights without " + name, "the weights of this model");
+  if (found->value.shape() != shape) refuse(name + " " + to_string(found->value.shape()), to_string(shape) + ", as the sizes say");
 }
 
 StateDict model_state(const io::Safetensors& file) {

@@ -26,6 +26,9 @@ class Description {
   std::string path_;
 };
 
+/// Throws Error unless a file's state has this tensor: asked before a net is made of the sizes that the file `path` names, which may be anything.
+void require_tensor(std::string_view op, const StateDict& state, const std::string& name, const Shape& shape, const std::string& path);
+
 /// The tensors of a model's file or of a checkpoint that holds one; what a checkpoint has beside them ("optimizer/…") is left out.
 StateDict model_state(const io::Safetensors& file);
 

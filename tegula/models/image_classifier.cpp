@@ -2,6 +2,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/data/image_folder.h"
+#include "tegula/models/description.h"
 #include "tegula/models/model_file.h"
 #include "tegula/nn/state.h"
 #include "tegula/ops/creation.h"
@@ -12,6 +13,22 @@
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::models {
+namespace {
+
+struct BlockSizes {
+  std::int64_t in, width, stride;
+};
+std::vector<BlockSizes> block_sizes(const ImageClassifierOptions& options) {
+  std::vector<BlockSizes> sizes;
+  std::int64_t in = options.width;
+  for (std::int64_t stage = 0; stage < options.stages; ++stage) {
+    const std::int64_t width = options.width << stage;
+    for (std::int64_t i = 0; i < options.blocks; ++i, in = width) sizes.push_back({in, width, i == 0 ? 2 : 1});
+  }
+  return sizes;
+}
+
+}  // namespace
 
 nn::Sequential BasicBlock::shortcut(std::int64_t in, std::int64_t out, std::int64_t stride) {
   if (in == out && stride == 1) return {};
@@ -31,12 +48,7 @@ ImageClassifier::ImageClassifier(const ImageClassifierOptions& options)
       bn(options.width),
       output(options.width << (options.stages - 1), options.classes),
       options_(options) {
-  blocks.reserve(static_cast<std::size_t>(options.stages * options.blocks));
-  std::int64_t in = options.width;
-  for (std::int64_t stage = 0; stage < options.stages; ++stage) {
-    const std::int64_t width = options.width << stage;
-    for (std::int64_t i = 0; i < options.blocks; ++i, in = width) blocks.push_back(BasicBlock{in, width, i == 0 ? 2 : 1});
-  }
+  for (const auto& [in, width, stride] : block_sizes(options)) blocks.push_back(BasicBlock{in, width, stride});
 }
 
 Tensor ImageClassifier::operator()(Tensor x) {
@@ -80,11 +92,15 @@ NamedImageClassifier load_image_classifier(const std::string& path) {
   NamedImageClassifier out;
   out.classes = io::listed_texts({{"classes", d.text("classes", path)}}, "classes", path);
   if (out.classes.empty()) throw Error({.op = "load_image_classifier", .got = path + ": no classes", .expected = "at least one"});
-  out.net = std::make_unique<ImageClassifier>(ImageClassifierOptions{.classes = static_cast<std::int64_t>(out.classes.size()),
-                                                                     .size = d.whole("size", 4, 4096, path),
-                                                                     .width = d.whole("width", 1, 1024, path),
-                                                                     .stages = d.whole("stages", 1, 6, path),
-                                                                     .blocks = d.whole("blocks", 1, 64, path)});
+  const ImageClassifierOptions options{.classes = static_cast<std::int64_t>(out.classes.size()),
+                                       .size = d.whole("size", 4, 4096, path),
+                                       .width = d.whole("width", 1, 1024, path),
+                                       .stages = d.whole("stages", 1, 6, path),
+                                       .blocks = d.whole("blocks", 1, 64, path)};
+  std::int64_t number = 0;
+  for (const auto& [in, width, stride] : block_sizes(options))
+    require_tensor("load_image_classifier", file.state, "blocks." + std::to_string(number++) + ".conv2.weight", {width, width, 3, 3}, path);
+  out.net = std::make_unique<ImageClassifier>(options);
   load(*out.net, file.state);
   eval(*out.net);
   return out;

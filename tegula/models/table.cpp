@@ -7,6 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/json.h"
 #include "tegula/core/text.h"
+#include "tegula/models/description.h"
 #include "tegula/models/model_file.h"
 #include "tegula/nn/state.h"
 #include "tegula/ops/elementwise/activation.h"
@@ -270,7 +271,12 @@ LoadedTableModel load_table_model(const std::string& path) {
   constexpr std::int64_t kMost = 1 << 16;
   const TableNetOptions options{
       .hidden = d.whole("hidden", 1, kMost, path), .layers = d.whole("layers", 1, 64, path), .dropout = d.number("dropout", 0, 0.99, path)};
-  TableModel model(TableLayout::parse(d.text("layout", path), path), options);
+  const TableLayout layout = TableLayout::parse(d.text("layout", path), path);
+  std::int64_t width = layout.numbers();
+  for (const std::int64_t size : category_sizes(layout)) width += size;
+  for (std::int64_t i = 0; i < options.layers; ++i, width = options.hidden)
+    require_tensor("table", file.state, "layers." + std::to_string(i) + ".weight", {options.hidden, width}, path);
+  TableModel model(layout, options);
   load(model.net(), file.state);
   eval(model.net());
   io::CsvOptions csv;

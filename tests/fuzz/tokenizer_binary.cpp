@@ -24,5 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   use([&] { return parse_sentencepiece(bytes, "fuzz"); });
   use([&] { return parse_llama2c_tokenizer(bytes, "fuzz"); });
   use([&] { return gguf_tokenizer(tegula::io::parse_gguf_metadata(bytes, "fuzz")); });
+  try {
+    if (tegula::io::parse_gguf_tensors(bytes, "fuzz").size() > size) std::abort();
+  } catch (const tegula::Error& error) {
+    if (error.report().op.empty()) std::abort();
+  }
   return 0;
 }

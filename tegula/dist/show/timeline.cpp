@@ -8,8 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include <nlohmann/json.hpp>
-
+#include "tegula/core/json.h"
 #include "tegula/dist/exchange/exchange.h"
 #include "tegula/dist/exchange/host.h"
 
@@ -161,14 +160,14 @@ Timelines collect(const Timeline& own, const Group& group) {
     transfer(group, Kind::Send, u8, 0, copy.data(), size);
     return {};
   }
-  Timelines out{read(json::parse(text), 0)};
+  Timelines out{read(parse_json(text, "timeline", "this rank"), 0)};
   for (int r = 1; r < group.size(); ++r) {
     const std::int64_t ahead = same_clock ? 0 : clock_of(group, r);
     std::int64_t size = 0;
     transfer(group, Kind::Receive, i64, r, &size, 1);
     std::string theirs(static_cast<std::size_t>(size), ' ');
     transfer(group, Kind::Receive, u8, r, theirs.data(), size);
-    out.push_back(read(json::parse(theirs), ahead));
+    out.push_back(read(parse_json(theirs, "timeline", "rank " + std::to_string(r)), ahead));
   }
   return out;
 }

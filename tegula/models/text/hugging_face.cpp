@@ -9,6 +9,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/json.h"
 #include "tegula/io/file.h"
+#include "tegula/models/description.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 
 namespace tegula::models {
@@ -143,14 +144,6 @@ StateDict read_weights(const std::filesystem::path& folder) {
   return state;
 }
 
-/// Before a net of these sizes is made: what a config.json says may be anything.
-void require_shape(const StateDict& state, const std::string& name, const Shape& shape, const std::string& path) {
-  const auto found = std::find_if(state.begin(), state.end(), [&](const NamedTensor& one) { return one.name == name; });
-  if (found == state.end()) refuse(path + " beside weights without " + name, "the weights of this model");
-  if (found->value.shape() != shape)
-    refuse(path + " beside " + name + " " + to_string(found->value.shape()), to_string(shape) + ", as the sizes say");
-}
-
 std::unique_ptr<Gpt2> read_gpt2(const Config& config, const StateDict& weights) {
   config.require("activation_function", {"gelu_new", "gelu_pytorch_tanh"});
   config.require("tie_word_embeddings", {true});
@@ -164,8 +157,8 @@ std::unique_ptr<Gpt2> read_gpt2(const Config& config, const StateDict& weights) 
                             .norm_eps = config.number("layer_norm_epsilon", 1e-5)};
   config.require("n_inner", {4 * options.width});
   const StateDict state = gpt2_state(weights);
-  require_shape(state, "wte.weight", {options.vocabulary, options.width}, config.path());
-  require_shape(state, "wpe.weight", {options.context, options.width}, config.path());
+  require_tensor("load_hugging_face", state, "wte.weight", {options.vocabulary, options.width}, config.path());
+  require_tensor("load_hugging_face", state, "wpe.weight", {options.context, options.width}, config.path());
   auto net = std::make_unique<Gpt2>(options);
   load(*net, state);
   return net;
@@ -192,8 +185,8 @@ std::unique_ptr<Llama> read_llama(const Config& config, const StateDict& weights
     const bool computed = one.name.ends_with("rotary_emb.inv_freq") || (options.tied && one.name == "lm_head.weight");
     if (!computed) state.push_back(one);
   }
-  require_shape(state, "model.embed_tokens.weight", {options.vocabulary, width}, config.path());
-  require_shape(state, "model.layers.0.mlp.up_proj.weight", {options.hidden, width}, config.path());
+  require_tensor("load_hugging_face", state, "model.embed_tokens.weight", {options.vocabulary, width}, config.path());
+  require_tensor("load_hugging_face", state, "model.layers.0.mlp.up_proj.weight", {options.hidden, width}, config.path());
   auto net = std::make_unique<Llama>(options);
   load(*net, state);
   return net;
