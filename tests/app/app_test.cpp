@@ -418,7 +418,7 @@ TEST(App, SaysWhatIsWrong) {
   fails({"eval", folder / "none"}, 1, "none");
   io::write_atomically(folder / "text", testing::bytes_of("this is no model"));
   fails({"eval", folder / "text"}, 1, "text");
-  fails({"predict", folder / "text"}, 2, "images");
+  fails({"predict", folder / "text"}, 2, "inputs");
   fails({"info", "--device", "cpu"}, 2, "tegula info: unknown option --device");
   fails({"bench", "gemm", "--precision", "fp7"}, 2, "fp7");
   fails({"kernel", "show", "relu", "--shape", "8xx"}, 1, "the shape 8xx");
@@ -439,7 +439,8 @@ TEST(App, SaysWhatIsWrong) {
   fails({}, 2, "tegula: got no command, expected one\nThere are train, ");
   fails({"train", "lenet5", "--epoch", "2"}, 2, "tegula train: unknown option --epoch; did you mean --epochs?\n");
   fails({"train", "lenet5", "--xyz=3"}, 2, "tegula train: unknown option --xyz\n");
-  fails({"info", "cpu"}, 2, "tegula info: unexpected argument cpu\n");
+  fails({"summary", "lenet5", "cpu"}, 2, "tegula summary: unexpected argument cpu\n");
+  fails({"info", "cpu"}, 1, "tegula info: got cpu: No such file");
   fails({"train", "mnist-mlp", "--lr", "nan"}, 2, "tegula train: --lr: got nan, expected a number above 0\n");
   fails({"train", "mnist-mlp", "--config", "nothing.toml"}, 2,
         "tegula train: --config: got nothing.toml: No such file or directory, expected a readable file\n");
