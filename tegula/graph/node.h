@@ -1,6 +1,7 @@
 #pragma once
 // The immutable vertex of the graph. Its value is filled in once.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <limits>
@@ -79,6 +80,9 @@ class Node final : public Shared {
   [[nodiscard]] std::vector<Ref<Node>> give_up();
   /// The history was given up: what this was computed from cannot be differentiated any more.
   bool forgotten() const { return forgotten_; }
+  /// Of a cotangent: what its zeros absorb (autodiff/absorb.h). Only the thread that differentiates asks or says so.
+  Zeros zeros() const { return zeros_; }
+  void raise_zeros(Zeros zeros) { zeros_ = std::max(zeros_, zeros); }
   /// A view that lets no gradient pass.
   bool cuts() const { return op_->role() == Role::View && static_cast<const ViewOp&>(*op_).cuts(); }
 
@@ -113,6 +117,7 @@ class Node final : public Shared {
   std::uint32_t place_ = 0;
   bool forgotten_ = false;
   bool is_part_ = false;
+  Zeros zeros_ = Zeros::Plain;
   std::uint8_t times_passed_ = 0;
   bool charged_ = false;  // to KeptHistory, under its mutex: so is evaluation_
   DType dtype_;

@@ -57,6 +57,13 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
+/// What the zeros of a cotangent absorb of the derivatives that they are multiplied by (autodiff/absorb.h).
+enum class Zeros : std::uint8_t {
+  Plain,        // nothing: 0 * inf is NaN
+  AbsorbPoles,  // what is infinite or NaN at finite arguments
+  AbsorbAll,    // whatever it is
+};
+
 class Op : public Shared {
  public:
   /// Stable, and for results of one dtype of this class alone: prints, errors and files know the op by it.
@@ -77,6 +84,8 @@ class Op : public Shared {
   virtual std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const;
   /// The same of an op with several results, given those of each: an undefined one is zero. Results of y: graph::part(y, k).
   virtual std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const;
+  /// Of an op that chooses among its inputs, as `where` does: what the zeros that its gradient gives to what was not chosen absorb.
+  virtual Zeros gradient_zeros() const { return Zeros::Plain; }
 };
 
 class ElementwiseOp : public Op {

@@ -154,6 +154,13 @@ struct Share {
   std::size_t carry = 0;
 };
 
+/// What the zeros absorb that a step sends to the one before it: infinite derivatives, where a step chooses.
+Zeros zeros_between_steps(const Region& body) {
+  Zeros zeros = Zeros::Plain;
+  for (const auto& node : body.nodes()) zeros = std::max(zeros, node->op().gradient_zeros());
+  return std::min(zeros, Zeros::AbsorbPoles);
+}
+
 // The loop the other way: a step gets what this loop's step got, and what its calls and kernels made, from stacks; elementwise work is done
 // again.
 std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const {
@@ -184,6 +191,7 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
     const Tensor dy = dys[r].defined() ? graph::cast(dys[r], results[r]->dtype(), where)
                                        : graph::full(results[r]->shape(), 0.0, results[r]->dtype(), where);
     seeds.push_back(r < carried ? back.carry(dy) : back.slice(dy));
+    seeds.back().node()->raise_zeros(std::max(dy.node()->zeros(), r < carried ? zeros_between_steps(body()) : Zeros::Plain));
     ys.push_back(copies.at(results[r].get()));
   }
   for (std::size_t i = 0; i < inputs; ++i) {
@@ -241,6 +249,10 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
     for (const auto& make : share.behind) terms.push_back(make(made.stacks));
     if (!share.rest.empty()) terms.push_back(made.last[share.carry]);
     out[share.input] = graph::add_n(terms, where);
+  }
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    if (const Tensor& made_of = out[target_of[k]]; made_of.defined() && parts[k].defined())
+      made_of.node()->raise_zeros(parts[k].node()->zeros());
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
+#include "tegula/graph/autodiff/absorb.h"
 #include "tegula/graph/autodiff/vjp_parts.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/frozen.h"
@@ -151,10 +152,18 @@ std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vect
 // The contributions to a node's gradient. An entry without any: the node was reached, by zeros only.
 using Gradients = std::unordered_map<const Node*, std::vector<Tensor>>;
 
+Tensor sum_of(const std::vector<Tensor>& terms, const std::source_location& where) {
+  const Tensor sum = graph::add_n(terms, where);
+  Zeros zeros = Zeros::AbsorbAll;
+  for (const Tensor& term : terms) zeros = std::min(zeros, term.node()->zeros());
+  sum.node()->raise_zeros(zeros);
+  return sum;
+}
+
 // The total gradient of a node; sums the contributions once.
 Tensor total(Gradients& gradients, const Node* node) {
   auto& terms = gradients[node];
-  if (terms.size() > 1) terms = {graph::add_n(terms, node->origin().where)};
+  if (terms.size() > 1) terms = {sum_of(terms, node->origin().where)};
   return terms[0];
 }
 
@@ -165,9 +174,26 @@ std::vector<Tensor> totals(OfResults& of_results, const Node* node) {
   std::vector<Tensor> out(node->results().size());
   auto& terms = of_results[node];
   for (std::size_t k = 0; k < terms.size(); ++k) {
-    if (!terms[k].empty()) out[k] = graph::add_n(terms[k], node->origin().where);
+    if (!terms[k].empty()) out[k] = sum_of(terms[k], node->origin().where);
   }
   return out;
+}
+
+// The gradients of a node's inputs, by its op; their zeros absorb what those of dys do (absorb.h).
+std::vector<Tensor> gradients_of(const Node& node, std::span<const Tensor> dys, const std::vector<bool>& wanted) {
+  const Op& op = node.op();
+  Zeros zeros = Zeros::Plain;
+  for (const Tensor& dy : dys) {
+    if (dy.defined()) zeros = std::max(zeros, dy.node()->zeros());
+  }
+  std::vector<Tensor> parts = op.gradients(node, dys, wanted);
+  if (op.role() == Role::Library) zeros = std::min(zeros, Zeros::AbsorbPoles);
+  // Elementwise formulas see to it themselves.
+  if (zeros == Zeros::AbsorbAll && op.role() != Role::Elementwise) parts = with_absorbed_products(node, dys, std::move(parts));
+  for (const Tensor& part : parts) {
+    if (part.defined()) part.node()->raise_zeros(std::max(zeros, op.gradient_zeros()));
+  }
+  return parts;
 }
 
 // Reverse accumulation from seeds along `order`. Targets reached are in the result.
@@ -207,7 +233,7 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
     if (!node->results().empty()) dys = totals(of_results, node);
     else if (!gradients[node].empty()) dys = {total(gradients, node)};
     if (std::any_of(dys.begin(), dys.end(), [](const Tensor& dy) { return dy.defined(); }))
-      parts = node->op().gradients(*node, dys, wanted);
+      parts = gradients_of(*node, dys, wanted);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (!wanted[i]) continue;
       auto& terms = gradients[node->inputs()[i].get()];

@@ -11,6 +11,7 @@ namespace formula {
 
 struct Relu {
   static constexpr OpInfo info{"relu", "max(x, 0)", Operands::Numbers};
+  static constexpr auto zeros = Zeros::AbsorbPoles;
   static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
   static auto forward(Numeric auto x) { return where(x <= 0.0, 0.0, x); }
   template <Numeric T>
@@ -108,6 +109,7 @@ struct Tanhshrink {
 
 struct Hardtanh {
   static constexpr OpInfo info{"hardtanh", "x limited to [low, high]"};
+  static constexpr auto zeros = Zeros::AbsorbPoles;
   static constexpr int inputs = 1;
   template <Numeric T>
   static auto forward(T x, T low, T high) {
@@ -117,16 +119,19 @@ struct Hardtanh {
 
 struct Hardsigmoid {
   static constexpr OpInfo info{"hardsigmoid", "relu6(x + 3) / 6"};
+  static constexpr auto zeros = Zeros::AbsorbPoles;
   static auto forward(Numeric auto x) { return where(x <= -3.0, 0.0, where(x >= 3.0, 1.0, (x + 3.0) / 6.0)); }
 };
 
 struct Hardswish {
   static constexpr OpInfo info{"hardswish", "x * relu6(x + 3) / 6"};
+  static constexpr auto zeros = Zeros::AbsorbPoles;
   static auto forward(Numeric auto x) { return where(x <= -3.0, 0.0, where(x >= 3.0, x, x * (x + 3.0) / 6.0)); }
 };
 
 struct Hardshrink {
   static constexpr OpInfo info{"hardshrink", "0 where |x| <= lambda, else x"};
+  static constexpr auto zeros = Zeros::AbsorbPoles;
   static constexpr int inputs = 1;
   template <Numeric T>
   static auto forward(T x, T lambda) {
@@ -136,6 +141,7 @@ struct Hardshrink {
 
 struct Softshrink {
   static constexpr OpInfo info{"softshrink", "x moved toward 0 by lambda"};
+  static constexpr auto zeros = Zeros::AbsorbPoles;
   static constexpr int inputs = 1;
   template <Numeric T>
   static auto forward(T x, T lambda) {
@@ -145,6 +151,7 @@ struct Softshrink {
 
 struct Threshold {
   static constexpr OpInfo info{"threshold", "x where it is above the bound, else value"};
+  static constexpr auto zeros = Zeros::AbsorbPoles;
   static constexpr int inputs = 1;
   template <Numeric T>
   static auto forward(T x, T bound, T value) {

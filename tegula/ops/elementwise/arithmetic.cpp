@@ -172,6 +172,7 @@ struct Sign {
 
 struct Minimum {
   static constexpr OpInfo info{"minimum", "the smaller one, NaN wins", Operands::Numbers};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T a, T b) {
     return minimum(a, b);
@@ -180,6 +181,7 @@ struct Minimum {
 
 struct Maximum {
   static constexpr OpInfo info{"maximum", "the larger one, NaN wins", Operands::Numbers};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T a, T b) {
     return maximum(a, b);
@@ -189,6 +191,7 @@ struct Maximum {
 // Clamps are maxima and minima, so that a bound that is NaN gives NaN; but at a tie x has the whole gradient, and where anything is NaN nobody has one.
 struct ClampMin {
   static constexpr OpInfo info{"clamp_min", "low where x is below it", Operands::Numbers};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T x, T low) {
     return maximum(x, low);
@@ -205,6 +208,7 @@ struct ClampMin {
 
 struct ClampMax {
   static constexpr OpInfo info{"clamp_max", "high where x is above it", Operands::Numbers};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T x, T high) {
     return minimum(x, high);
@@ -221,6 +225,7 @@ struct ClampMax {
 
 struct Clamp {
   static constexpr OpInfo info{"clamp", "x limited to [low, high]", Operands::Numbers};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T x, T low, T high) {
     return minimum(T(maximum(x, low)), high);

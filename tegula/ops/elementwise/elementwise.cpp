@@ -1,5 +1,7 @@
 #include "tegula/ops/elementwise/elementwise.h"
 
+#include <cmath>
+
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/promote.h"
@@ -46,22 +48,69 @@ bool has_boolean_result(Operands operands) {
 
 Value wrapped(Value x, DType dtype) { return is_integer(dtype) && dtype != tile::compute_type(dtype) ? tile::narrow(x, dtype) : x; }
 
-std::uint32_t used_inputs(std::size_t count, bool condition_first, Value (*emit)(std::span<const Value>)) {
-  tile::Builder builder("used_inputs");
+namespace {
+
+tile::Program traced(const Emitted& formula) {
+  tile::Builder builder("formula");
   std::vector<Value> inputs;
-  for (std::size_t k = 0; k < count; ++k)
-    inputs.push_back(builder.scalar("x" + std::to_string(k), k == 0 && condition_first ? boolean : f64));
+  for (std::size_t k = 0; k < formula.count; ++k)
+    inputs.push_back(builder.scalar("x" + std::to_string(k), k == 0 && formula.condition_first ? boolean : f64));
   const Value out = builder.pointer("out", f64, true);
-  builder.store(out, emit(inputs));
-  const tile::Program program = builder.finish();
+  builder.store(out, formula.emit(inputs));
+  return builder.finish();
+}
+
+}  // namespace
+
+std::uint32_t used_inputs(const Emitted& formula) {
+  const tile::Program program = traced(formula);
   std::uint32_t mask = 0;
   for (const auto& instruction : program.instructions) {
     for (const tile::Id operand : instruction.operands) {
       const auto& from = program[operand];
-      if (from.word == Word::Parameter && from.attribute < static_cast<std::int64_t>(count)) mask |= 1u << from.attribute;
+      if (from.word == Word::Parameter && from.attribute < static_cast<std::int64_t>(formula.count)) mask |= 1u << from.attribute;
     }
   }
   return mask;
+}
+
+bool keeps_zeros(const Emitted& formula) {
+  const tile::Program program = traced(formula);
+  std::vector<char> zero(program.instructions.size());
+  bool result = false;
+  for (const tile::Id id : program.body.body) {
+    const auto& instruction = program[id];
+    const auto is_zero = [&](std::size_t k) { return zero[static_cast<std::size_t>(instruction.operands[k])] != 0; };
+    const auto is_number = [&](std::size_t k) {
+      const auto& operand = program[instruction.operands[k]];
+      return operand.word == Word::Constant && std::isfinite(operand.real);
+    };
+    char& own = zero[static_cast<std::size_t>(id)];
+    switch (instruction.word) {
+      case Word::Parameter: own = instruction.attribute == static_cast<std::int64_t>(formula.count) - 1; break;
+      case Word::Constant: own = instruction.type.dtype == f64 && instruction.real == 0; break;
+      case Word::Neg: own = is_zero(0); break;
+      case Word::Add:
+      case Word::Sub: own = is_zero(0) && is_zero(1); break;
+      case Word::Mul: own = (is_zero(0) && (is_zero(1) || is_number(1))) || (is_number(0) && is_zero(1)); break;
+      case Word::Select: own = is_zero(1) && is_zero(2); break;
+      case Word::Store: result = is_zero(1); break;
+      default: break;
+    }
+  }
+  return result;
+}
+
+bool are_numbers(const Node& y, std::uint32_t used, std::size_t operands) {
+  if (used >> operands & 1) return false;  // y itself
+  for (std::size_t k = 0; k < operands; ++k) {
+    if (!(used >> k & 1)) continue;
+    const Op& op = y.inputs()[k]->op();
+    if (op.role() != Role::Scalar) return false;
+    const double number = static_cast<const ScalarOp&>(op).value().real();
+    if (number == 0 || !std::isfinite(number)) return false;
+  }
+  return true;
 }
 
 Tensor scaled(const Tensor& dy, double number) {

@@ -9,12 +9,15 @@
 //   static auto pullback(Input<i>, x…, y, dy)         derivative times dy, where a product would spoil it (for one input also pullback(x, y, dy))
 //   static Tensor vjp(Input<i>, x…, y, dy)            the gradient of input i as other ops
 //   static constexpr int inputs = 1                   further operands are parameters: numbers without a gradient
+//   static constexpr auto zeros = Zeros::AbsorbAll    it chooses: what gets the gradient 0 gives none, whatever it holds (graph/autodiff/absorb.h)
 //   static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
 //   static constexpr auto gradient_epilogue = …        the same for its gradient
 // The op is one node. So is its gradient with respect to an input: the derivative of the formula in the direction dy, by Dual, so that what a
 // `where` leaves out stays out whatever it holds. Gradients of that node are primitives of the graph.
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -94,6 +97,12 @@ Tangent<double> structural_derivative() {
   }
 }
 
+template <class F>
+constexpr Zeros zeros_of() {
+  if constexpr (requires { F::zeros; }) return F::zeros;
+  else return Zeros::Plain;
+}
+
 /// The gradient of input I: (x…, y, dy) -> dF/dx_I * dy.
 template <class F, int I, class T, std::size_t M>
 T input_gradient(const std::array<T, M>& all) {
@@ -116,18 +125,63 @@ T input_gradient(const std::array<T, M>& all) {
 /// A result in the graph's meaning of `dtype`: small integers wrap. Halves are kept in f32.
 tile::Value wrapped(tile::Value x, DType dtype);
 
+/// What a formula does with inputs that are values.
+struct Emitted {
+  std::size_t count;
+  bool condition_first;
+  tile::Value (*emit)(std::span<const tile::Value>);
+};
 /// Which inputs the emitted words really use, as a mask.
-std::uint32_t used_inputs(std::size_t count, bool condition_first, tile::Value (*emit)(std::span<const tile::Value>));
+std::uint32_t used_inputs(const Emitted& formula);
+/// Whether the result is 0 where the last input is, whatever the others hold: it is only chosen among and multiplied by numbers of the formula.
+bool keeps_zeros(const Emitted& formula);
+
+/// What a cotangent is multiplied by.
+enum class Factor : std::uint8_t {
+  Safe,  // 0 stays 0
+  Value,  // a number that is finite at finite arguments
+  Pole,  // not at all of these
+};
+
+/// A partial derivative times a cotangent, at a node.
+struct Partial {
+  std::function<Tensor(const Tensor&)> times;
+  Factor factor;
+  Zeros zeros;  // of its op
+};
 
 /// dy * number as the graph writes it.
 Tensor scaled(const Tensor& dy, double number);
 
-/// gradient(dy), with the masks that gradients of `where` put on dy put on the result instead. So an infinite derivative never meets their
-/// zeros: that of where(x > 0, log(x), 0) is 0 at 0.
-Tensor under_masks(const Tensor& dy, const std::function<Tensor(const Tensor&)>& gradient);
+/// partial.times(dy), with the masks that gradients of `where` put on dy put on the result instead. So an infinite derivative never meets their
+/// zeros: that of where(x > 0, log(x), 0) is 0 at 0. Other zeros absorb it where they should (graph/autodiff/absorb.h).
+Tensor times_partial(const Tensor& dy, const Partial& partial);
+/// `product` of a cotangent and such a factor, absorbed by the cotangent's zeros if they do that. Nothing stays nothing.
+Tensor absorbed_by(const Tensor& cotangent, const Tensor& product, Factor factor);
 
 /// Checks, converts and broadcasts operands, and makes the node.
 Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands);
+
+/// Whether F's derivative with respect to input I is infinite or NaN at some finite inputs.
+template <class F, int I>
+bool has_poles() {
+  constexpr std::size_t N = static_cast<std::size_t>(arity<F>());
+  constexpr std::array kNumbers{0.0, -0.5, 0.5, -1.0, 1.0, -2.0, 2.0, -3.0, 3.0};
+  std::array<std::size_t, N> at{};
+  while (true) {
+    std::array<double, N> x;
+    std::array<double, N + 2> all{};  // the cotangent is 0
+    for (std::size_t k = 0; k < N; ++k) all[k] = x[k] = kNumbers[at[k]];
+    all[N] = static_cast<double>(call<F>(x));
+    if (std::isnan(input_gradient<F, I>(all))) return true;
+    std::size_t k = 0;
+    while (k < N && ++at[k] == kNumbers.size()) at[k++] = 0;
+    if (k == N) return false;
+  }
+}
+
+/// Whether all operands of y that a derivative uses (a mask over x… and y) are numbers, finite and not 0.
+bool are_numbers(const Node& y, std::uint32_t used, std::size_t operands);
 
 inline Tensor tensor_of(const Node& node) { return Tensor(Ref<Node>(const_cast<Node*>(&node))); }
 
@@ -154,6 +208,7 @@ class ElementwiseGradient final : public ElementwiseOp {
     return text;
   }
   Numerics numerics() const override { return F::info.numerics; }
+  Zeros gradient_zeros() const override { return formula::zeros_of<F>(); }
   void attributes(Attributes& a) const override {
     if constexpr (formula::arity<F>() > 1) a("input", I);
   }
@@ -173,7 +228,9 @@ class ElementwiseGradient final : public ElementwiseOp {
     for (std::size_t k = 0; k < kCount; ++k) {
       if (!uses(k)) continue;
       if (wanted[at]) {
-        out[at] = formula::under_masks(dy, [&](const Tensor& part) { return second(all, k, part); });
+        const formula::Factor factor = k + 1 == kCount ? this->factor() : std::max(this->factor(), formula::Factor::Value);
+        out[at] = formula::times_partial(dy, {[&](const Tensor& part) { return second(all, k, part); }, factor, gradient_zeros()});
+        if (k + 1 < kCount) out[at] = formula::absorbed_by(all[kCount - 1], out[at], factor);  // the first cotangent is a factor of it
         if (out[at].defined()) out[at] = graph::sum_to(out[at], inputs[at].shape());
       }
       ++at;
@@ -181,18 +238,29 @@ class ElementwiseGradient final : public ElementwiseOp {
     return out;
   }
 
+  /// Which of (x…, y, dy) the derivative uses, as a mask.
+  static std::uint32_t used() {
+    static const std::uint32_t mask = formula::used_inputs(emitted());
+    return mask;
+  }
+  static formula::Factor factor() {
+    static const formula::Factor found = formula::keeps_zeros(emitted())    ? formula::Factor::Safe
+                                         : formula::has_poles<F, I>() ? formula::Factor::Pole
+                                                                      : formula::Factor::Value;
+    return found;
+  }
+
  private:
   using Values = std::array<tile::Value, kCount>;
 
-  static bool uses(std::size_t k) {
-    static const std::uint32_t mask = formula::used_inputs(
-        kCount, F::info.operands == formula::Operands::Chosen, +[](std::span<const tile::Value> x) {
-          Values all;
-          std::copy(x.begin(), x.end(), all.begin());
-          return emit_all(all);
-        });
-    return mask >> k & 1;
+  static formula::Emitted emitted() {
+    return {kCount, F::info.operands == formula::Operands::Chosen, +[](std::span<const tile::Value> x) {
+              Values all;
+              std::copy(x.begin(), x.end(), all.begin());
+              return emit_all(all);
+            }};
   }
+  static bool uses(std::size_t k) { return used() >> k & 1; }
   static tile::Value emit_all(const Values& all) { return formula::input_gradient<F, I>(all); }
 
   /// Every input in its place; dy stands where the derivative does not look.
@@ -240,6 +308,7 @@ class Elementwise final : public ElementwiseOp {
     std::copy_n(x.begin(), kArity, values.begin());
     return static_cast<double>(formula::call<F>(values));
   }
+  Zeros gradient_zeros() const override { return formula::zeros_of<F>(); }
   Epilogue epilogue() const override {
     if constexpr (requires { F::epilogue; }) return F::epilogue;
     else return Epilogue::None;
@@ -248,10 +317,7 @@ class Elementwise final : public ElementwiseOp {
                                [[maybe_unused]] const std::vector<bool>& wanted) const override {
     std::vector<Tensor> out(kArity);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      [[maybe_unused]] const auto under = [&](auto gradient) {
-        return formula::under_masks(dy, [&](const Tensor& part) { return gradient(y, part); });
-      };
-      ((wanted[I] ? static_cast<void>(out[I] = under(of_input<static_cast<int>(I)>)) : void()), ...);
+      ((wanted[I] ? static_cast<void>(out[I] = times_partial<static_cast<int>(I)>(y, dy)) : void()), ...);
     }(std::make_index_sequence<static_cast<std::size_t>(formula::differentiable_inputs<F>())>());
     for (std::size_t i = 0; i < kArity; ++i) {
       if (out[i].defined()) out[i] = graph::sum_to(out[i], y.inputs()[i]->shape());
@@ -260,6 +326,13 @@ class Elementwise final : public ElementwiseOp {
   }
 
  private:
+  template <int I>
+  static Tensor times_partial(const Node& y, const Tensor& dy) {
+    using Gradient = ElementwiseGradient<F, I>;
+    const bool constant = formula::are_numbers(y, Gradient::used(), kArity);
+    return formula::times_partial(dy, {[&](const Tensor& part) { return of_input<I>(y, part); },
+                                       constant ? formula::Factor::Safe : Gradient::factor(), formula::zeros_of<F>()});
+  }
   template <int I>
   static Tensor of_input(const Node& y, const Tensor& dy) {
     return [&]<std::size_t... K>(std::index_sequence<K...>) {

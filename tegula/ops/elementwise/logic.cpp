@@ -1,5 +1,8 @@
 #include "tegula/ops/elementwise/logic.h"
 
+#include <optional>
+
+#include "tegula/graph/autodiff/absorb.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/elementwise.h"
@@ -86,6 +89,7 @@ struct RightShift {
 /// What `where` sends back to its branches: dy where that branch was taken.
 struct KeptWhere {
   static constexpr OpInfo info{"kept_where", "x where the condition holds, else 0", Operands::Chosen};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T condition, T x) {
     return where(condition, x, 0.0);
@@ -98,6 +102,7 @@ struct KeptWhere {
 
 struct DroppedWhere {
   static constexpr OpInfo info{"dropped_where", "0 where the condition holds, else x", Operands::Chosen};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T condition, T x) {
     return where(condition, 0.0, x);
@@ -110,6 +115,7 @@ struct DroppedWhere {
 
 struct Where {
   static constexpr OpInfo info{"where", "a where the condition holds, else b", Operands::Chosen};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T condition, T a, T b) {
     return where(condition, a, b);
@@ -123,14 +129,74 @@ struct Where {
   }
 };
 
-Tensor under_masks(const Tensor& dy, const std::function<Tensor(const Tensor&)>& gradient) {
+namespace {
+
+/// A cotangent that is 0 where a condition says so: `inner`, kept or dropped by it.
+struct Masked {
+  bool kept;
+  Tensor condition, inner;
+};
+
+bool is_view(const Node& node) { return node.op().role() == Role::View && node.inputs().size() == 1 && !node.cuts(); }
+
+bool are_same_condition(const Node& a, const Node& b) {
+  if (&a == &b) return true;
+  const bool told_by_shape = a.op().name() == "expand" || a.op().name() == "reshape";
+  return is_view(a) && is_view(b) && told_by_shape && a.op().name() == b.op().name() && a.shape() == b.shape() &&
+         are_same_condition(a.input(0), b.input(0));
+}
+
+/// What the gradients of `where` put on a cotangent, on what it is a view of, or on all the terms of a sum.
+std::optional<Masked> masked(const Tensor& dy) {
   const Node& node = *dy.node();
-  const bool kept = node.op_ref() == Elementwise<KeptWhere>::instance(), dropped = node.op_ref() == Elementwise<DroppedWhere>::instance();
-  if ((!kept && !dropped) || node.forgotten()) return gradient(dy);
-  const Tensor inner = under_masks(Tensor(node.inputs()[1]), gradient);
-  if (!inner.defined()) return inner;
-  const Tensor condition(node.inputs()[0]);
-  return kept ? elementwise<KeptWhere>(condition, inner) : elementwise<DroppedWhere>(condition, inner);
+  if (node.forgotten()) return std::nullopt;
+  const bool kept = node.op_ref() == Elementwise<KeptWhere>::instance();
+  if (kept || node.op_ref() == Elementwise<DroppedWhere>::instance())
+    return Masked{kept, Tensor(node.inputs()[0]), Tensor(node.inputs()[1])};
+  std::optional<Masked> all;
+  if (is_view(node)) {
+    if ((all = masked(Tensor(node.inputs()[0])))) {
+      const Zeros zeros = all->inner.node()->zeros();
+      const auto& where = node.origin().where;
+      for (Tensor* x : {&all->condition, &all->inner})
+        *x = make_node(node.op_ref(), {graph::expand(*x, node.input(0).shape(), where)}, node.shape(), x->dtype(), where);
+      all->inner.node()->raise_zeros(zeros);
+    }
+    return all;
+  }
+  if (node.op().name() != "add_n") return std::nullopt;
+  std::vector<Tensor> terms;
+  Zeros zeros = Zeros::AbsorbAll;
+  for (const auto& input : node.inputs()) {
+    const std::optional<Masked> one = masked(Tensor(input));
+    if (!one || (all && (all->kept != one->kept || !are_same_condition(*all->condition.node(), *one->condition.node()))))
+      return std::nullopt;
+    if (!all) all = one;
+    terms.push_back(one->inner);
+    zeros = std::min(zeros, one->inner.node()->zeros());
+  }
+  all->inner = graph::add_n(terms, node.origin().where);
+  all->inner.node()->raise_zeros(zeros);
+  return all;
+}
+
+}  // namespace
+
+Tensor times_partial(const Tensor& dy, const Partial& partial) {
+  if (const std::optional<Masked> mask = masked(dy)) {
+    const Tensor inner = times_partial(mask->inner, partial);
+    if (!inner.defined()) return inner;
+    return mask->kept ? elementwise<KeptWhere>(mask->condition, inner) : elementwise<DroppedWhere>(mask->condition, inner);
+  }
+  const Tensor product = absorbed_by(dy, partial.times(dy), partial.factor);
+  if (product.defined()) product.node()->raise_zeros(std::max(dy.node()->zeros(), partial.zeros));
+  return product;
+}
+
+Tensor absorbed_by(const Tensor& cotangent, const Tensor& product, Factor factor) {
+  const Zeros zeros = cotangent.node()->zeros();
+  const bool absorbs = zeros == Zeros::AbsorbAll ? factor != Factor::Safe : zeros == Zeros::AbsorbPoles && factor == Factor::Pole;
+  return absorbs && product.defined() ? absorbed(product, std::span(&cotangent, 1)) : product;
 }
 
 }  // namespace formula

@@ -223,6 +223,7 @@ struct Logit {
 
 struct Xlogy {
   static constexpr OpInfo info{"xlogy", "x * log(y), 0 where x is 0", Operands::Floats, Numerics::Full};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   template <Numeric T>
   static auto forward(T x, T y) {
     return where(x == 0.0 && !isnan(y), 0.0, x * log(y));
@@ -233,7 +234,7 @@ struct Xlogy {
   }
   template <Numeric T>
   static auto derivative(Input<1>, T x, T y, T) {
-    return x / y;
+    return where(x == 0.0 && y <= 0.0, 0.0, x / y);
   }
 };
 
@@ -279,6 +280,7 @@ struct IsFinite {
 
 struct NanToNumber {
   static constexpr OpInfo info{"nan_to_num", "numbers for NaN and the infinities"};
+  static constexpr auto zeros = Zeros::AbsorbAll;
   static constexpr int inputs = 1;
   template <Numeric T>
   static auto forward(T x, T nan, T positive, T negative) {

@@ -89,7 +89,10 @@ Tensor linear_cross_entropy(Arg of_x, Arg of_weight, Arg of_labels, const Linear
                 "x (…, features), weight (classes, features) and integers (…)", where);
   }
   if (options.chunk < 1) ops::refuse(kName, "chunk = " + std::to_string(options.chunk), "at least 1", where);
-  const Tensor x = graph::reshape(given, {numel(rows), given.shape().back()}, where);
+  const Tensor own = graph::reshape(graph::cast(labels, i64, where), {numel(rows)}, where);
+  const Tensor counts = options.ignore_index ? own != *options.ignore_index : Tensor();
+  Tensor x = graph::reshape(given, {numel(rows), given.shape().back()}, where);
+  if (counts.defined()) x = tegula::where(unsqueeze(counts, 1), x, 0.0);  // what an ignored row holds does not reach the weight's gradient
   std::vector<Tensor> inputs{x, weight};
   if (options.bias.defined()) {
     if (options.bias.shape() != Shape{weight.shape()[0]})
@@ -97,8 +100,7 @@ Tensor linear_cross_entropy(Arg of_x, Arg of_weight, Arg of_labels, const Linear
     inputs.push_back(graph::cast(options.bias, given.dtype(), where));
   }
   const std::int64_t classes = weight.shape()[0];
-  const Tensor own = graph::reshape(graph::cast(labels, i64, where), {numel(rows)}, where), label = clamp(own, 0, classes - 1);
-  const Tensor counts = options.ignore_index ? own != *options.ignore_index : Tensor();
+  const Tensor label = clamp(own, 0, classes - 1);
   Tensor picked = sum(ops::widen(x) * ops::widen(take(weight, label, 0)), 1);
   if (options.bias.defined()) picked = picked + ops::widen(take(inputs[2], label, 0));
   Tensor loss = ops::check_labels(kName, log_sums(inputs, options.chunk, where) - picked, own, {classes, options.ignore_index}, where);
