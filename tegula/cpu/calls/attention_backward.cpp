@@ -2,11 +2,8 @@
 // FlashAttention-2, Dao 2023).
 
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "tegula/cpu/calls/attention_blocks.h"
-#include "tegula/cpu/calls/attention_rows.h"
 
 namespace tegula::host {
 namespace {
@@ -32,11 +29,12 @@ class Backward {
       o_copy_ = scratch.take<T>(kQueries * run.features), wide_q_ = scratch.take<T>(kQueries * run.width);
       wide_k_ = scratch.take<T>(run.keys * run.width), wide_v_ = scratch.take<T>(run.keys * run.features);
     }
+    asked_q_ = scratch.take<T>(kQueries * run.width);
     gemm_ = scratch.take<std::byte>(0);
   }
   static std::size_t bytes(const runtime::Attention& d) {
     const std::int64_t keys = d.k.shape[2], width = d.q.shape[3], features = d.v.shape[3], one = sizeof(T);
-    std::size_t bytes = 3 * Scratch::bytes(kQueries * kKeys * one);
+    std::size_t bytes = 3 * Scratch::bytes(kQueries * kKeys * one) + Scratch::bytes(kQueries * width * one);
     for (const std::int64_t count : {kQueries * width, kKeys * width, kKeys * features, kQueries * features, kQueries * features,
                                      kQueries * width, keys * width, keys * features})
       bytes += is_half(d.dtype) ? Scratch::bytes(count * one) : 0;
@@ -90,17 +88,25 @@ class Backward {
 
   void queries(std::int64_t b, std::int64_t h, std::int64_t i, Range all, const Target& dk, const Target& dv) {
     const std::int64_t count = std::min(kQueries, run_.queries - i), group = h / run_.share();
-    const T* const q = run_.load(run_.q, b, h, i, count, q_copy_, q_row_);
+    const T* q = run_.load(run_.q, b, h, i, count, q_copy_, q_row_);
     const T* const dy = run_.load(run_.o_gradient, b, h, i, count, dy_copy_, dy_row_);
     std::int64_t o_row = 0;
     const T* const o = run_.load(run_.o, b, h, i, count, o_copy_, o_row);
     const std::int64_t at = (b * run_.heads + h) * run_.queries + i;
+    has_sums_ = false;
+    bool some_idle = false;
     for (std::int64_t r = 0; r < count; ++r) {
       const auto e = static_cast<std::size_t>(r);
+      const T* const row = dy + r * dy_row_;
+      idle_[e] = !(sum_gradient_ && sum_gradient_[at + r] != 0) && std::all_of(row, row + run_.features, [](T x) { return x == 0; });
+      some_idle = some_idle || idle_[e];
       means_[e] = inner_product(dy + r * dy_row_, o + r * o_row, run_.features) - (sum_gradient_ ? sum_gradient_[at + r] : T(0));
-      const T sum = static_cast<const T*>(run_.rest[1])[at + r];
-      sums_[e] = sum == -std::numeric_limits<T>::infinity() ? T(0) : sum;
+      const T log = static_cast<const T*>(run_.rest[1])[at + r];
+      logs_[e] = log == SoftmaxSum<T>::kNothing ? T(0) : log;
+      has_sums_ = has_sums_ || std::abs(logs_[e]) > kExactLog;
     }
+    if (some_idle) q = without_idle(q, count);
+    if (has_sums_) find_sums(b, h, i, count, q);
     Target dq{wide_q_, run_.width};
     if (dq_.data && run_.is_wide()) dq = {dq_.template at<T>(b, h, i), dq_.row};
     if (dq_.data)
@@ -126,6 +132,10 @@ class Backward {
         block_product<T>(n, run_.width, count, dp_, 1, kKeys, q, q_row_, 1, dk.data + (j - all.begin) * dk.row, dk.row, true, gemm_);
       }
     }
+    for (std::int64_t r = 0; dq_.data && (some_idle || run_.hides()) && r < count; ++r) {
+      if (idle_[static_cast<std::size_t>(r)]) std::fill_n(dq.data + r * dq.row, run_.width, T(0));
+      else if (run_.hides() && holds_nan(dq.data + r * dq.row, run_.width)) without_hidden(b, h, i, r, q, dy, dq.data + r * dq.row);
+    }
     if constexpr (std::is_same_v<T, float>) {
       if (dq_.data && !run_.is_wide()) {
         for (std::int64_t r = 0; r < count; ++r)
@@ -134,11 +144,63 @@ class Backward {
     }
   }
 
+  /// The sums of these rows, which their logarithms are too large to say: beside 1e8 an f32 has no place for the logarithm of a number of keys.
+  void find_sums(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t count, const T* q) {
+    std::fill_n(sums_.begin(), count, SoftmaxSum<T>());
+    const Range seen = run_.seen(b, i, count);
+    for (std::int64_t j = seen.begin; j < seen.end; j += kKeys) {
+      const std::int64_t n = std::min(kKeys, seen.end - j);
+      std::int64_t k_row = 0;
+      const T* const k = run_.load(run_.k, b, h / run_.share(), j, n, k_copy_, k_row);
+      block_product<T>(count, n, run_.width, q, q_row_, 1, k, 1, k_row, p_, kKeys, false, gemm_);
+      for (std::int64_t r = 0; r < count; ++r) {
+        const auto [from, seen_by_row, scale] = run_.row(b, h, i + r, {j, j + n}, p_ + r * kKeys);
+        sums_[static_cast<std::size_t>(r)].take(from, seen_by_row, scale);
+      }
+    }
+  }
+
+  /// Queries whose results nobody wants a gradient of get zeros in place of what they hold, which may be NaN.
+  const T* without_idle(const T* q, std::int64_t count) {
+    for (std::int64_t r = 0; r < count; ++r) {
+      if (idle_[static_cast<std::size_t>(r)]) std::fill_n(asked_q_ + r * run_.width, run_.width, T(0));
+      else std::copy_n(q + r * q_row_, run_.width, asked_q_ + r * run_.width);
+    }
+    q_row_ = run_.width;
+    return asked_q_;
+  }
+
   void probabilities(std::int64_t b, std::int64_t h, std::int64_t i, Range block, std::int64_t r) {
     T* const s = p_ + r * kKeys;
     const auto [from, n, scale] = run_.row(b, h, i, block, s);
-    exponentials(from, n, scale, sums_[static_cast<std::size_t>(r)]);
+    if (idle_[static_cast<std::size_t>(r)]) std::fill_n(from, n, T(0));
+    else if (const SoftmaxSum<T>& found = sums_[static_cast<std::size_t>(r)]; has_sums_ && !found.empty()) {
+      exponentials(from, n, scale, found.greatest);
+      multiply(from, n, 1 / found.sum);
+    } else {
+      exponentials(from, n, scale, logs_[static_cast<std::size_t>(r)]);
+    }
     if (d_.dropout > 0) run_.drop(b, h, i, block.begin, block.end - block.begin, factors_ + r * kKeys);
+  }
+
+  /// The gradient of query i + r once more, key by key: 0 times what a hidden key holds may be NaN. q and dy begin at query i.
+  void without_hidden(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t r, const T* q, const T* dy, T* dq) {
+    const std::int64_t group = h / run_.share();
+    std::fill_n(dq, run_.width, T(0));
+    const Range seen = run_.seen(b, i + r, 1);
+    for (std::int64_t j = seen.begin; j < seen.end; j += kKeys) {
+      const std::int64_t n = std::min(kKeys, seen.end - j), row = r * kKeys;
+      std::int64_t k_row = 0, v_row = 0;
+      const T* const k = run_.load(run_.k, b, group, j, n, k_copy_, k_row);
+      const T* const v = run_.load(run_.v, b, group, j, n, v_copy_, v_row);
+      block_product<T>(1, n, run_.width, q + r * q_row_, q_row_, 1, k, 1, k_row, p_ + row, kKeys, false, gemm_);
+      block_product<T>(1, n, run_.features, dy + r * dy_row_, dy_row_, 1, v, 1, v_row, dp_ + row, kKeys, false, gemm_);
+      probabilities(b, h, i + r, {j, j + n}, r);
+      score_gradients(r, n, (b * run_.heads + h) * run_.queries + i + r, j);
+      for (std::int64_t c = 0; c < n; ++c) {
+        if (run_.shows(b, h, i + r, j + c)) add_multiple(dp_[row + c], k + c * k_row, dq, run_.width);
+      }
+    }
   }
 
   /// The probabilities as the values were weighted with them; into dp_, which is written next.
@@ -175,10 +237,16 @@ class Backward {
   const T* sum_gradient_ = nullptr;
   T *p_ = nullptr, *dp_ = nullptr, *factors_ = nullptr;  // (kQueries, kKeys)
   T *q_copy_ = nullptr, *k_copy_ = nullptr, *v_copy_ = nullptr, *dy_copy_ = nullptr, *o_copy_ = nullptr;  // of halves
+  T* asked_q_ = nullptr;
   T *wide_q_ = nullptr, *wide_k_ = nullptr, *wide_v_ = nullptr;  // gradients that become halves
   std::byte* gemm_ = nullptr;
   std::int64_t q_row_ = 0, dy_row_ = 0;
-  std::array<T, kQueries> means_{}, sums_{};
+  /// Rows of such logarithms are normalised by their sums: the weights of others are off by 2^-16 at most.
+  static constexpr T kExactLog = 256;
+  std::array<T, kQueries> means_{}, logs_{};
+  bool has_sums_ = false;
+  std::array<bool, kQueries> idle_{};
+  std::array<SoftmaxSum<T>, kQueries> sums_{};
 };
 
 }  // namespace

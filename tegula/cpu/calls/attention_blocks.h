@@ -2,9 +2,12 @@
 // What forward and backward of attention share: where the operands lie, who sees whom, and a block of scores.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 
+#include "tegula/cpu/calls/attention_rows.h"
 #include "tegula/cpu/calls/epilogue.h"
 #include "tegula/cpu/calls/gemm.h"
 #include "tegula/cpu/parallel.h"
@@ -76,6 +79,14 @@ struct AttentionRun {
     return out;
   }
   void add_bias_and_mask(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t n, T* s) const;
+  /// Whether some queries of a block may see keys that others do not.
+  bool hides() const { return d.mask || d.causal || d.window > 0; }
+  /// Whether the mask shows key j to query i.
+  bool shows(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    if (!d.mask) return true;
+    const Strides& x = d.mask->strides;
+    return mask[b * x[0] + h * x[1] + i * x[2] + j * x[3]];
+  }
   /// What the weights of query i and keys [j, j + n) are multiplied by: 0 or 1 / (1 - dropout).
   void drop(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t n, T* factors) const;
 
@@ -88,6 +99,28 @@ struct AttentionRun {
 
 extern template struct AttentionRun<float>;
 extern template struct AttentionRun<double>;
+
+/// The greatest of some scores and Σ exp(score - greatest), run after run of them.
+template <class T>
+struct SoftmaxSum {
+  static constexpr T kNothing = -std::numeric_limits<T>::infinity();
+  T greatest = kNothing, sum = 0;
+
+  /// Scores scale * s[i] become exp(score - greatest) and are added. What was made with the greatest one before is to be multiplied by the result.
+  T take(T* s, std::int64_t count, T scale) {
+    T factor = 1;
+    const T here = host::greatest(s, count, scale);
+    if (here > greatest || here != here) {
+      factor = std::exp(greatest - here);  // 0 from -inf
+      sum *= factor;
+      greatest = here;
+    }
+    if (greatest == kNothing && std::none_of(s, s + count, [](T x) { return x != x; })) std::fill_n(s, count, T(0));
+    else sum += exponentials(s, count, scale, greatest);
+    return factor;
+  }
+  bool empty() const { return greatest == kNothing && sum == 0; }
+};
 
 /// C (m, n) = or += A · B on the calling thread; a and b have any two strides.
 template <class T>

@@ -2,11 +2,8 @@
 // FlashAttention-2, Dao 2023).
 
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "tegula/cpu/calls/attention_blocks.h"
-#include "tegula/cpu/calls/attention_rows.h"
 
 namespace tegula::host {
 namespace {
@@ -41,8 +38,7 @@ class Forward {
     const bool wanted = run_.rest[0];  // or the sums alone
     if (wanted && run_.is_wide())
       o_row = run_.heads * features, o = static_cast<T*>(run_.rest[0]) + ((b * run_.queries + i) * run_.heads + h) * features;
-    std::fill_n(greatest_.begin(), count, kNothing);
-    std::fill_n(sums_.begin(), count, T(0));
+    std::fill_n(sums_.begin(), count, SoftmaxSum<T>());
     const Range seen = run_.seen(b, i, count);
     for (std::int64_t j = seen.begin; j < seen.end; j += kKeys) {
       const std::int64_t n = std::min(kKeys, seen.end - j);
@@ -50,47 +46,61 @@ class Forward {
       const T* const k = run_.load(run_.k, b, group, j, n, k_, k_row);
       block_product<T>(count, n, run_.width, q, q_row, 1, k, 1, k_row, scores_, kKeys, false, gemm_);
       const bool first = j == seen.begin;
-      for (std::int64_t r = 0; r < count; ++r)
-        weigh(b, h, i + r, {j, j + n}, scores_ + r * kKeys, r, first || !wanted ? nullptr : o + r * o_row);
+      for (std::int64_t r = 0; r < count; ++r) weigh(b, h, i + r, {j, j + n}, r, first || !wanted ? nullptr : o + r * o_row);
       if (!wanted) continue;
       const T* const v = run_.load(run_.v, b, group, j, n, v_, v_row);
       block_product<T>(count, features, n, scores_, kKeys, 1, v, v_row, 1, o, o_row, !first, gemm_);
     }
     const std::int64_t at = (b * run_.heads + h) * run_.queries + i;
     for (std::int64_t r = 0; r < count; ++r) {
-      T* const row = wanted ? o + r * o_row : nullptr;
-      const auto e = static_cast<std::size_t>(r);
-      const bool none = greatest_[e] == kNothing && sums_[e] == 0;
-      if (wanted && none) std::fill_n(row, features, T(0));
-      else if (wanted) multiply(row, features, 1 / sums_[e]);
-      if (auto* const sums = static_cast<T*>(run_.rest[1])) sums[at + r] = none ? kNothing : greatest_[e] + std::log(sums_[e]);
+      const SoftmaxSum<T>& found = sums_[static_cast<std::size_t>(r)];
+      if (auto* const sums = static_cast<T*>(run_.rest[1])) sums[at + r] = found.empty() ? kNothing : found.greatest + std::log(found.sum);
+      if (!wanted) continue;
+      T* const row = o + r * o_row;
+      if (found.empty()) std::fill_n(row, features, T(0));
+      else multiply(row, features, 1 / found.sum);
+      if (run_.hides() && holds_nan(row, features)) without_hidden(b, h, i + r, q + r * q_row, r, row);
     }
     if (wanted && !run_.is_wide()) store(b, h, i, count);
   }
 
  private:
-  static constexpr T kNothing = -std::numeric_limits<T>::infinity();
+  static constexpr T kNothing = SoftmaxSum<T>::kNothing;
 
   /// A row of scores becomes weights before they are divided by their sum; what there is of the result follows the new greatest score.
-  void weigh(std::int64_t b, std::int64_t h, std::int64_t i, Range block, T* s, std::int64_t r, T* so_far) {
+  void weigh(std::int64_t b, std::int64_t h, std::int64_t i, Range block, std::int64_t r, T* so_far) {
+    T* const s = scores_ + r * kKeys;
     const auto [from, n, scale] = run_.row(b, h, i, block, s);
-    T& most = greatest_[static_cast<std::size_t>(r)];
-    T& sum = sums_[static_cast<std::size_t>(r)];
-    const T here = greatest(from, n, scale);
-    if (here > most || here != here) {
-      const T factor = std::exp(most - here);  // 0 from -inf
-      if (so_far) multiply(so_far, run_.features, factor);
-      sum *= factor;
-      most = here;
-    }
-    if (most == kNothing && std::none_of(from, from + n, [](T x) { return x != x; })) {
-      std::fill_n(from, n, T(0));
-      return;
-    }
-    sum += exponentials(from, n, scale, most);
+    const T factor = sums_[static_cast<std::size_t>(r)].take(from, n, scale);
+    if (so_far && factor != 1) multiply(so_far, run_.features, factor);
+    drop(b, h, i, block.begin + (from - s), n, from);
+  }
+  void drop(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t n, T* weights) {
     if (d_.dropout == 0) return;
-    run_.drop(b, h, i, block.begin + (from - s), n, factors_);
-    for (std::int64_t c = 0; c < n; ++c) from[c] *= factors_[c];
+    run_.drop(b, h, i, j, n, factors_);
+    for (std::int64_t c = 0; c < n; ++c) weights[c] *= factors_[c];
+  }
+
+  /// The result of one query once more, key by key: 0 times what a hidden key holds may be NaN.
+  void without_hidden(std::int64_t b, std::int64_t h, std::int64_t i, const T* q, std::int64_t r, T* row) {
+    const std::int64_t group = h / run_.share();
+    const SoftmaxSum<T>& found = sums_[static_cast<std::size_t>(r)];
+    std::fill_n(row, run_.features, T(0));
+    const Range seen = run_.seen(b, i, 1);
+    for (std::int64_t j = seen.begin; j < seen.end; j += kKeys) {
+      const Range block{j, std::min(j + kKeys, seen.end)};
+      std::int64_t k_row = 0, v_row = 0;
+      const T* const k = run_.load(run_.k, b, group, j, block.end - j, k_, k_row);
+      const T* const v = run_.load(run_.v, b, group, j, block.end - j, v_, v_row);
+      block_product<T>(1, block.end - j, run_.width, q, run_.width, 1, k, 1, k_row, scores_, kKeys, false, gemm_);
+      const auto [from, n, scale] = run_.row(b, h, i, block, scores_);
+      exponentials(from, n, scale, found.greatest);
+      drop(b, h, i, j, n, from);
+      for (std::int64_t c = 0; c < n; ++c) {
+        if (run_.shows(b, h, i, j + c)) add_multiple(from[c], v + c * v_row, row, run_.features);
+      }
+    }
+    multiply(row, run_.features, 1 / found.sum);
   }
 
   void store(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t count) {
@@ -105,7 +115,7 @@ class Forward {
   const runtime::Attention& d_;
   T *scores_ = nullptr, *factors_ = nullptr, *q_ = nullptr, *k_ = nullptr, *v_ = nullptr, *o_ = nullptr;
   std::byte* gemm_ = nullptr;
-  std::array<T, kQueries> greatest_{}, sums_{};
+  std::array<SoftmaxSum<T>, kQueries> sums_{};
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ float exponentials_f32(float* x, std::int64_t count, float scale, float shift) {
   const V factor = hn::Set(d, scale), by = hn::Set(d, shift);
   V sum = hn::Zero(d);
   each_vector(count, [&](std::int64_t i, std::int64_t n) HWY_ATTR {
-    const V v = Exp::call(d, hn::MulSub(load(x + i, n), factor, by));
+    const V v = Exp::call(d, hn::Sub(hn::Mul(load(x + i, n), factor), by));  // two roundings: see CMakeLists.txt
     store(v, x + i, n);
     sum = hn::Add(sum, n == kStep ? v : hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(n)), v));
   });
@@ -66,8 +66,25 @@ void multiply_f32(float* x, std::int64_t count, float factor) {
 
 void softmax_gradient_f32(const float* p, float* dp, std::int64_t count, float mean) {
   const V by = hn::Set(Tag(), mean);
-  each_vector(count,
-              [&](std::int64_t i, std::int64_t n) HWY_ATTR { store(hn::Mul(load(p + i, n), hn::Sub(load(dp + i, n), by)), dp + i, n); });
+  each_vector(count, [&](std::int64_t i, std::int64_t n) HWY_ATTR {
+    const V weight = load(p + i, n);
+    store(hn::IfThenZeroElse(hn::Eq(weight, hn::Zero(Tag())), hn::Mul(weight, hn::Sub(load(dp + i, n), by))), dp + i, n);
+  });
+}
+
+void add_multiple_f32(float factor, const float* x, float* y, std::int64_t count) {
+  const V by = hn::Set(Tag(), factor);
+  each_vector(count, [&](std::int64_t i, std::int64_t n) HWY_ATTR { store(hn::MulAdd(load(x + i, n), by, load(y + i, n)), y + i, n); });
+}
+
+bool holds_nan_f32(const float* x, std::int64_t count) {
+  const Tag d;
+  auto any = hn::IsNaN(hn::Zero(d));
+  each_vector(count, [&](std::int64_t i, std::int64_t n) HWY_ATTR {
+    const auto here = hn::IsNaN(load(x + i, n));
+    any = hn::Or(any, n == kStep ? here : hn::And(here, hn::FirstN(d, static_cast<std::size_t>(n))));
+  });
+  return !hn::AllFalse(d, any);
 }
 
 float inner_product_f32(const float* x, const float* y, std::int64_t count) {
@@ -88,6 +105,8 @@ HWY_EXPORT(greatest_f32);
 HWY_EXPORT(exponentials_f32);
 HWY_EXPORT(multiply_f32);
 HWY_EXPORT(softmax_gradient_f32);
+HWY_EXPORT(add_multiple_f32);
+HWY_EXPORT(holds_nan_f32);
 HWY_EXPORT(inner_product_f32);
 }  // namespace
 
@@ -99,6 +118,10 @@ void multiply(float* x, std::int64_t count, float factor) { HWY_DYNAMIC_DISPATCH
 void softmax_gradient(const float* p, float* dp, std::int64_t count, float mean) {
   HWY_DYNAMIC_DISPATCH(softmax_gradient_f32)(p, dp, count, mean);
 }
+void add_multiple(float factor, const float* x, float* y, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(add_multiple_f32)(factor, x, y, count);
+}
+bool holds_nan(const float* x, std::int64_t count) { return HWY_DYNAMIC_DISPATCH(holds_nan_f32)(x, count); }
 float inner_product(const float* x, const float* y, std::int64_t count) { return HWY_DYNAMIC_DISPATCH(inner_product_f32)(x, y, count); }
 
 // f64 is for checks; nobody waits for it.
@@ -116,7 +139,13 @@ void multiply(double* x, std::int64_t count, double factor) {
   for (std::int64_t i = 0; i < count; ++i) x[i] *= factor;
 }
 void softmax_gradient(const double* p, double* dp, std::int64_t count, double mean) {
-  for (std::int64_t i = 0; i < count; ++i) dp[i] = p[i] * (dp[i] - mean);
+  for (std::int64_t i = 0; i < count; ++i) dp[i] = p[i] == 0 ? 0 : p[i] * (dp[i] - mean);
+}
+void add_multiple(double factor, const double* x, double* y, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] += factor * x[i];
+}
+bool holds_nan(const double* x, std::int64_t count) {
+  return std::any_of(x, x + count, [](double value) { return std::isnan(value); });
 }
 double inner_product(const double* x, const double* y, std::int64_t count) {
   double sum = 0;

@@ -27,10 +27,13 @@ namespace {
 
 constexpr std::string_view kName = "MultiheadAttention";
 
-/// Scores (N, M, S) -> weights and their mean of the values.
+/// Scores (N, M, S) -> weights and their mean of the values (N, S, V). Values that no query sees may hold anything.
 AttendedSequence weighted(const Tensor& scores, const Tensor& values, const Attendable& seen) {
   const Tensor weights = masked_softmax(scores, {.mask = seen.mask, .lengths = seen.lengths});
-  return {matmul(weights, values), weights};
+  Tensor shown = values;
+  if (seen.lengths.defined()) shown = where(iota(values.shape(), 1) < reshape(seen.lengths, {-1, 1, 1}), shown, 0.0);
+  if (seen.mask.defined()) shown = where(unsqueeze(any(expand(seen.mask, scores.shape()), 1), 2), shown, 0.0);
+  return {matmul(weights, shown), weights};
 }
 
 /// q (N, M, features), k (N, S, features) and v (N, S, V).

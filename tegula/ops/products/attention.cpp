@@ -1,5 +1,6 @@
 #include "tegula/ops/products/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -104,7 +105,7 @@ Problem problem(const Arg& of_q, const Arg& of_k, const Arg& of_v, const Attenti
     ops::refuse(kName, "dropout = " + number_text(options.dropout), "a probability below 1", where);
   if (options.window < 0) ops::refuse(kName, "window = " + std::to_string(options.window), "a number of keys, or 0", where);
   ops::AttentionForm form{.causal = options.causal,
-                          .window = options.window,
+                          .window = std::min(options.window, std::int64_t{1} << 61),  // no key is further away, and sums do not overflow
                           .scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(width, 1)))),
                           .dropout = options.dropout,
                           .mask = options.mask.defined(),

@@ -145,7 +145,11 @@ class AttentionDecodeOp final : public KernelOp {
 
     // The keys from `first` to before `last` may be seen.
     Value place = row.query;
-    if (form_.start) place = place + b.load(start + at(of_start, {row.sample}));
+    if (form_.start) {
+      const Value far = number(std::int64_t{1} << 61), near = number(-(std::int64_t{1} << 61));  // no key lies there, and no sum overflows
+      const Value given = b.load(start + at(of_start, {row.sample})), most = tile::select(given > far, far, given);
+      place = place + tile::select(most < near, near, most);
+    }
     Value first = number(0), last = keys;
     const auto least = [](Value x, Value y) { return tile::select(x < y, x, y); };
     if (form_.lengths) last = least(last, b.load(lengths + at(of_lengths, {row.sample})));
@@ -175,7 +179,7 @@ class AttentionDecodeOp final : public KernelOp {
       Value seen = within;
       if (mask) seen = seen && b.load(mask + at(of_mask, {row.sample, row.head, row.query, key}), within);
       const Value of_key = b.load(k + (at(1, {row.sample, group, key}) + columns), within);  // (K, D)
-      const Value of_value = b.load(v + (at(2, {row.sample, group, key}) + of_values), within);
+      const Value of_value = b.load(v + (at(2, {row.sample, group, key}) + of_values), seen);  // 0 times what is hidden may be NaN
       return Read{tile::select(seen, tile::reduce(of_key * query, 1, tile::Reduction::Sum), nothing), seen, of_value};
     };
     if (s.at_once) {

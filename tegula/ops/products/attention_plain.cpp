@@ -1,6 +1,7 @@
 // Attention in plain ops: what the calls compute, word for word.
 
 #include <limits>
+#include <optional>
 
 #include "tegula/graph/structural.h"
 #include "tegula/ops/creation.h"
@@ -13,12 +14,14 @@
 #include "tegula/ops/products/attention_op.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::ops {
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
+constexpr std::int64_t kFar = std::int64_t{1} << 61;  // from any key, and sums of two such do not overflow
 
 /// The inputs by name, halves widened.
 struct Operands {
@@ -48,14 +51,49 @@ struct Operands {
   Tensor by_head(const Tensor& x) const { return graph::reshape(x, {scores[0], scores[1], scores[2], x.shape().back()}); }
 };
 
+/// (B) -> (B, 1, 1, 1).
+Tensor of_sample(const Tensor& t) { return graph::reshape(t, {t.numel(), 1, 1, 1}); }
+
+/// How a node lies over what it is a view of.
+std::optional<Layout> view_layout(const Node& node) {
+  if (node.op().role() != Role::View || node.inputs().empty()) return Layout::dense(node.shape());
+  const auto below = view_layout(node.input(0));
+  return below ? static_cast<const ViewOp&>(node.op()).apply(*below) : std::nullopt;
+}
+
+/// The keys (B, G or 1, N, 1) that some query may see; nothing where all may be. What queries share of a mask is read once.
+Tensor shown(const AttentionForm& form, const Operands& x) {
+  Tensor out;
+  const auto and_also = [&](const Tensor& condition) { out = out.defined() ? out && condition : condition; };
+  const Shape &n = x.scores, keys{n[0], 1, n[3], 1};
+  const Tensor key = iota(keys, 2);
+  const Tensor start = form.start ? of_sample(clamp(x.start, -kFar, kFar)) : Tensor();
+  if (form.lengths) and_also(key < of_sample(x.lengths));
+  if (form.start && (form.causal || form.window > 0)) and_also(key - start < n[2] + (form.causal ? 0 : form.window - 1));
+  else if (form.causal && n[2] < n[3]) and_also(key < n[2]);
+  if (form.start && form.window > 0) and_also(start - key < form.window);
+  if (form.mask) {
+    const auto layout = view_layout(*x.mask.node());
+    Tensor mask = x.mask;
+    for (const int axis : {1, 2}) {
+      if (layout && layout->strides[axis] == 0) mask = slice(mask, axis, {0, 1});
+    }
+    const std::int64_t heads = mask.size(1) == n[1] ? x.groups() : 1;
+    const Tensor by_group = graph::reshape(mask, {n[0], heads, mask.size(1) * mask.size(2) / heads, n[3]});
+    and_also(graph::reshape(any(by_group, 2), {n[0], heads, n[3], 1}));
+  }
+  return out;
+}
+/// Keys or values (B, G, N, …), zeros where no query sees them: 0 times what they hold may be NaN.
+Tensor without_hidden(const Tensor& rows, const Tensor& shown) { return shown.defined() ? where(shown, rows, 0.0) : rows; }
+
 /// (B, H, M, N), -inf where a query does not see a key.
 Tensor scores_of(const AttentionForm& form, const Operands& x) {
   Tensor s = x.by_head(matmul(x.by_group(x.q), transpose(x.k))) * form.scale;
   if (form.bias) s = s + x.bias;
   const Tensor key = iota(x.scores, 3);
   Tensor place = iota(x.scores, 2);
-  const auto of_sample = [](const Tensor& t) { return graph::reshape(t, {t.numel(), 1, 1, 1}); };
-  if (form.start) place = place + of_sample(x.start);
+  if (form.start) place = place + of_sample(clamp(x.start, -kFar, kFar));
   Tensor seen;
   const auto and_also = [&](const Tensor& condition) { seen = seen.defined() ? seen && condition : condition; };
   if (form.mask) and_also(x.mask);
@@ -91,7 +129,7 @@ std::vector<Tensor> plain_attention(const AttentionForm& form, std::span<const T
   if (numel(n) == 0 || features == 0)
     return {graph::full({n[0], n[2], n[1], features}, 0, x.dtype), graph::full(rows, kNothing, x.q.dtype())};
   const SeenSoftmax w = softmax_of_seen(scores_of(form, x));
-  const Tensor o = x.by_head(matmul(x.by_group(kept(form, x, w.p)), x.v));
+  const Tensor o = x.by_head(matmul(x.by_group(kept(form, x, w.p)), without_hidden(x.v, shown(form, x))));
   return {result(x, o), graph::reshape(w.log_sum, rows)};
 }
 
@@ -112,11 +150,12 @@ std::vector<Tensor> plain_attention_gradients(const AttentionForm& form, std::sp
   const auto to_heads = [](const Tensor& t) { return permute(widen(t), {0, 2, 1, 3}); };  // (B, M, H, E) -> (B, H, M, E)
   const Tensor o = to_heads(x.rest[0]), sums = unsqueeze(x.rest[1], -1), dy = to_heads(x.rest[2]);
   const Tensor p = exp(scores_of(form, x) - where(sums > kNothing, sums, 0.0));
-  const Tensor dp = kept(form, x, x.by_head(matmul(x.by_group(dy), transpose(x.v))));
+  const Tensor seen_by_some = shown(form, x), k = without_hidden(x.k, seen_by_some), v = without_hidden(x.v, seen_by_some);
+  const Tensor dp = kept(form, x, x.by_head(matmul(x.by_group(dy), transpose(v))));
   Tensor mean = sum(dy * o, 3, Keep::Yes);  // Σ p * dp of each row
   if (form.sum_gradient) mean = mean - unsqueeze(x.rest[3], -1);
   const Tensor ds = p * (dp - mean), by_group = x.by_group(ds * form.scale);
-  const Tensor dq = x.by_head(matmul(by_group, x.k)), dk = matmul(transpose(by_group), x.by_group(x.q));
+  const Tensor dq = x.by_head(matmul(by_group, k)), dk = matmul(transpose(by_group), x.by_group(x.q));
   const Tensor dv = matmul(transpose(x.by_group(kept(form, x, p))), x.by_group(dy));
   return {result(x, dq), result(x, dk), result(x, dv), narrow(ds, x.dtype)};
 }
