@@ -1,5 +1,7 @@
 // Losses of class scores against labels.
 
+#include <limits>
+
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
@@ -106,7 +108,8 @@ Tensor against_probabilities(const Arg& arg, const Tensor& given, const Tensor& 
   const auto classes = static_cast<double>(given.shape()[axis]);
   Tensor t = ops::widen(target);
   if (options.label_smoothing > 0) t = t * (1 - options.label_smoothing) + options.label_smoothing / classes;
-  Tensor terms = where(t == 0, 0.0, -t * log_softmax(ops::widen(given), axis));  // of a class with the score -inf, too
+  const Tensor logs = log_softmax(ops::widen(given), axis);
+  Tensor terms = where(t == 0.0 && logs == -std::numeric_limits<double>::infinity(), 0.0, -t * logs);  // 0 log 0
   if (options.weight.defined()) {
     const Problem p{"cross_entropy", arg.loc,      axis == 0 ? in_front(terms) : terms, Tensor(), {given.shape()[axis], {}},
                     axis == 0,       given.dtype()};

@@ -268,7 +268,9 @@ Tensor logsumexp(Arg x, const Axes& axes, Keep keep) {
   const Tensor t = wide(call.x);
   if (call.count() == 0) return call.finish(graph::sum(call.x, call.axes, x.loc) - kInfinity);
   const Tensor greatest = graph::stop_gradient(extreme_along(t, call.axes, Reduction::Max, x.loc), x.loc);
-  const Tensor shift = where(isinf(greatest), 0.0, greatest);
+  // Finite, so that a row of -inf has the sum 0, and what is finite beside +inf adds 0 to an infinite sum.
+  const double most = t.dtype() == f64 ? std::numeric_limits<double>::max() : static_cast<double>(std::numeric_limits<float>::max());
+  const Tensor shift = clamp(greatest, -most, most);
   const Tensor total = graph::sum(exp(t - call.spread(shift)), call.axes, x.loc);
   const Tensor none = total == 0;
   const Tensor y = where(none, -kInfinity, log(where(none, 1.0, total))) + shift;
