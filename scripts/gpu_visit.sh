@@ -13,7 +13,8 @@
 #   two                             two GPUs: test_dist's tests of GPUs, bench_collectives' $CASES, or all, on one rank and on two, all-reduces by NCCL alone and by turns of the
 #                                   host; the peers' ($TWO_PEERS: sections, or none) in the same visit. NCCL's multicast stays off (NCCL_NVLS_ENABLE=0) unless it is set
 #   property                        random graphs: on the GPU $TOGETHER of them (2000), $BATCH (40) to a plan and so to a compilation, from seed
-#                                   $SEED (1) on, then $GRAPHS (20) in every mode; on all cores at once, beside it, CPU graphs where $CPU_GRAPHS names a number
+#                                   $SEED (1) on, then $GRAPHS (20) in every mode; where $CPU_GRAPHS names a number, so many on each core by the CPU instead, which
+#                                   needs no GPU. TEGULA_STEADY=1 (parts that stay between runs in each graph) and TEGULA_CHECK=plan,memory are handed on
 #   learn                           trainings on real texts beside PyTorch's ($LEARN, or all: scripts/gpu_learn.sh)
 #   trace                           time of every kernel of $TRACED (bench_sequences_gpu), one run of it for each of $CASES, by CUPTI: kernels of replayed graphs
 #                                   in the last $TEGULA_TRACE_MS milliseconds, and how long the card was idle
@@ -72,7 +73,7 @@ property() {
   export TEGULA_CACHE_DIR=/tmp/tegula-property TEGULA_FAILURES=3
   for ((i = 0; i < cores; ++i)); do
     (
-      export OMP_NUM_THREADS=1
+      export OMP_NUM_THREADS=1 TEGULA_SECONDS=$(($1 > 60 ? $1 - 20 : $1))  # ends by itself, with its counts
       if [ -n "${CPU_GRAPHS:-}" ]; then
         TEGULA_SEED=$((seed + i * CPU_GRAPHS)) TEGULA_GRAPHS=$CPU_GRAPHS timeout "$1" $work/test_property --gtest_filter='*ModesAgree'
       else

@@ -65,6 +65,7 @@ void Walk::step(int i) {
   if (values_.size() <= at(i)) values_.resize(at(i) + 1);
   Tensor& out = values_[at(i)];
   if (one.op == "input") out = host_.input(i);
+  else if (one.op == "weight") out = host_.weight(i);
   else if (one.op == "variable") return;
   else if (one.op == "read") out = host_.read(one.inputs[0]);
   else if (one.op == "write") return write(one, value(1));

@@ -10,7 +10,7 @@
 
 namespace tegula::property {
 
-/// Where a program finds its inputs and Variables, named by the numbers of their instructions.
+/// Where a program finds its inputs, weights and Variables, named by the numbers of their instructions.
 class Host {
  public:
   Host() = default;
@@ -18,6 +18,7 @@ class Host {
   Host& operator=(const Host&) = delete;
   virtual ~Host() = default;
   virtual Tensor input(int number) = 0;
+  virtual Tensor weight(int number) = 0;
   virtual Tensor read(int number) = 0;
   virtual void write(int number, const Tensor& value) = 0;
   /// To differentiate by a leaf; `value` is what input or read gave.

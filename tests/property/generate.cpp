@@ -20,12 +20,18 @@ constexpr Bounds kSmall{1100, 4000, 12}, kLarge{60'000, 200'000, 5};
 
 class Generation {
  public:
-  Generation(std::uint64_t seed, const Bounds& bounds) : random_(seed), bounds_(bounds), host_(program_, 0), walk_(program_, host_) {
+  Generation(std::uint64_t seed, const Bounds& bounds, Weights weights)
+      : random_(seed),
+        bounds_(bounds),
+        host_(program_, 0),
+        walk_(program_, host_) {
     const int wanted = 3 + random_.below(random_.chance(0.15) ? 2 * bounds_.ops : bounds_.ops);
     products_ = random_.chance(0.08);
     for (int n = 2 + random_.below(3); n > 0; --n) sizes_.push_back(size());
     const double d = random_.uniform();
     dtype_ = d < 0.55 ? f64 : d < 0.82 ? f32 : d < 0.91 ? f16 : bf16;
+    const bool drawn = random_.chance(0.4);
+    if (weights == Weights::Some || (weights == Weights::Drawn && drawn)) steady_part();
     leaves();
     for (int made = 0, tried = 0; made < wanted && tried < 400; ++tried) made += instruction() ? 1 : 0;
     finish();
@@ -52,6 +58,13 @@ class Generation {
     }
   }
 
+  /// Weights, and a few values made of them alone, which a jit-ed function may compute once; often written over at once.
+  void steady_part() {
+    for (int n = 1 + random_.below(3); n > 0; --n) push({.op = "weight", .dtype = dtype_, .shape = shape(), .seed = small()});
+    for (int made = 0, wanted = 1 + random_.below(4), tried = 0; made < wanted && tried < 60; ++tried) made += drawn_instruction() ? 1 : 0;
+    for (int n = random_.below(3); n > 0; --n) push(over(random_.chance(0.7) ? "write_slice" : "write_places"));
+  }
+
   void leaves() {
     for (int n = 1 + random_.below(3); n > 0; --n) {
       push({.op = "input",
@@ -64,8 +77,10 @@ class Generation {
     if (random_.chance(0.5)) return;
     for (int n = 1 + random_.below(2); n > 0; --n) {
       Instruction one{.op = "variable", .dtype = dtype_, .shape = shape(), .seed = small()};
-      const Instruction& first = program_[0];
-      if (random_.chance(0.3) && is_float(first.dtype)) one = {.op = "variable", .inputs = {0}, .dtype = first.dtype, .shape = first.shape};
+      const auto input = std::ranges::find(program_, "input", &Instruction::op);
+      const int at = static_cast<int>(input - program_.begin());
+      if (random_.chance(0.3) && is_float(input->dtype))
+        one = {.op = "variable", .inputs = {at}, .dtype = input->dtype, .shape = input->shape};
       variables_.push_back(static_cast<int>(program_.size()));
       written_.push_back(false);
       push(one);
@@ -120,10 +135,13 @@ class Generation {
     }
     if (d < 0.22) return push({.op = "look", .inputs = {value()}, .knobs = knobs()});
     if (d < 0.26) return push({.op = "gradient", .inputs = {value(), target()}, .knobs = knobs(), .kept = random_.chance(0.5)});
-    const GraphOp& op = drawn();
-    Instruction one{.op = op.name, .knobs = knobs(), .kept = random_.chance(0.25)};
-    for (int i = 0; i < op.inputs; ++i) one.inputs.push_back(value());
-    return push(std::move(one));
+    return drawn_instruction();
+  }
+  bool drawn_instruction() { return push(over(drawn().name)); }
+  Instruction over(const std::string& op) {
+    Instruction one{.op = op, .knobs = knobs(), .kept = random_.chance(0.25)};
+    for (int i = 0; i < graph_op(op).inputs; ++i) one.inputs.push_back(value());
+    return one;
   }
 
   const GraphOp& drawn() {
@@ -169,7 +187,7 @@ class Generation {
         const bool written = std::any_of(program_.begin(), program_.end(),
                                          [&](const Instruction& other) { return other.op == "write" && other.inputs[0] == number; });
         if (!written) candidates.push_back(number);
-      } else if (one.op == "input" ? is_float(one.dtype) : !one.is_statement() && random_.chance(0.25)) {
+      } else if (one.is_leaf() ? is_float(one.dtype) : !one.is_statement() && random_.chance(0.25)) {
         candidates.push_back(number);
       }
     }
@@ -211,9 +229,9 @@ class Generation {
 
 }  // namespace
 
-Program generate(std::uint64_t seed, Size size) {
+Program generate(std::uint64_t seed, Size size, Weights weights) {
   for (std::uint64_t attempt = 0;; ++attempt) {
-    Program program = Generation(seed + (attempt << 40), size == Size::Small ? kSmall : kLarge).program();
+    Program program = Generation(seed + (attempt << 40), size == Size::Small ? kSmall : kLarge, weights).program();
     Cell::settle_later();
     try {
       reference_outcomes(program, has_state(program) ? 2 : 1, 0);

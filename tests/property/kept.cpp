@@ -92,6 +92,26 @@ v4 = input f64 () #11
 v5 = add v3 v4 [0 0 0 0] *
 v6 = gradients v0 [0 0 0 0]
 )"},
+      {"a table made of what stays, written over row by row in a loop", R"(
+v0 = variable f32 (2 3) #898
+v1 = variable f32 (3 1 1) #528
+v2 = read v0
+v3 = tril v2 [53 61 36 10]
+v4 = prod v3 [17 57 54 50]
+v5 = read v1
+v6 = loop_fill v5 v4 [27 22 43 0] *
+v7 = gradients v0 v1 [1 0 0 0]
+)"},
+      {"slices written over a view of a product of weights", R"(
+v0 = weight f32 (4 4) #2
+v1 = input f32 (3) #4
+v2 = matmul v0 v0 [0 0 0 0]
+v3 = write_slice v2 v1 [0 0 2 1] *
+v4 = weight f64 (3 4 6) #3
+v5 = sum v4 [1 1 0 0]
+v6 = write_slice v5 v1 [0 3 1 3] *
+v7 = write_places v5 v1 [0 0 5 1] *
+)"},
   };
 }
 

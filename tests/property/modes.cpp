@@ -84,6 +84,12 @@ class ModeHost final : public Host {
         order_.push_back(i);
         inputs_.push_back(leaf(one, mode.inputs == Inputs::Views));
         if (mode.inputs == Inputs::Variables) cells_.try_emplace(i, inputs_.back());
+      } else if (one.op == "weight") {
+        const bool captured = one.seed % 2 == 1;
+        const Tensor value = leaf(one, captured && mode.inputs == Inputs::Views);
+        if (captured) eval(value);  // a function captures no work that is still to be done
+        if (captured) captured_.emplace(i, value);
+        else cells_.try_emplace(i, value);
       } else if (one.op == "variable") {
         variables_.push_back(i);
         // Two places may begin with the same tensor.
@@ -95,6 +101,10 @@ class ModeHost final : public Host {
   Tensor input(int number) override {
     if (mode_.inputs == Inputs::Variables) return cells_.at(number).read();
     return arguments.empty() ? inputs_[place(number)] : arguments[place(number)];
+  }
+  Tensor weight(int number) override {
+    const auto captured = captured_.find(number);
+    return captured == captured_.end() ? cells_.at(number).read() : captured->second;
   }
   Tensor read(int number) override { return cells_.at(number).read(); }
   void write(int number, const Tensor& value) override { cells_.at(number) = value; }
@@ -168,6 +178,7 @@ class ModeHost final : public Host {
   std::vector<int> order_, variables_;  // the numbers of inputs and Variables
   std::vector<Tensor> inputs_;
   std::map<int, Variable> cells_;
+  std::map<int, Tensor> captured_;  // weights
   Generator generator_{11};
 };
 

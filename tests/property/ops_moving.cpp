@@ -63,6 +63,32 @@ Slice range(const Use& use, std::int64_t size) {
   }
 }
 
+/// Operand 0 through one or two views.
+Tensor viewed(const Use& use) {
+  Tensor x = use.x[0];
+  const auto view = [&](std::uint32_t which) {
+    switch (which % 9) {
+      case 0: return x;
+      case 1: return reshape(x, other_shape(use, x));
+      case 2: return reshape(x, {x.numel(), 1});
+      case 3: return transpose(x, use.axis(0, x), use.axis(1, x));
+      case 4: return slice(x, use.axis(0, x), range(use, x.shape()[use.axis(0, x)]));
+      case 5: return expand_dims(x, use.pick(0, x.rank() + 1));
+      case 6: {
+        Shape shape = x.shape();
+        shape.insert(0, use.pick(1, 3) + 1);
+        return expand(x, shape);
+      }
+      case 7: return flip(x, use.axis(0, x));
+      default: return cast(squeeze(x), x.dtype());
+    }
+  };
+  x = view(use.knobs[2]);
+  if (use.knobs[3] % 2 == 0) x = view(use.knobs[3] / 2);
+  if (x.rank() == 0 || x.numel() == 0) throw Unfit{};
+  return small(x);
+}
+
 std::vector<PadWidth> widths(const Use& use, const Tensor& x) {
   std::vector<PadWidth> all;
   for (int d = 0; d < x.rank(); ++d) all.push_back({(use.knobs[1] >> 2 * d) % 3, (use.knobs[2] >> 2 * d) % 2});
@@ -157,6 +183,27 @@ std::vector<GraphOp> moving_ops() {
          const int axis = use.axis(0, use.x[0]);
          const Tensor index = use.index(1, use.x[0].shape()[axis]);
          return scatter_add(use.real(0), axis, index, cast(resized(use.x[2], index.shape()), use.real(0).dtype()));
+       }},
+      {"write_slice", 2, 5,  // over views: where that lies, if nobody else needs it
+       [](const Use& use) {
+         const Tensor table = viewed(use);
+         const int axis = use.axis(0, table);
+         Shape part = table.shape();
+         part[axis] = use.knobs[1] % 3 == 0 ? 1 : use.pick(1, part[axis]) + 1;
+         const std::int64_t places = table.shape()[axis] - part[axis] + 1;
+         const Tensor source = resized(use.x[1], part);
+         const Tensor at = remainder(cast(reshape(slice(reshape(use.whole(1), {use.x[1].numel()}), 0, {0, 1}), {}), i64), places);
+         const Tensor last = update_slice(table, cast(source, table.dtype()), at, axis);
+         return use.knobs[1] % 4 == 3 ? update_slice(last, cast(source, table.dtype()), use.pick(2, places), axis) : last;
+       }},
+      {"write_places", 2, 3,
+       [](const Use& use) {
+         const Tensor table = viewed(use);
+         const int axis = use.axis(0, table);
+         Shape part = table.shape();
+         part[axis] = 1;
+         const Tensor index = remainder(cast(resized(use.whole(1), part), i64), table.shape()[axis]);
+         return scatter(table, axis, index, cast(resized(use.x[1], part), table.dtype()));
        }},
       {"index_add", 2, 2,
        [](const Use& use) {

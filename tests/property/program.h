@@ -3,6 +3,7 @@
 //
 //   v0 = input f64 (3, 4) #7              values drawn from seed 7
 //   v1 = variable f64 (3, 1) #8           state
+//   v8 = weight f64 (3, 4) #9             stays as it is: an unchanged Variable where its seed is even, else a tensor that the function captures
 //   v2 = read v1
 //   v3 = sum v0 [1 1 0 0] *               an op of the table with its knobs; kept: among the results
 //   v4 = write v1 v3 [1 0 0 0]
@@ -28,12 +29,12 @@ struct Instruction {
   std::vector<int> inputs;  // numbers of earlier instructions
   Knobs knobs{};
   bool kept = false;
-  // input, variable:
+  // input, variable, weight:
   DType dtype = DType::f64;
   Shape shape;
   std::uint64_t seed = 0;
 
-  bool is_leaf() const { return op == "input" || op == "variable"; }
+  bool is_leaf() const { return op == "input" || op == "variable" || op == "weight"; }
   /// Carried out for what it does: has no value of its own.
   bool is_statement() const { return op == "variable" || op == "write" || op == "look" || op == "gradients"; }
   /// Takes random numbers, so that its place in the program's order counts.

@@ -6,6 +6,7 @@
 //   TEGULA_FAILURES=n               stops after n failures (default 3); with TEGULA_SHRINK=0 they are not made smaller
 //   TEGULA_SHOW=1                   prints the program of each seed
 //   TEGULA_PROGRAM=file             for ProgramOfAFile: one program as it was printed
+//   TEGULA_STEADY=1                 every graph has parts made of unchanged Variables and captured tensors alone, 0: none (default: two of five)
 //   TEGULA_LARGE=1                  few ops on large tensors, which several threads share
 
 #include <gtest/gtest.h>
@@ -53,10 +54,15 @@ std::vector<Mode> chosen_modes() {
   return out;
 }
 
+Weights chosen_weights() {
+  const std::uint64_t asked = number_of("TEGULA_STEADY", 2);
+  return asked == 0 ? Weights::None : asked == 1 ? Weights::Some : Weights::Drawn;
+}
+
 struct Tally {
   std::map<std::string, std::int64_t> graphs, failures;  // by mode
   Expectation::Counts counts;
-  std::int64_t with_gradients = 0, with_second = 0, with_state = 0;
+  std::int64_t with_gradients = 0, with_second = 0, with_state = 0, with_weights = 0;
 };
 
 /// Nothing, or what is wrong with the program in this mode.
@@ -116,10 +122,11 @@ TEST_F(Graphs, ModesAgree) {
   std::uint64_t failures = 0, done = 0;
   for (std::uint64_t seed = first; seed < first + count && failures < most && std::chrono::steady_clock::now() < end; ++seed, ++done) {
     set_current(seed, "none");
-    const Program program = generate(seed, large || seed % 100 == 99 ? Size::Large : Size::Small);
+    const Program program = generate(seed, large || seed % 100 == 99 ? Size::Large : Size::Small, chosen_weights());
     if (show) std::printf("--- %llu\n%s", static_cast<unsigned long long>(seed), to_string(program).c_str());
     Expectation expectation(program);
     tally.with_state += has_state(program);
+    tally.with_weights += std::ranges::any_of(program, [](const Instruction& each) { return each.op == "weight"; });
     tally.with_gradients += program.back().op == "gradients";
     tally.with_second += program.back().op == "gradients" && program.back().knobs[0] == 2;
     for (const Mode& one : chosen_modes()) {
@@ -129,16 +136,18 @@ TEST_F(Graphs, ModesAgree) {
       if (wrong.empty()) continue;
       tally.failures[one.name]++;
       failures++;
-      ADD_FAILURE() << "TEGULA_SEED=" << seed << " TEGULA_GRAPHS=1, " << report(program, one, wrong);
+      ADD_FAILURE() << "TEGULA_SEED=" << seed << " TEGULA_GRAPHS=1 TEGULA_STEADY=" << number_of("TEGULA_STEADY", 2) << ", "
+                    << report(program, one, wrong);
       if (failures >= most) break;
     }
     tally.counts.values += expectation.counts.values;
     tally.counts.elements += expectation.counts.elements;
     tally.counts.undecided += expectation.counts.undecided;
   }
-  std::printf("%llu graphs (%lld with gradients, %lld with second ones, %lld with state)\n", static_cast<unsigned long long>(done),
-              static_cast<long long>(tally.with_gradients), static_cast<long long>(tally.with_second),
-              static_cast<long long>(tally.with_state));
+  std::printf("%llu graphs (%lld with gradients, %lld with second ones, %lld with state, %lld with weights)\n",
+              static_cast<unsigned long long>(done), static_cast<long long>(tally.with_gradients),
+              static_cast<long long>(tally.with_second), static_cast<long long>(tally.with_state),
+              static_cast<long long>(tally.with_weights));
   std::printf("%lld values compared, %lld elements, %lld of them decided by rounding\n", static_cast<long long>(tally.counts.values),
               static_cast<long long>(tally.counts.elements), static_cast<long long>(tally.counts.undecided));
   for (const auto& [name, graphs] : tally.graphs) {
@@ -157,7 +166,7 @@ TEST_F(Graphs, AgreeTogether) {
     std::vector<Program> programs;
     std::vector<std::uint64_t> seeds;
     for (; programs.size() < size && seed < first + count; ++seed) {
-      programs.push_back(generate(seed, Size::Small));
+      programs.push_back(generate(seed, Size::Small, chosen_weights()));
       seeds.push_back(seed);
     }
     for (const char* name : {"lazy", "jit"}) {

@@ -16,6 +16,7 @@ class ReferenceHost final : public Host {
  public:
   ReferenceHost(const Program& program, std::uint64_t noise) : program_(program), reference_(noise) { written_out = true; }
   Tensor input(int number) override { return leaf_of_program(number); }
+  Tensor weight(int number) override { return leaf_of_program(number); }
   Tensor read(int number) override { return leaf_of_program(number); }
   void write(int number, const Tensor& value) override {
     const Tensor old = leaf_of_program(number);

@@ -25,7 +25,7 @@ class Shrinking {
     while (smaller && !late()) {
       smaller = false;
       for (auto pass : {&Shrinking::drop, &Shrinking::keep_less, &Shrinking::cut, &Shrinking::bypass, &Shrinking::simplify,
-                        &Shrinking::resize, &Shrinking::plain_dtypes, &Shrinking::plain_knobs}) {
+                        &Shrinking::resize, &Shrinking::plain_dtypes, &Shrinking::plain_knobs, &Shrinking::plain_leaves}) {
         smaller = (this->*pass)() || smaller;
       }
     }
@@ -162,6 +162,13 @@ class Shrinking {
     return at_each([](Program& p, std::size_t i) {
       if (!p[i].is_leaf() || p[i].dtype == f64) return false;
       p[i].dtype = f64;
+      return true;
+    });
+  }
+  bool plain_leaves() {
+    return at_each([](Program& p, std::size_t i) {
+      if (p[i].op != "weight") return false;
+      p[i].op = "input";
       return true;
     });
   }
