@@ -1,11 +1,11 @@
-# cmake -D COMPILER=… -D INCLUDE=… -D SOURCE=… -P: SOURCE must not compile, and the compiler's message must hold every `// expect: ` regex of it
+# cmake -D COMPILER=… -D INCLUDE=… -D PRECOMPILED=… -D SOURCE=… -P: SOURCE must not compile, and the compiler's message must hold every `// expect: ` regex of it
 # and the line that is marked `// here`. `// flags: ` are further ones for the compiler; `// errors: 1` bounds the number of errors.
 file(READ ${SOURCE} text)
 set(flags "")
 if(text MATCHES "// flags: ([^\n]+)")
   separate_arguments(flags UNIX_COMMAND "${CMAKE_MATCH_1}")
 endif()
-execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} -std=c++20 ${flags} -fsyntax-only -I${INCLUDE} ${SOURCE}
+execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} -std=c++20 ${flags} -fsyntax-only -I${PRECOMPILED} -I${INCLUDE} ${SOURCE}
                 RESULT_VARIABLE status ERROR_VARIABLE message)
 if(status EQUAL 0)
   message(FATAL_ERROR "${SOURCE} compiles")

@@ -29,7 +29,7 @@ set_tests_properties(cuda.every_kernel PROPERTIES SKIP_RETURN_CODE 77)
 
 # fake_driver_test(name kind filter [VARIABLE=value…]): test_cuda's tests of `filter` over a driver of that kind.
 function(fake_driver_test name kind filter)
-  tegula_test(cuda.${name} LABEL unit TIMEOUT 120 COMMAND test_cuda --gtest_brief=1 --gtest_filter=${filter})
+  tegula_test(cuda.${name} LABEL unit TIMEOUT 600 COMMAND test_cuda --gtest_brief=1 --gtest_filter=${filter})
   set_property(TEST cuda.${name} APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${driver_dir}" "TEGULA_FAKE_DRIVER=${kind}" ${ARGN})
 endfunction()
 fake_driver_test(driver_too_old old "Registry.*")
@@ -54,7 +54,7 @@ if(nccl_header)  # what is said of NCCL without its header is what that says
 endif()
 
 # A copy of the program in a folder without the library.
-tegula_test(cuda.no_library LABEL unit TIMEOUT 120
+tegula_test(cuda.no_library LABEL unit TIMEOUT 600
             COMMAND sh -c "cp '$<TARGET_FILE:test_cuda>' . && ./test_cuda --gtest_brief=1 --gtest_filter=Registry.*")
 set_property(TEST cuda.no_library APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${driver_dir}" TEGULA_FAKE_DRIVER=sm_90 TEGULA_TEST_NO_LIBRARY=1)
 

@@ -139,9 +139,9 @@ TEST(Prefetch, MakesNoMoreThanWasAskedForAhead) {
   const Own own{.count = 1000};
   Loader loader(own, {.batch = 10, .workers = 2, .prefetch = 3});
   loader.next();
+  while (*own.calls <= 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // more than the batch at hand, sooner or later
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_LE(*own.calls, 10 + 2 * 3 * 10);
-  EXPECT_GT(*own.calls, 10);
 }
 
 TEST(Prefetch, AnErrorComesAtItsPlaceAndTheNextBatchBehindIt) {

@@ -300,7 +300,7 @@ TEST_F(OwnEngine, ARankThatIsKilledEndsTheOthers) {
     EXPECT_PRED2(has, text, "all_reduce of f32 (100,)");
     EXPECT_PRED2(has, text, "rank 1 has ended without a word (killed?)");
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(200));  // and not after the timeout of 300
 }
 
 }  // namespace
