@@ -110,6 +110,38 @@ void dropout_with_gradient() {
   assert(difference(dx, y) == 0);  // of ones both are the factors, 0 and 2
 }
 
+// --- 5. A histogram: instances add to one result, and check what they are given ----------------------------------------------------------------
+// Several instances add to the same element: the result begins with its fill, 0. Without one a result begins with what memory held, and each element
+// must be stored by one instance. TEGULA_CHECK=tile in the environment finds elements that are not, and places outside of a tensor.
+void count_labels(Builder& b, const TileArguments& a) {
+  const Value n = a.numbers[0], classes = a.numbers[1];
+  const Value i = b.program_id(0) * a.constants[0] + b.arange(0, a.constants[0]);
+  const Value label = b.load(a.inputs[0] + i, i < n);  // (B) i64, 0 behind the end
+  const Value valid = label >= 0 && label < classes;
+  b.check(valid, label, "a label is one of the classes");  // an Error with the label, this sentence and this line
+  b.atomic_add(a.outputs[0] + label, b.constant(1.0, f32), i < n && valid);
+}
+
+Tensor histogram(const Tensor& labels, std::int64_t classes) {
+  const std::int64_t n = labels.numel();
+  return tile_kernel("count_labels", count_labels, {labels},
+                     {.grid = {divide_up(n, 256)}, .outputs = {{{classes}, f32, 0}}, .numbers = {n, classes}, .constants = {256}})[0];
+}
+
+void count() {
+  const Tensor labels = randint(0, 10, {5000}), counts = histogram(labels, 10);
+  std::printf("histogram: %g away from the columns' sums of one_hot\n", difference(counts, sum(one_hot(labels, 10), 0)));
+  assert(difference(counts, sum(one_hot(labels, 10), 0)) == 0);
+  bool refused = false;
+  try {
+    histogram(labels, 9).to_host();
+  } catch (const Error& error) {
+    refused = true;
+    std::printf("%s\n", error.what());
+  }
+  assert(refused);
+}
+
 }  // namespace
 
 int main() {
@@ -118,4 +150,5 @@ int main() {
   softmax_of_rows();
   multiply();
   dropout_with_gradient();
+  count();
 }

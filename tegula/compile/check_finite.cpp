@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "tegula/compile/check.h"
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
@@ -267,6 +267,6 @@ std::optional<NonFinite> find_nonfinite(const Tensor& value, std::source_locatio
   return find_nonfinite(std::vector{value}, where);
 }
 
-bool checks_nonfinite() { return compile::checking(compile::Check::Nan); }
+bool checks_nonfinite() { return checking(Check::Nan); }
 
 }  // namespace tegula

@@ -6,7 +6,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "tegula/compile/check.h"
 #include "tegula/compile/passes/assign_precision.h"
 #include "tegula/compile/recorded.h"
 #include "tegula/compile/run/cache.h"
@@ -17,6 +16,7 @@
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
 #include "tegula/compile/sizes.h"
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"

@@ -1,6 +1,5 @@
 #include "tegula/compile/pipeline.h"
 
-#include "tegula/compile/check.h"
 #include "tegula/compile/passes/assign_layouts.h"
 #include "tegula/compile/passes/assign_precision.h"
 #include "tegula/compile/passes/cut_steady.h"
@@ -28,6 +27,7 @@
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
 #include "tegula/compile/sizes.h"
+#include "tegula/core/check.h"
 
 namespace tegula::compile {
 namespace {

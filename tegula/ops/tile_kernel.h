@@ -2,6 +2,7 @@
 // A tile kernel of one's own as a node of the graph: Triton's model, on every device. Not in tegula.h: it brings the tile language's words with it.
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "tegula/core/divide.h"
+#include "tegula/core/number.h"
 #include "tegula/graph/op.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/ops/elementwise/formula_value.h"
@@ -26,16 +28,25 @@ struct TileArguments {
 /// made, once for all instances. A function, or a lambda without captures: what it depends on is in its arguments.
 using TileKernel = void (*)(tile::Builder& b, const TileArguments& a);
 
+/// A result of a kernel.
+struct TileOutput {
+  Shape shape;
+  DType dtype;
+  std::optional<Number> fill = {};  // what each element holds before the first instance runs; none: what memory held
+};
+
 struct TileLaunch {
   Dims grid;  // instances along up to three axes: b.program_id(axis)
-  std::vector<Result> outputs;  // shape and dtype of each result, at least one
+  std::vector<TileOutput> outputs;  // at least one: {{{n}, f32}}, or {{{n}, f32, 0}} where instances add to it
   std::vector<std::int64_t> numbers = {};  // other ones make another plan, but no other compiled kernel
   std::vector<std::int64_t> constants = {};
   double operations = 0;  // floating-point, of all instances, for the number of threads; 0: a few for each element of the outputs
 };
 
-/// The results of `kernel` over the inputs. Each element of a result must be stored by some instance; two instances must not store the same one, or read
-/// what another one stores; nothing checks where a pointer points. To be differentiated it is put into custom_function (graph/autodiff/grad.h) with its gradient.
+/// The results of `kernel` over the inputs. Each element of a result that has no fill must be stored by some instance; two instances must not store the
+/// same one, or read what another one stores, but they may add to the same one (b.atomic_add), which the result needs a fill for. Where
+/// b.check(condition, value, "what should hold") finds a false condition, an Error says so. To be differentiated it is put into custom_function
+/// (graph/autodiff/grad.h) with its gradient.
 ///
 ///     const auto vector_add = [](tile::Builder& b, const TileArguments& a) {
 ///       const auto i = b.program_id(0) * a.constants[0] + b.arange(0, a.constants[0]), within = i < a.numbers[0];
@@ -44,8 +55,11 @@ struct TileLaunch {
 ///     Tensor z = tile_kernel("vector_add", vector_add, {x, y},
 ///                            {.grid = {divide_up(n, 1024)}, .outputs = {{{n}, f32}}, .numbers = {n}, .constants = {1024}})[0];
 ///
-/// Throws Error for no kernel, no outputs, a grid of more than three axes or with negative ones; what is wrong with a word is said with the line
-/// of this call when the kernel is built.
+/// Nothing looks where a pointer points, but with TEGULA_CHECK=tile in the environment: then a load, store or atomic addition outside of its tensor, and an
+/// element of a result that is never stored, are Errors with the element, the tensor, the instance and the kernel's line. That is some times slower.
+///
+/// Throws Error for no kernel, no outputs, a grid of more than three axes or with negative ones. When the kernel is built: for what is wrong with a
+/// word, with the line of this call, and for an atomic addition to a result without a fill, with its own line.
 std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::vector<Tensor>& inputs, TileLaunch launch,
                                 std::source_location where = std::source_location::current());
 

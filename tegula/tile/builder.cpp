@@ -166,7 +166,23 @@ Value Builder::full(const Shape& shape, double value, DType dtype) { return broa
 
 // Memory.
 
-Value Builder::load(Value pointer, Value mask, Value other) {
+/// The line of one access, while its instructions are made.
+class Builder::Located {
+ public:
+  Located(Builder& builder, const std::source_location& where) : builder_(builder), before_(builder.where_) {
+    if (builder.each_access_) builder.where_ = where;
+  }
+  ~Located() { builder_.where_ = before_; }
+  Located(const Located&) = delete;
+  Located& operator=(const Located&) = delete;
+
+ private:
+  Builder& builder_;
+  std::source_location before_;
+};
+
+Value Builder::load(Value pointer, Value mask, Value other, std::source_location where) {
+  const Located here(*this, where);
   if (!other.is_empty() && mask.is_empty()) fail(*this, "load", "a value for masked-off elements but no mask", "both or none");
   Shape shape = pointer.shape();
   for (const Value value : {mask, other}) {
@@ -182,7 +198,8 @@ Value Builder::load(Value pointer, Value mask, Value other) {
   return emit(Word::Load, {compute_type(pointer.dtype()), false, shape}, std::move(operands));
 }
 
-void Builder::store(Value pointer, Value value, Value mask) {
+void Builder::store(Value pointer, Value value, Value mask, std::source_location where) {
+  const Located here(*this, where);
   std::vector<Id> operands{pointer.id()};
   for (const Value x : {value, mask}) {
     if (!x.is_empty()) operands.push_back(x.shape().empty() ? x.id() : broadcast(x, pointer.shape()).id());
@@ -190,7 +207,8 @@ void Builder::store(Value pointer, Value value, Value mask) {
   emit(Word::Store, {}, std::move(operands));
 }
 
-void Builder::atomic_add(Value pointer, Value value, Value mask) {
+void Builder::atomic_add(Value pointer, Value value, Value mask, std::source_location where) {
+  const Located here(*this, where);
   std::vector<Id> operands{pointer.id()};
   for (const Value x : {value, mask}) {
     if (!x.is_empty()) operands.push_back(x.shape().empty() ? x.id() : broadcast(x, pointer.shape()).id());
@@ -205,6 +223,12 @@ void Builder::check(Value condition, Value value, std::int64_t id) {
   if (shape->rank() == 2 && (*shape)[0] > 1 && !check_rows_.is_empty()) condition = condition || !check_rows_;
   if (shape->rank() == 2 && (*shape)[1] > 1 && !check_columns_.is_empty()) condition = condition || !check_columns_;
   emit(Word::Assert, {}, {broadcast(condition, *shape).id(), value.id()}, check_scope_ * kCheckIds + id);
+}
+
+void Builder::check(Value condition, Value value, std::string sentence, std::source_location where) {
+  const Located here(*this, where);
+  sentences_.push_back({std::move(sentence), where});
+  check(condition, value, kFirstSentence + static_cast<std::int64_t>(sentences_.size()) - 1);
 }
 
 // Control.

@@ -3,8 +3,11 @@
 
 #include <functional>
 #include <initializer_list>
+#include <source_location>
 #include <span>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "tegula/tile/ir.h"
 
@@ -50,12 +53,21 @@ class Builder {
   Value full(const Shape& shape, double value, DType dtype);
 
   /// Pointer, mask and other broadcast against each other.
-  Value load(Value pointer, Value mask = {}, Value other = {});
+  Value load(Value pointer, Value mask = {}, Value other = {}, std::source_location where = std::source_location::current());
   /// Value and mask broadcast to the pointer's shape. The value has the compute type of the pointer's elements (see compute_type).
-  void store(Value pointer, Value value, Value mask = {});
-  void atomic_add(Value pointer, Value value, Value mask = {});
+  void store(Value pointer, Value value, Value mask = {}, std::source_location where = std::source_location::current());
+  void atomic_add(Value pointer, Value value, Value mask = {}, std::source_location where = std::source_location::current());
   /// Where condition is false the launch fails with (id, value).
   void check(Value condition, Value value, std::int64_t id);
+  /// For a tile_kernel: where condition is false it throws an Error with the value (i64), the sentence, which says what should hold, and this line.
+  void check(Value condition, Value value, std::string sentence, std::source_location where = std::source_location::current());
+  /// What the check with this id says, and where it stands; nothing for one that was given an id.
+  struct Sentence {
+    std::string text;
+    std::source_location where;
+  };
+  static constexpr std::int64_t kFirstSentence = std::int64_t{1} << 20;
+  const std::vector<Sentence>& sentences() const { return sentences_; }
   /// Checks emitted from now on report scope * kCheckIds + id, so that several ops of one program can be told apart.
   static constexpr std::int64_t kCheckIds = 16;
   void set_check_scope(std::int64_t scope) { check_scope_ = scope; }
@@ -77,6 +89,8 @@ class Builder {
 
   /// Source line recorded on instructions emitted from now on.
   void set_location(const std::source_location& where) { where_ = where; }
+  /// From now on each load, store, atomic addition and check bears the line on which it is written.
+  void locate_each_access() { each_access_ = true; }
   const Program& program() const { return program_; }
   std::source_location location() const { return where_; }
   /// Removes what is not used, verifies, and hands over the program. Values of this builder are void afterwards.
@@ -85,6 +99,7 @@ class Builder {
  private:
   friend class Value;
   struct Scope;  // an open region
+  class Located;
   using KnownValues = std::unordered_multimap<std::uint64_t, Id>;
 
   Id append(Instruction instruction);
@@ -99,6 +114,8 @@ class Builder {
   std::vector<Region*> open_;
   std::vector<KnownValues> known_{1};  // by hash; one for the program's body and one for each open region
   std::source_location where_{};
+  bool each_access_ = false;
+  std::vector<Sentence> sentences_;
   std::int64_t check_scope_ = 0;
   Value check_rows_, check_columns_;
 };

@@ -54,7 +54,7 @@ enum class Word : std::uint8_t {
   Eq, Ne, Lt, Le, Gt, Ge,  // booleans
   Select,                  // (condition, a, b)
   Fma,                     // a * b + c, rounded once where the machine can
-  Cast,                    // float to integer truncates toward zero (out of range: any value); to boolean: != 0
+  Cast,                    // float to integer truncates toward zero; beyond its range: the end that is nearer; NaN: any value. To boolean: != 0
   Narrow,                  // i32 wrapped to the range of the stored type attribute = DType (i16, i8, u8); f32 rounded to f16/bf16 and back
   Bitcast,                 // between dtypes of one width
   // Memory. Load(pointer[, mask[, other]]): masked-off elements are `other` or zero. Store(pointer, value[, mask]).

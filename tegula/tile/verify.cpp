@@ -5,6 +5,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/tile/ir.h"
+#include "tegula/tile/pointer_origins.h"
 #include "tegula/tile/rules.h"
 
 namespace tegula::tile {
@@ -29,7 +30,8 @@ class Verifier {
       fail_program("a body with parameters or results", "results to be stored through pointers");
     }
     region(program_.body, -1);
-    for (const Id id : stores_) check_writable(id);
+    const PointerOrigins origins(program_);
+    for (const Id id : stores_) check_writable(origins, id);
   }
 
  private:
@@ -160,33 +162,10 @@ class Verifier {
     if (self.type != type) fail(id, "the type " + to_string(type));
   }
 
-  /// Follows the pointer of a store back to every parameter it may come from.
-  void check_writable(Id store) const {
-    std::vector<Id> pending{program_[store].operands[0]};
-    std::vector<Id> seen;
-    while (!pending.empty()) {
-      const Id id = pending.back();
-      pending.pop_back();
-      if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
-      seen.push_back(id);
-      const Instruction& self = program_[id];
-      const auto index = static_cast<std::size_t>(self.attribute);
-      if (self.word == Word::Parameter) {
-        if (!program_.parameters[index].writable)
-          fail(store, "a pointer that may be written; parameter " + program_.parameters[index].name + " is read-only");
-      } else if (self.word == Word::RegionParameter) {
-        const Instruction& loop = program_[owners_[static_cast<std::size_t>(id)]];
-        const std::vector<Id>& parameters = loop.regions[0].parameters;
-        const auto place = static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), id) - parameters.begin());
-        pending.push_back(loop.operands[place + 2]);
-        pending.push_back(loop.regions[0].results[place - 1]);
-      } else if (self.word == Word::Result) {
-        const Instruction& control = program_[self.operands[0]];
-        for (const Region& region : control.regions) pending.push_back(region.results[index]);
-        if (control.word == Word::For) pending.push_back(control.operands[index + 3]);
-      } else {
-        pending.push_back(self.operands[0]);  // pointer arithmetic and shapes
-      }
+  void check_writable(const PointerOrigins& origins, Id store) const {
+    for (const int from : origins(program_[store].operands[0])) {
+      const Parameter& parameter = program_.parameters[static_cast<std::size_t>(from)];
+      if (!parameter.writable) fail(store, "a pointer that may be written; parameter " + parameter.name + " is read-only");
     }
   }
 

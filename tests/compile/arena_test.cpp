@@ -2,7 +2,7 @@
 // follow the memory, and what is only kept is given up when memory runs out.
 
 #include "tegula/compile/run/arena.h"
-#include "tegula/compile/check.h"
+#include "tegula/core/check.h"
 
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ TEST(Arena, LoopsWithinPlansHaveTheirOwn) {
 }
 
 TEST(Arena, RecordingsFollowItWhenItMoves) {
-  if (compile::checking(compile::Check::Memory)) GTEST_SKIP() << "with TEGULA_CHECK=memory nothing is recorded";
+  if (checking(Check::Memory)) GTEST_SKIP() << "with TEGULA_CHECK=memory nothing is recorded";
   auto& device = test::QueuedDevice::create();
   const test::OnDevice here(device);
   auto small = jit(two_passes), large = jit(two_passes);

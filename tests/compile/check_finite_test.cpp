@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "tegula/compile/check.h"
+#include "tegula/core/check.h"
 #include "tegula/tegula.h"
 
 namespace tegula {
@@ -17,8 +17,8 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 const auto kInfinity = std::numeric_limits<float>::infinity();
 
 struct Checked {
-  Checked() { compile::set_checking(compile::Check::Nan, true); }
-  ~Checked() { compile::set_checking(compile::Check::Nan, false); }
+  Checked() { set_checking(Check::Nan, true); }
+  ~Checked() { set_checking(Check::Nan, false); }
 };
 
 /// The error that f throws; an empty one when it throws none.
@@ -201,7 +201,7 @@ TEST(CheckNan, ParametersWithoutAGradientAreNamed) {
 }
 
 TEST(CheckNan, IsAWordOfTheList) {
-  EXPECT_EQ(compile::parse_checks("nan", [](std::string_view) { FAIL(); }), 1U << static_cast<unsigned>(compile::Check::Nan));
+  EXPECT_EQ(parse_checks("nan", [](std::string_view) { FAIL(); }), 1U << static_cast<unsigned>(Check::Nan));
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 #include <functional>
 #include <limits>
 
-#include "tegula/compile/check.h"
 #include "tegula/compile/pipeline.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/compile/run/poison.h"
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
@@ -425,6 +425,7 @@ TEST(CheckPlan, TheListOfChecksIsReadWordByWord) {
   EXPECT_EQ(parse_checks("jit", note), 1u);
   EXPECT_EQ(parse_checks("memory,jit", note), 5u);
   EXPECT_EQ(parse_checks("plan,,plan", note), 2u);
+  EXPECT_EQ(parse_checks("tile,nan", note), 24u);
   EXPECT_EQ(unknown, "");
   EXPECT_EQ(parse_checks("jits,plan", note), 2u);
   EXPECT_EQ(unknown, "jits");

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tegula/compile/check.h"
+#include "tegula/core/check.h"
 #include "tegula/tegula.h"
 #include "tests/support/on_device.h"
 #include "tests/support/queued_device.h"
@@ -64,7 +64,7 @@ TEST_P(QueuedLoop, IsTheOneOfTheCpu) {
   device.loop_nodes = 0;
   const test::OnDevice here(device);
   const auto got = values(GetParam());
-  EXPECT_TRUE(device.counters.replays > 0 || compile::checking(compile::Check::Memory));
+  EXPECT_TRUE(device.counters.replays > 0 || checking(Check::Memory));
   ASSERT_EQ(got.size(), expected.size());
   EXPECT_EQ(got.back()[0], 5 * kLength);
   for (std::size_t i = 0; i < got.size(); ++i) {

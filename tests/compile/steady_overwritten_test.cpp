@@ -114,8 +114,7 @@ std::vector<Named<Write>> writes() {
          const Tensor row = rows_like(t, v);
          return scatter(t, 0, expand(at, row.shape()), row);
        }},
-      {"index_add",
-       [](const Tensor& t, const Tensor& v, const Tensor& at) { return index_add(t, 0, reshape(at, {1}), rows_like(t, v)); }},
+      {"index_add", [](const Tensor& t, const Tensor& v, const Tensor& at) { return index_add(t, 0, reshape(at, {1}), rows_like(t, v)); }},
       {"rows of a loop",
        [](const Tensor& t, const Tensor& v, const Tensor& at) {
          const Tensor row = rows_like(t, v);
@@ -162,7 +161,8 @@ TEST_P(SteadyOverwritten, EveryWriteOverEveryViewOfEveryKindOfValue) {
           }
           if (difference <= 1e-2) continue;  // a half is rounded in other places
           ADD_FAILURE() << write.name << " over " << view.name << " of " << value.name << ", call " << call << ": differs by " << difference
-                        << "\n" << run.print_plan();
+                        << "\n"
+                        << run.print_plan();
           ++wrong;
         }
       }

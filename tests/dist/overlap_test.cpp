@@ -8,7 +8,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tegula/compile/check.h"
+#include "tegula/core/check.h"
 #include "tegula/dist/exchange/progress.h"
 #include "tegula/dist/show/timeline.h"
 #include "tegula/runtime/timeline.h"
@@ -95,7 +95,7 @@ TEST(Overlap, GivesTheBitsOfExchangesInTheirPlace) {
 
 // By the order in which steps begin, which does not depend on how fast they are.
 TEST(Overlap, BucketsBeginWithinTheBackwardPassAndAreWaitedForBehindIt) {
-  if (compile::checking(compile::Check::Memory)) GTEST_SKIP() << "skipped: memory is filled between steps, which are finished one by one";
+  if (checking(Check::Memory)) GTEST_SKIP() << "skipped: memory is filled between steps, which are finished one by one";
   if (test::ranks_queue()) GTEST_SKIP() << "skipped: queues order exchanges themselves";
   const auto seen = test::on_ranks<Seen>(2, [](int) { return train_three_steps(); });
   std::vector<std::string> order;

@@ -1,8 +1,11 @@
 // Whole numbers beside tensors stay whole: no i64 goes through a double on its way into a graph, through a jit, or out of it.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
@@ -14,6 +17,7 @@
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/join.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula {
 namespace {
@@ -91,6 +95,32 @@ TEST(ExactNumbers, WhatI64DoesNotHoldIsRefused) {
   EXPECT_THROW(full({1}, std::numeric_limits<double>::quiet_NaN(), i32), Error);
   EXPECT_THROW(static_cast<void>(Tensor(std::numeric_limits<std::uint64_t>::max())), Error);
   EXPECT_EQ(Tensor(std::uint64_t{7}).item<std::int64_t>(), 7);
+}
+
+TEST(ExactNumbers, AFloatBeyondTheRangeIsTheEndThatIsNearer) {
+  if (default_device().name().find("emulated") != std::string::npos)
+    GTEST_SKIP() << "skipped: converts as C++ does, which leaves this open";
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> given{2.9, -2.9, 3e9, -3e9, 1e30, -1e30, infinity, -infinity, 0.5, -0.5, 7.0};
+  for (const std::int64_t copies : {1, 7}) {  // whole vectors, and what is left of them
+    for (const DType from : {f64, f32}) {
+      for (const DType to : {i32, i64}) {
+        const double least = to == i32 ? -0x1p31 : -0x1p63, most = to == i32 ? 0x1p31 - 1 : 0x1p63;
+        std::vector<float> x;
+        Whole wanted;
+        for (std::int64_t copy = 0; copy < copies; ++copy) {
+          for (const double value : given) {
+            x.push_back(static_cast<float>(value));
+            const double whole = std::trunc(static_cast<double>(x.back()));
+            wanted.push_back(whole >= most    ? (to == i32 ? std::int64_t{0x7fffffff} : kMost)
+                             : whole <= least ? (to == i32 ? -std::int64_t{0x80000000} : kLeast)
+                                              : static_cast<std::int64_t>(whole));
+          }
+        }
+        EXPECT_EQ(values(cast(cast(tensor(x), from), to)), wanted) << name(from) << " to " << name(to) << ", " << copies;
+      }
+    }
+  }
 }
 
 TEST(ExactNumbers, PowersWrapAtAnyExponent) {

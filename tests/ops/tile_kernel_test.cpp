@@ -132,7 +132,7 @@ TEST(TileKernel, TrainsWithAGradientOfItsOwn) {
 
 TEST(TileKernel, RefusesWhatMakesNoSense) {
   const Tensor x = ones({4});
-  const std::vector<Result> outputs{{{4}, f32}};
+  const std::vector<TileOutput> outputs{{{4}, f32}};
   EXPECT_HAS_MESSAGE(tile_kernel("k", nullptr, {x}, {.grid = {1}, .outputs = outputs}), "tile_kernel: got no kernel");
   EXPECT_HAS_MESSAGE(tile_kernel("k", vector_add, {x}, {.grid = {1}}), "got no outputs");
   EXPECT_HAS_MESSAGE(tile_kernel("k", vector_add, {x}, {.grid = {1, -1}, .outputs = outputs}), "got the grid (1, -1)");

@@ -299,7 +299,8 @@ class Checker {
       if (!t.needs || is_empty(t)) continue;
       if (!contents_.holds(t.span, t.holder)) fail(t.holder, "is read from " + text(t.span), "it there, not " + found_at(t.span));
       // A value that several launches write is whole after the last of them; those of one op may read what is there.
-      const bool own = step().check_item >= 0 && (t.holder == step().check_item || t.holder >= graph_.size());
+      const bool kernel = step().check_item >= 0;
+      const bool own = kernel && (t.holder >= graph_.size() || producer_of(graph_, t.holder) == step().check_item);
       if (!own && writers_[at(t.holder)] > 0) fail(t.holder, "is read from " + text(t.span), "a value that is whole");
     }
     check_meetings(touches);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "tegula/tile/pointer_origins.h"
+
 namespace tegula::compile {
 namespace {
 
@@ -114,6 +116,7 @@ class Reader {
     const Fact& pointer = fact(i.operands[0]);
     const std::size_t mask = i.word == Word::Load ? 1 : 2;
     ProgramAccess made{i.word, pointer.parameter, pointer.number, 0, pointer.varies, inside};
+    if (made.parameter < 0) made.among = tile::PointerOrigins(program_)(i.operands[0]);
     if (i.operands.size() > mask) made.mask = fact(i.operands[mask]).number;
     out_.push_back(made);
   }
@@ -164,7 +167,8 @@ bool reads_before_it_writes(const std::vector<ProgramAccess>& all, int written, 
     if (store.word != Word::Store || (store.varies & spread) != spread) return false;
     stored = true;
     for (const ProgramAccess& load : all) {
-      if (load.parameter != read) continue;
+      if (!load.may_be(read)) continue;
+      if (load.parameter != read) return false;
       const bool before = &load < &store, same = load.place == store.place && load.mask == store.mask;
       const std::uint64_t both = load.inside & store.inside;
       if (load.word != Word::Load || !before || !same || (load.varies & both) != both) return false;
@@ -175,7 +179,7 @@ bool reads_before_it_writes(const std::vector<ProgramAccess>& all, int written, 
 
 bool needs_contents(const std::vector<ProgramAccess>& all, int parameter) {
   for (const ProgramAccess& access : all) {
-    if (access.parameter == parameter || access.parameter == -1) return access.word != Word::Store;
+    if (access.parameter == parameter || (access.may_be(parameter) && access.word != Word::Store)) return access.word != Word::Store;
   }
   return false;
 }

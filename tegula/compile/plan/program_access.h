@@ -1,6 +1,9 @@
 #pragma once
 // How a tile program goes through its pointers: every load and store in order, and where it is told apart from the others.
 
+#include <algorithm>
+#include <vector>
+
 #include "tegula/compile/plan/plan.h"
 
 namespace tegula::compile {
@@ -9,10 +12,12 @@ namespace tegula::compile {
 /// and `mask` agree: those are numbers of the expressions, in which integers that the launch passes stand as their values.
 struct ProgramAccess {
   tile::Word word = tile::Word::Load;
-  int parameter = -1;  // whose pointer; -1: it cannot be told
+  int parameter = -1;  // whose pointer; -1: that of one of several …
   std::uint64_t place = 0, mask = 0;
   std::uint64_t varies = 0;  // a bit for each axis of the grid (the lowest three) and each loop on which the place depends
   std::uint64_t inside = 0;  // a bit for each loop that it is in
+  std::vector<int> among = {};  // … of these
+  bool may_be(int other) const { return parameter == other || std::ranges::find(among, other) != among.end(); }
 };
 
 /// In the order of the program; the turns of a loop are one.

@@ -4,12 +4,12 @@
 #include <bit>
 #include <cstring>
 
-#include "tegula/compile/check.h"
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/run/in_flight.h"
 #include "tegula/compile/run/placement.h"
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/setting.h"
 #include "tegula/runtime/begins.h"
@@ -447,13 +447,14 @@ std::string public_name(const Op& op, const Origin& origin) {
 }  // namespace
 
 void Executable::throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const {
+  const bool kernel = step.check_item >= 0;  // whose checks are numbered as it likes
   const auto scope = static_cast<std::size_t>(failure.id / tile::Builder::kCheckIds);
-  const int number = step.check_item >= 0 ? step.check_item : step.check_items.empty() ? static_cast<int>(scope) : step.check_items[scope];
+  const int number = kernel ? step.check_item : step.check_items.empty() ? static_cast<int>(scope) : step.check_items[scope];
   const Item& item = plan_.graph[number];
   const bool known = item.node >= 0 && !bindings.nodes.empty();
   const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin() : item.origin;
   throw Error({.op = public_name(*item.op, origin),
-               .got = item.op->check_message(failure.id % tile::Builder::kCheckIds, failure.value),
+               .got = item.op->check_message(kernel ? failure.id : failure.id % tile::Builder::kCheckIds, failure.value),
                .advice = item.op->check_advice(),
                .where = origin.where});
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "tegula/compile/check.h"
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/run/executable.h"
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/structural.h"
 

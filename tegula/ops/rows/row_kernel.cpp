@@ -22,6 +22,10 @@ Value KernelLaunch::output(int k) {
   return builder_.pointer(k == 0 ? "y" : "y" + std::to_string(k), context_.output(k).dtype, true);
 }
 
+Value KernelLaunch::target(const KernelArgument& argument, DType dtype) {
+  return argument.kind == KernelArgument::Kind::Output ? output(argument.index) : scratch(argument.index, dtype, true);
+}
+
 Value KernelLaunch::scratch(int i, DType dtype, bool writable) {
   arguments_.push_back(KernelArgument::scratch(i));
   return builder_.pointer("scratch" + std::to_string(i), dtype, writable);
@@ -88,17 +92,11 @@ void RowKernel::launch() {
   KernelLaunch::launch({(rows_ + tile_rows_ - 1) / tile_rows_, across, 1});
 }
 
-void launch_fill(KernelContext& context, double value) {
-  RowKernel kernel(context, "fill", 1, numel(context.output().shape));
-  const Value y = kernel.output(), v = kernel.real(value, context.output().dtype);
+void launch_fill(KernelContext& context, const KernelArgument& target, std::int64_t elements, DType dtype, const Number& value) {
+  if (elements == 0) return;
+  RowKernel kernel(context, "fill", 1, elements);
+  const Value y = kernel.target(target, dtype), v = kernel.real(value, dtype);
   kernel.builder().store(y + kernel.column(), v, kernel.mask());
-  kernel.launch();
-}
-
-void launch_copy(KernelContext& context, int input) {
-  RowKernel kernel(context, "copy", 1, numel(context.output().shape));
-  const Value x = kernel.input(input), y = kernel.output();
-  kernel.builder().store(y + kernel.column(), kernel.builder().load(x + kernel.column(), kernel.mask()), kernel.mask());
   kernel.launch();
 }
 

@@ -32,6 +32,8 @@ class KernelLaunch {
   Value input_by_place(int i) { return context_.computed(i) ? Value() : input(i); }
   Value load(int i, Value pointer, Value places, Value mask);
   Value output(int k = 0);
+  /// One that may be written: an output, or a scratch buffer of elements of this dtype.
+  Value target(const KernelArgument& argument, DType dtype);
   Value scratch(int i, DType dtype, bool writable);
   Value number(std::int64_t value);
   Value real(const Number& value, DType dtype);
@@ -83,8 +85,7 @@ class RowKernel : public KernelLaunch {
   Value columns_value_, row_, column_, first_column_, row_mask_, column_mask_;
 };
 
-/// out[i] = value, or source[i], for all elements of the output or a scratch buffer: the first launch of kernels that then change some.
-void launch_fill(KernelContext& context, double value);
-void launch_copy(KernelContext& context, int input);
+/// A launch that stores the number in so many elements of an output or a scratch buffer: the first one of kernels that then change some.
+void launch_fill(KernelContext& context, const KernelArgument& target, std::int64_t elements, DType dtype, const Number& value);
 
 }  // namespace tegula::ops

@@ -1,4 +1,4 @@
-#include "tegula/compile/check.h"
+#include "tegula/core/check.h"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,10 @@
 
 #include "tegula/core/warning.h"
 
-namespace tegula::compile {
+namespace tegula {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames{"jit", "plan", "memory", "nan"};  // in the order of Check
+constexpr std::array<std::string_view, 5> kNames{"jit", "plan", "memory", "nan", "tile"};  // in the order of Check
 
 std::uint32_t bit(std::size_t check) { return std::uint32_t{1} << check; }
 
@@ -19,7 +19,7 @@ std::atomic<std::uint32_t>& named() {
   static std::atomic<std::uint32_t> checks = [] {
     const char* list = std::getenv("TEGULA_CHECK");
     return parse_checks(list ? list : "", [](std::string_view word) {
-      warn("check.unknown", "TEGULA_CHECK has the word " + std::string(word) + ", which is none of jit, plan, memory, nan");
+      warn("check.unknown", "TEGULA_CHECK has the word " + std::string(word) + ", which is none of jit, plan, memory, nan, tile");
     });
   }();
   return checks;
@@ -51,4 +51,4 @@ void set_checking(Check check, bool on) {
   else named() &= ~one;
 }
 
-}  // namespace tegula::compile
+}  // namespace tegula

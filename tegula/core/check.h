@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tegula::compile {
+namespace tegula {
 
 enum class Check : std::uint8_t {
   Jit,     // every call of a jit-ed function is traced and compared (compile/jit.h)
   Plan,    // every plan is proved before it runs (compile/plan/check_plan.h)
   Memory,  // memory that holds nothing is filled with a pattern between steps (compile/run/poison.h)
   Nan,     // what is not finite is followed to the op that made it (graph/nonfinite.h)
+  Tile,    // kernels of a user's own read and write only elements of their tensors, and store each one of their results (ops/tile_kernel.h)
 };
 
 /// Whether TEGULA_CHECK names it. Read at the first question; a word that it does not know is warned of.
@@ -21,4 +22,4 @@ void set_checking(Check check, bool on);
 /// Which of the checks a list names; `unknown` is called with every other word.
 std::uint32_t parse_checks(std::string_view list, void (*unknown)(std::string_view word));
 
-}  // namespace tegula::compile
+}  // namespace tegula
