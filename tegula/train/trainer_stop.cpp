@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "tegula/compile/check.h"
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
@@ -146,8 +146,8 @@ std::string Trainer::op_without_number() {
   if (!snapshot_) return "";
   const std::int64_t until = loader_->position().batch;
   struct Looking {
-    Looking() { compile::set_checking(compile::Check::Nan, true); }
-    ~Looking() { compile::set_checking(compile::Check::Nan, false); }
+    Looking() { set_checking(Check::Nan, true); }
+    ~Looking() { set_checking(Check::Nan, false); }
   };
   std::int64_t fine = snapshot_->position.batch;
   const auto train_until = [&](std::int64_t last) {
