@@ -7,10 +7,26 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/elementwise.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/wide.h"
 
 namespace tegula {
+namespace formula {
+
+/// `where` for decisions that have nothing to do with what x holds: the zeros of its gradient absorb nothing, and the layers before it stay what they are.
+struct Keep {
+  static constexpr OpInfo info{"keep", "x where it is kept, else 0", Operands::Chosen};
+  template <Numeric T>
+  static auto forward(T kept, T x) {
+    return where(kept, x, 0.0);
+  }
+  static Tensor vjp(Input<0>, const Tensor&, const Tensor&, const Tensor&, const Tensor&) { return Tensor(); }
+  static Tensor vjp(Input<1>, const Tensor& kept, const Tensor&, const Tensor&, const Tensor& dy) { return kept_where(kept, dy); }
+};
+
+}  // namespace formula
+
 namespace {
 
 Tensor input_of(std::string_view op, const Arg& x, double p) {
@@ -23,7 +39,7 @@ Tensor kept(std::string_view op, const Arg& arg, const Shape& decisions, double 
   Tensor x = input_of(op, arg, p);
   if (p == 0) return graph::distinct(x, arg.tensor(op), arg.loc);
   const Tensor keep = graph::expand(bernoulli(Arg(1 - p, arg.loc), decisions, generator), x.shape(), arg.loc);
-  return where(keep, p == 1 ? x : x * (1 / (1 - p)), 0.0);
+  return elementwise<formula::Keep>(keep, p == 1 ? x : x * (1 / (1 - p)));
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ extern "C" __global__ void __launch_bounds__(32) k_add(const Arguments_k_add a, 
 }
 // 32 threads, cluster of 1, 0 bytes shared
 
-// uniform_less_multiply_where: tile 1 x 4096, 1 x 256 threads, vectors of 4
-struct Arguments_k_uniform_less_multiply_where {
+// uniform_less_multiply_keep: tile 1 x 4096, 1 x 256 threads, vectors of 4
+struct Arguments_k_uniform_less_multiply_keep {
   long long* in0;
   long long* in1;
   float* in3;
@@ -32,11 +32,10 @@ struct Arguments_k_uniform_less_multiply_where {
   long long n0;
   double c0;
   double c2;
-  double c3;
   long long p_chunks;
   long long tiles0;
 };
-extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where(const Arguments_k_uniform_less_multiply_where a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_keep(const Arguments_k_uniform_less_multiply_keep a, long long g0, long long g1, long long g2, Failure* failure) {
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -49,20 +48,19 @@ extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where(
   const long long n0 = static_cast<long long>(a.n0);
   const float c0 = static_cast<float>(a.c0);
   const float c2 = static_cast<float>(a.c2);
-  const float c3 = static_cast<float>(a.c3);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
-  const long long v7 = id0;
-  const long long v10 = v7 * 4096ll;
-  const long long v13 = widen(*(in0));
-  const long long v14 = widen(*(in1));
+  const long long v6 = id0;
+  const long long v9 = v6 * 4096ll;
+  const long long v12 = widen(*(in0));
+  const long long v13 = widen(*(in1));
   // the user's line
-  int v16[4][4];
-  if (((v10 + v14) & 3) == 0) {
+  int v15[4][4];
+  if (((v9 + v13) & 3) == 0) {
     #pragma unroll
     for (int c = 0; c < 4; ++c) {
       const int col = (c * 256 + tc) * 4;
-      philox_words(v13, static_cast<long long>((v10 + v14) + col), v16[c] + 0);
+      philox_words(v12, static_cast<long long>((v9 + v13) + col), v15[c] + 0);
     }
   }
   else {
@@ -71,15 +69,15 @@ extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where(
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 256 + tc) * 4 + k;
-        v16[c][k] = philox_word(v13, static_cast<long long>((v10 + v14) + col));
+        v15[c][k] = philox_word(v12, static_cast<long long>((v9 + v13) + col));
       }
     }
   }
-  float v26[4][4];
+  float v25[4][4];
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 256 + tc) * 4;
-    load_wide<4, 4>((in3 + v10 + col), v26[c]);
+    load_wide<4, 4>((in3 + v9 + col), v25[c]);
   }
   float v28[4][4];
   #pragma unroll
@@ -87,19 +85,19 @@ extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_where(
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 256 + tc) * 4 + k;
-      const int v18 = v16[c][k] >> 8;
-      const int v20 = v18 & 16777215;
-      const float v21 = static_cast<float>(v20);
-      const float v23 = v21 * 5.96046448e-08f;
-      const bool v24 = v23 < c0;
-      const float v27 = v26[c][k] * c2;
-      v28[c][k] = v24 ? v27 : c3;
+      const int v17 = v15[c][k] >> 8;
+      const int v19 = v17 & 16777215;
+      const float v20 = static_cast<float>(v19);
+      const float v22 = v20 * 5.96046448e-08f;
+      const bool v23 = v22 < c0;
+      const float v26 = v25[c][k] * c2;
+      v28[c][k] = v23 ? v26 : 0.0f;
     }
   }
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 256 + tc) * 4;
-    store_wide<4, 4>((out4 + v10 + col), v28[c]);
+    store_wide<4, 4>((out4 + v9 + col), v28[c]);
   }
 }
 // 256 threads, cluster of 1, 0 bytes shared

@@ -159,6 +159,9 @@ Tensor times_partial(const Tensor& dy, const Partial& partial);
 /// `product` of a cotangent and such a factor, absorbed by the cotangent's zeros if they do that. Nothing stays nothing.
 Tensor absorbed_by(const Tensor& cotangent, const Tensor& product, Factor factor);
 
+/// x where the condition holds, else 0: the mask that the gradient of `where` is.
+Tensor kept_where(const Tensor& condition, const Tensor& x);
+
 /// Checks, converts and broadcasts operands, and makes the node.
 Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands);
 

@@ -193,6 +193,8 @@ Tensor times_partial(const Tensor& dy, const Partial& partial) {
   return product;
 }
 
+Tensor kept_where(const Tensor& condition, const Tensor& x) { return elementwise<KeptWhere>(condition, x); }
+
 Tensor absorbed_by(const Tensor& cotangent, const Tensor& product, Factor factor) {
   const Zeros zeros = cotangent.node()->zeros();
   const bool absorbs = zeros == Zeros::AbsorbAll ? factor != Factor::Safe : zeros == Zeros::AbsorbPoles && factor == Factor::Pole;
