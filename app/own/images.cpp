@@ -73,20 +73,20 @@ std::vector<std::int64_t> all_rows(const data::ImageFolder& folder) {
 void require_classes(const data::ImageFolder& folder, const std::string& path, const std::vector<std::string>& classes) {
   if (folder.classes() == classes) return;
   throw Error({.op = "tegula",
-               .got = path + " with the classes " + named_classes(folder.classes()),
-               .expected = "those of the model: " + named_classes(classes)});
+               .got = path + " with the classes " + joined(folder.classes()),
+               .expected = "those of the model: " + joined(classes)});
 }
 
 void print_matrix(models::ImageClassifier& net, const std::vector<std::string>& classes, const data::AnyDataset& set, const char* what) {
   Evaluator evaluator(net, {.batch = 64, .loss = cross_entropy});
-  metrics::ConfusionMatrix matrix(static_cast<std::int64_t>(classes.size()));
+  metrics::ConfusionMatrix matrix(classes);
   const Tensor scores = evaluator.predict(set);
   std::vector<std::int64_t> rows(static_cast<std::size_t>(set.size())), labels;
   data::RandomStream none(0, 0);
   for (std::int64_t i = 0; i < set.size(); ++i) labels.push_back(set.get(i, none).at(1).values<std::int64_t>()[0]);
   matrix.add(labels, metrics::predicted_classes(scores));
-  std::printf("%s of %lld pictures: accuracy %.2f %%, macro F1 %.4f\n\n%s%s", what, static_cast<long long>(set.size()),
-              100 * matrix.accuracy(), matrix.macro_f1(), matrix.print().c_str(), named_classes(classes).c_str());
+  std::printf("%s of %lld pictures: accuracy %.2f %%, macro F1 %.4f\n\n%s", what, static_cast<long long>(set.size()),
+              100 * matrix.accuracy(), matrix.macro_f1(), printable(matrix.print()).c_str());
 }
 
 /// FOLDER/train and FOLDER/val (or valid, validation, test), where data sets come so; else nothing.
@@ -155,8 +155,9 @@ void run_train_images(ImagesChoice& choice) {
                                                  .pct_start = 0.2},
                    .workers = static_cast<int>(choice.workers),
                    .stop_on_interrupt = true,
+                   .early_stopping = best_of(training, right_answers()),
                    .progress = Progress::No});
-  const History history = train_to_best(trainer, nn::state(net), training, right_answers(), "pictures", train, test);
+  const History history = train_with_report(trainer, training, right_answers(), "pictures", train, test);
   models::save_image_classifier(training.out, net, folder.classes());
   print_matrix(net, folder.classes(), test, "validation");
   if (!choice.test.empty()) {

@@ -62,12 +62,6 @@ io::CsvOptions csv_options(const TableChoice& choice) {
   return csv;
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ", ") + printable(text);
-  return out;
-}
-
 std::string columns_text(const models::TableLayout& layout) {
   std::vector<std::string> names;
   for (const models::TableColumn& column : layout.columns) {
@@ -85,23 +79,16 @@ void print_quality(const models::TableModel& model, const io::Table& table, cons
   const Tensor said = model.predict(table);
   const HostArray truth = layout.targets(table);
   if (layout.task == models::TableTask::Classification) {
-    metrics::ConfusionMatrix matrix(layout.outputs());
+    metrics::ConfusionMatrix matrix(layout.classes);
     matrix.add(said, from_array(truth));
-    std::printf("%s of %lld rows: accuracy %.2f %%, macro F1 %.4f\n\n%s%s", what, static_cast<long long>(table.rows()),
-                100 * matrix.accuracy(), matrix.macro_f1(), matrix.print().c_str(), named_classes(layout.classes).c_str());
+    std::printf("%s of %lld rows: accuracy %.2f %%, macro F1 %.4f\n\n%s", what, static_cast<long long>(table.rows()),
+                100 * matrix.accuracy(), matrix.macro_f1(), printable(matrix.print()).c_str());
     return;
   }
-  const std::vector<double> guesses = said.to_host<double>(), values = from_array(truth).to_host<double>();
-  double absolute = 0, squares = 0, sum = 0, around = 0;
-  const auto n = static_cast<double>(values.size());
-  for (const double value : values) sum += value;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    absolute += std::abs(guesses[i] - values[i]);
-    squares += (guesses[i] - values[i]) * (guesses[i] - values[i]);
-    around += (values[i] - sum / n) * (values[i] - sum / n);
-  }
+  const Tensor y = from_array(truth);
   std::printf("%s of %lld rows: mean absolute error %.6g, root of mean squared error %.6g, R2 %.4f\n", what,
-              static_cast<long long>(table.rows()), absolute / n, std::sqrt(squares / n), around > 0 ? 1 - squares / around : NAN);
+              static_cast<long long>(table.rows()), metrics::mean_absolute_error(said, y), metrics::root_mean_squared_error(said, y),
+              metrics::r2(said, y));
 }
 
 io::Table labelled_rows(const models::TableLayout& layout, const io::Table& table, const std::string& path) {
@@ -120,9 +107,9 @@ void run_train_table(TableChoice& choice) {
   manual_seed(training.seed);
   const io::CsvOptions csv = csv_options(choice);
   const io::Table all = io::read_csv(choice.file, csv);
-  models::TableLayoutOptions options{.ignore = choice.ignore};
-  if (!choice.task.empty()) options.task = choice.task == "regression" ? models::TableTask::Regression : models::TableTask::Classification;
-  models::TableModel model(models::TableLayout::of(all, choice.target, options),
+  models::TableLayoutOptions columns{.ignore = choice.ignore};
+  if (!choice.task.empty()) columns.task = choice.task == "regression" ? models::TableTask::Regression : models::TableTask::Classification;
+  models::TableModel model(models::TableLayout::of(all, choice.target, columns),
                            {.hidden = choice.hidden, .layers = choice.layers, .dropout = choice.dropout});
   const models::TableLayout& layout = model.layout();
   const bool is_regression = layout.task == models::TableTask::Regression;
@@ -147,24 +134,25 @@ void run_train_table(TableChoice& choice) {
 
   const std::int64_t batch = std::min(training.batch, train.rows());
   optim::AdamW adam(parameters(model.net()), {.lr = training.lr, .weight_decay = training.weight_decay});
-  TrainerOptions trainer_options{
+  const double unit = model.net().target.deviation.read().item<double>();
+  const Goodness goodness =
+      !is_regression ? right_answers()
+                     : Goodness{"mean error", [unit](const EpochRecord& r) { return format("%.4g", unit * r.test_metrics.at("mae")); },
+                                [](const EpochRecord& r) { return r.test_loss; }};
+  TrainerOptions options{
       .epochs = training.epochs,
       .batch = batch,
       .seed = training.seed,
       .schedule = optim::CosineLR{.base = training.lr, .total = std::max<std::int64_t>(2, training.epochs * (train.rows() / batch))},
       .clip_norm = 1,
       .stop_on_interrupt = true,
+      .early_stopping = best_of(training, goodness),
       .progress = Progress::No};
-  if (is_regression) trainer_options.metrics = {{"mae", l1_loss}};
-  Trainer trainer(model.net(), adam, is_regression ? Loss(mse_loss) : Loss(cross_entropy), trainer_options);
-  const double unit = model.net().target.deviation.read().item<double>();
-  const Goodness goodness =
-      !is_regression ? right_answers()
-                     : Goodness{"mean error", [unit](const EpochRecord& r) { return format("%.4g", unit * r.test_metrics.at("mae")); },
-                                [](const EpochRecord& r) { return r.test_loss; }};
-  const History history = train_to_best(trainer, nn::state(model.net()), training, goodness, "rows",
-                                        data::ArrayDataset(model.inputs(train), model.targets(train)),
-                                        data::ArrayDataset(model.inputs(test), model.targets(test)));
+  if (is_regression) options.metrics = {{"mae", l1_loss}};
+  Trainer trainer(model.net(), adam, is_regression ? Loss(mse_loss) : Loss(cross_entropy), options);
+  const History history =
+      train_with_report(trainer, training, goodness, "rows", data::ArrayDataset(model.inputs(train), model.targets(train)),
+                        data::ArrayDataset(model.inputs(test), model.targets(test)));
   models::save_table_model(training.out, model, csv);
   print_quality(model, test, "validation");
   if (!choice.test.empty()) print_quality(model, labelled_rows(layout, io::read_csv(choice.test, csv), choice.test), "test");

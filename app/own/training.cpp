@@ -51,49 +51,43 @@ Parts split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector
   return {std::move(parts[0]), std::move(parts[1])};
 }
 
-History train_to_best(Trainer& trainer, const Parameters& state, const OwnTraining& choice, const Goodness& goodness,
-                      const std::string& rows, const data::AnyDataset& train, const data::AnyDataset& test) {
+EarlyStopping best_of(const OwnTraining& choice, const Goodness& goodness) {
+  return {.patience = choice.patience, .value = goodness.badness, .restore_best = true};
+}
+
+History train_with_report(Trainer& trainer, const OwnTraining& choice, const Goodness& goodness, const std::string& rows,
+                          const data::AnyDataset& train, const data::AnyDataset& test) {
   TrainLog log(choice.log);
   log.begin({{"command", choice.op}, {"model", choice.out}}, {{"train_rows", static_cast<double>(train.size())},
                                                               {"test_rows", static_cast<double>(test.size())},
                                                               {"learning_rate", choice.lr},
                                                               {"seed", static_cast<double>(choice.seed)}});
-  StateDict best;
-  History history;
-  {
-    ProgressLine line;
-    const ProgressTable table(
-        {{"epoch", 9}, {"train loss", 7}, {"validation loss", 5}, {goodness.name, 8, 10}, {"time", 6, 8}, {rows + "/s", 3}});
-    std::printf("%s\n", table.heading().c_str());
-    std::fflush(stdout);
-    trainer.on_step = [&](const StepReport& r) {
-      log.step(r);
-      if (!std::isfinite(r.loss)) {
-        throw Error({.op = choice.op,
-                     .got = "a loss that is no number",
-                     .expected = "a number",
-                     .advice = format("choose a learning rate below %g (--lr)", choice.lr)});
-      }
-      if (!line.due()) return;
-      line.show({{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
-                 {bar(static_cast<double>(r.batch) / static_cast<double>(r.batches), 20), 2},
-                 {format(" loss %.4f", r.mean_loss), 8},
-                 {format(" %s %s/s", quantity(r.rows_per_second).c_str(), rows.c_str()), 3},
-                 {format(" ETA %s", clock(r.seconds_left).c_str()), 7}});
-    };
-    EarlyStopping stopping{.patience = choice.patience, .value = goodness.badness};
-    double least = INFINITY;
-    trainer.on_epoch = [&](const EpochRecord& r) {
-      line.finish(table.row({std::to_string(r.epoch), format("%.4f", r.train_loss), format("%.4f", r.test_loss), goodness.text(r),
-                             duration(r.seconds), quantity(r.rows_per_second)}));
-      log.epoch(r);
-      if (const double badness = goodness.badness(r); best.empty() || badness < least) least = badness, best = state_dict(state);
-      return stopping(r);
-    };
-    history = trainer.fit(train, test);
-  }
-  if (!best.empty()) load(state, best);  // none where it was stopped in the first epoch
-  return history;
+  ProgressLine line;
+  const ProgressTable table(
+      {{"epoch", 9}, {"train loss", 7}, {"validation loss", 5}, {goodness.name, 8, 10}, {"time", 6, 8}, {rows + "/s", 3}});
+  std::printf("%s\n", table.heading().c_str());
+  std::fflush(stdout);
+  trainer.on_step = [&](const StepReport& r) {
+    log.step(r);
+    if (!std::isfinite(r.loss)) {
+      throw Error({.op = choice.op,
+                   .got = "a loss that is no number",
+                   .expected = "a number",
+                   .advice = format("choose a learning rate below %g (--lr)", choice.lr)});
+    }
+    if (!line.due()) return;
+    line.show({{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
+               {bar(static_cast<double>(r.batch) / static_cast<double>(r.batches), 20), 2},
+               {format(" loss %.4f", r.mean_loss), 8},
+               {format(" %s %s/s", quantity(r.rows_per_second).c_str(), rows.c_str()), 3},
+               {format(" ETA %s", clock(r.seconds_left).c_str()), 7}});
+  };
+  trainer.on_epoch = [&](const EpochRecord& r) {
+    line.finish(table.row({std::to_string(r.epoch), format("%.4f", r.train_loss), format("%.4f", r.test_loss), goodness.text(r),
+                           duration(r.seconds), quantity(r.rows_per_second)}));
+    log.epoch(r);
+  };
+  return trainer.fit(train, test);
 }
 
 void draw_curve(const std::string& path, const History& history, const std::string& title) {
@@ -111,10 +105,10 @@ std::string kind_of_model(const std::string& path) {
   return found == metadata.end() ? "" : found->second;
 }
 
-std::string named_classes(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& names) {
   std::string out;
-  for (std::size_t i = 0; i < names.size(); ++i) out += (i ? ", " : "") + std::to_string(i) + ": " + printable(names[i]);
-  return out + "\n";
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + printable(name);
+  return out;
 }
 
 }  // namespace tegula::app

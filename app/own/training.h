@@ -41,17 +41,18 @@ struct Parts {
 };
 Parts split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector<std::int64_t>& classes);
 
-/// Trains, with a line for each epoch, until `patience` epochs have brought nothing better; leaves the best weights in `state`. Throws Error when
-/// the loss is no number.
-History train_to_best(Trainer& trainer, const Parameters& state, const OwnTraining& choice, const Goodness& goodness,
-                      const std::string& rows, const data::AnyDataset& train, const data::AnyDataset& test);
+/// For TrainerOptions: it ends when `patience` epochs have brought nothing better, with the best weights.
+EarlyStopping best_of(const OwnTraining& choice, const Goodness& goodness);
+/// Trains, with a line for each epoch. Throws Error when the loss is no number.
+History train_with_report(Trainer& trainer, const OwnTraining& choice, const Goodness& goodness, const std::string& rows,
+                          const data::AnyDataset& train, const data::AnyDataset& test);
 /// The learning curve as a picture; that it cannot be drawn is a warning.
 void draw_curve(const std::string& path, const History& history, const std::string& title);
 
 /// "tegula.model" of a file: "table", "images", …; empty for another file.
 std::string kind_of_model(const std::string& path);
 
-/// Class i stands for names[i] in the rows of a confusion matrix.
-std::string named_classes(const std::vector<std::string>& names);
+/// Names as a terminal may show them: "cat, dog".
+std::string joined(const std::vector<std::string>& names);
 
 }  // namespace tegula::app
