@@ -126,7 +126,9 @@ FileKind kind_of(std::span<const std::byte> beginning) {
   }
   if (text.starts_with("PK\3\4")) return zip_kind(text);
   if (text.starts_with("PK\5\6")) return FileKind::Zip;  // without members
-  if (text.starts_with('\x80') && byte_at(text, 1) >= 2 && byte_at(text, 1) <= 5) return FileKind::Pickle;
+  const bool is_pickle = text.starts_with('\x80') && byte_at(text, 1) >= 2 && byte_at(text, 1) <= 5;
+  if (is_pickle && byte_at(text, 2) != 0)
+    return FileKind::Pickle;  // behind the protocol is an opcode; 640 as a little-endian number begins so, too
   if (text.starts_with("BM") && byte_at(text, 14) == 40 && byte_at(text, 15) == 0) return FileKind::Bmp;
   if (is_idx(text)) return FileKind::Idx;
   if (const FileKind kind = protobuf_kind(text); kind != FileKind::Unknown) return kind;

@@ -41,6 +41,7 @@ TEST(FileKind, IsToldByTheFirstBytes) {
       {zip_with("net/data/0"s) + "FB\x1a\0"s, FileKind::PyTorch},
       {"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", FileKind::PyTorch},
       {"\x80\x04\x95", FileKind::Pickle},
+      {"\x80\x02\0\0\x20\x03\0\0"s, FileKind::Unknown},  // 640, 800: a checkpoint of llama2.c
       {zip_with("metadata.json"), FileKind::Keras},
       {zip_with("[Content_Types].xml"), FileKind::Office},
       {kOnnx, FileKind::Onnx},

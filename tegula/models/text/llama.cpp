@@ -7,6 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/models/text/decoder.h"
 #include "tegula/nn/state.h"
 #include "tegula/ops/creation.h"
@@ -148,6 +149,7 @@ Llama load_llama2c(const std::string& path) { return parse_llama2c(io::read_file
 
 Llama parse_llama2c(std::span<const std::byte> bytes, const std::string& path) {
   const In frame("load_llama2c", {});
+  io::refuse_binary_kinds(bytes, "load_llama2c", path, "a checkpoint of llama2.c");
   const auto refuse = [&](const std::string& got, const std::string& expected) {
     throw Error({.op = "load_llama2c", .got = path + ": " + got, .expected = expected});
   };

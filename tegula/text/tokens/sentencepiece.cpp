@@ -259,6 +259,7 @@ Tokenizer parse_sentencepiece(std::span<const std::byte> bytes, std::string_view
 Tokenizer read_sentencepiece(const std::string& path) { return parse_sentencepiece(io::read_file(path, {.op = "sentencepiece"}), path); }
 
 Tokenizer parse_llama2c_tokenizer(std::span<const std::byte> bytes, std::string_view name) {
+  io::refuse_binary_kinds(bytes, "llama2c", name, "llama2c's tokenizer.bin");
   std::size_t at = 0;
   const auto take = [&](std::size_t size) {
     if (bytes.size() - at < size) {

@@ -162,7 +162,7 @@ class Reader {
 }  // namespace
 
 WordVectors parse_word_vectors(std::span<const std::byte> bytes, std::string_view name, std::int64_t most) {
-  io::refuse_other_kinds(bytes, {}, "word_vectors", name, "vectors of words, as word2vec and GloVe write them");
+  io::refuse_binary_kinds(bytes, "word_vectors", name, "vectors of words, as word2vec and GloVe write them");
   return Reader({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name, most).read();
 }
 
