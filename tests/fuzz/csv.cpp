@@ -11,7 +11,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const tegula::io::CsvOptions european{.separator = ';', .missing = {"NA"}, .decimal = ',', .thousands = '.'};
+    const tegula::io::CsvOptions european{.missing = {"NA"}, .decimal = ',', .thousands = '.'};
     for (const auto& options : {tegula::io::CsvOptions{}, tegula::io::tsv(tegula::io::Header::No), european}) {
       const tegula::io::Table table = tegula::io::parse_csv(text, "fuzz", options);
       for (const auto& name : table.names()) {
