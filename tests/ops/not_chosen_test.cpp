@@ -173,6 +173,7 @@ std::string name_of(const testing::TestParamInfo<OpCase>& info) {
 INSTANTIATE_TEST_SUITE_P(Elementwise, NotChosen, testing::ValuesIn(elementwise_cases()), name_of);
 
 using Doubles = std::vector<double>;
+constexpr float kNanF = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Choices, OfARowThatTheLossIgnores) {
   const Tensor scores = tensor({1.f, 2.f, 3.f, NAN, INFINITY, 0.f, -1.f, 0.f, 1.f}, {3, 3}), labels = tensor<std::int64_t>({1, 7, 0});
@@ -224,6 +225,37 @@ TEST(Choices, KeepTheDerivativesOfZerosThatAreChosen) {
   const Tensor first = grad(sum(square(sum(reshape(where(chosen, exp(x), 0.0), {2, 1}), 1) - cast(chosen, f64))), x);
   EXPECT_EQ(first.to_host<double>(), (Doubles{0, 0}));
   EXPECT_EQ(grad(sum(first), x).to_host<double>(), (Doubles{2, 0}));
+}
+
+TEST(Choices, HoldInEveryMode) {
+  const Tensor x = tensor({0.f, kNanF, 4.f, 16.f, -1.f, INFINITY, 1.f, 9.f}, {4, 2}), chosen = tensor({false, true, false, true});
+  const auto both = [](const Tensor& x, const Tensor& chosen) {
+    const Tensor roots = sqrt(x), rows = sum(roots * x + log(x), 1);
+    const Tensor first = grad(sum(where(chosen, norm(stack({rows, rows * rows}, 1), 2, 1), 0.0)), x);
+    return stack({first, grad(sum(first * first), x)});
+  };
+  const std::vector<float> want = both(x, chosen).to_host();
+  for (std::size_t e = 0; e < want.size(); ++e) {
+    if (e / 2 % 2 == 0) EXPECT_EQ(want[e], 0) << e;
+    else EXPECT_TRUE(std::isfinite(want[e]) && want[e] != 0) << e;
+  }
+  const auto expect = [&](const Tensor& got, const char* mode) {
+    const std::vector<float> values = got.to_host();
+    for (std::size_t e = 0; e < want.size(); ++e) EXPECT_NEAR(values[e], want[e], 1e-5 * std::abs(want[e])) << mode << ", " << e;
+  };
+  set_eager(true);
+  const Tensor eager = both(x, chosen);
+  set_eager(false);
+  expect(eager, "eager");
+  auto compiled = jit([&](Tensor x, Tensor chosen) { return both(x, chosen); });
+  for (int call = 0; call < 3; ++call) expect(compiled(x, chosen), "jit");
+  Variable kept(zeros(Shape{2, 4, 2}));
+  auto step = jit([&](Tensor x, Tensor chosen) { kept = both(x, chosen); });
+  step.repeat(3, x, chosen);
+  expect(kept.read(), "repeat");
+  const Tensor again = checkpoint([&](const std::vector<Tensor>& in) { return sum(sqrt(in[0]) * in[0], 1); }, {x});
+  const std::vector<float> rows = grad(sum(where(chosen, again, 0.0)), x).to_host();
+  for (std::size_t e = 0; e < rows.size(); ++e) EXPECT_EQ(rows[e], e / 2 % 2 == 0 ? 0 : 1.5f * std::sqrt(x.to_host()[e])) << e;
 }
 
 TEST(Choices, KeepNaNThatIsChosen) {
