@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -108,6 +109,24 @@ TEST(Normalization, TheVarianceDoesNotCancel) {
   const auto y = layer_norm(tensor(x, {64}), {64}).to_host<double>();
   EXPECT_NEAR(y[0], -1, 1e-3);
   EXPECT_NEAR(y[1], 1, 1e-3);
+}
+
+TEST(Normalization, SecondGradientsOfEqualValuesAreZero) {
+  const Shape shape{2, 4, 3};
+  const Tensor weight = cast(tensor(random_values(24, 9), shape), f32);
+  const auto expect_zero = [&](const std::string& name, const std::function<Tensor(const Tensor&)>& norm, double value) {
+    const Tensor x = full(shape, value);
+    const auto slope = [&](const Tensor& y) { return grad(sum(y * weight), {x})[0]; };
+    const Tensor second = slope(slope(norm(x)));
+    for (const float number : second.to_host()) EXPECT_EQ(number, 0.f) << name << " of " << value;
+    for (const float third : slope(second).to_host()) EXPECT_TRUE(std::isfinite(third)) << name << " of " << value;
+  };
+  for (const double value : {0.0, 3.0}) {
+    expect_zero("layer_norm", [](const Tensor& x) { return layer_norm(x, {3}); }, value);
+    expect_zero("group_norm", [](const Tensor& x) { return group_norm(x, 2); }, value);
+    expect_zero("batch_norm", [](const Tensor& x) { return batch_norm_training(x).y; }, value);
+  }
+  expect_zero("rms_norm", [](const Tensor& x) { return rms_norm(x, {3}); }, 0);
 }
 
 TEST(Normalization, HalvesAreComputedInSingle) {

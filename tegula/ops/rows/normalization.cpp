@@ -71,6 +71,17 @@ Moments channel_moments(const Tensor& x, const Tensor& origin, const Constants& 
   return {mean, where(variance < c.zero, c.zero, variance), x - mean};
 }
 
+/// r = 1 / sqrt(variance + eps) of the moments of x, as a function of x: dr/dx = -r³ (x - mean) / n is made of r alone. Through the scaled variance it
+/// would be made of the cube of r / scale, which is no number of f32 where all values are equal.
+template <class MomentsOf>
+Tensor inverse_deviation(const Tensor& x, const Constants& c, MomentsOf moments_of, const std::source_location& where) {
+  const auto forward = [=](const std::vector<Tensor>& in) { return c.reciprocal_root(moments_of(in[0]).variance); };
+  const auto backward = [=](const std::vector<Tensor>& in, const Tensor& r, const Tensor& dr) {
+    return std::vector<Tensor>{moments_of(in[0]).centered * (-r * (r * (r * (dr * c.share))))};
+  };
+  return custom_function("inverse_deviation", forward, backward, {x}, where);
+}
+
 /// (x - mean) * rsqrt(variance + eps). The gradient is dx = r * (dy - mean(dy) - y * mean(dy*y)) with y = r * (x - mean). r goes in front of
 /// the last mean: then what it is over does not wait for the variance, and both are one pass over the row. All of it is a function of x, so
 /// that it differentiates again.
@@ -83,7 +94,7 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::sou
   };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = moments(in[0], c);
-    const Tensor r = c.reciprocal_root(m.variance);
+    const Tensor r = inverse_deviation(in[0], c, [=](const Tensor& t) { return moments(t, c); }, where);
     return std::vector<Tensor>{r * multiply_add(m.centered, -(r * (r * c.mean(dy * m.centered))), dy - c.mean(dy))};
   };
   return custom_function("standardize", forward, backward, {x}, where);
@@ -92,10 +103,10 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::sou
 Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
   if (x.numel() == 0) return x;
   const Constants c(x, axes, eps, where);
-  const auto root = [=](const Tensor& t) { return c.reciprocal_root(c.mean_square(t)); };
-  const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * root(in[0]); };
+  const auto about_zero = [=](const Tensor& t) { return Moments{c.zero, c.mean_square(t), t}; };
+  const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * c.reciprocal_root(c.mean_square(in[0])); };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
-    const Tensor r = root(in[0]);
+    const Tensor r = inverse_deviation(in[0], c, about_zero, where);
     return std::vector<Tensor>{r * multiply_add(in[0], -(r * (r * c.mean(dy * in[0]))), dy)};
   };
   return custom_function("root_mean_square", forward, backward, {x}, where);
@@ -111,7 +122,8 @@ Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor&
   };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = channel_moments(in[0], origin, c);
-    const Tensor r = c.reciprocal_root(m.variance), standard = m.centered * r;
+    const Tensor r = inverse_deviation(in[0], c, [=](const Tensor& t) { return channel_moments(t, origin, c); }, where);
+    const Tensor standard = m.centered * r;
     const Tensor dbias = sum(dy, c.axes, Keep::Yes), dweight = sum(dy * standard, c.axes, Keep::Yes);
     return std::vector<Tensor>{r * in[1] * multiply_add(standard, -(dweight * c.share), dy - dbias * c.share), dweight, dbias};
   };
