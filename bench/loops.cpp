@@ -81,7 +81,7 @@ struct ByHand {
 };
 
 /// The same of which only the last state is read.
-struct Last {
+struct LastByHand {
   std::int64_t width;
   nn::LSTMCell cell{width, width};
   Tensor operator()(const Tensor& x) const {
@@ -158,6 +158,6 @@ int main(int argc, char** argv) {
   if (body == "lstm") train<Layer>(name, length);
   if (body == "stack") train<Stack>(name, length);
   if (body == "written") train<ByHand>(name, length);
-  if (body == "last") train<Last>(name, length);
+  if (body == "last") train<LastByHand>(name, length);
   if (body == "scanned") train<LastOfScan>(name, length);
 }

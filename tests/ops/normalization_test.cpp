@@ -10,6 +10,7 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/rows/reduce.h"

@@ -10,7 +10,7 @@
 namespace tegula {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kFloatInf = std::numeric_limits<float>::infinity(), kFloatNaN = std::numeric_limits<float>::quiet_NaN();
 using Floats = std::vector<float>;
 
 /// A row, what a function of it gives, and the gradient of its sum with the weights 1, 2, 3.
@@ -54,34 +54,34 @@ void expect_rows(const std::string& name, const std::function<Tensor(const Tenso
 
 TEST(RowEnds, OfLogSumExp) {
   expect_rows("logsumexp", [](const Tensor& x) { return logsumexp(x, -1); },
-              {{{-kInf, -kInf, -kInf}, {-kInf}, {0, 0, 0}},
-               {{kInf, 0, 1000}, {kInf}, {kNaN, 0, 0}},
-               {{kInf, kInf, -kInf}, {kInf}, {kNaN, kNaN, 0}},
-               {{kNaN, 0, 1}, {kNaN}, {kNaN, kNaN, kNaN}},
+              {{{-kFloatInf, -kFloatInf, -kFloatInf}, {-kFloatInf}, {0, 0, 0}},
+               {{kFloatInf, 0, 1000}, {kFloatInf}, {kFloatNaN, 0, 0}},
+               {{kFloatInf, kFloatInf, -kFloatInf}, {kFloatInf}, {kFloatNaN, kFloatNaN, 0}},
+               {{kFloatNaN, 0, 1}, {kFloatNaN}, {kFloatNaN, kFloatNaN, kFloatNaN}},
                {{-1e9f, -1e9f, -1e9f}, {-1e9f}, {1 / 3.f, 1 / 3.f, 1 / 3.f}},
-               {{-1e9f, 0, -kInf}, {0}, {0, 1, 0}},
+               {{-1e9f, 0, -kFloatInf}, {0}, {0, 1, 0}},
                {{3e38f, 3e38f, -3e38f}, {3e38f}, {0.5f, 0.5f, 0}},
                {{1e-38f, -1e-38f, 0}, {std::log(3.f)}, {1 / 3.f, 1 / 3.f, 1 / 3.f}}});
 }
 
 TEST(RowEnds, OfSoftmax) {
   expect_rows("softmax", [](const Tensor& x) { return softmax(x); },
-              {{{-kInf, -kInf, -kInf}, {kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}},
-               {{kInf, 0, 1000}, {kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}},
-               {{kNaN, 0, 1}, {kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}},
+              {{{-kFloatInf, -kFloatInf, -kFloatInf}, {kFloatNaN, kFloatNaN, kFloatNaN}, {kFloatNaN, kFloatNaN, kFloatNaN}},
+               {{kFloatInf, 0, 1000}, {kFloatNaN, kFloatNaN, kFloatNaN}, {kFloatNaN, kFloatNaN, kFloatNaN}},
+               {{kFloatNaN, 0, 1}, {kFloatNaN, kFloatNaN, kFloatNaN}, {kFloatNaN, kFloatNaN, kFloatNaN}},
                {{-1e9f, -1e9f, -1e9f}, {1 / 3.f, 1 / 3.f, 1 / 3.f}, {-1 / 3.f, 0, 1 / 3.f}},
-               {{-1e9f, 0, -kInf}, {0, 1, 0}, {0, 0, 0}},
+               {{-1e9f, 0, -kFloatInf}, {0, 1, 0}, {0, 0, 0}},
                {{3e38f, 3e38f, -3e38f}, {0.5f, 0.5f, 0}, {-0.25f, 0.25f, 0}}});
 }
 
 TEST(RowEnds, OfLogSoftmax) {
   const float third = -std::log(3.f), half = -std::log(2.f);
   expect_rows("log_softmax", [](const Tensor& x) { return log_softmax(x); },
-              {{{-kInf, -kInf, -kInf}, {kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}},
-               {{kNaN, 0, 1}, {kNaN, kNaN, kNaN}, {kNaN, kNaN, kNaN}},
+              {{{-kFloatInf, -kFloatInf, -kFloatInf}, {kFloatNaN, kFloatNaN, kFloatNaN}, {kFloatNaN, kFloatNaN, kFloatNaN}},
+               {{kFloatNaN, 0, 1}, {kFloatNaN, kFloatNaN, kFloatNaN}, {kFloatNaN, kFloatNaN, kFloatNaN}},
                {{-1e9f, -1e9f, -1e9f}, {third, third, third}, {-1, 0, 1}},
-               {{-1e9f, 0, -kInf}, {-1e9f, 0, -kInf}, {1, -4, 3}},
-               {{3e38f, 3e38f, -kInf}, {half, half, -kInf}, {-2, -1, 3}}});
+               {{-1e9f, 0, -kFloatInf}, {-1e9f, 0, -kFloatInf}, {1, -4, 3}},
+               {{3e38f, 3e38f, -kFloatInf}, {half, half, -kFloatInf}, {-2, -1, 3}}});
 }
 
 TEST(RowEnds, OfCrossEntropy) {
@@ -91,15 +91,15 @@ TEST(RowEnds, OfCrossEntropy) {
     };
   };
   expect_rows("cross_entropy at 1", of(1),
-              {{{-1e9f, 0, -kInf}, {0}, {0, 0, 0}},
+              {{{-1e9f, 0, -kFloatInf}, {0}, {0, 0, 0}},
                {{-1e9f, -1e9f, -1e9f}, {std::log(3.f)}, {1 / 3.f, -2 / 3.f, 1 / 3.f}},
                {{3e38f, 3e38f, -3e38f}, {std::log(2.f)}, {0.5f, -0.5f, 0}},
-               {{-kInf, -kInf, 0}, {kInf}, {0, -1, 1}},
-               {{kNaN, 0, 1}, {kNaN}, {kNaN, kNaN, kNaN}}});
+               {{-kFloatInf, -kFloatInf, 0}, {kFloatInf}, {0, -1, 1}},
+               {{kFloatNaN, 0, 1}, {kFloatNaN}, {kFloatNaN, kFloatNaN, kFloatNaN}}});
   const Tensor share = tensor({0.f, 0.25f, 0.75f}, {1, 3});
   expect_rows("cross_entropy with a share of 0",
               [&](const Tensor& x) { return cross_entropy(x, expand(share, x.shape()), {.reduction = LossReduction::None}); },
-              {{{-kInf, 0, 0}, {std::log(2.f)}, {0, 0.25f, -0.25f}}, {{-1e9f, 0, 0}, {std::log(2.f)}, {0, 0.25f, -0.25f}}});
+              {{{-kFloatInf, 0, 0}, {std::log(2.f)}, {0, 0.25f, -0.25f}}, {{-1e9f, 0, 0}, {std::log(2.f)}, {0, 0.25f, -0.25f}}});
   // The derivative by a share that is 0 is what the formula says.
   const Tensor x = tensor({1.f, 1.f, 1.f}, {1, 3});
   expect_equal(grad(cross_entropy(x, share), share).to_host(), Floats(3, std::log(3.f)), "by the shares");

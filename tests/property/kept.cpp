@@ -112,6 +112,14 @@ v5 = sum v4 [1 1 0 0]
 v6 = write_slice v5 v1 [0 3 1 3] *
 v7 = write_places v5 v1 [0 0 5 1] *
 )"},
+      {"a slice written over a stack of stacks whose rows the gradient reads", R"(
+v0 = input f64 (7) #969
+v1 = input f64 () #10
+v2 = loop v0 v1 [0 54 0 0]
+v3 = input f64 () #14
+v4 = write_slice v2 v3 [0 0 0 0] *
+v5 = gradients v0 [0 0 0 0]
+)"},
   };
 }
 

@@ -183,6 +183,7 @@ class Storer {
       within_[index(piece)] = {i, {graph_[piece].shape, *strides, layout.offset}};
       at_[index(piece)] = at_[index(i)] + layout.offset;
       placed_input_[piece] = k;
+      written_over_[index(piece)] = written_over_[index(piece)] || written_over_[index(i)];  // a join's pieces lie in both
       any = true;
     });
     assembled_[index(i)] = any;
@@ -284,7 +285,7 @@ class Storer {
   const runtime::Device& device_;
   std::int64_t alignment_;  // bytes: where begins what a call or an op's own kernel makes
   std::vector<bool> result_;  // needs a place of its own
-  std::vector<bool> written_over_;  // by an op that takes over its storage
+  std::vector<bool> written_over_;  // by an op that takes over its storage, or that of the join which it lies in
   std::vector<bool> is_join_;
   std::vector<Within> within_;
   std::vector<std::int64_t> at_;  // where it begins in the outermost join, in elements

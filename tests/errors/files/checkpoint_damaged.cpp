@@ -6,5 +6,5 @@
 
 void checkpoint_damaged() {
   using namespace tegula;
-  load_checkpoint(errors::file_of("{}"), {});
+  load_checkpoint(errors::file_of("ab"), {});
 }
