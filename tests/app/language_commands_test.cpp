@@ -196,6 +196,23 @@ void write_labelled(const std::string& path, const std::string& separator, int c
   io::write_atomically(path, testing::bytes_of(lines));
 }
 
+// The best epoch may lie in front of the checkpoint: its weights are in it.
+TEST(ClassifyCommands, ATrainingGoesOnFromItsCheckpointToTheBit) {
+  const TemporaryFolder folder;
+  write_labelled(folder / "train", " ", 80);
+  const auto train = [&](const std::string& name, const std::string& epochs, std::vector<std::string> more) {
+    std::vector<std::string> all{"train", "classify", folder / "train", "--width", "8", "--hidden", "8", "--lr", "0.01", "--patience", "9"};
+    all.insert(all.end(), {"--epochs", epochs, "--out", folder / name, "--plot", folder / "p.png"});
+    all.insert(all.end(), more.begin(), more.end());
+    const Ran ran = tegula_cli(all);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return io::read_file(folder / name);
+  };
+  const auto whole = train("whole", "5", {});
+  train("half", "3", {"--checkpoint", folder / "run"});
+  EXPECT_EQ(train("rest", "5", {"--resume", folder / "run"}), whole);
+}
+
 TEST(ClassifyCommands, TrainOnLinesAndNameTheClasses) {
   const TemporaryFolder folder;
   write_labelled(folder / "train", " ", 160);
