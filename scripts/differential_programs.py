@@ -219,7 +219,7 @@ class Program:
         self.floats = [self.input(shape) for shape in shapes]
         return [self.take(torch.randint(low, high + 1, shape, generator=self.draw.generator)) for shape, low, high in indices]
 
-    def case(self, name, outputs, factor=512, order=None):
+    def case(self, name, outputs, factor=64, order=None):
         """The last values, and some on the way."""
         draw = self.draw
         on_the_way = [i for i in range(len(self.inputs), len(self.pending)) if draw.chance(0.1)]
@@ -236,7 +236,7 @@ class Program:
         largest = max([float(v.abs().max()) for v in self.pending if v.is_floating_point() and v.numel()], default=1.0)
         most = 2 if order is None else order
         return Case(name, self.inputs, reference, {"steps": steps, "outputs": outputs}, order=min(order_of(draw, self.dtype), most),
-                    factor=factor * max(1, terms / 256) * max(1.0, largest) ** 2)
+                    factor=factor * max(1, terms / 1024) * max(1.0, largest))
 
 
 def shapes_of(draw, count):
@@ -294,7 +294,7 @@ def loops(draw, name):
     outputs = [i for i in made_of if p.value(i).is_floating_point()]
     if draw.chance(0.5):
         outputs.append(p.some(draw.choice(outputs)))
-    return p.case(name, outputs, factor=2048)
+    return p.case(name, outputs, factor=256)
 
 
 @case_of("program.attention")
@@ -323,8 +323,8 @@ def attentions(draw, name):
         y = p.do("matmul", y, w)
     if draw.chance(0.4):
         y = p.do("layer_norm", p.do("add", y, x), shape=[heads * d])
-        return p.case(name, [y], factor=1 << 14 if heads * d < 4 else 2048, order=1)
-    return p.case(name, [y], factor=2048)
+        return p.case(name, [y], factor=1 << 13 if heads * d < 4 else 512, order=1)
+    return p.case(name, [y], factor=256)
 
 
 @case_of("program.image")
@@ -362,7 +362,7 @@ def images(draw, name):
             x = p.mixed(x)
         elif kind == "again":
             x = p.shaped(p.again(x), shape)
-    return p.case(name, [*outputs, x], factor=4096, order=order)
+    return p.case(name, [*outputs, x], factor=256, order=order)
 
 
 @case_of("program.linear")
@@ -393,7 +393,7 @@ def algebra(draw, name):
         else:
             order = [*range(len(lead)), len(lead) + 1, len(lead)]
             b = p.do("solve", p.do("permute", a, order=order), b)
-    return p.case(name, [*outputs, b], factor=8192)
+    return p.case(name, [*outputs, b], factor=512)
 
 
 @case_of("program.wide")
@@ -429,4 +429,4 @@ def wide(draw, name):
         else:
             c = p.do("permute", p.do("matmul", p.do("permute", b, order=[1, 0]), p.do("permute", a, order=[1, 0])), order=[1, 0])
             c = p.do("sigmoid", c)
-    return p.case(name, [*outputs, c], factor=1024)
+    return p.case(name, [*outputs, c], factor=128)
