@@ -3,8 +3,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tegula/compile/jit.h"
@@ -17,8 +18,6 @@
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/join.h"
-#include "tegula/runtime/device.h"
-#include "tegula/runtime/registry.h"
 
 namespace tegula {
 namespace {
@@ -99,7 +98,8 @@ TEST(ExactNumbers, WhatI64DoesNotHoldIsRefused) {
 }
 
 TEST(ExactNumbers, AFloatBeyondTheRangeIsTheEndThatIsNearer) {
-  if (default_device().name().find("emulated") != std::string::npos)
+  const char* const device = std::getenv("TEGULA_TEST_DEVICE");
+  if (device && std::string_view(device).starts_with("emulated"))
     GTEST_SKIP() << "skipped: converts as C++ does, which leaves this open";
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> given{2.9, -2.9, 3e9, -3e9, 1e30, -1e30, infinity, -infinity, 0.5, -0.5, 7.0};
