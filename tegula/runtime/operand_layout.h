@@ -14,12 +14,14 @@ class LaysOutOperands {
   virtual bool wants_rows(const Matmul& description, int index, std::int64_t products) const = 0;
 };
 
-/// Optional: a device with faster kernels for some small products of f32 (as TF32) than for the same in half.
+/// Optional: a device that is faster with f32 (as TF32) than with halves in some products or convolutions.
 class PrefersTf32 {
  public:
   virtual ~PrefersTf32() = default;
   /// Whether this product of f32, rounded to TF32 inside, takes no longer than one of halves that lie so, casts not counted.
   virtual bool prefers_tf32(const Matmul& description) const = 0;
+  /// Whether a convolution of such halves is one of f32 and the conversion of all it reads and gives: they pay in products of matrices alone.
+  virtual bool converts_convolutions(DType /*half*/) const { return false; }
 };
 
 /// When calls take slices of larger tensors (graph/slices.h) as fast as tensors of their own.

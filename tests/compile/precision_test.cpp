@@ -39,9 +39,11 @@ Graph flat(const std::vector<Tensor>& outputs) {
   return graph;
 }
 
+/// For a device that computes with halves whatever a precision wants in half.
 Graph assigned(const std::vector<Tensor>& outputs) {
+  static test::QueuedDevice& device = test::QueuedDevice::create();
   Graph graph = flat(outputs);
-  assign_precision(graph, cpu());
+  assign_precision(graph, device);
   verify(graph, "precision");
   return graph;
 }
@@ -326,15 +328,31 @@ TEST_F(PrecisionPass, TheTableOfTheMnistCnn) {
                     fp16 = table(Precision::fp16);
   EXPECT_EQ(row(fp32, "convolution"), "convolution f32 f32 f32 f32, sums f32 f32 3");
   EXPECT_EQ(row(tf32, "convolution"), "convolution f32 f32 f32 tf32, sums f32 f32 3");
-  EXPECT_EQ(row(bf16, "convolution"), "convolution bf16 bf16 bf16 bf16, sums f32 bf16 3");
+  EXPECT_EQ(row(bf16, "convolution"), "convolution f32 f32 f32 f32, sums f32 f32 3") << "the CPU would convert them";
   EXPECT_EQ(row(fp16, "convolution"), "convolution f16 f16 f16 f16, sums f32 f16 3");
   EXPECT_EQ(row(fp16, "convolution_backward_data"), "convolution_backward_data f16 f16 f16, sums f32 f16 2");
-  EXPECT_EQ(row(bf16, "convolution_backward_weight"), "convolution_backward_weight bf16 bf16 bf16, sums f32 bf16 3");
+  EXPECT_EQ(row(fp16, "convolution_backward_weight"), "convolution_backward_weight f16 f16 f16, sums f32 f16 3");
   EXPECT_EQ(row(tf32, "convolution_backward_weight"), "convolution_backward_weight f32 f32 tf32, sums f32 f32 3");
-  EXPECT_EQ(row(bf16, "relu_gradient"), "relu_gradient bf16 bf16 f32 bf16 4");
-  EXPECT_EQ(row(bf16, "max"), "max bf16 f32 f32 1");  // of the scores, and the rest of the softmax:
-  EXPECT_EQ(row(bf16, "exp"), "exp f32 f32 f32 1");
-  EXPECT_EQ(row(bf16, "check_labels"), "check_labels f32 i64 f32 f32 f32 2") << bf16;
+  EXPECT_EQ(row(fp16, "relu_gradient"), "relu_gradient f16 f16 f32 f16 4");
+  EXPECT_EQ(row(fp16, "max"), "max f16 f32 f32 1");  // of the scores, and the rest of the softmax:
+  EXPECT_EQ(row(fp16, "exp"), "exp f32 f32 f32 1");
+  EXPECT_EQ(row(fp16, "check_labels"), "check_labels f32 i64 f32 f32 f32 2") << fp16;
+}
+
+TEST_F(PrecisionPass, TheCpuTakesHalvesWhereTheyPay) {
+  // It multiplies matrices of bf16, and converts convolutions.
+  const Variable kernel(normal({8, 8, 3, 3})), weight(normal({64, 64}));
+  const auto halves = [&](std::int64_t images, std::int64_t rows, Precision precision) {
+    const PrecisionScope scope(precision);
+    const Tensor x = normal({images, 8, 16, 16}), y = normal({rows, 64});
+    eval(x, y);
+    Graph graph = flat({conv2d(x, kernel.read(), {.padding = 1}), matmul(y, weight.read())});
+    assign_precision(graph, cpu());
+    return std::ranges::count_if(graph.items, [](const Item& item) { return is_product(item) && is_half(item.dtype); });
+  };
+  EXPECT_EQ(halves(1, 1024, Precision::bf16), 2) << "the product does more";
+  EXPECT_EQ(halves(8, 64, Precision::bf16), 0) << "the convolution does more";
+  EXPECT_EQ(halves(8, 64, Precision::fp16), 2) << "nobody takes f16 here for speed";
 }
 
 // ---- What is carried from step to step stays as the user wrote it.

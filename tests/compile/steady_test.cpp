@@ -245,7 +245,7 @@ TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
 struct Scaled {
   Variable weight{normal({8, 4, 3, 3})}, scale{uniform({8}) + 0.5};
   Tensor convolution(Tensor x) const {
-    const PrecisionScope half(Precision::bf16);
+    const PrecisionScope half(Precision::fp16);
     return conv2d(x, weight.read(), {.padding = 1});
   }
   static Tensor times(const Tensor& y, const Tensor& factor) { return y * reshape(factor, {8, 1, 1}); }

@@ -255,6 +255,11 @@ void assign_precision(Graph& graph, const runtime::Device& device) {
   const bool needed =
       std::any_of(graph.items.begin(), graph.items.end(), [](const Item& item) { return item.precision != Precision::fp32; });
   if (!needed) return;
+  if (halves_lose(graph, device)) {
+    for (Item& item : graph.items) {
+      if (is_half(storage_of(item.precision))) item.precision = Precision::fp32;
+    }
+  }
   graph = Caster(graph, device).run();
   remove_dead(graph);  // f32 views whose readers take the cast
 }

@@ -53,6 +53,22 @@ bool is_preferred(const Graph& graph, const Item& item, const runtime::Device& d
 
 }  // namespace
 
+bool halves_lose(const Graph& graph, const runtime::Device& device) {
+  const auto* const prefers = dynamic_cast<const runtime::PrefersTf32*>(&device);
+  if (!prefers) return false;
+  double of_products = 0, of_convolutions = 0;
+  for (const Item& item : graph.items) {
+    if (!would_be_half(item) || item.role() != Role::Library || !item.results.empty()) continue;
+    if (item.precision == Precision::fp8) return false;  // what is rounded to codes stays so
+    const auto& op = item.as<LibraryOp>();
+    std::vector<Shape> shapes;
+    for (const int input : item.inputs) shapes.push_back(graph[input].shape);
+    if (op.multiplies_matrices()) of_products += op.operations(shapes, item.shape);
+    else if (prefers->converts_convolutions(storage_of(item.precision))) of_convolutions += op.operations(shapes, item.shape);
+  }
+  return of_convolutions > of_products;
+}
+
 std::vector<bool> products_in_f32(const Graph& graph, const runtime::Device& device) {
   std::vector<bool> out(graph.items.size());
   const auto* const prefers = dynamic_cast<const runtime::PrefersTf32*>(&device);

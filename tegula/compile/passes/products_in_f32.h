@@ -12,4 +12,8 @@ namespace tegula::compile {
 /// each other their values are so together or not at all: otherwise a cast, a launch of its own, would stand between them. Before assign_precision.
 std::vector<bool> products_in_f32(const Graph& graph, const runtime::Device& device);
 
+/// Whether halves lose in the graph as a whole: the device converts them for convolutions (runtime::PrefersTf32), and those do more operations than the
+/// products of matrices, which gain. Part of a graph in f32 would put casts between.
+bool halves_lose(const Graph& graph, const runtime::Device& device);
+
 }  // namespace tegula::compile
