@@ -64,6 +64,12 @@ struct GeluTanh {
   static constexpr auto gradient_epilogue = ElementwiseOp::Epilogue::GeluTanhGradient;
   static constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   static auto forward(Numeric auto x) { return 0.5 * x * (1.0 + tanh(kSqrt2OverPi * (x + 0.044715 * x * x * x))); }
+  template <Numeric T>
+  static auto derivative(T x, T) {
+    const T u = minimum(maximum(x, -30.0), 30.0);  // beyond, tanh is 1; the square of x may overflow
+    const T t = tanh(kSqrt2OverPi * (u + 0.044715 * u * u * u));
+    return 0.5 * (1.0 + t) + 0.5 * u * ((1.0 - t * t) * (kSqrt2OverPi * (1.0 + (3.0 * 0.044715) * u * u)));
+  }
 };
 
 struct Softplus {

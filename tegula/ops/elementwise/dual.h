@@ -191,8 +191,8 @@ template <class T> Dual<T> atan(const Dual<T>& x) { return chain(x, T(atan(x.val
 template <class T> Dual<T> sinh(const Dual<T>& x) { return chain(x, T(sinh(x.value)), [](const T& v, const T&) { return cosh(v); }); }
 template <class T> Dual<T> cosh(const Dual<T>& x) { return chain(x, T(cosh(x.value)), [](const T& v, const T&) { return sinh(v); }); }
 template <class T> Dual<T> tanh(const Dual<T>& x) { return chain(x, T(tanh(x.value)), [](const T&, const T& y) { return 1.0 - y * y; }); }
-template <class T> Dual<T> asinh(const Dual<T>& x) { return chain(x, T(asinh(x.value)), [](const T& v, const T&) { return rsqrt(v * v + 1.0); }); }
-template <class T> Dual<T> acosh(const Dual<T>& x) { return chain(x, T(acosh(x.value)), [](const T& v, const T&) { return rsqrt((v - 1.0) * (v + 1.0)); }); }
+template <class T> Dual<T> asinh(const Dual<T>& x) { return chain(x, T(asinh(x.value)), [](const T& v, const T&) { return where(abs(v) > 1e9, 1.0 / abs(v), rsqrt(v * v + 1.0)); }); }
+template <class T> Dual<T> acosh(const Dual<T>& x) { return chain(x, T(acosh(x.value)), [](const T& v, const T&) { return rsqrt(v - 1.0) * rsqrt(v + 1.0); }); }
 template <class T> Dual<T> atanh(const Dual<T>& x) { return chain(x, T(atanh(x.value)), [](const T& v, const T&) { return 1.0 / ((1.0 - v) * (v + 1.0)); }); }
 template <class T> Dual<T> erf(const Dual<T>& x) {
   return chain(x, T(erf(x.value)), [](const T& v, const T&) { return 2.0 * std::numbers::inv_sqrtpi * exp(-(v * v)); });
@@ -221,7 +221,7 @@ T trigamma(const T& x) {
   const T w = z + 8.0;
   const T r = 1.0 / (w * w);
   sum = sum + 1.0 / w + 0.5 * r + r / w * (1.0 / 6 - r * (1.0 / 30 - r * (1.0 / 42 - r * (1.0 / 30 - r * (5.0 / 66)))));
-  const T s = sin(kPi * (x - floor(x)));
+  const T s = sin(kPi * (x - round(x)));
   return where(reflected, kPi * kPi / (s * s) - sum, sum);
 }
 
@@ -263,8 +263,11 @@ template <class T> Dual<T> pow(const Dual<T>& a, const Dual<T>& b) {
   return {y, tangent};
 }
 template <class T> Dual<T> atan2(const Dual<T>& y, const Dual<T>& x) {
-  const T square = y.value * y.value + x.value * x.value;
-  return {atan2(y.value, x.value), (y.tangent * x.value - x.tangent * y.value) / square};
+  // Squares are of multiples by a power of two where those of the values are no numbers.
+  const T size = maximum(abs(y.value), abs(x.value));
+  const T s = where(size > 0x1p50, like(0x1p-80, size), where(size < 0x1p-50, like(0x1p80, size), 1.0));
+  const T u = y.value * s, v = x.value * s, square = u * u + v * v;
+  return {atan2(y.value, x.value), (y.tangent * T(v * s) - x.tangent * T(u * s)) / square};
 }
 template <class T> Dual<T> fmod(const Dual<T>& a, const Dual<T>& b) {
   Tangent<T> tangent = a.tangent;

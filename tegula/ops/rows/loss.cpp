@@ -166,8 +166,10 @@ Tensor cosine_embedding_loss(Arg a, Arg b, Arg target, const CosineEmbeddingOpti
   t = is_float(t.dtype()) ? ops::widen(t) : graph::cast(t, f32, a.loc);
   t = ops::check_allowed("cosine_embedding_loss", t, t, ops::Allowed::MinusOneOrOne, "target", "", a.loc);
   constexpr double kEps = 1e-12;  // as in PyTorch, inside the root
-  const auto power = [](const Tensor& x) { return sum(x * x, -1) + kEps; };
-  const Tensor cosine = sum(p.input * p.target, -1) * rsqrt(power(p.input) * power(p.target));
+  // In f64, which has room for the squares of numbers of f32.
+  const Tensor x = graph::cast(p.input, f64), y = graph::cast(p.target, f64);
+  const auto power = [](const Tensor& v) { return sum(v * v, -1) + kEps; };
+  const Tensor cosine = sum(x * y, -1) * rsqrt(power(x) * power(y));
   const Tensor apart = cosine - options.margin;
   return finish(where(t > 0, 1.0 - cosine, where(apart > 0, apart, 0.0)), options.reduction, p.dtype);
 }
