@@ -46,7 +46,17 @@ void Writer::instruction(Id id) {
     if (id != deferred.chain.front()) return;
     need(self.operands[0]);
     comment_origin(id);
-    accumulate({{id, "a" + std::to_string(deferred.parameter)}}, spread(deferred.parameter));
+    const std::string sum = "a" + std::to_string(deferred.parameter);
+    const Spread into = spread(deferred.parameter);
+    if (deferred.widened < 0) return accumulate({{id, sum}}, into);
+    // What this tile adds, in its own type.
+    const std::string share = "t" + std::to_string(deferred.parameter), type = scalar_name(self.type.dtype);
+    const Shape& shape = a_.type(deferred.parameter).shape;
+    line(type + " " + share + dimensions(into, shape) + ";");
+    loops(into, shape, Step::Elements,
+          [&] { line(share + place(into) + " = " + reduction_name(self.kind) + "<" + type + ">::nothing();"); });
+    accumulate({{id, share}}, into);
+    loops(into, shape, Step::Elements, [&] { line(sum + place(into) + " += " + share + place(into) + ";"); });
     return;
   }
   switch (self.word) {
@@ -91,7 +101,8 @@ void Writer::assign(Id variable_id, Id value) {
         [&] { line(variable(variable_id) + place(own) + " = " + element(value, own) + ";"); });
 }
 
-/// carried = combine(carried, reduction of something else): every thread may add up its own share, and the threads theirs once, at the end.
+/// carried = combine(carried, reduction of something else): every thread may add up its own share, and the threads theirs once, at the end. A sum that is
+/// carried in a wider type: carried + cast(reduction).
 std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std::size_t k) const {
   constexpr Word kWords[] = {Word::Add, Word::Mul, Word::Min, Word::Max, Word::Or, Word::And};  // in the order of tile::Reduction
   Deferred deferred;
@@ -109,7 +120,12 @@ std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std
   if (std::find(body.results.begin(), body.results.end(), deferred.parameter) != body.results.end()) return {};
   for (std::size_t side = 0; side < 2; ++side) {
     if (combination.operands[1 - side] != deferred.parameter) continue;
-    Id from = combination.operands[side];
+    Id from = combination.operands[side], widened = -1;
+    const bool in_loop = std::find(body.body.begin(), body.body.end(), from) != body.body.end();
+    if (at(from).word == Word::Cast && in_loop && a_.users(from).size() == 1 && combination.word == Word::Add) {
+      widened = from;
+      from = at(from).operands[0];
+    }
     std::vector<Id> chain;
     while (at(from).word == Word::Reduce && a_.users(from).size() == 1 &&
            kWords[static_cast<std::size_t>(at(from).kind)] == combination.word) {
@@ -122,6 +138,7 @@ std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std
     for (const Id reduce : chain) here = here && std::find(body.body.begin(), body.body.end(), reduce) != body.body.end();
     if (!here) continue;
     deferred.chain = chain;
+    deferred.widened = widened;
     return deferred;
   }
   return {};
@@ -129,10 +146,14 @@ std::optional<Writer::Deferred> Writer::deferrable(const tile::Region& body, std
 
 /// Whether what the loop leaves is only stored as it is, so that the threads that act are all that need it.
 bool Writer::only_stored_behind(const Deferred& deferred) const {
+  const auto stored = [&](Id user, Id value) {
+    return user >= 0 && at(user).word == Word::Store && a_.resolve(at(user).operands[1]) == value &&
+           a_.type(at(user).operands[0]).shape == a_.type(value).shape;
+  };
   return std::ranges::all_of(a_.users(deferred.parameter), [&](Id user) {
-    if (user == deferred.combination) return true;
-    return user >= 0 && at(user).word == Word::Store && a_.resolve(at(user).operands[1]) == deferred.parameter &&
-           a_.type(at(user).operands[0]).shape == a_.type(deferred.parameter).shape;
+    if (user == deferred.combination || stored(user, deferred.parameter)) return true;
+    return deferred.widened >= 0 && user >= 0 && at(user).word == Word::Cast &&
+           std::ranges::all_of(a_.users(user), [&](Id behind) { return stored(behind, user); });
   });
 }
 
@@ -176,6 +197,7 @@ void Writer::loop(Id id) {
           [&] { line(name + place(spread(parameter)) + " = " + op + "<" + type_name(type) + ">::nothing();"); });
     for (const Id reduce : deferred[k]->chain) deferred_[reduce] = &*deferred[k];
     deferred_[deferred[k]->combination] = &*deferred[k];
+    if (deferred[k]->widened >= 0) deferred_[deferred[k]->widened] = &*deferred[k];
   }
   const Id induction = body.parameters[0];
   const std::string type = type_name(a_.type(induction)), i = variable(induction);
@@ -269,6 +291,7 @@ void Writer::combine_deferred(const std::vector<std::optional<Deferred>>& all, s
     sums.push_back(sum);
     for (const Id reduce : deferred->chain) deferred_.erase(reduce);
     deferred_.erase(deferred->combination);
+    deferred_.erase(deferred->widened);
   }
   std::vector<bool> done(sums.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -222,6 +222,7 @@ class Writer {
   struct Deferred {
     Id parameter = -1, combination = -1;
     std::vector<Id> chain;  // the reductions, first one first
+    Id widened = -1;        // the cast of what they leave: the threads' own shares of each tile are added in that type
   };
   bool moves_on(const tile::Region& body, Id pointer) const;
   bool only_stored_behind(const Deferred& deferred) const;

@@ -13,7 +13,7 @@ struct Arguments_k_multiply_sum {
 extern "C" __global__ void __launch_bounds__(256) k_multiply_sum(const Arguments_k_multiply_sum a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
-  unsigned char* const ring = shared + 32;  // what is fetched ahead
+  unsigned char* const ring = shared + 64;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 256, tc = static_cast<int>(threadIdx.x) % 256;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -33,10 +33,10 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum(const Arguments
   const long long v9 = v8 + p_share;
   const long long v10 = smaller(v9, p_chunks);
   // the user's line
-  float v15;
-  v15 = 0.0f;
-  float a15;
-  a15 = Sum<float>::nothing();
+  double v15;
+  v15 = 0.0;
+  double a15;
+  a15 = Sum<double>::nothing();
    {
     // Fetched 2 iterations ahead.
     int stage = 0;
@@ -76,25 +76,29 @@ extern "C" __global__ void __launch_bounds__(256) k_multiply_sum(const Arguments
         const int col = (c * 256 + tc) * 4;
         load_wide<4, 4>(reinterpret_cast<const float*>(ring + stage * 16384 + 0 + (c * 256 + static_cast<int>(threadIdx.x)) * 16), v22[c]);
       }
+      float t15;
+      t15 = Sum<float>::nothing();
       #pragma unroll
       for (int c = 0; c < 4; ++c) {
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
           const int col = (c * 256 + tc) * 4 + k;
-          a15 = fmaf(v22[c][k], c0, a15);
+          t15 = fmaf(v22[c][k], c0, t15);
         }
       }
+      a15 += t15;
       stage = stage == 2 ? 0 : stage + 1;
     }
   }
-  combine_columns<Sum<float>, 1, 256, 1, 1, false>(&a15, shared + parts);
-  v15 = Sum<float>::of(v15, a15);
-  const long long v27 = v7 * part_elements;
-  float* const v28 = part2 + v27;
-  const float v29 = v15;
-  if (threadIdx.x == 0) narrow(static_cast<float>(v29), *(v28));
+  combine_columns<Sum<double>, 1, 256, 1, 1, false>(&a15, shared + parts);
+  v15 = Sum<double>::of(v15, a15);
+  const float v28 = static_cast<float>(v15);
+  const long long v29 = v7 * part_elements;
+  float* const v30 = part2 + v29;
+  const float v31 = v28;
+  if (threadIdx.x == 0) narrow(static_cast<float>(v31), *(v30));
 }
-// 256 threads, cluster of 1, 49184 bytes shared
+// 256 threads, cluster of 1, 49216 bytes shared
 
 // multiply_sum: tile 1 x 256, 1 x 64 threads, vectors of 4
 struct Arguments_k_multiply_sum {

@@ -38,22 +38,22 @@ extern "C" __global__ void __launch_bounds__(256) k_sum(const Arguments_k_sum a,
   const long long v12 = smaller(v11, p_chunks);
   const long long v13 = remainder_short(v8, p_instances);
   const long long v16 = v13 * 64ll;
-  float v23[1][4];
+  double v23[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 16 + tc) * 4 + k;
-      v23[c][k] = 0.0f;
+      v23[c][k] = 0.0;
     }
   }
-  float a23[1][4];
+  double a23[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 16 + tc) * 4 + k;
-      a23[c][k] = Sum<float>::nothing();
+      a23[c][k] = Sum<double>::nothing();
     }
   }
    {
@@ -107,6 +107,15 @@ extern "C" __global__ void __launch_bounds__(256) k_sum(const Arguments_k_sum a,
           load_wide<4, 4>(reinterpret_cast<const float*>(ring + stage * 16384 + 0 + ((r * 1 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v32[r][c]);
         }
       }
+      float t23[1][4];
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const int col = (c * 16 + tc) * 4 + k;
+          t23[c][k] = Sum<float>::nothing();
+        }
+      }
       #pragma unroll
       for (int r = 0; r < 4; ++r) {
         const int row = r * 16 + tr;
@@ -115,28 +124,45 @@ extern "C" __global__ void __launch_bounds__(256) k_sum(const Arguments_k_sum a,
           #pragma unroll
           for (int k = 0; k < 4; ++k) {
             const int col = (c * 16 + tc) * 4 + k;
-            a23[c][k] = Sum<float>::of(a23[c][k], v32[r][c][k]);
+            t23[c][k] = Sum<float>::of(t23[c][k], v32[r][c][k]);
           }
+        }
+      }
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const int col = (c * 16 + tc) * 4 + k;
+          a23[c][k] += t23[c][k];
         }
       }
       stage = stage == 2 ? 0 : stage + 1;
     }
   }
-  combine_rows_for_first<Sum<float>, 16, 16, 4>(ring, &a23[0][0]);
+  combine_rows_for_first<Sum<double>, 16, 16, 4>(ring, &a23[0][0]);
   __syncthreads();
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 16 + tc) * 4 + k;
-      v23[c][k] = Sum<float>::of(v23[c][k], a23[c][k]);
+      v23[c][k] = Sum<double>::of(v23[c][k], a23[c][k]);
     }
   }
-  const long long v36 = v9 * part_elements;
+  const long long v38 = v9 * part_elements;
+  float v37[1][4];
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 16 + tc) * 4 + k;
+      v37[c][k] = static_cast<float>(v23[c][k]);
+    }
+  }
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 16 + tc) * 4;
-    if (tr == 0) store_wide<4, 4>((part2 + (v36 + v16) + col), v23[c]);
+    if (tr == 0) store_wide<4, 4>((part2 + (v38 + v16) + col), v37[c]);
   }
 }
 // 256 threads, cluster of 1, 49152 bytes shared

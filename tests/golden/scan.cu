@@ -30,38 +30,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cumsum(const Arguments_k_cum
       load_wide<4, 4, true>((x0 + (v3 * n5) + row * n5 + col), v18[r][c], 1000 - col, 0.0f);
     }
   }
-  float v19[4][1][4];
-   {
-    float* const tile = reinterpret_cast<float*>(shared);
-    __syncthreads();
-    #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const int row = r;
-      #pragma unroll
-      for (int c = 0; c < 1; ++c) {
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          const int col = (c * 256 + tc) * 4 + k;
-          if (col < 1000) tile[(row * 1000 + col)] = v18[r][c][k];
-        }
-      }
-    }
-    __syncthreads();
-    const float* const scanned = scan_shared<Sum<float>>(tile, tile + 4000, 4000, 1000, 1);
-    #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      const int row = r;
-      #pragma unroll
-      for (int c = 0; c < 1; ++c) {
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          const int col = (c * 256 + tc) * 4 + k;
-          if (col < 1000) v19[r][c][k] = scanned[(row * 1000 + col)];
-        }
-      }
-    }
-  }
-  float v21[4][1][4];
+  double v19[4][1][4];
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
@@ -70,7 +39,52 @@ extern "C" __global__ void __launch_bounds__(256) k_cumsum(const Arguments_k_cum
       #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int col = (c * 256 + tc) * 4 + k;
-        v21[r][c][k] = 0.0f + v19[r][c][k];
+        v19[r][c][k] = static_cast<double>(v18[r][c][k]);
+      }
+    }
+  }
+  double v20[4][1][4];
+   {
+    double* const tile = reinterpret_cast<double*>(shared);
+    __syncthreads();
+    #pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int row = r;
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const int col = (c * 256 + tc) * 4 + k;
+          if (col < 1000) tile[(row * 1000 + col)] = v19[r][c][k];
+        }
+      }
+    }
+    __syncthreads();
+    const double* const scanned = scan_shared<Sum<double>>(tile, tile + 4000, 4000, 1000, 1);
+    #pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const int row = r;
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          const int col = (c * 256 + tc) * 4 + k;
+          if (col < 1000) v20[r][c][k] = scanned[(row * 1000 + col)];
+        }
+      }
+    }
+  }
+  float v23[4][1][4];
+  #pragma unroll
+  for (int r = 0; r < 4; ++r) {
+    const int row = r;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      #pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int col = (c * 256 + tc) * 4 + k;
+        const double v22 = 0.0 + v20[r][c][k];
+        v23[r][c][k] = static_cast<float>(v22);
       }
     }
   }
@@ -80,9 +94,9 @@ extern "C" __global__ void __launch_bounds__(256) k_cumsum(const Arguments_k_cum
     #pragma unroll
     for (int c = 0; c < 1; ++c) {
       const int col = (c * 256 + tc) * 4;
-      store_wide<4, 4, true>((p_y + (v3 * n5) + row * n5 + col), v21[r][c], 1000 - col);
+      store_wide<4, 4, true>((p_y + (v3 * n5) + row * n5 + col), v23[r][c], 1000 - col);
     }
   }
 }
-// 256 threads, cluster of 1, 32000 bytes shared
+// 256 threads, cluster of 1, 64000 bytes shared
 

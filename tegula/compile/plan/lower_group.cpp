@@ -245,8 +245,16 @@ class Lowering : GroupPortion {
     if (rows) x = tile::reduce(x, 0, kind);
     return x;
   }
-  Value identity(int i, const Shape& shape) {
-    return tile::broadcast(tile::identity_of(builder_, item(i).as<ReduceOp>().kind(), tile::compute_type(item(i).dtype)), shape);
+  // What a loop carries of a reduction. Sums of f32 are carried in f64: those of tiles are added without an error that would grow with their number.
+  DType carried_type(int i) const {
+    const DType dtype = tile::compute_type(item(i).dtype);
+    return dtype == DType::f32 && item(i).as<ReduceOp>().kind() == tile::Reduction::Sum ? DType::f64 : dtype;
+  }
+  Value identity(int i, const Shape& shape, DType dtype) {
+    return tile::broadcast(tile::identity_of(builder_, item(i).as<ReduceOp>().kind(), dtype), shape);
+  }
+  Value combined(int i, Value carried) {
+    return tile::combine(item(i).as<ReduceOp>().kind(), carried, tile::cast(reduce_tile(i), carried.dtype()));
   }
 
   void store(int s, Value y) {
@@ -285,11 +293,14 @@ class Lowering : GroupPortion {
 
   // Every tile of rows of this instance's share, with the sums across carried along.
   void walk_across() {
+    // Few tiles are added as they are: registers are scarce where a row's elements and several sums are held.
+    constexpr std::int64_t kManyTiles = 64;
+    const bool many = nest_.instances > kManyTiles * nest_.splits;
     std::vector<int> sums;
     std::vector<Value> initial;
     for (const auto& [i, stream] : nest_.part_of) {
       sums.push_back(i);
-      initial.push_back(identity(i, {1, nest_.cols}));
+      initial.push_back(identity(i, {1, nest_.cols}, many ? carried_type(i) : tile::compute_type(item(i).dtype)));
     }
     place_loops(integer(0), true);
     read_once(false);
@@ -304,9 +315,7 @@ class Lowering : GroupPortion {
         }
       }
       std::vector<Value> next;
-      for (std::size_t k = 0; k < sums.size(); ++k) {
-        next.push_back(tile::combine(item(sums[k]).as<ReduceOp>().kind(), carried[k], reduce_tile(sums[k])));
-      }
+      for (std::size_t k = 0; k < sums.size(); ++k) next.push_back(combined(sums[k], carried[k]));
       const Results full = results(Space::Full), reduced = results(Space::Reduced);
       store_all(full);
       store_all(reduced);
@@ -314,7 +323,7 @@ class Lowering : GroupPortion {
     });
     values_ = outer_values;
     loaded_ = outer_loads;
-    for (std::size_t k = 0; k < sums.size(); ++k) values_[sums[k]] = last[k];
+    for (std::size_t k = 0; k < sums.size(); ++k) values_[sums[k]] = tile::cast(last[k], tile::compute_type(item(sums[k]).dtype));
   }
 
   void write_stage(int stage) {
@@ -334,21 +343,20 @@ class Lowering : GroupPortion {
     if (stages_ == 1) read_once(true);
     const Shape left{nest_.reduced(nest_.row) ? 1 : nest_.rows, nest_.reduced(nest_.col) ? 1 : nest_.cols};
     std::vector<Value> initial;
-    for (int i : reductions) initial.push_back(identity(i, left));
+    for (int i : reductions) initial.push_back(identity(i, left, carried_type(i)));
     const auto outer_values = values_;
     const auto outer_loads = loaded_;
     const auto results = builder_.for_(begin_, end_, integer(1), initial, [&](Value step, std::span<const Value> carried) {
       place_loops(step, true);
       std::vector<Value> next;
-      for (std::size_t r = 0; r < reductions.size(); ++r) {
-        next.push_back(tile::combine(item(reductions[r]).as<ReduceOp>().kind(), carried[r], reduce_tile(reductions[r])));
-      }
+      for (std::size_t r = 0; r < reductions.size(); ++r) next.push_back(combined(reductions[r], carried[r]));
       store_full(stage);
       return next;
     });
     values_ = outer_values;
     loaded_ = outer_loads;
-    for (std::size_t r = 0; r < reductions.size(); ++r) values_[reductions[r]] = results[r];
+    for (std::size_t r = 0; r < reductions.size(); ++r)
+      values_[reductions[r]] = tile::cast(results[r], tile::compute_type(item(reductions[r]).dtype));
   }
 
   // ---- The step.

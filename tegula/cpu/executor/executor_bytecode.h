@@ -179,7 +179,8 @@ struct AcrossStep : Step {
   std::int64_t length = 0, inner = 0;
   std::int32_t descending = 0;
   std::int32_t count = -1;  // Reduce in strips: slot of the length of this strip,
-  std::int32_t strip = -1;  // and of its number; after the first the result is joined to what is there
+  std::int32_t strip = -1;  // of its number; after the first the result is joined to what is there;
+  std::int32_t total = -1;  // and of the sum of floats so far, in f64
   std::int32_t ordered = 0;  // Sort, ArgSort: so many, from the first on, have to be in order; 0: all
 };
 

@@ -154,7 +154,7 @@ class Strips {
         item.as<MapStep>().columns = strip.count;
       } else {
         auto& step = item.as<AcrossStep>();
-        step.count = strip.count, step.strip = strip.index;
+        step.count = strip.count, step.strip = strip.index, step.total = new_slot();
       }
       for (const int t : along) {
         if (!seen.insert(t).second) continue;

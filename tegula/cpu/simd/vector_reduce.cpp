@@ -141,6 +141,48 @@ struct Reduce {
     return across(s0);
   }
 
+  // Sums of floats over more than a few elements: eight vectors are added as a tree (in rows 32), such sums in f64. A tree has as many additions as
+  // sums side by side, so nothing is paid but a conversion for each of them; and the error does not grow with the length.
+  static constexpr bool kSumsFloats = std::is_same_v<K, Sum<float>>;
+  static constexpr std::int64_t kLongRow = 64 * N, kLongColumn = 16;
+  using DD = Lanes<double>;
+
+  template <class Load>
+  static HWY_INLINE hn::Vec<D> tree(std::int64_t first, Load load) {
+    const auto half = hn::Add(hn::Add(load(first), load(first + 1)), hn::Add(load(first + 2), load(first + 3)));
+    return hn::Add(half, hn::Add(hn::Add(load(first + 4), load(first + 5)), hn::Add(load(first + 6), load(first + 7))));
+  }
+  static HWY_INLINE void add_one(hn::Vec<DD>& low, hn::Vec<DD>& high, hn::Vec<D> s) {
+    const DD dd;
+    const hn::Half<D> half;
+    low = hn::Add(low, hn::PromoteTo(dd, hn::LowerHalf(half, s)));
+    high = hn::Add(high, hn::PromoteTo(dd, hn::UpperHalf(half, s)));
+  }
+  static HWY_INLINE double wide_row(const T* x, std::int64_t count) {
+    const D d;
+    const DD dd;
+    auto low = hn::Zero(dd), high = low;
+    std::int64_t i = 0;
+    const auto load = [&](std::int64_t k) HWY_ATTR { return hn::LoadU(d, x + i + k * N); };
+    for (; i + 32 * N <= count; i += 32 * N)
+      add_one(low, high, hn::Add(hn::Add(tree(0, load), tree(8, load)), hn::Add(tree(16, load), tree(24, load))));
+    for (; i + 8 * N <= count; i += 8 * N) add_one(low, high, tree(0, load));
+    for (; i + N <= count; i += N) add_one(low, high, hn::LoadU(d, x + i));
+    if (i < count) add_one(low, high, load_rest(x + i, count - i));
+    return hn::GetLane(hn::SumOfLanes(dd, hn::Add(low, high)));
+  }
+  /// One vector of columns.
+  template <class Load>
+  static HWY_INLINE hn::Vec<D> wide_columns(std::int64_t length, Load load) {
+    const DD dd;
+    auto low = hn::Zero(dd), high = low;
+    std::int64_t r = 0;
+    for (; r + 8 <= length; r += 8) add_one(low, high, tree(r, load));
+    for (; r < length; ++r) add_one(low, high, load(r));
+    const hn::Half<D> half;
+    return hn::Combine(D(), hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+  }
+
   /// Columns of a (length, inner) block: kVectors of them are held in registers while the rows go by.
   template <int kVectors>
   static HWY_INLINE void columns(const T* x, std::int64_t length, std::int64_t inner, T* out) {
@@ -165,19 +207,46 @@ struct Reduce {
     store_part(s, d, out, part);
   }
 
+  static HWY_INLINE void wide_block(const T* x, std::int64_t length, std::int64_t inner, T* out) {
+    const D d;
+    std::int64_t i = 0;
+    for (; i + N <= inner; i += N)
+      hn::StoreU(wide_columns(length, [&](std::int64_t r) HWY_ATTR { return hn::LoadU(d, x + r * inner + i); }), d, out + i);
+    if (i == inner) return;
+    const auto rest = static_cast<std::size_t>(inner - i);
+    store_part(wide_columns(length, [&](std::int64_t r) HWY_ATTR { return load_part(d, x + r * inner + i, rest); }), d, out + i, rest);
+  }
+
   static const Step* run(const Step* at, Frame& frame) {
     const auto& step = *static_cast<const AcrossStep*>(at);
     const T* x = reinterpret_cast<const T*>(frame.slots[step.in].pointer);
     T* out = reinterpret_cast<T*>(frame.slots[step.out].pointer);
     const std::int64_t outer = frame.slots[step.outer].integer, length = step.length, inner = step.inner;
     if (step.strip >= 0) {
-      const T part = row(x, frame.slots[step.count].integer);
-      out[0] = frame.slots[step.strip].integer == 0 ? part : K::join_one(out[0], part);
+      const bool first = frame.slots[step.strip].integer == 0;
+      const std::int64_t count = frame.slots[step.count].integer;
+      if constexpr (kSumsFloats) {
+        double& total = frame.slots[step.total].f64;
+        total = (first ? 0 : total) + wide_row(x, count);
+        out[0] = static_cast<T>(total);
+      } else {
+        const T part = row(x, count);
+        out[0] = first ? part : K::join_one(out[0], part);
+      }
       return following(step);
     }
     if (inner == 1) {
-      for (std::int64_t o = 0; o < outer; ++o) out[o] = row(x + o * length, length);
+      for (std::int64_t o = 0; o < outer; ++o, x += length) {
+        if constexpr (kSumsFloats) out[o] = length > kLongRow ? static_cast<T>(wide_row(x, length)) : row(x, length);
+        else out[o] = row(x, length);
+      }
       return following(step);
+    }
+    if constexpr (kSumsFloats) {
+      if (length > kLongColumn) {
+        for (std::int64_t o = 0; o < outer; ++o, x += length * inner, out += inner) wide_block(x, length, inner, out);
+        return following(step);
+      }
     }
     for (std::int64_t o = 0; o < outer; ++o, x += length * inner, out += inner) {
       std::int64_t i = 0;

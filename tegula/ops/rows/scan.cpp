@@ -64,13 +64,16 @@ class ScanOp final : public KernelOp {
     ops::RowKernel kernel(context, std::string(name()), numel(shape) / columns, columns, ops::Columns::Looped);
     tile::Builder& b = kernel.builder();
     const Value x = kernel.input(0), y = kernel.output(), width = kernel.number(columns);
-    const Value nothing = tile::identity_of(b, kind_, tile::compute_type(context.output().dtype));
+    // Sums and products of f32 go on in f64: their error does not grow with their number, and none overflows before the result does.
+    const DType dtype = tile::compute_type(context.output().dtype);
+    const DType wide = dtype == f32 && (kind_ == Reduction::Sum || kind_ == Reduction::Prod) ? f64 : dtype;
+    const Value nothing = tile::identity_of(b, kind_, wide);
     kernel.for_each_tile({tile::broadcast(nothing, {kernel.tile_rows(), 1})}, [&](std::span<const Value> carried) -> std::vector<Value> {
       const Value at = kernel.row() * width + kernel.column();
-      Value values = b.load(x + at, kernel.mask());
+      Value values = tile::cast(b.load(x + at, kernel.mask()), wide);
       if (!kernel.column_mask().is_empty()) values = tile::select(kernel.column_mask(), values, nothing);
       values = tile::broadcast(values, {kernel.tile_rows(), kernel.tile_columns()});
-      b.store(y + at, tile::combine(kind_, carried[0], tile::scan(values, 1, kind_)), kernel.mask());
+      b.store(y + at, tile::cast(tile::combine(kind_, carried[0], tile::scan(values, 1, kind_)), dtype), kernel.mask());
       return {tile::combine(kind_, carried[0], tile::reduce(values, 1, kind_))};
     });
     kernel.launch();
