@@ -1,5 +1,11 @@
 #pragma once
 // Tegula: the one public include, and the table of contents.
+#if __cplusplus >= 202002L
+#include <version>
+#endif
+#if !defined(__cpp_lib_source_location) || (defined(__clang__) ? __clang_major__ < 16 : __GNUC__ < 12)
+#error "Tegula needs C++20 with std::source_location: GCC 12 or Clang 16, or newer, with -std=c++20"
+#else
 
 // Values. Error says op, what came, what was expected, the line, and what to do.
 #include "tegula/core/dtype.h"     // f32, i64, …
@@ -161,3 +167,5 @@
 #include "tegula/text/vectors/word2vec.h"         // text::train_word2vec
 #include "tegula/text/vectors/word_evaluation.h"  // text::evaluate_analogies, text::tsne
 #include "tegula/text/words.h"            // text::WordTokenizer, text::pad_sequences, text::TfIdf
+
+#endif  // the compiler is new enough

@@ -31,8 +31,8 @@ inline CsvOptions tsv(Header header = Header::Yes) { return {.separator = '\t', 
 
 /// A column of class names as numbers: names[label], sorted.
 struct Classes {
-  HostArray labels;  // (N,) i64
-  std::vector<std::string> names;
+  HostArray labels = {};  // (N,) i64
+  std::vector<std::string> names = {};
 };
 
 /// The order in which a date names day, month and year.

@@ -11,7 +11,7 @@ namespace tegula {
 /// What a step of a scan gives: the values carried on, and what is kept of this step. Of the whole scan: the last values, and what was kept of
 /// all steps, stacked along a new first axis.
 struct Scanned {
-  std::vector<Tensor> carry, ys;
+  std::vector<Tensor> carry = {}, ys = {};
 };
 using ScanBody = std::function<Scanned(const std::vector<Tensor>& carry, const std::vector<Tensor>& x)>;
 

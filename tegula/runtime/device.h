@@ -199,8 +199,8 @@ class Call {
 
 /// What a device is, for people and as the limit that results are shares of. A rate of 0 is not known.
 struct DeviceProperties {
-  std::string model;  // "NVIDIA H200"
-  std::string architecture;  // "sm_90"; the instruction set of a CPU
+  std::string model = {};  // "NVIDIA H200"
+  std::string architecture = {};  // "sm_90"; the instruction set of a CPU
   int processors = 0;  // cores, or multiprocessors
   std::size_t memory_bytes = 0;
   double bytes_per_second = 0;  // of the memory, read plus written

@@ -23,8 +23,8 @@ struct CheckpointParts {
 
 /// What a file held beside the state that was restored.
 struct CheckpointContents {
-  io::NamedArrays extra;
-  io::Metadata metadata;
+  io::NamedArrays extra = {};
+  io::Metadata metadata = {};
 };
 
 /// Writes a safetensors file, all or nothing: an older checkpoint stays until the new one is complete.
