@@ -26,6 +26,11 @@ struct Anything {
   template <class T>
   operator T() const;
 };
+/// Converts to what a reference field binds to.
+struct AnyLvalue {
+  template <class T>
+  operator T&() const;
+};
 /// Converts to the bases of T only.
 template <class T>
 struct AnyBase {
@@ -36,15 +41,15 @@ struct AnyBase {
 template <class T>
 concept HasBase = requires { T{AnyBase<T>{}}; };
 
-template <class T, std::size_t... I>
+template <class T, class Each, std::size_t... I>
 consteval bool fits(std::index_sequence<I...>) {
-  return requires { T{(static_cast<void>(I), Anything{})...}; };
+  return requires { T{(static_cast<void>(I), Each{})...}; };
 }
 
 /// Fields without a default may stand anywhere, so the valid counts are a run that need not begin at 0. -1: more than kMaxFields.
 template <class T, int N = 0, bool Found = false>
 consteval int count() {
-  if constexpr (fits<T>(std::make_index_sequence<N>{})) {
+  if constexpr (fits<T, Anything>(std::make_index_sequence<N>{})) {
     return count<T, N + 1, true>();
   } else if constexpr (Found) {
     return N - 1 <= kMaxFields ? N - 1 : -1;
@@ -53,6 +58,13 @@ consteval int count() {
   } else {
     return count<T, N + 1, false>();
   }
+}
+
+/// Of a T that count() cannot count: whether that is for a reference among its fields, which no value initialises. Asked for the sake of the message.
+template <class T, int N = 1>
+consteval bool has_reference() {
+  if constexpr (N > kMaxFields) return false;
+  else return fits<T, AnyLvalue>(std::make_index_sequence<N>{}) || has_reference<T, N + 1>();
 }
 
 template <class... T>
@@ -209,9 +221,15 @@ consteval std::string_view member_name() {
   return text.substr(text.rfind(':') + 1);
 }
 
+/// Field I of N, for compilers to show: &fake.value.conv1. A function, for a variable would be emitted, with a reference to what is never defined.
+template <class T, int N, std::size_t I>
+consteval auto field() {
+  return Pointer{std::get<I>(tie<N>(fake<T>.value))};
+}
+
 template <class T, int N>
 inline constexpr auto kNames = []<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array<std::string_view, N>{field_name<Pointer{std::get<I>(tie<N>(fake<T>.value))}>()...};
+  return std::array<std::string_view, N>{field_name<field<T, N, I>()>()...};
 }(std::make_index_sequence<N>{});
 
 }  // namespace tegula::reflect

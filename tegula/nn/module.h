@@ -94,10 +94,16 @@ struct Fields {};
 template <auto... Members>
 inline constexpr Fields<Members...> fields{};
 
-/// Types that hold nothing to be found. Specialise for types of your own that a module carries along: template <> inline constexpr bool
-/// tegula::nn::kPlain<Clock> = true;
+namespace detail {
 template <class T>
-inline constexpr bool kPlain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_pointer_v<T> || std::is_empty_v<T>;
+consteval bool is_module_pointer();
+}
+
+/// Types that hold nothing to be found. Specialise for types of your own that a module carries along: template <> inline constexpr bool
+/// tegula::nn::kPlain<Clock> = true; also for a pointer to a module that somebody else owns, which is refused otherwise.
+template <class T>
+inline constexpr bool kPlain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_empty_v<T> ||
+                               (std::is_pointer_v<T> && !detail::is_module_pointer<T>());
 template <>
 inline constexpr bool kPlain<std::string> = true;
 template <>
@@ -164,6 +170,27 @@ inline constexpr bool kMaybe<std::optional<T>> = true;
 template <class T, class D>
 inline constexpr bool kMaybe<std::unique_ptr<T, D>> = true;
 
+/// Whether F holds state by itself, whatever lies in its fields.
+template <class F>
+inline constexpr bool kStateful = kLeaf<F> || Visitable<F> || requires { F::fields; };
+template <class T, std::size_t... I>
+consteval bool any_stateful(std::index_sequence<I...>) {
+  using Fields = decltype(reflect::tie<sizeof...(I)>(std::declval<T&>()));
+  return (kStateful<std::remove_pointer_t<std::tuple_element_t<I, Fields>>> || ...);
+}
+/// A pointer to a layer, a Variable, or a plain struct with one of these as a field. What a type still incomplete holds is not known.
+template <class T>
+consteval bool is_module_pointer() {
+  using To = std::remove_const_t<std::remove_pointer_t<T>>;
+  if constexpr (requires { sizeof(To); }) {
+    if constexpr (kStateful<To>) return true;
+    else if constexpr (std::is_class_v<To> && std::is_aggregate_v<To> && !std::is_empty_v<To>) {
+      if constexpr (constexpr int n = reflect::count<To>(); n > 0 && !reflect::HasBase<To>) return any_stateful<To>(std::make_index_sequence<n>());
+    }
+  }
+  return false;
+}
+
 constexpr std::string_view without_underscore(std::string_view name) {
   if (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
   return name;
@@ -187,17 +214,41 @@ void visit_members(T& x, Fields<Members...>, Visitor& visitor, const Path& path)
   (nn::visit(x.*Members, visitor, Path{&path, without_underscore(reflect::member_name<Members>())}), ...);
 }
 
+/// `field` points to it, for compilers show the arguments of templates: &fake.value.activation.
+template <class Struct, reflect::Pointer field, class Field>
+void field_that_cannot_be_walked() {
+  static_assert(!std::is_pointer_v<Field>,
+                "tegula: this field is a plain pointer to a module, which is not walked. Hold the module by value, or in a std::unique_ptr; if "
+                "somebody else owns it and lists its parameters, say so: template <> inline constexpr bool tegula::nn::kPlain<Net*> = true;");
+  static_assert(std::is_pointer_v<Field>,
+                "tegula: this field cannot be walked, because its type has a constructor or private members, or virtual functions, "
+                "or a base class with one of these, or is a lambda with captures (which hides the layers it holds: make it a struct). "
+                "List the fields of its type, after the members: "
+                "static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>; or, if it holds no layers, say so: "
+                "template <> inline constexpr bool tegula::nn::kPlain<Type> = true;");
+}
+
+template <class T, int Count, std::size_t I, class Field>
+void visit_field(Field& field, Visitor& visitor, const Path& path) {
+  if constexpr (kFindable<Field> || kMap<Field>) nn::visit(field, visitor, Path{&path, without_underscore(reflect::kNames<T, Count>[I])});
+  else field_that_cannot_be_walked<T, reflect::field<T, Count, I>(), Field>();
+}
+
 template <class T>
 void visit_aggregate(T& x, Visitor& visitor, const Path& path) {
   constexpr int n = reflect::count<T>();
+  static_assert(n > 0 || !reflect::has_reference<T>(),
+                "tegula: a field of this struct is a reference, which cannot be walked, or copied with the module. Hold the layer by value, or in a "
+                "std::unique_ptr; of a layer that somebody else owns, list the other fields: "
+                "static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
   static_assert(
-      n > 0,
-      "tegula: the fields of this struct cannot be counted, because it has too many of them, or an array among them (use std::array). "
-      "List those that matter, after the members: static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
+      n > 0 || reflect::has_reference<T>(),
+      "tegula: the fields of this struct cannot be counted, because it has too many of them, an array among them (use std::array), or a "
+      "reference. List those that matter, after the members: static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
   if constexpr (n > 0) {
     auto fields = reflect::tie<n>(x);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (nn::visit(*std::get<I>(fields), visitor, Path{&path, without_underscore(reflect::kNames<T, n>[I])}), ...);
+      (visit_field<T, n, I>(*std::get<I>(fields), visitor, path), ...);
     }(std::make_index_sequence<n>{});
   }
 }

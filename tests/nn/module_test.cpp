@@ -3,6 +3,9 @@
 
 #include <tegula/tegula.h>
 
+template <>
+inline constexpr bool tegula::nn::kPlain<tegula::nn::Bilinear*> = true;
+
 namespace tegula {
 namespace {
 
@@ -248,6 +251,37 @@ TEST(Module, TheSeedDecidesTheWeights) {
   manual_seed(7);
   EXPECT_EQ(nn::Linear(3, 4).weight.read().to_host(), a);
   EXPECT_NE(a, b);
+}
+
+struct Clock {
+  int ticks = 0;
+};
+struct Carries {
+  nn::Linear own{2, 2};
+  Clock* clock = nullptr;  // no module: skipped
+  const float* numbers = nullptr;
+};
+struct Borrows {
+  nn::Linear own{2, 2};
+  nn::Bilinear* lent = nullptr;  // said to be somebody else's
+};
+
+TEST(Module, APointerToAModuleIsWalkedByNobody) {
+  Carries carries;
+  EXPECT_EQ(parameters(carries).size(), 2U);
+  nn::Bilinear lent{2, 2, 2};
+  Borrows borrows{.lent = &lent};
+  EXPECT_EQ(parameters(borrows).size(), 2U);
+}
+
+TEST(Tensor, AVectorHasOneAxisAndAVariableGivesItsArray) {
+  const std::vector<float> values{1, 2, 3};
+  EXPECT_EQ(tensor(values).shape(), Shape{3});
+  EXPECT_EQ(tensor(std::vector<float>{5}, {}).shape(), Shape{});
+  EXPECT_EQ(tensor(std::vector<std::int64_t>()).shape(), Shape{0});
+  const Variable w = tensor(values);
+  EXPECT_EQ(w.to_array().shape, Shape{3});
+  EXPECT_EQ(w.to_array().values<float>()[2], 3);
 }
 
 }  // namespace
