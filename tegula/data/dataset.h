@@ -128,6 +128,15 @@ class AnyDataset {
   template <Dataset T>
   requires(!std::same_as<T, AnyDataset>)
   AnyDataset(T set) : held_(std::make_shared<Holds<T>>(std::move(set))) {}
+  /// Says what a Dataset is, of a class that is meant as one.
+  template <class T>
+  requires(!Dataset<T> && !std::same_as<T, AnyDataset> && !std::same_as<T, LabelledImages> &&
+           (requires { &T::get; } || requires(const T& set) { set.size(); }))
+  AnyDataset(const T&) {
+    static_assert(Dataset<T>,
+                  "tegula: a data set has `std::int64_t size() const` and `data::Sample get(std::int64_t i) const`, or get(i, data::RandomStream& "
+                  "random): a Sample is a std::vector<HostArray>, {input, target}. This one has not, or they are not const");
+  }
   AnyDataset(const LabelledImages& images) : AnyDataset(ArrayDataset(images)) {}
 
   std::int64_t size() const { return held_ ? held_->size() : 0; }

@@ -9,6 +9,7 @@
 
 #include "tegula/core/host_array.h"
 #include "tegula/core/number.h"
+#include "tegula/graph/free_functions.h"
 #include "tegula/graph/node.h"
 
 namespace tegula {
@@ -16,7 +17,7 @@ namespace tegula {
 class Variable;
 
 /// An immutable n-dimensional array, computed when its value is first needed. Copies share the node. All ops are free functions.
-class Tensor {
+class Tensor : public FreeFunctions {
  public:
   using Location = std::source_location;
 
@@ -115,12 +116,21 @@ class Arg {
 
 /// A leaf holding these elements (shared, not copied). Throws Error for a shape with negative or uncountable sizes, or too small a buffer.
 Tensor from_array(const HostArray& array, std::source_location where = std::source_location::current());
-/// A leaf from a list: tensor({1.f, 2.f, 3.f}), or with a shape: tensor(values, {2, 3}).
+/// A line of the user's that `{}` does not stand for: tensor(values, {}) has the shape {}.
+struct GivenLine {
+  GivenLine(const std::source_location& at) : at(at) {}
+  std::source_location at;
+};
+/// A leaf from a list: tensor({1.f, 2.f, 3.f}), tensor(values); or with a shape: tensor(values, {2, 3}).
 template <class T>
 Tensor tensor(std::span<const T> values, const Shape& shape, std::source_location where = std::source_location::current());
 template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape, std::source_location where = std::source_location::current()) {
   return tensor(std::span<const T>(values), shape, where);
+}
+template <class T>
+Tensor tensor(const std::vector<T>& values, GivenLine where = std::source_location::current()) {
+  return tensor(std::span<const T>(values), Shape{static_cast<std::int64_t>(values.size())}, where.at);
 }
 template <class T>
 Tensor tensor(std::initializer_list<T> values, std::source_location where = std::source_location::current()) {

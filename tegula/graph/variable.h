@@ -121,7 +121,7 @@ class Cell final : public Shared {
 ///   loss(state);                                   // they end at state; a warning names both lines when they could be meant
 /// Value semantics: a copy is a new cell with the same contents (nothing is copied until one of them changes),
 /// a move keeps the cell, so optimisers that hold it survive `return net`. Several threads: docs/design.md, "Threads".
-class Variable {
+class Variable : public FreeFunctions {
  public:
   using Location = std::source_location;
   Variable() = default;
@@ -157,6 +157,7 @@ class Variable {
   std::vector<T> to_host(Location where = Location::current()) const {
     return read(where).template to_host<T>(where);
   }
+  HostArray to_array(Location where = Location::current()) const { return read(where).to_array(where); }
   std::string print(Location where = Location::current()) const { return read(where).print(where); }
 
   const Shape& shape(Location where = Location::current()) const;

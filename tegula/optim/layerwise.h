@@ -19,6 +19,11 @@ struct LARSOptions {
 class LARS final : public Optimizer {
  public:
   explicit LARS(Parameters parameters, const LARSOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  LARS(const Parameters& parameters, T) : LARS(parameters) {
+    options_have_names<T>();
+  }
 
  private:
   std::vector<Tensor> update(const Step& step) override;
@@ -37,6 +42,11 @@ struct LAMBOptions {
 class LAMB final : public Optimizer {
  public:
   explicit LAMB(Parameters parameters, const LAMBOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  LAMB(const Parameters& parameters, T) : LAMB(parameters) {
+    options_have_names<T>();
+  }
 
  private:
   std::vector<Tensor> update(const Step& step) override;
@@ -58,6 +68,11 @@ struct AdafactorOptions {
 class Adafactor final : public Optimizer {
  public:
   explicit Adafactor(Parameters parameters, const AdafactorOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  Adafactor(const Parameters& parameters, T) : Adafactor(parameters) {
+    options_have_names<T>();
+  }
 
  private:
   std::vector<Tensor> update(const Step& step) override;

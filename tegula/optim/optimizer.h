@@ -89,6 +89,12 @@ class Optimizer {
     other.adopt(parts, first, part_of);
   }
 
+  /// What a constructor with a bare number says.
+  template <class T>
+  static void options_have_names() {
+    static_assert(!std::is_arithmetic_v<T>, "tegula: an optimiser's options are given by name: optim::Adam(parameters(net), {.lr = 0.01})");
+  }
+
  private:
   [[noreturn]] void refuse_parts(std::string got, std::string advice, const Location& where) const;
 

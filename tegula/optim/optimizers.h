@@ -18,6 +18,11 @@ struct SGDOptions {
 class SGD final : public Optimizer {
  public:
   explicit SGD(Parameters parameters, const SGDOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  SGD(const Parameters& parameters, T) : SGD(parameters) {
+    options_have_names<T>();
+  }
   bool elementwise() const override { return true; }
 
  private:
@@ -37,6 +42,11 @@ struct AdamOptions {
 class Adam : public Optimizer {
  public:
   explicit Adam(Parameters parameters, const AdamOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  Adam(const Parameters& parameters, T) : Adam(parameters) {
+    options_have_names<T>();
+  }
   bool elementwise() const override { return true; }
 
  protected:
@@ -63,6 +73,11 @@ struct AdamWOptions {
 class AdamW final : public Adam {
  public:
   explicit AdamW(Parameters parameters, const AdamWOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  AdamW(const Parameters& parameters, T) : AdamW(parameters) {
+    options_have_names<T>();
+  }
 };
 
 struct RMSpropOptions {
@@ -77,6 +92,11 @@ struct RMSpropOptions {
 class RMSprop final : public Optimizer {
  public:
   explicit RMSprop(Parameters parameters, const RMSpropOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  RMSprop(const Parameters& parameters, T) : RMSprop(parameters) {
+    options_have_names<T>();
+  }
   bool elementwise() const override { return true; }
 
  private:
@@ -98,6 +118,11 @@ struct AdagradOptions {
 class Adagrad final : public Optimizer {
  public:
   explicit Adagrad(Parameters parameters, const AdagradOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  Adagrad(const Parameters& parameters, T) : Adagrad(parameters) {
+    options_have_names<T>();
+  }
   bool elementwise() const override { return true; }
 
  private:
@@ -116,6 +141,11 @@ struct AdadeltaOptions {
 class Adadelta final : public Optimizer {
  public:
   explicit Adadelta(Parameters parameters, const AdadeltaOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  Adadelta(const Parameters& parameters, T) : Adadelta(parameters) {
+    options_have_names<T>();
+  }
   bool elementwise() const override { return true; }
 
  private:
@@ -134,6 +164,11 @@ struct LionOptions {
 class Lion final : public Optimizer {
  public:
   explicit Lion(Parameters parameters, const LionOptions& options = {}, Location where = Location::current());
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  Lion(const Parameters& parameters, T) : Lion(parameters) {
+    options_have_names<T>();
+  }
   bool elementwise() const override { return true; }
 
  private:

@@ -1,0 +1,9 @@
+// expect: tegula: ops are free functions, tensors have no such method: write sum\(x, 1\)
+// errors: 1
+#include <tegula/tegula.h>
+using namespace tegula;
+
+int main() {
+  Tensor x = ones({2, 3});
+  Tensor y = x.sum(1);  // here
+}
