@@ -23,6 +23,8 @@ class Number {
         whole_(within(value)),
         integer_(whole_ ? static_cast<std::int64_t>(value) : 0) {}
 
+  /// Whether it was given as an integer that i64 holds.
+  constexpr bool whole() const { return whole_; }
   /// Rounded to the nearest double.
   constexpr double real() const { return real_; }
   /// Whether i64 holds it, its fraction dropped.

@@ -262,6 +262,14 @@ Tensor truncated_normal(const Shape& shape, double mean, double deviation, doubl
   return ops::narrow(clamp(erfinv(place) * (deviation * std::numbers::sqrt2) + mean, low, high), options.dtype);
 }
 
+Tensor rand_like(Arg x, Generator* generator) {
+  const Tensor like = x.tensor("rand_like");
+  return uniform(like.shape(), 0, 1, {.dtype = is_float(like.dtype()) ? like.dtype() : f32, .generator = generator}, x.loc);
+}
+Tensor randn_like(Arg x, Generator* generator) {
+  const Tensor like = x.tensor("randn_like");
+  return normal(like.shape(), 0, 1, {.dtype = is_float(like.dtype()) ? like.dtype() : f32, .generator = generator}, x.loc);
+}
 Tensor exponential(const Shape& shape, double rate, const RandomOptions& options, std::source_location where) {
   const In frame("exponential", where);
   if (!(rate > 0)) ops::refuse("exponential", "rate " + number_text(rate), "a number above 0", where);

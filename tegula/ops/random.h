@@ -52,6 +52,9 @@ Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, const R
 /// Gaussian, restricted to [low, high] (in units of x, not of the deviation), by inversion: at most 5.4 deviations off, in f64 8.2.
 Tensor truncated_normal(const Shape& shape, double mean = 0, double deviation = 1, double low = -2, double high = 2,
                         const RandomOptions& options = {}, std::source_location where = std::source_location::current());
+/// Uniform in [0, 1) and standard normal, of the shape of x and, if that is a float, in its dtype.
+Tensor rand_like(Arg x, Generator* generator = nullptr);
+Tensor randn_like(Arg x, Generator* generator = nullptr);
 /// Exponential with density rate * exp(-rate * x). Throws Error unless the rate is positive.
 Tensor exponential(const Shape& shape, double rate = 1, const RandomOptions& options = {},
                    std::source_location where = std::source_location::current());

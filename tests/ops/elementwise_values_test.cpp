@@ -248,5 +248,16 @@ TEST(ElementwiseGradients, SecondDerivatives) {
   expect_relative(derivative(second(exp(x)), x), e2, 1e-14);
 }
 
+TEST(ElementwiseValues, ClampByOneBound) {
+  const Tensor x = doubles({-kInf, -2, 0.5, 3, kInf, kNaN});
+  expect_relative(clamp(x, {.low = 0}), {0, 0, 0.5, 3, kInf, kNaN});
+  expect_relative(clamp(x, {.high = 1.5}), {-kInf, -2, 0.5, 1.5, 1.5, kNaN});
+  expect_relative(clamp(x, {.low = -1, .high = 1}), {-1, -1, 0.5, 1, 1, kNaN});
+  const Tensor whole = clamp(tensor<std::int64_t>({-5, 0, 9007199254740993}), {.low = 0});
+  EXPECT_EQ(whole.dtype(), i64);
+  EXPECT_EQ(whole.to_host<std::int64_t>(), (std::vector<std::int64_t>{0, 0, 9007199254740993}));
+  EXPECT_THROW(clamp(x, ClampBounds{}), Error);
+}
+
 }  // namespace
 }  // namespace tegula

@@ -225,5 +225,19 @@ TEST(Embedding, ThePaddingRowGetsNoGradient) {
   EXPECT_THROW(embedding(tensor({std::int64_t{3}}), weight).to_host(), Error);
 }
 
+TEST(RandomLike, HasTheShapeAndTheFloatDtypeOfItsModel) {
+  const Tensor model = zeros({300, 40}, f64), whole = zeros({2, 3}, i64);
+  for (const Tensor& like : {randn_like(model), rand_like(model)}) {
+    EXPECT_EQ(like.shape(), (Shape{300, 40}));
+    EXPECT_EQ(like.dtype(), f64);
+  }
+  EXPECT_EQ(randn_like(whole).dtype(), f32);
+  EXPECT_NEAR(mean(randn_like(model)).item<double>(), 0, 0.05);
+  EXPECT_NEAR(stddev(randn_like(model)).item<double>(), 1, 0.05);
+  EXPECT_NEAR(mean(rand_like(model)).item<double>(), 0.5, 0.02);
+  Generator a(7), b(7);
+  EXPECT_EQ(randn_like(model, &a).to_host<double>(), normal({300, 40}, 0, 1, {.dtype = f64, .generator = &b}).to_host<double>());
+}
+
 }  // namespace
 }  // namespace tegula

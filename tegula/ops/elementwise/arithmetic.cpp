@@ -1,5 +1,6 @@
 #include "tegula/ops/elementwise/arithmetic.h"
 
+#include "tegula/core/error.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/variable.h"
 #include "tegula/ops/case.h"
@@ -322,6 +323,13 @@ Tensor sign(Arg x) { return elementwise<formula::Sign>(x); }
 Tensor minimum(Arg a, Arg b) { return both_boolean("minimum", a, b) ? logical_and(a, b) : elementwise<formula::Minimum>(a, b); }
 Tensor maximum(Arg a, Arg b) { return both_boolean("maximum", a, b) ? logical_or(a, b) : elementwise<formula::Maximum>(a, b); }
 Tensor clamp(Arg x, Arg low, Arg high) { return elementwise<formula::Clamp>(x, low, high); }
+Tensor clamp(Arg x, const ClampBounds& bounds) {
+  const auto given = [&](const Number& bound) { return bound.whole() ? Arg(bound.integer(), x.loc) : Arg(bound.real(), x.loc); };
+  if (bounds.low && bounds.high) return clamp(x, given(*bounds.low), given(*bounds.high));
+  if (bounds.low) return clamp_min(x, given(*bounds.low));
+  if (bounds.high) return clamp_max(x, given(*bounds.high));
+  throw Error({.op = "clamp", .got = "no bound", .expected = ".low, .high or both", .advice = "write clamp(x, {.low = 0})", .where = x.loc});
+}
 Tensor clamp_min(Arg x, Arg low) { return elementwise<formula::ClampMin>(x, low); }
 Tensor clamp_max(Arg x, Arg high) { return elementwise<formula::ClampMax>(x, high); }
 Tensor lerp(Arg a, Arg b, Arg weight) { return elementwise<formula::Lerp>(a, b, weight); }

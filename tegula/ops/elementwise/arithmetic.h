@@ -4,6 +4,8 @@
 // Everywhere: shapes broadcast as in NumPy, dtypes promote as in PyTorch (see promote.h), numbers adapt to the tensors beside them.
 // Throws Error when the shapes do not broadcast, or for booleans where nothing sensible is meant.
 
+#include <optional>
+
 #include "tegula/graph/tensor.h"
 
 namespace tegula {
@@ -48,6 +50,12 @@ Tensor minimum(Arg a, Arg b);
 Tensor maximum(Arg a, Arg b);
 /// x limited to [low, high], high where low > high, NaN when x or a bound is NaN. The gradient is 1 inside and at the bounds, else 0.
 Tensor clamp(Arg x, Arg low, Arg high);
+/// Numbers; what is left out does not bound.
+struct ClampBounds {
+  std::optional<Number> low = {}, high = {};
+};
+/// clamp(x, {.low = 0}). Throws Error without any bound.
+Tensor clamp(Arg x, const ClampBounds& bounds);
 Tensor clamp_min(Arg x, Arg low);
 Tensor clamp_max(Arg x, Arg high);
 /// a + weight * (b - a), without overflow where the signs differ; infinite for weights between 0 and 1 where one of them is.
