@@ -20,6 +20,23 @@ void require_groups(std::string_view layer, std::int64_t in, std::int64_t out, s
                .where = origin_at(where).where});
 }
 
+/// Channels lie behind the batch, ahead of the spatial axes; x may have no batch axis.
+void require_channels(std::string_view layer, const Tensor& x, int axes, std::int64_t expected, const std::source_location& where) {
+  const Shape& shape = x.shape(where);
+  const int axis = shape.rank() - axes - 1;
+  if (axis < 0 || axis > 1 || shape[axis] == expected) return;  // the op speaks of other ranks
+  std::string order;
+  for (int i = 0; i < shape.rank(); ++i)
+    order += (i > 0 ? ", " : "") + std::to_string(i < axis ? i : i == axis ? shape.rank() - 1 : i - 1);
+  throw Error({.op = std::string(layer),
+               .got = "an input of shape " + to_string(shape),
+               .expected = std::to_string(expected) + " channels in axis " + std::to_string(axis),
+               .advice = shape[shape.rank() - 1] == expected ? "permute(x, {" + order + "}): channels come ahead of the spatial axes"
+                         : axis == 0                         ? "without a batch axis, axis 0 counts the channels; unsqueeze(x, 1) makes them samples"
+                                                             : "",
+               .where = origin_at(where).where});
+}
+
 // (first, second, window…)
 Shape weight_shape(std::string_view layer, int axes, std::int64_t first, std::int64_t second, const PerAxis& kernel_size,
                    const std::source_location& where) {
@@ -50,7 +67,9 @@ Tensor Convolution<Axes>::operator()(Arg x) const {
 template <int Axes>
 Tensor Convolution<Axes>::with_weight(Arg x, const Tensor& weight) const {
   In frame(kConv[Axes - 1], x.loc);
-  require_dtype(kConv[Axes - 1], x.tensor(kConv[Axes - 1]), weight.dtype(), x.loc);
+  const Tensor input = x.tensor(kConv[Axes - 1]);
+  require_dtype(kConv[Axes - 1], input, weight.dtype(), x.loc);
+  require_channels(kConv[Axes - 1], input, Axes, weight.shape()[1] * options_.groups, x.loc);
   if constexpr (Axes == 1) return bias.defined() ? conv1d(x, weight, bias, options_) : conv1d(x, weight, options_);
   if constexpr (Axes == 2) return bias.defined() ? conv2d(x, weight, bias, options_) : conv2d(x, weight, options_);
   if constexpr (Axes == 3) return bias.defined() ? conv3d(x, weight, bias, options_) : conv3d(x, weight, options_);

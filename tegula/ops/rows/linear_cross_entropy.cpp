@@ -106,6 +106,7 @@ Tensor linear_cross_entropy(Arg of_x, Arg of_weight, Arg of_labels, const Linear
   Tensor loss = ops::check_labels(kName, log_sums(inputs, options.chunk, where) - picked, own, {classes, options.ignore_index}, where);
   if (counts.defined()) loss = tegula::where(counts, loss, 0.0);
   if (options.reduction == LossReduction::None) return ops::narrow(graph::reshape(loss, rows, where), given.dtype());
+  ops::require_rows(rows, options.reduction);
   const Tensor total = sum(loss);
   if (options.reduction == LossReduction::Sum) return ops::narrow(total, given.dtype());
   const Tensor number = counts.defined() ? cast(count_nonzero(counts), loss.dtype()) : Tensor();

@@ -16,6 +16,18 @@
 #include "tegula/ops/rows/reduce.h"
 
 namespace tegula {
+
+void ops::require_rows(const Shape& losses, LossReduction reduction) {
+  if (reduction != LossReduction::Mean || numel(losses) > 0) return;
+  const Origin origin = origin_at({});
+  const std::string path = origin.path ? *origin.path : "loss";
+  throw Error({.op = path.substr(path.rfind('/') + 1),
+               .got = "a batch of no rows: losses of shape " + to_string(losses),
+               .expected = "at least one, for their mean",
+               .advice = "leave the batch out, or take the sum: {.reduction = LossReduction::Sum}",
+               .where = origin.where});
+}
+
 namespace formula {
 
 /// The logarithms are not below -100, as in PyTorch, and its backward pass is PyTorch's, too: a saturated sigmoid's p is 0 or 1, where a derivative that
@@ -42,6 +54,7 @@ struct BinaryCrossEntropy {
 namespace {
 
 Tensor reduced(const Tensor& x, LossReduction reduction) {
+  ops::require_rows(x.shape(), reduction);
   switch (reduction) {
     case LossReduction::Sum: return sum(x);
     case LossReduction::Mean: return mean(x);
@@ -145,6 +158,7 @@ Tensor kl_div(Arg input, Arg target, const KlDivOptions& options) {
   const Tensor all = options.log_target ? share * (p.target - p.input) : xlogy(share, share) - share * p.input;
   const Tensor loss = where(share == 0, 0.0, all);  // whatever the input is: -inf is a class that cannot be
   if (!options.batch_mean) return finish(loss, options.reduction, p.dtype);
+  ops::require_rows(loss.shape(), LossReduction::Mean);
   return ops::narrow(sum(loss) / static_cast<double>(loss.rank() == 0 ? 1 : loss.shape()[0]), p.dtype);
 }
 

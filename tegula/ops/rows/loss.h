@@ -9,6 +9,11 @@ namespace tegula {
 
 enum class LossReduction : std::uint8_t { None, Sum, Mean };
 
+namespace ops {
+/// Throws Error in the name of the loss whose frame is open: a mean of no losses has no value. A sum has, 0.
+void require_rows(const Shape& losses, LossReduction reduction);
+}  // namespace ops
+
 struct LossOptions {
   LossReduction reduction = LossReduction::Mean;
 };

@@ -86,6 +86,7 @@ Tensor finish(const Problem& p, Tensor losses, Tensor factors, LossReduction red
   losses = ops::check_labels(p.op, losses, p.labels, p.classes, p.loc);
   if (reduction == LossReduction::None) return ops::narrow(p.single ? graph::reshape(losses, {}) : losses, p.dtype);
   if (reduction == LossReduction::Sum) return ops::narrow(sum(losses), p.dtype);
+  ops::require_rows(losses.shape(), reduction);
   return ops::narrow(factors.defined() ? sum(losses) / sum(factors) : mean(losses), p.dtype);
 }
 
@@ -118,6 +119,7 @@ Tensor against_probabilities(const Arg& arg, const Tensor& given, const Tensor& 
   }
   const Tensor losses = sum(terms, axis);
   if (options.reduction == LossReduction::None) return ops::narrow(losses, given.dtype());
+  ops::require_rows(losses.shape(), options.reduction);
   const Tensor total = sum(losses);
   return ops::narrow(options.reduction == LossReduction::Sum ? total : total / (static_cast<double>(given.numel()) / classes),
                      given.dtype());

@@ -1,0 +1,7 @@
+// expect: interpolate: got
+#include <tegula/tegula.h>
+using namespace tegula;
+
+void interpolate_without_size() {
+  Tensor y = interpolate(ones({1, 3, 4, 4}), {});  // here
+}

@@ -1,0 +1,7 @@
+// expect: multinomial
+#include <tegula/tegula.h>
+using namespace tegula;
+
+void multinomial_negative() {
+  multinomial(tensor({0.5f, -0.5f, 1.f}), 1).to_host<std::int64_t>();  // here
+}

@@ -1,0 +1,7 @@
+// expect: clip_grad_norm
+#include <tegula/tegula.h>
+using namespace tegula;
+
+void clip_negative() {
+  optim::clip_grad_norm({ones({3})}, -1.0);  // here
+}

@@ -1,0 +1,7 @@
+// expect: solve: got
+#include <tegula/tegula.h>
+using namespace tegula;
+
+void solve_rectangle() {
+  Tensor y = solve(ones({2, 3}), ones({2, 1}));  // here
+}
