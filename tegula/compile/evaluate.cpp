@@ -14,6 +14,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
+#include "tegula/graph/recent_scalars.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/same_op.h"
 #include "tegula/graph/structural.h"
@@ -233,7 +234,11 @@ void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cel
     const Node& value = *behind(node);
     node->set_value(value.buffer(), value.layout());
   }
-  for (const auto& node : work.cuts) node->become_leaf();
+  for (const auto& node : work.cuts) {
+    node->become_leaf();
+    constexpr int kOwnHolders = 2;  // a Variable, and this list
+    if (node->place() != 0 && node->use_count() > kOwnHolders) work.leaves.push_back(node);  // read by what was computed with it
+  }
   work.cuts.clear();  // so that what only they held is seen to die
   work.losses.clear();
   std::vector<const Node*> leaves;
@@ -277,6 +282,32 @@ void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& wher
   check.require();
 }
 
+void evaluate_pending(const std::source_location& where) {
+  refuse_in_trace("evaluate", where);
+  pending_nodes = 0;
+  std::vector<Ref<Node>> scalars = RecentScalars::take();
+  std::erase_if(scalars, [](const Ref<Node>& node) { return node->has_value() || node->use_count() == 1; });
+  const std::vector<Ref<Cell>> cells = Cell::pending();
+  Cell::settle_later();
+  const compile::FiniteCheck check(scalars, cells);
+  try {
+    compute(scalars, cells, where);
+  } catch (const Error&) {  // nobody has asked for the scalars: who does is told what is wrong with them
+    compute_with({}, cells, where);
+  }
+  check.require();
+}
+
+namespace {
+
+/// What a loss and a sum of losses are.
+bool is_float_scalar(const Node& node) {
+  const Role role = node.op().role();
+  return is_float(node.dtype()) && numel(node.shape()) == 1 && role != Role::Scalar && role != Role::Index && role != Role::Leaf;
+}
+
+}  // namespace
+
 void note_new_nodes(std::span<const Ref<Node>> nodes) {
   const Node& first = nodes[0]->is_part() ? nodes[0]->input(0) : *nodes[0];
   const Effect effect = effect_of(first.op());
@@ -286,6 +317,7 @@ void note_new_nodes(std::span<const Ref<Node>> nodes) {
   }
   // What other processes take part in happens where the program says it.
   if (effect != Effect::None) return evaluate(nodes, first.origin().where);
+  if (nodes.size() == 1 && is_float_scalar(*nodes[0])) RecentScalars::note(nodes[0]);
   if ((pending_nodes += nodes.size()) <= pending_bound.load(std::memory_order_relaxed) && !eager_state().load(std::memory_order_relaxed))
     return;
   evaluate(nodes, nodes[0]->origin().where);

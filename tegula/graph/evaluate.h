@@ -15,6 +15,10 @@ namespace tegula {
 /// Inside a trace it is an error at `where`.
 void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where);
 
+/// Carries out the pending writes of Variables made on this thread, and gives the float scalars a value that the thread made lately and that somebody holds: losses,
+/// and sums of them. What a loop needs that does not look at them (optim/optimizer.h).
+void evaluate_pending(const std::source_location& where);
+
 /// Compiles what evaluate would run, on an asynchronous device, so that it can begin while other things are compiled.
 void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_location& where);
 

@@ -3,17 +3,20 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "tegula/graph/node.h"
 
 namespace tegula {
 
-/// How much history the values evaluated on one thread may keep alive. Beyond either number the oldest evaluations give theirs up, and
+/// How much history the values evaluated on one thread may keep alive. Beyond one of the numbers the oldest evaluations give theirs up, and
 /// `grad` throws where it would need it; the last evaluation always keeps its own.
 struct HistoryBudget {
   std::size_t nodes = 100'000;
   std::size_t bytes =
       std::size_t{4} << 30;  // of values: those that were computed, and leaves (batches, old weights) they were computed from
+  std::size_t replaced_bytes = std::size_t{256} << 20;  // of those, what Variables held before they were assigned: old weights
 };
 void set_history_budget(const HistoryBudget& budget);
 HistoryBudget history_budget();
@@ -23,6 +26,10 @@ class KeptHistory {
  public:
   /// `values` were computed together, from `leaves`, by `nodes` nodes. Then the oldest evaluations give up what is beyond the budget.
   static void remember(std::span<const Ref<Node>> values, std::size_t nodes, std::span<const Node* const> leaves);
+
+  /// A Variable has another value now, and somebody else holds this node, which was its value. Where the evaluations of many steps keep such a warning names the
+  /// line of the latest one.
+  static void replaced(Node& old);
 
   /// While one lives, on any thread, nothing is given up: somebody walks the inputs of nodes that have values.
   class Reader {
@@ -38,6 +45,9 @@ class KeptHistory {
   friend struct ThreadLedger;
   static void leave(Node& node);
   static void abandon(struct Ledger& ledger);
+  static void keep_budget(struct Ledger& ledger, std::vector<Ref<Node>>& released);
+  static std::string line_of(const struct Evaluation& entry);
+  static std::string told_of(struct Ledger& ledger, const struct Evaluation& entry);
 };
 
 }  // namespace tegula

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "tegula/graph/recent_scalars.h"
 #include "tegula/graph/regions/new_nodes.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/graph/trace.h"
@@ -106,6 +107,8 @@ void Node::leave_parts() {
   if (place == this) place = nullptr;
   is_part_ = false;
 }
+
+void Node::leave_recent() { RecentScalars::forget(*this); }
 
 void Node::set_value(Ref<Buffer> buffer, const Layout& layout) {
   buffer_ = std::move(buffer);

@@ -34,6 +34,7 @@ class Node final : public Shared {
   ~Node() override {
     if (evaluation_.load(std::memory_order_relaxed)) leave_history();
     if (is_part_) leave_parts();
+    if (is_recent_) leave_recent();
   }
 
   const Op& op() const { return *op_; }
@@ -100,9 +101,11 @@ class Node final : public Shared {
 
  private:
   friend class KeptHistory;
+  friend class RecentScalars;
   std::vector<Ref<Node>> take_inputs();
   void leave_history();
   void leave_parts();
+  void leave_recent();
 
   struct Several {
     std::vector<Result> results;
@@ -119,9 +122,10 @@ class Node final : public Shared {
   bool is_part_ = false;
   Zeros zeros_ = Zeros::Plain;
   std::uint8_t times_passed_ = 0;
-  bool charged_ = false;  // to KeptHistory, under its mutex: so is evaluation_
+  bool is_recent_ = false;  // RecentScalars may know it
   DType dtype_;
   Precision precision_;
+  bool is_replaced_ = false;  // a Variable held it that has another value now: under KeptHistory's mutex
   Shape shape_;
   Origin origin_;
   std::unique_ptr<Several> several_;
@@ -131,6 +135,7 @@ class Node final : public Shared {
   Layout layout_;
   std::atomic<Evaluation*> evaluation_{nullptr};  // the entry of KeptHistory that it belongs to
   std::uint32_t evaluation_index_ = 0;
+  std::uint32_t charged_to_ = 0;  // the number of the evaluation that is charged for it, under KeptHistory's mutex: so is evaluation_
   mutable const Node* next_waiting_ = nullptr;  // while it waits to be freed
 };
 

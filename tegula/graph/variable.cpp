@@ -7,6 +7,7 @@
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/gate.h"
+#include "tegula/graph/history.h"
 #include "tegula/graph/names.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -106,8 +107,10 @@ Cell::Cell(Tensor value, const std::source_location& where) : shape_(value.shape
 }
 
 void Cell::set(Tensor value, const std::source_location& where) {
+  const Ref<Node> before = value_.node();
   own(std::move(value), where);
   ++version_;
+  if (before->has_value() && before->use_count() > 1) KeptHistory::replaced(*before);
 }
 
 void Cell::own(Tensor value, const std::source_location& where) {

@@ -2,12 +2,16 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/frozen.h"
+#include "tegula/graph/recent_scalars.h"
 #include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 
 namespace tegula::optim {
@@ -111,6 +115,9 @@ void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
     if (parameter.cell->partition() && !elementwise())
       refuse_parts(parameter.name + ", of which every rank has a part", "split no layers", where);
   }
+  const bool traced = Trace::current() != nullptr;
+  if (!traced) compute_step_before(where);
+  const RecentScalars::Unnoted own;
   steps_ = steps_ + 1;
   Step step{.t = graph::cast(steps_, f64, where), .lr = lr.read(where), .p = {}, .g = {}, .stored = {}};
   for (std::size_t i = 0; i < gradients.size(); ++i) {
@@ -119,6 +126,7 @@ void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
     step.p.push_back(graph::cast(parameters_[i].read(where), dtype, where));
     step.g.push_back(graph::cast(gradients[i], dtype, where));
   }
+  if (!traced) last_step_ = step.t.node()->sequence();
   const std::vector<Tensor> next = update_some(step);
   for (std::size_t i = 0; i < next.size(); ++i) {
     if (!is_frozen(*parameters_[i].cell)) parameters_[i].assign(next[i], where);
@@ -153,6 +161,12 @@ std::vector<Tensor> Optimizer::update_some(const Step& step) {
   const std::vector<Tensor> updated = update(some);
   for (std::size_t k = 0; k < active.size(); ++k) next[active[k]] = updated[k];
   return next;
+}
+
+/// Where the program did not look at what the last step assigned, or at a scalar from before that: pending values would pile up.
+void Optimizer::compute_step_before(const Location& where) const {
+  if (last_step_ == 0) return;
+  if (!steps_.read(where).node()->has_value() || RecentScalars::any_before(last_step_)) evaluate_pending(where);
 }
 
 void Optimizer::refuse_parts(std::string got, std::string advice, const Location& where) const {

@@ -24,8 +24,9 @@ class Optimizer {
   Optimizer(Optimizer&&) noexcept = default;
   Optimizer& operator=(Optimizer&&) noexcept = default;
 
-  /// One update. gradients[i] belongs to parameters()[i] and has its shape. Throws Error otherwise, naming the parameter. Frozen parameters (nn/freeze.h) and
-  /// their moments stay as they are.
+/// One update. gradients[i] belongs to parameters()[i] and has its shape. Throws Error otherwise, naming the parameter. Frozen parameters (nn/freeze.h) and
+  /// their moments stay as they are. Outside of jit the update is pending until something is looked at, at most until the next step: a loop that looks at nothing
+  /// computes step by step, too, its losses and what it adds up of them.
   void step(const std::vector<Tensor>& gradients, Location where = Location::current());
 
   /// () f64. optimizer.lr = 1e-4, or a schedule's value: optimizer.lr = schedule(epoch).
@@ -101,6 +102,8 @@ class Optimizer {
   std::string_view name_;
   Parameters parameters_;
   Variable steps_;
+  std::uint64_t last_step_ = 0;  // the last one outside of a trace: the sequence number of its first nodes
+  void compute_step_before(const Location& where) const;
   struct State {
     std::string name;
     std::unique_ptr<std::vector<Variable>> values;  // its address stays when the optimiser is moved
