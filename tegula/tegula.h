@@ -58,6 +58,7 @@
 #include "tegula/ops/rows/scan.h"       // cumsum cumprod
 
 // Ops of networks.
+#include "tegula/ops/debug_print.h" // debug_print: a value in the middle of a jit
 #include "tegula/ops/dropout.h"
 #include "tegula/ops/images/grid_sample.h" // grid_sample affine_grid
 #include "tegula/ops/images/interpolate.h" // interpolate

@@ -24,6 +24,7 @@ class Trace {
   static Trace* current();
   std::uint32_t id() const { return id_; }
   const std::source_location& where() const { return where_; }
+  bool is_of_body() const { return of_body_; }
   /// "the jit at net.cpp:12", "the body of the scan at net.cpp:30".
   std::string name() const;
 
