@@ -6,22 +6,15 @@
 #include <unordered_set>
 #include <utility>
 
-#include "tegula/compile/passes/assign_precision.h"
-#include "tegula/compile/recorded.h"
+#include "tegula/compile/jit_state.h"
 #include "tegula/compile/run/cache.h"
-#include "tegula/compile/run/executable.h"
 #include "tegula/compile/run/placement.h"
-#include "tegula/compile/run/slots.h"
 #include "tegula/compile/running.h"
-#include "tegula/compile/show/memory_use.h"
-#include "tegula/compile/show/show.h"
-#include "tegula/compile/sizes.h"
 #include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/evaluate.h"
-#include "tegula/graph/gate.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/runtime/registry.h"
@@ -31,20 +24,6 @@ namespace {
 
 constexpr std::size_t kFewSignatures = 8;                   // these are kept, whatever they hold …
 constexpr std::size_t kIdleBytes = std::size_t{1} << 30;  // … and more as long as all of them hold no more than this
-
-struct Entry {
-  Words signature;
-  Recorded recorded;
-  std::shared_ptr<Executable> executable;
-  std::uint64_t calls = 0, last_use = 0;
-  std::uint64_t next_check = 2;  // the call that is traced to compare: 2, 4, 16, 256, …
-  // Buffers reused from call to call, so that a replay allocates nothing.
-  std::vector<void*> leaves, outputs, updates;
-  std::vector<std::uint64_t> versions;  // of leaves that are Variables
-  std::vector<Ref<Buffer>> fresh;
-  Slots slots;  // asynchronous devices
-  Admission admission;
-};
 
 /// What a signature holds between calls, without what it shares with others (arenas, kept values), about.
 std::size_t held_bytes(const Entry& entry) {
@@ -152,38 +131,6 @@ Words kind_of(const char* types, const Words& form) {
   kind.insert(kind.end(), form.begin(), form.end());
   return kind;
 }
-
-struct JitState::Impl {
-  JitOptions options;
-  std::source_location where;
-  mutable std::mutex mutex;  // of all that follows
-  KeptValues kept;  // of all entries
-  SizeHistory sizes;
-  std::vector<std::unique_ptr<Entry>> entries;
-  bool told_of_many = false;  // that there are more signatures than are kept
-  Entry* last = nullptr;
-  Words signature;
-  std::span<const std::uint64_t> kind;  // the beginning of the signature, before the arguments
-  std::vector<Tensor> arguments;
-  std::uint64_t clock = 0;
-  int traces = 0;
-  const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
-
-  /// For who looks at a function from outside; a function that looks at itself while it is traced has the mutex.
-  std::unique_lock<std::mutex> look() const;
-  /// Text about the plan of the last call; none before the first.
-  template <class F>
-  std::string show(F&& text) const {
-    const auto lock = look();
-    return last ? text(*last->executable) : std::string();
-  }
-
-  Recorded record(std::span<const Tensor> args, const Body& body);
-  Entry& make_entry(std::span<const Tensor> args, const Body& body);
-  void make_room(std::size_t bytes);
-  Entry* find();
-  Results replay(Entry& entry, int times);
-};
 
 std::unique_lock<std::mutex> JitState::Impl::look() const {
   return Running::contains(this) ? std::unique_lock(mutex, std::defer_lock) : std::unique_lock(mutex);
@@ -372,6 +319,16 @@ Results JitState::Impl::replay(Entry& entry, int times) {
   return {std::move(results), r.form};
 }
 
+/// For print_times(): those of the last call, where that takes nothing from anybody. On a device that queues they are copied anyway.
+void JitState::Impl::keep_arguments() {
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  std::size_t bytes = 0;
+  for (const Tensor& argument : arguments) bytes += bytes_of(*argument.node());
+  if (bytes > kMost || default_device().asynchronous()) return arguments.clear();
+  for (Tensor& argument : arguments)
+    if (argument.node()->place() != 0) argument = Tensor();  // a Variable's value, which may be written in place while nobody holds it
+}
+
 Results JitState::call(std::span<const Tensor> arguments, std::span<const std::uint64_t> kind, const Body& body, int times) {
   for (const Tensor& argument : arguments) argument.shape(impl_->where);
   if (times < 1) {
@@ -425,71 +382,8 @@ Results JitState::call(std::span<const Tensor> arguments, std::span<const std::u
   entry->calls++;
   entry->last_use = ++impl.clock;
   auto results = impl.replay(*entry, times);
-  impl.arguments.clear();
+  impl.keep_arguments();
   return results;
-}
-
-int JitState::traces() const {
-  const auto lock = impl_->look();
-  return impl_->traces;
-}
-int JitState::executables() const {
-  const auto lock = impl_->look();
-  return static_cast<int>(impl_->entries.size());
-}
-int JitState::refreshes() const {
-  const auto lock = impl_->look();
-  return impl_->last ? impl_->last->executable->refreshes() : 0;
-}
-std::size_t JitState::kept_bytes() const {
-  const auto lock = impl_->look();
-  std::unordered_set<const KeptBatch*> counted;
-  std::size_t bytes = 0;
-  for (const auto& entry : impl_->entries) {
-    bytes += entry->executable->kept_in_loops();
-    for (const Kept::Use& use : entry->executable->kept().batches)
-      if (counted.insert(use.batch.get()).second) bytes += use.batch->bytes();
-  }
-  return bytes;
-}
-std::string JitState::print_plan() const {
-  return impl_->show([](const Executable& executable) {
-    const Kept& kept = executable.kept();
-    if (kept.batches.empty()) return to_string(executable.plan());
-    std::string text = "kept while the Variables stay (" + bytes_text(kept.bytes()) + "):\n";
-    for (const Kept::Use& use : kept.batches) text += to_string(use.batch->plan().plan());
-    return text + "every time:\n" + to_string(executable.plan());
-  });
-}
-std::string JitState::plan_dot() const {
-  return impl_->show([](const Executable& executable) { return to_dot(executable.plan()); });
-}
-std::string JitState::tile_dot() const {
-  return impl_->show([](const Executable& executable) {
-    std::string text;
-    for (const Step& step : executable.plan().steps) {
-      if (!step.call) text += tile::to_dot(step.program);
-    }
-    return text;
-  });
-}
-std::string JitState::print_memory() const {
-  return impl_->show([](const Executable& executable) {
-    const std::size_t bytes = executable.kept().bytes();
-    return (bytes > 0 ? "kept while the Variables stay: " + bytes_text(bytes) + "\n" : "") + memory_table(executable.plan());
-  });
-}
-std::string JitState::print_kernels() const {
-  return impl_->show([](const Executable& executable) {
-    const auto launches = executable.launches();
-    return kernel_text(executable.plan(), launches) + figures_table(executable.plan(), launches);
-  });
-}
-std::string JitState::print_precision() const {
-  return impl_->show([](const Executable& executable) { return precision_table(executable.plan().graph); });
-}
-std::string JitState::print_graph() const {
-  return impl_->show([](const Executable& executable) { return to_string(executable.plan().graph); });
 }
 
 }  // namespace tegula::compile

@@ -48,6 +48,9 @@ class JitState {
   std::size_t kept_bytes() const;
   /// Text of the plan used last: steps, memory, threads.
   std::string print_plan() const;
+  /// Where its time goes: a table of steps with milliseconds, shares and lines. The plan used last runs a few times more with the last call's arguments, over
+  /// copies of what it writes: nothing of the program changes, but what a function prints (debug_print) is printed, and ranks must all ask.
+  std::string print_times() const;
   /// The plan used last and its tile programs for Graphviz (dot -Tsvg).
   std::string plan_dot() const;
   std::string tile_dot() const;
@@ -113,6 +116,7 @@ class Jit {
   int refreshes() const { return state_->refreshes(); }
   std::size_t kept_bytes() const { return state_->kept_bytes(); }
   std::string print_plan() const { return state_->print_plan(); }
+  std::string print_times() const { return state_->print_times(); }
   std::string plan_dot() const { return state_->plan_dot(); }
   std::string tile_dot() const { return state_->tile_dot(); }
   std::string print_graph() const { return state_->print_graph(); }

@@ -22,7 +22,7 @@ struct TimelineEvent {
   std::int64_t met = 0;    // Exchange: when its ranks had come; bytes move from here on
   std::int64_t bytes = 0;  // Exchange: of what goes in
   std::int64_t run = 0;    // of a plan, in which it is a step; from 1 on. 0: it is none
-  std::string where = {};  // Exchange: the user's line
+  std::string where = {};  // the user's line
 };
 
 class Timeline {
@@ -72,8 +72,8 @@ class Timeline {
 /// What happens while it lives, as one event. Null: nothing is recorded.
 class TimelineSpan {
  public:
-  TimelineSpan(Timeline* timeline, TimelineEvent::Kind kind, const std::string& name) : timeline_(timeline) {
-    if (timeline_) event_ = {.kind = kind, .name = name, .begin = Timeline::now(), .run = timeline_->run()};
+  TimelineSpan(Timeline* timeline, TimelineEvent::Kind kind, const std::string& name, std::string where = {}) : timeline_(timeline) {
+    if (timeline_) event_ = {.kind = kind, .name = name, .begin = Timeline::now(), .run = timeline_->run(), .where = std::move(where)};
   }
   ~TimelineSpan() {
     if (!timeline_) return;

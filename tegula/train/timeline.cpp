@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "tegula/compile/show/times.h"
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
 #include "tegula/io/plot.h"
@@ -82,7 +83,7 @@ std::string TimelineRecorder::finish() {
   } else {
     io::plot(path_, timeline_picture(ranks));
   }
-  std::string told = dist::exchange_table(ranks);
+  std::string told = ranks.size() == 1 ? compile::times_table(ranks[0]) : dist::exchange_table(ranks);
   if (timeline_.count() > Timeline::kMost)
     told += "the first " + std::to_string(Timeline::kMost) + " of " + std::to_string(timeline_.count()) + " events were recorded\n";
   return told;

@@ -1,5 +1,5 @@
 #pragma once
-// A recording of what all ranks do, for a file and a picture.
+// A recording of what one process or all ranks do, for a file and a picture.
 
 #include <source_location>
 #include <string>
@@ -13,14 +13,15 @@ namespace tegula {
 /// waited for.
 ///   TimelineRecorder recorder("run.json");       // on every rank
 ///   trainer.fit(train, test);
-///   std::cout << recorder.finish();              // rank 0 writes the file
+///   std::cout << recorder.finish();              // rank 0 writes the file; one process gets its steps, the longest first (docs/profiling.md)
 class TimelineRecorder {
  public:
   using Location = std::source_location;
   /// `path`: .json for chrome://tracing and ui.perfetto.dev, .png or .svg for a picture of one step. Throws Error for another ending, on a
   /// device that queues its work and tells no times, and on rank 0 where the file cannot be written.
   explicit TimelineRecorder(std::string path, dist::Group group = dist::world(), Location where = Location::current());
-  /// Ends the recording; all ranks call it. Rank 0 writes the file and gets a table of the exchanges, the others an empty text.
+  /// Ends the recording; all ranks call it. Rank 0 writes the file and gets a table: of the exchanges, or, where it is the only one, of the steps with their times and
+  /// lines. The others get an empty text.
   std::string finish();
 
  private:

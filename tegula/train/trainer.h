@@ -127,8 +127,9 @@ class Trainer {
   Callback<ValidationReport> on_validation = {};
   EpochCallback on_epoch = {};
 
-  /// The plan, graph, table of dtypes and use of memory of the training step, once there was one.
+  /// The plan, times, graph, table of dtypes and use of memory of the training step, once there was one.
   std::string print_plan() const { return step_.print_plan(); }
+  std::string print_times() const { return step_.print_times(); }
   std::string print_memory() const { return step_.print_memory(); }
   std::string print_graph() const { return step_.print_graph(); }
   std::string print_precision() const { return step_.print_precision(); }

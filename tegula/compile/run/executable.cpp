@@ -217,11 +217,13 @@ void Executable::walk(const Bindings& bindings) {
         in_flight.add(static_cast<int>(s), [call, ticket = call->begin(prepared.buffers, prepared.scratch)] { call->finish(ticket); });
       } else {
         using Kind = runtime::TimelineEvent::Kind;
-        const runtime::TimelineSpan span(timeline, timeline && exchanges(plan_, step) ? Kind::Wait : Kind::Call, step.name);
+        const runtime::TimelineSpan span(timeline, timeline && exchanges(plan_, step) ? Kind::Wait : Kind::Call, step.name,
+                                         timeline ? tegula::to_string(where) : "");
         queue.run(*step.call, prepared.buffers, prepared.scratch, step.threads);
       }
     } else {
-      const runtime::TimelineSpan span(timeline, runtime::TimelineEvent::Kind::Program, step.name);
+      const runtime::TimelineSpan span(timeline, runtime::TimelineEvent::Kind::Program, step.name,
+                                       timeline ? tegula::to_string(line_of(s, bindings)) : "");
       runtime::Failure failure;
       queue.launch(*step.kernel, prepared.sets,
                    {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});

@@ -35,6 +35,9 @@ class Slots {
   /// others are copied into a buffer of their own (numbers only when they changed).
   void* argument(std::size_t i, const Node& value, runtime::Device& device);
 
+  /// Where the last call's argument `i` was copied to; null where it was used where it is.
+  void* copied(std::size_t i) const { return i < arguments_.size() && arguments_[i].buffer ? arguments_[i].buffer->data() : nullptr; }
+
   /// The buffer for result `o`, a value like `like`, the same as at the last call. Who still holds the last result keeps its contents: they move to another
   /// buffer first.
   const Ref<Buffer>& result(std::size_t o, const Node& like, runtime::Device& device);

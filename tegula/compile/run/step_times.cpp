@@ -63,12 +63,12 @@ void StepTimes::end(Timeline& timeline, const std::function<std::source_location
                         .name = step.name,
                         .begin = zero_ + begins_[s]->since(*origin_),
                         .end = zero_ + ends_[s]->since(*origin_),
-                        .run = timeline.run()};
+                        .run = timeline.run(),
+                        .where = tegula::to_string(where(s))};
     if (exchanges(plan_, step) && !dynamic_cast<const BodyCall*>(step.call.get())) {  // a loop with some is mostly work
       event.kind = Kind::Exchange;
       event.met = event.begin;  // who came when is known to the device alone
       describe_exchange(plan_, step, event);
-      event.where = tegula::to_string(where(s));
     }
     events.push_back(std::move(event));
   }

@@ -201,10 +201,10 @@ std::string chrome_trace(const Timelines& ranks) {
                  {"ts", static_cast<double>(e.begin - origin) * 1e-3},
                  {"dur", static_cast<double>(e.end - e.begin) * 1e-3},
                  {"args", {{"run", e.run}}}};
+      if (!e.where.empty()) event["args"]["line"] = e.where;
       if (e.kind == Event::Exchange) {
         const double moving = static_cast<double>(e.end - e.met) * 1e-9;
         event["args"].update({{"bytes", e.bytes},
-                              {"line", e.where},
                               {"until all had come, us", static_cast<double>(e.met - e.begin) * 1e-3},
                               {"GB/s", moving > 0 ? static_cast<double>(e.bytes) / moving * 1e-9 : 0},
                               {"waited for, us", waited[&e] * 1e6}});

@@ -1,0 +1,65 @@
+#pragma once
+// What is inside of a jit-ed function: shared by the files that implement it.
+
+#include <mutex>
+
+#include "tegula/compile/jit.h"
+#include "tegula/compile/recorded.h"
+#include "tegula/compile/run/executable.h"
+#include "tegula/compile/run/slots.h"
+#include "tegula/compile/sizes.h"
+#include "tegula/graph/gate.h"
+
+namespace tegula::compile {
+
+/// One signature of a function: what was traced and compiled for it.
+struct Entry {
+  Words signature;
+  Recorded recorded;
+  std::shared_ptr<Executable> executable;
+  std::uint64_t calls = 0, last_use = 0;
+  std::uint64_t next_check = 2;  // the call that is traced to compare: 2, 4, 16, 256, …
+  // Buffers reused from call to call, so that a replay allocates nothing.
+  std::vector<void*> leaves, outputs, updates;
+  std::vector<std::uint64_t> versions;  // of leaves that are Variables
+  std::vector<Ref<Buffer>> fresh;
+  Slots slots;  // asynchronous devices
+  Admission admission;
+};
+
+struct JitState::Impl {
+  JitOptions options;
+  std::source_location where;
+  mutable std::mutex mutex;  // of all that follows
+  KeptValues kept;  // of all entries
+  SizeHistory sizes;
+  std::vector<std::unique_ptr<Entry>> entries;
+  bool told_of_many = false;  // that there are more signatures than are kept
+  Entry* last = nullptr;
+  Words signature;
+  std::span<const std::uint64_t> kind;  // the beginning of the signature, before the arguments
+  std::vector<Tensor> arguments;  // of the call that is made, or what is kept of the last one's
+  std::uint64_t clock = 0;
+  int traces = 0;
+  const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
+
+  /// For who looks at a function from outside; a function that looks at itself while it is traced has the mutex.
+  std::unique_lock<std::mutex> look() const;
+  /// Text about the plan of the last call; none before the first.
+  template <class F>
+  std::string show(F&& text) const {
+    const auto lock = look();
+    return last ? text(*last->executable) : std::string();
+  }
+
+  Recorded record(std::span<const Tensor> args, const Body& body);
+  Entry& make_entry(std::span<const Tensor> args, const Body& body);
+  void make_room(std::size_t bytes);
+  Entry* find();
+  Results replay(Entry& entry, int times);
+  void keep_arguments();
+  /// Runs the last call's plan again, over copies of what it would write; print_times().
+  std::string times(Entry& entry);
+};
+
+}  // namespace tegula::compile
