@@ -27,6 +27,7 @@ using testing::TemporaryFolder;
 int interrupted_training(const std::vector<std::string>& arguments, const std::string& log, int lines) {
   const pid_t child = fork();
   if (child == 0) {
+    std::signal(SIGINT, SIG_DFL);  // a shell in the background ignores it
     std::vector<std::string> all{tegula_program().string()};
     all.insert(all.end(), arguments.begin(), arguments.end());
     std::vector<char*> words;
