@@ -9,7 +9,7 @@
 #include "tegula/ops/products/attention_op.h"
 #include "tegula/tegula.h"
 
-namespace tegula {
+namespace tegula::attention_ends {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -176,4 +176,4 @@ TEST(AttentionEnds, PlacesMayLieBeyondAllKeys) {
 }
 
 }  // namespace
-}  // namespace tegula
+}  // namespace tegula::attention_ends

@@ -12,7 +12,7 @@
 #include "tegula/tegula.h"
 #include "tests/support/op_check.h"
 
-namespace tegula {
+namespace tegula::not_chosen {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -290,4 +290,4 @@ TEST(Choices, OfActivationsAbsorbInfiniteDerivatives) {
 }
 
 }  // namespace
-}  // namespace tegula
+}  // namespace tegula::not_chosen

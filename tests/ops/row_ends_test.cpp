@@ -7,7 +7,7 @@
 
 #include "tegula/tegula.h"
 
-namespace tegula {
+namespace tegula::row_ends {
 namespace {
 
 constexpr float kFloatInf = std::numeric_limits<float>::infinity(), kFloatNaN = std::numeric_limits<float>::quiet_NaN();
@@ -106,4 +106,4 @@ TEST(RowEnds, OfCrossEntropy) {
 }
 
 }  // namespace
-}  // namespace tegula
+}  // namespace tegula::row_ends
