@@ -116,6 +116,8 @@ template <>
 inline constexpr bool kPlain<PerAxis> = true;
 template <>
 inline constexpr bool kPlain<Padding> = true;
+template <>
+inline constexpr bool kPlain<Generator*> = true;  // of what drops and draws: who made it saves it
 
 /// Library layers and containers say themselves what they hold.
 template <class T>
@@ -238,8 +240,8 @@ template <class T>
 void visit_aggregate(T& x, Visitor& visitor, const Path& path) {
   constexpr int n = reflect::count<T>();
   static_assert(n > 0 || !reflect::has_reference<T>(),
-                "tegula: a field of this struct is a reference, which cannot be walked, or copied with the module. Hold the layer by value, or in a "
-                "std::unique_ptr; of a layer that somebody else owns, list the other fields: "
+                "tegula: a field of this struct is a reference or an array, which cannot be walked, or copied with the module. Hold the layer by value "
+                "or in a std::unique_ptr, use std::array; of a layer that somebody else owns, list the other fields: "
                 "static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
   static_assert(
       n > 0 || reflect::has_reference<T>(),

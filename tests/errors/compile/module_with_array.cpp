@@ -1,4 +1,4 @@
-// expect: tegula: the fields of this struct cannot be counted
+// expect: tegula: a field of this struct is a reference or an array, which cannot be walked
 // expect: use std::array
 #include <tegula/tegula.h>
 

@@ -1,4 +1,4 @@
-// expect: tegula: a field of this struct is a reference, which cannot be walked
+// expect: tegula: a field of this struct is a reference or an array, which cannot be walked
 #include <tegula/tegula.h>
 
 struct Net {
