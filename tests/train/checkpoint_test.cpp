@@ -12,9 +12,6 @@
 #include "tests/io/files.h"
 #include "tests/train/support.h"
 
-template <>
-inline constexpr bool tegula::nn::kPlain<tegula::Generator*> = true;  // the session lists its generator
-
 namespace tegula {
 namespace {
 
