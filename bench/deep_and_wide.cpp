@@ -32,7 +32,7 @@ double lap() {
 void compute(const std::vector<Tensor>& values) {
   std::vector<Ref<Node>> nodes;
   for (const Tensor& value : values) nodes.push_back(value.node());
-  evaluate(nodes, std::source_location::current());
+  evaluate(nodes, Line::current());
 }
 
 /// Builds values, looks at all of them, frees them.

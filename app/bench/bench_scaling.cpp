@@ -61,7 +61,7 @@ json measure_exchanges(bool quick) {
     Timeline timeline;
     const runtime::TimelineScope scope(&timeline);
     for (int i = 0; i < (quick ? 3 : 21); ++i)
-      dist::carry_out(dist::world(), what, in.data(), sum.data(), scratch->data(), std::source_location::current());
+      dist::carry_out(dist::world(), what, in.data(), sum.data(), scratch->data(), Line::current());
     for (const TimelineEvent& e : timeline.events()) times.push_back(seconds_of(e));
     out.push_back({{"bytes", 4 * count}, {"seconds", median(times)}});
   }

@@ -155,7 +155,7 @@ std::optional<NonFinite> first_maker(const History& history, std::span<const Ref
 }
 
 /// Gives all entries values, so that each can be looked at.
-void compute(const History& history, const std::source_location& where) {
+void compute(const History& history, const Line& where) {
   std::vector<Ref<Node>> nodes;
   for (const auto& entry : history.entries()) {
     if (entry.node->results().empty() && entry.node->op().role() != Role::Index && !entry.node->has_value()) nodes.push_back(entry.node);
@@ -249,7 +249,7 @@ std::string NonFinite::text() const {
   return op + (place.empty() ? "" : " at " + place) + ": " + details();
 }
 
-std::optional<NonFinite> find_nonfinite(const std::vector<Tensor>& values, std::source_location where) {
+std::optional<NonFinite> find_nonfinite(const std::vector<Tensor>& values, Line where) {
   refuse_in_trace("find_nonfinite", where);
   std::vector<Ref<Node>> roots;
   for (const Tensor& value : values) {
@@ -263,7 +263,7 @@ std::optional<NonFinite> find_nonfinite(const std::vector<Tensor>& values, std::
   return compile::first_maker(history, roots);
 }
 
-std::optional<NonFinite> find_nonfinite(const Tensor& value, std::source_location where) {
+std::optional<NonFinite> find_nonfinite(const Tensor& value, Line where) {
   return find_nonfinite(std::vector{value}, where);
 }
 

@@ -50,7 +50,7 @@ bool settle_directly(Node& node) {
   return false;
 }
 
-[[noreturn]] void throw_unbound(const Node& node, const std::source_location& where) {
+[[noreturn]] void throw_unbound(const Node& node, const Line& where) {
   throw Error({.op = "evaluate",
                .got = "a tensor of the jit-ed function at " + to_string(node.origin().where) + ", outside of it",
                .expected = "tensors that have a value or can be computed",
@@ -172,7 +172,7 @@ struct Compiled {
   std::shared_ptr<compile::Executable> executable;
 };
 
-Compiled compiled(Work& work, runtime::Device& device, const std::source_location& where) {
+Compiled compiled(Work& work, runtime::Device& device, const Line& where) {
   std::vector<const Node*> pointers;
   for (const auto& root : work.roots) pointers.push_back(root.get());
   compile::Reading reading = compile::read(pointers);
@@ -196,7 +196,7 @@ Compiled compiled(Work& work, runtime::Device& device, const std::source_locatio
 }
 
 // With the graph's mutex, which is free while the program runs.
-void run(Work& work, std::unique_lock<std::recursive_mutex>& graph, const std::source_location& where) {
+void run(Work& work, std::unique_lock<std::recursive_mutex>& graph, const Line& where) {
   runtime::Device& device = default_device();
   const auto [reading, executable] = compiled(work, device, where);
   std::vector<void*> leaves, outputs;
@@ -225,7 +225,7 @@ void run(Work& work, std::unique_lock<std::recursive_mutex>& graph, const std::s
   }
 }
 
-void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cells, const std::source_location& where) {
+void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cells, const Line& where) {
   std::unique_lock graph(graph_mutex());
   Work work = work_for(asked, cells);
   if (!work.roots.empty()) run(work, graph, where);
@@ -249,7 +249,7 @@ void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cel
 
 }  // namespace
 
-void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_location& where) {
+void prepare_evaluation(std::span<const Ref<Node>> nodes, const Line& where) {
   runtime::Device& device = default_device();
   if (!device.asynchronous()) return;
   const std::scoped_lock lock(graph_mutex());
@@ -258,7 +258,7 @@ void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_loca
 
 namespace {
 
-void compute_with(std::span<const Ref<Node>> nodes, const std::vector<Ref<Cell>>& cells, const std::source_location& where) {
+void compute_with(std::span<const Ref<Node>> nodes, const std::vector<Ref<Cell>>& cells, const Line& where) {
   if (cells.empty()) return compute(nodes, {}, where);
   try {
     compute(nodes, cells, where);
@@ -272,7 +272,7 @@ void compute_with(std::span<const Ref<Node>> nodes, const std::vector<Ref<Cell>>
 
 }  // namespace
 
-void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where) {
+void evaluate(std::span<const Ref<Node>> nodes, const Line& where) {
   refuse_in_trace("evaluate", where);
   pending_nodes = 0;
   const std::vector<Ref<Cell>> cells = Cell::pending();
@@ -282,7 +282,7 @@ void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& wher
   check.require();
 }
 
-void evaluate_pending(const std::source_location& where) {
+void evaluate_pending(const Line& where) {
   refuse_in_trace("evaluate", where);
   pending_nodes = 0;
   std::vector<Ref<Node>> scalars = RecentScalars::take();

@@ -136,7 +136,7 @@ std::unique_lock<std::mutex> JitState::Impl::look() const {
   return Running::contains(this) ? std::unique_lock(mutex, std::defer_lock) : std::unique_lock(mutex);
 }
 
-JitState::JitState(std::source_location where, JitOptions options) : impl_(std::make_unique<Impl>()) {
+JitState::JitState(Line where, JitOptions options) : impl_(std::make_unique<Impl>()) {
   if (options.signatures < 0) {
     throw Error({.op = "jit", .got = std::to_string(options.signatures) + " signatures", .expected = "at least one", .where = where});
   }

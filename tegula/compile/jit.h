@@ -30,7 +30,7 @@ struct Results {
 /// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other (docs/design.md, "Threads").
 class JitState {
  public:
-  explicit JitState(std::source_location where, JitOptions options = {});
+  explicit JitState(Line where, JitOptions options = {});
   ~JitState();
   using Body = std::function<Results(std::span<const Tensor>)>;
   /// `kind` tells calls apart whose arguments are the same tensors in other structures.
@@ -85,7 +85,7 @@ Words kind_of(const char* types, const Words& form);
 template <class F>
 class Jit {
  public:
-  Jit(F f, JitOptions options, std::source_location where)
+  Jit(F f, JitOptions options, Line where)
       : f_(std::move(f)),
         state_(std::make_unique<compile::JitState>(where, options)) {}
 
@@ -179,11 +179,11 @@ class Jit {
 /// and a difference between the two graphs (a captured number or Tensor that changed) is an error naming both lines. Between these calls
 /// such a change is not seen; with TEGULA_CHECK=jit in the environment every call is compared.
 template <class F>
-Jit<F> jit(F f, JitOptions options, std::source_location where = std::source_location::current()) {
+Jit<F> jit(F f, JitOptions options, Line where = Line::current()) {
   return Jit<F>(std::move(f), options, where);
 }
 template <class F>
-Jit<F> jit(F f, std::source_location where = std::source_location::current()) {
+Jit<F> jit(F f, Line where = Line::current()) {
   return Jit<F>(std::move(f), JitOptions(), where);
 }
 

@@ -29,7 +29,7 @@ struct Entry {
 
 struct JitState::Impl {
   JitOptions options;
-  std::source_location where;
+  Line where;
   mutable std::mutex mutex;  // of all that follows
   KeptValues kept;  // of all entries
   SizeHistory sizes;

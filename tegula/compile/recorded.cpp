@@ -71,7 +71,7 @@ std::uint64_t identity_of(const Recorded& r, const Source& source) {
   return source.kind == Source::Kind::Captured ? reinterpret_cast<std::uint64_t>(source.captured.get()) : 0;
 }
 
-void require_equal(const Recorded& first, const Recorded& second, const std::source_location& where) {
+void require_equal(const Recorded& first, const Recorded& second, const Line& where) {
   const auto differ = [&](const std::string& how) {
     throw Error({.op = "jit",
                  .got = "a function that did not build the same graph twice: " + how,

@@ -38,6 +38,6 @@ bool is_steady(const Recorded& recorded, const Source& source);
 std::uint64_t identity_of(const Recorded& recorded, const Source& source);
 
 /// Throws Error when two traces of one signature differ, naming the first line of each at which they do.
-void require_equal(const Recorded& first, const Recorded& second, const std::source_location& where);
+void require_equal(const Recorded& first, const Recorded& second, const Line& where);
 
 }  // namespace tegula::compile

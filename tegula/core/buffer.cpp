@@ -78,7 +78,7 @@ Ref<Buffer> allocate_host(std::size_t bytes) {
   return buffer;
 }
 
-Report no_host_memory(std::size_t bytes, std::string_view what, const std::source_location& where) {
+Report no_host_memory(std::size_t bytes, std::string_view what, const Line& where) {
   const std::string size = std::to_string(bytes) + " bytes" + (what.empty() ? "" : " (" + std::string(what) + ")");
   if (bytes > kMostBytes) {
     return {.op = "allocate",

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 #include <string_view>
 
+#include "tegula/core/line.h"
 #include "tegula/core/ref.h"
 
 namespace tegula {
@@ -38,7 +38,7 @@ Ref<Buffer> try_allocate_host(std::size_t bytes);
 /// The same; throws Error instead.
 Ref<Buffer> allocate_host(std::size_t bytes);
 /// What both a full memory and a size that no memory can hold are reported as; `what` the memory is for may be empty.
-Report no_host_memory(std::size_t bytes, std::string_view what = "", const std::source_location& where = {});
+Report no_host_memory(std::size_t bytes, std::string_view what = "", const Line& where = {});
 
 /// How often allocate_host had to ask the system (a steady state asks never), and bytes now in use / kept for reuse.
 struct PoolCounters {

@@ -21,9 +21,4 @@ std::string format(const Report& report) {
 // Names from files may hold escape sequences, which must not reach a terminal.
 Error::Error(Report report) : std::runtime_error(printable(format(report))), report_(std::move(report)) {}
 
-std::string to_string(const std::source_location& where) {
-  if (where.line() == 0) return "";
-  return std::string(where.file_name()) + ":" + std::to_string(where.line());
-}
-
 }  // namespace tegula

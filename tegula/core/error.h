@@ -1,9 +1,10 @@
 #pragma once
 // The one exception type of the library.
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
+
+#include "tegula/core/line.h"
 
 namespace tegula {
 
@@ -14,7 +15,7 @@ struct Report {
   std::string got = {};               // "shapes (3, 4) and (5, 6)"
   std::string expected = {};          // "the inner sizes (4 and 5) to be equal"
   std::string advice = {};            // "transpose the right operand"
-  std::source_location where{};  // the user's line; line 0 when there is none (files)
+  Line where = {};                    // the user's line; line 0 when there is none (files)
 };
 
 /// Thrown for every misuse and every failure. what() is the whole report on a few lines:
@@ -29,8 +30,5 @@ class Error : public std::runtime_error {
  private:
   Report report_;
 };
-
-/// "main.cpp:12", or "" for a location that was never set.
-std::string to_string(const std::source_location& where);
 
 }  // namespace tegula

@@ -7,7 +7,7 @@
 
 namespace tegula {
 
-void require_shape(std::string_view op, const Shape& shape, const std::source_location& where) {
+void require_shape(std::string_view op, const Shape& shape, const Line& where) {
   const bool negative = std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; });
   if (!negative && countable(shape)) return;
   throw Error({.op = std::string(op),
@@ -17,14 +17,14 @@ void require_shape(std::string_view op, const Shape& shape, const std::source_lo
                .where = where});
 }
 
-void throw_element_count(std::string_view op, std::size_t count, const Shape& shape, const std::source_location& where) {
+void throw_element_count(std::string_view op, std::size_t count, const Shape& shape, const Line& where) {
   throw Error({.op = std::string(op),
                .got = std::to_string(count) + " elements",
                .expected = std::to_string(numel(shape)) + " for shape " + to_string(shape),
                .where = where});
 }
 
-void throw_no_buffer(std::string_view op, const std::source_location& where) {
+void throw_no_buffer(std::string_view op, const Line& where) {
   throw Error({.op = std::string(op),
                .got = "an array without a buffer",
                .expected = "one with elements",

@@ -2,21 +2,21 @@
 // A plain array in host memory: what readers produce, what writers take, what a tensor is made from.
 
 #include <cstring>
-#include <source_location>
 #include <span>
 #include <string_view>
 
 #include "tegula/core/buffer.h"
 #include "tegula/core/dtype.h"
+#include "tegula/core/line.h"
 #include "tegula/core/shape.h"
 
 namespace tegula {
 
 /// Throws Error in the name of `op` unless every size is at least 0 and the elements can be counted: asked wherever a leaf is born.
-void require_shape(std::string_view op, const Shape& shape, const std::source_location& where = {});
+void require_shape(std::string_view op, const Shape& shape, const Line& where = {});
 /// Throws: `count` elements do not fill `shape`.
-[[noreturn]] void throw_element_count(std::string_view op, std::size_t count, const Shape& shape, const std::source_location& where);
-[[noreturn]] void throw_no_buffer(std::string_view op, const std::source_location& where = {});
+[[noreturn]] void throw_element_count(std::string_view op, std::size_t count, const Shape& shape, const Line& where);
+[[noreturn]] void throw_no_buffer(std::string_view op, const Line& where = {});
 
 /// Dense row-major elements. Copies share the buffer.
 struct HostArray {

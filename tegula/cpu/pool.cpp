@@ -281,7 +281,7 @@ namespace tegula {
 
 int num_threads() { return host::thread_count().load(std::memory_order_relaxed); }
 
-void set_num_threads(int threads, std::source_location where) {
+void set_num_threads(int threads, Line where) {
   if (threads < 1 || threads > host::kMostParts) {
     throw Error(
         {.op = "set_num_threads", .got = std::to_string(threads), .expected = "1 to " + std::to_string(host::kMostParts), .where = where});

@@ -19,7 +19,7 @@ HostArray row_of(const HostArray& array, std::int64_t i) {
   return row;
 }
 
-void require_rows(const char* op, std::span<const HostArray> arrays, const std::source_location& where) {
+void require_rows(const char* op, std::span<const HostArray> arrays, const Line& where) {
   std::string shapes;
   bool fit = !arrays.empty();
   for (const HostArray& array : arrays) {
@@ -41,7 +41,7 @@ std::string described(const Sample& sample) {
 }
 
 /// What get threw stays nested in what is thrown.
-[[noreturn]] void throw_with_number(std::int64_t i, const std::exception& error, const std::source_location& where) {
+[[noreturn]] void throw_with_number(std::int64_t i, const std::exception& error, const Line& where) {
   if (dynamic_cast<const std::bad_alloc*>(&error)) throw;
   const std::string sample = "sample " + std::to_string(i);
   if (const auto* of_library = dynamic_cast<const Error*>(&error)) {
@@ -61,7 +61,7 @@ bool alike(const Sample& a, const Sample& b) {
 
 }  // namespace
 
-ArrayDataset::ArrayDataset(HostArray in, HostArray out, std::source_location where) : inputs(std::move(in)), targets(std::move(out)) {
+ArrayDataset::ArrayDataset(HostArray in, HostArray out, Line where) : inputs(std::move(in)), targets(std::move(out)) {
   if (inputs.shape.empty() || targets.shape.empty() || inputs.shape[0] != targets.shape[0]) {
     throw Error({.op = "ArrayDataset",
                  .got = "inputs " + to_string(inputs.shape) + " and targets " + to_string(targets.shape),
@@ -85,7 +85,7 @@ std::vector<HostArray> ArrayDataset::gather(std::span<const std::int64_t> rows) 
   return {gather_batch(inputs, rows), gather_batch(targets, rows)};
 }
 
-Arrays::Arrays(std::vector<HostArray> all, std::source_location where) : arrays(std::move(all)) { require_rows("Arrays", arrays, where); }
+Arrays::Arrays(std::vector<HostArray> all, Line where) : arrays(std::move(all)) { require_rows("Arrays", arrays, where); }
 
 Sample Arrays::get(std::int64_t i) const {
   Sample sample;
@@ -99,8 +99,7 @@ std::vector<HostArray> Arrays::gather(std::span<const std::int64_t> rows) const 
   return batch;
 }
 
-std::vector<HostArray> AnyDataset::gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream,
-                                          std::source_location where) const {
+std::vector<HostArray> AnyDataset::gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream, Line where) const {
   if (!held_) return {};
   if (held_->gathers()) return held_->gather(rows);
   std::vector<Sample> samples;

@@ -10,12 +10,12 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/data/labelled_images.h"
 #include "tegula/data/random_stream.h"
 
@@ -55,7 +55,7 @@ struct ArrayDataset {
 
   ArrayDataset() = default;
   /// Throws Error when the two differ in the number of rows, or have no axis to count them.
-  ArrayDataset(HostArray inputs, HostArray targets, std::source_location where = std::source_location::current());
+  ArrayDataset(HostArray inputs, HostArray targets, Line where = Line::current());
   ArrayDataset(const LabelledImages& images) : ArrayDataset(images.images, images.labels) {}
 
   std::int64_t size() const { return inputs.shape.empty() ? 0 : inputs.shape[0]; }
@@ -70,7 +70,7 @@ struct Arrays {
   std::vector<HostArray> arrays;
 
   /// Throws Error when they differ in the number of rows, or have no axis to count them.
-  explicit Arrays(std::vector<HostArray> arrays, std::source_location where = std::source_location::current());
+  explicit Arrays(std::vector<HostArray> arrays, Line where = Line::current());
   std::int64_t size() const { return arrays[0].shape[0]; }
   Sample get(std::int64_t i) const;
   std::vector<HostArray> gather(std::span<const std::int64_t> rows) const;
@@ -144,7 +144,7 @@ class AnyDataset {
   /// The samples of the given rows, stacked: each array (rows.size(), …). Sample k draws from RandomStream(seed, stream + k). Throws Error
   /// for samples that do not fit together, and with the sample's number for what get throws, which is nested in it.
   std::vector<HostArray> gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream,
-                                std::source_location where = std::source_location::current()) const;
+                                Line where = Line::current()) const;
 
  private:
   struct Held {

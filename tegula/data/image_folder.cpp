@@ -13,7 +13,7 @@
 namespace tegula::data {
 namespace {
 
-[[noreturn]] void refuse(std::string got, std::string expected, std::string advice, const std::source_location& where) {
+[[noreturn]] void refuse(std::string got, std::string expected, std::string advice, const Line& where) {
   throw Error({.op = "ImageFolder", .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice), .where = where});
 }
 
@@ -103,7 +103,7 @@ HostArray resize_axis(const HostArray& image, int axis, std::int64_t to) {
 
 }  // namespace
 
-ImageFolder::ImageFolder(std::string root, const ImageFolderOptions& options, std::source_location where) : options_(options) {
+ImageFolder::ImageFolder(std::string root, const ImageFolderOptions& options, Line where) : options_(options) {
   if (!options.size.empty() && (options.size.rank() != 2 || options.size[0] < 1 || options.size[1] < 1))
     refuse("the size " + to_string(options.size), "height and width", "", where);
   if (!io::is_folder(root)) refuse(root + ", which is no folder", "a folder with a folder for each class", "", where);

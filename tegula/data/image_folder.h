@@ -2,10 +2,10 @@
 // Folders of pictures: one folder a class.
 
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/data/dataset.h"
 
 namespace tegula::data {
@@ -24,8 +24,7 @@ struct ImageFolderOptions {
 class ImageFolder {
  public:
   /// Throws Error for a folder that is missing or has no folders with pictures in it.
-  explicit ImageFolder(std::string root, const ImageFolderOptions& options = {},
-                       std::source_location where = std::source_location::current());
+  explicit ImageFolder(std::string root, const ImageFolderOptions& options = {}, Line where = Line::current());
 
   std::int64_t size() const { return static_cast<std::int64_t>(files_.size()); }
   /// Throws Error for a file that cannot be read.

@@ -54,7 +54,7 @@ struct Loader::Impl {
   Sampler sampler;  // as far as batches were asked for
   std::size_t most_ahead;
   Shard shard;
-  std::source_location where;  // the user's line
+  Line where;  // the user's line
   Sampler::Position position{};  // as far as they were handed out
   std::deque<Portion> asked{};   // of the batches that were asked for and not handed out
   bool epoch_ends = false;       // behind those that were asked for
@@ -78,7 +78,7 @@ struct Loader::Impl {
   }
 };
 
-Loader::Loader(AnyDataset dataset, const LoaderOptions& options, std::source_location where) {
+Loader::Loader(AnyDataset dataset, const LoaderOptions& options, Line where) {
   if (options.workers < 0 || options.prefetch < 1) {
     throw Error({.op = "Loader",
                  .got = std::to_string(options.workers) + " workers, " + std::to_string(options.prefetch) + " batches ahead",

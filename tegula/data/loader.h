@@ -53,7 +53,7 @@ const Tensor& get(const Batch& batch) {
 class Loader {
  public:
   /// Throws Error when options.batch is not positive, Drop would leave no batch at all, or the shard is none.
-  explicit Loader(AnyDataset dataset, const LoaderOptions& options = {}, std::source_location where = std::source_location::current());
+  explicit Loader(AnyDataset dataset, const LoaderOptions& options = {}, Line where = Line::current());
   ~Loader();
   Loader(Loader&&) noexcept;
   Loader& operator=(Loader&&) noexcept;

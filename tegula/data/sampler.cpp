@@ -16,7 +16,7 @@ namespace tegula::data {
 
 namespace {
 
-[[noreturn]] void refuse(std::string got, std::string expected, std::string advice, const std::source_location& where) {
+[[noreturn]] void refuse(std::string got, std::string expected, std::string advice, const Line& where) {
   throw Error({.op = "Sampler", .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice), .where = where});
 }
 
@@ -26,7 +26,7 @@ void shuffle(std::span<std::int64_t> rows, RandomStream& random) {
 
 }  // namespace
 
-Sampler::Sampler(std::int64_t count, const SamplerOptions& options, std::source_location where) : count_(count), options_(options) {
+Sampler::Sampler(std::int64_t count, const SamplerOptions& options, Line where) : count_(count), options_(options) {
   if (count < 0 || count > UINT32_MAX) refuse(std::to_string(count) + " rows", "0 to 2^32 - 1", "split a larger set into several", where);
   if (options.batch < 1) refuse("batch " + std::to_string(options.batch), "at least 1", "set .batch to the number of rows per step", where);
   for (const std::size_t given : {options.weights.size(), options.strata.size(), options.lengths.size()}) {

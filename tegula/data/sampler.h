@@ -2,11 +2,11 @@
 // In which order the rows of a data set are visited, batch by batch.
 
 #include <cstdint>
-#include <source_location>
 #include <span>
 #include <vector>
 
 #include "tegula/core/host_array.h"
+#include "tegula/core/line.h"
 
 namespace tegula::data {
 
@@ -40,7 +40,7 @@ class Sampler {
 
   /// Throws Error when count is negative or above 2^32 - 1, options.batch is not positive, or weights, strata or lengths are not one for each row
   /// (weights finite, none negative, not all zero; only one of the three).
-  explicit Sampler(std::int64_t count, const SamplerOptions& options = {}, std::source_location where = std::source_location::current());
+  explicit Sampler(std::int64_t count, const SamplerOptions& options = {}, Line where = Line::current());
 
   std::int64_t count() const { return count_; }  // rows
   std::int64_t batches() const;  // per epoch

@@ -11,12 +11,12 @@
 namespace tegula::data {
 namespace {
 
-[[noreturn]] void refuse(const char* op, std::string got, std::string expected, const std::source_location& where) {
+[[noreturn]] void refuse(const char* op, std::string got, std::string expected, const Line& where) {
   throw Error({.op = op, .got = std::move(got), .expected = std::move(expected), .where = where});
 }
 
 /// The rows in random order; with strata class by class.
-std::vector<std::int64_t> shuffled(const char* op, std::int64_t count, const SplitOptions& options, const std::source_location& where) {
+std::vector<std::int64_t> shuffled(const char* op, std::int64_t count, const SplitOptions& options, const Line& where) {
   if (!options.strata.empty() && options.strata.size() != static_cast<std::size_t>(count))
     refuse(op, std::to_string(options.strata.size()) + " strata for " + std::to_string(count) + " rows", "one for each row", where);
   if (count < 0 || count > UINT32_MAX) refuse(op, std::to_string(count) + " rows", "0 to 2^32 - 1", where);
@@ -35,7 +35,7 @@ std::vector<std::int64_t> shuffled(const char* op, std::int64_t count, const Spl
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> split(std::int64_t count, const std::vector<double>& shares, const SplitOptions& options,
-                                             std::source_location where) {
+                                             Line where) {
   double sum = 0;
   for (const double share : shares) {
     if (!(share > 0)) refuse("split", "a share of " + number_text(share), "positive shares", where);
@@ -73,7 +73,7 @@ std::vector<std::vector<std::int64_t>> split(std::int64_t count, const std::vect
   return parts;
 }
 
-std::vector<Fold> k_fold(std::int64_t count, std::int64_t k, const SplitOptions& options, std::source_location where) {
+std::vector<Fold> k_fold(std::int64_t count, std::int64_t k, const SplitOptions& options, Line where) {
   if (k < 2 || k > count)
     refuse("k_fold", std::to_string(k) + " folds of " + std::to_string(count) + " rows", "2 to as many as there are rows", where);
   const std::vector<std::int64_t> rows = shuffled("k_fold", count, options, where);

@@ -13,14 +13,14 @@ namespace tegula {
 /// results of matrix products, convolutions and other calls. A failure leaves nothing behind: what can be computed without the pending
 /// writes is, and whoever asks for a Variable that cannot be computed is told why.
 /// Inside a trace it is an error at `where`.
-void evaluate(std::span<const Ref<Node>> nodes, const std::source_location& where);
+void evaluate(std::span<const Ref<Node>> nodes, const Line& where);
 
 /// Carries out the pending writes of Variables made on this thread, and gives the float scalars a value that the thread made lately and that somebody holds: losses,
 /// and sums of them. What a loop needs that does not look at them (optim/optimizer.h).
-void evaluate_pending(const std::source_location& where);
+void evaluate_pending(const Line& where);
 
 /// Compiles what evaluate would run, on an asynchronous device, so that it can begin while other things are compiled.
-void prepare_evaluation(std::span<const Ref<Node>> nodes, const std::source_location& where);
+void prepare_evaluation(std::span<const Ref<Node>> nodes, const Line& where);
 
 /// The name of the device whose number a buffer carries; of the default device for a node without a value.
 std::string device_name(const Node& node);
@@ -32,7 +32,7 @@ void confirm_checks(const Node& value);
 template <class... Tensors>
 void eval(const Tensor& first, const Tensors&... rest) {
   const Ref<Node> nodes[] = {first.node(), rest.node()...};
-  evaluate(nodes, std::source_location::current());
+  evaluate(nodes, Line::current());
 }
 
 /// Called for new nodes that can have values, all parts of an op at once: computes them when more nodes than the bound were made on this

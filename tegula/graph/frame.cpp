@@ -18,11 +18,11 @@ const std::string* intern(std::string path) {
 
 }  // namespace
 
-In::In(std::string_view name, const std::source_location& where) : name_(name), where_(where), parent_(innermost) { innermost = this; }
+In::In(std::string_view name, const Line& where) : name_(name), where_(where), parent_(innermost) { innermost = this; }
 
 In::~In() { innermost = parent_; }
 
-Origin origin_at(const std::source_location& where) {
+Origin origin_at(const Line& where) {
   if (!innermost) return {where, nullptr};
   const In* outermost = innermost;
   while (outermost->parent_) outermost = outermost->parent_;

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <limits>
 #include <memory>
-#include <source_location>
 #include <span>
 
 #include "tegula/core/buffer.h"
+#include "tegula/core/line.h"
 #include "tegula/graph/op.h"
 #include "tegula/graph/precision.h"
 
@@ -17,7 +17,7 @@ namespace tegula {
 
 /// Where a node comes from: the user's line, and the library frames between it and the op ("Linear/matmul").
 struct Origin {
-  std::source_location where{};
+  Line where{};
   const std::string* path = nullptr;  // interned, never freed; null for a node the user made directly
 };
 

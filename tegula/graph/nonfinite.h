@@ -27,7 +27,7 @@ struct Extent {
 struct NonFinite {
   std::string op;      // with the library's frames: "log", "Linear/linear"; of a gradient: "grad/Linear/linear"
   std::string module;  // of the nearest parameter at or below it: "blocks.0.attention"; "" without one
-  std::source_location where;
+  Line where;
   Extent result;
   std::vector<Extent> inputs;
   bool given = false;  // nobody computed it: it stands in data, in a Variable, or is a number of the program
@@ -42,8 +42,8 @@ struct NonFinite {
 /// tensors whose history is there: outside of jit. In a trace it is an error.
 /// With TEGULA_CHECK=nan in the environment this is done wherever values are computed, jit-ed functions are plain calls, and what is
 /// found is an Error at the op's line (but for infinities that were given, as masks are); grad then warns of parameters it does not reach.
-std::optional<NonFinite> find_nonfinite(const std::vector<Tensor>& values, std::source_location where = std::source_location::current());
-std::optional<NonFinite> find_nonfinite(const Tensor& value, std::source_location where = std::source_location::current());
+std::optional<NonFinite> find_nonfinite(const std::vector<Tensor>& values, Line where = Line::current());
+std::optional<NonFinite> find_nonfinite(const Tensor& value, Line where = Line::current());
 
 /// Whether TEGULA_CHECK=nan is on.
 bool checks_nonfinite();

@@ -87,7 +87,7 @@ class Text {
 
 }  // namespace
 
-std::string Tensor::print(Location where) const {
+std::string Tensor::print(Line where) const {
   require_known("print", checked(where), where);
   const HostArray array = to_array(where);
   return Text(array).of() + "  " + std::string(name(array.dtype)) + to_string(array.shape);

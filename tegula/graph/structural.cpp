@@ -166,8 +166,7 @@ const Ref<const Op>& cast_op() {
 Ref<const Op> reshape_op(const Shape& shape) { return Ref<const Op>(new ReshapeOp(shape)); }
 Ref<const Op> permute_op(const Dims& order) { return Ref<const Op>(new PermuteOp(order)); }
 
-Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype,
-                 const std::source_location& where) {
+Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype, const Line& where) {
   return make_node(std::move(op), std::span(inputs.begin(), inputs.size()), shape, dtype, where);
 }
 
@@ -175,7 +174,7 @@ namespace {
 
 /// The nodes of these tensors, each of which there must be.
 template <class Use>
-Tensor with_nodes(std::span<const Tensor> inputs, const std::source_location& where, Use use) {
+Tensor with_nodes(std::span<const Tensor> inputs, const Line& where, Use use) {
   constexpr std::size_t kFew = 8;
   std::array<Ref<Node>, kFew> few;
   std::vector<Ref<Node>> many;
@@ -188,7 +187,7 @@ Tensor with_nodes(std::span<const Tensor> inputs, const std::source_location& wh
   return Tensor(use(refs));
 }
 
-void check_countable(const Op& op, const Shape& shape, const std::source_location& where) {
+void check_countable(const Op& op, const Shape& shape, const Line& where) {
   if (!countable(shape)) {
     throw Error({.op = std::string(op.name()),
                  .got = "shape " + to_string(shape),
@@ -199,7 +198,7 @@ void check_countable(const Op& op, const Shape& shape, const std::source_locatio
 }
 
 // Of the kind of node that it is, without a word to those who wait for new ones.
-Tensor new_node(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results, const std::source_location& where) {
+Tensor new_node(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results, const Line& where) {
   for (const Result& result : results) check_countable(*op, result.shape, where);
   return with_nodes(inputs, where, [&](auto refs) { return make<Node>(std::move(op), refs, results, origin_at(where)); });
 }
@@ -213,15 +212,14 @@ Tensor new_part(const Ref<Node>& of, int k, const Origin& origin) {
 
 }  // namespace
 
-Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where) {
+Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const Line& where) {
   check_countable(*op, shape, where);
   Tensor result = with_nodes(inputs, where, [&](auto refs) { return make<Node>(std::move(op), refs, shape, dtype, origin_at(where)); });
   note_new_nodes(std::span(&result.node(), 1));
   return result;
 }
 
-std::vector<Tensor> make_nodes(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results,
-                               const std::source_location& where) {
+std::vector<Tensor> make_nodes(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results, const Line& where) {
   const Tensor several = new_node(std::move(op), inputs, results, where);
   std::vector<Tensor> parts;
   std::vector<Ref<Node>> nodes;
@@ -251,7 +249,7 @@ Tensor part(const Node& of, int k) {
   return new_part(Ref<Node>(const_cast<Node*>(&of)), k, of.origin());
 }
 
-Tensor scalar(Number value, DType dtype, const std::source_location& where) {
+Tensor scalar(Number value, DType dtype, const Line& where) {
   if (is_integer(dtype) && !value.fits_i64()) {
     throw Error({.op = "number",
                  .got = number_text(value.real()) + " for dtype " + std::string(name(dtype)),
@@ -262,15 +260,15 @@ Tensor scalar(Number value, DType dtype, const std::source_location& where) {
   return make_node(Ref<const Op>(new ScalarOp(value)), {}, {}, dtype, where);
 }
 
-Tensor full(const Shape& shape, Number value, DType dtype, const std::source_location& where) {
+Tensor full(const Shape& shape, Number value, DType dtype, const Line& where) {
   return expand(scalar(value, dtype, where), shape, where);
 }
 
-Tensor index(const Layout& pattern, const std::source_location& where) {
+Tensor index(const Layout& pattern, const Line& where) {
   return make_node(Ref<const Op>(new IndexOp(pattern)), {}, pattern.shape, DType::i64, where);
 }
 
-Tensor expand(const Tensor& x, const Shape& shape, const std::source_location& where) {
+Tensor expand(const Tensor& x, const Shape& shape, const Line& where) {
   if (x.shape(where) == shape) return x;
   if (broadcast(x.shape(), shape) != shape) {
     throw Error({.op = "expand",
@@ -282,7 +280,7 @@ Tensor expand(const Tensor& x, const Shape& shape, const std::source_location& w
   return make_node(Ref<const Op>(new ExpandOp(shape)), {x}, shape, x.dtype(), where);
 }
 
-Tensor sum_to(const Tensor& x, const Shape& shape, const std::source_location& where) {
+Tensor sum_to(const Tensor& x, const Shape& shape, const Line& where) {
   if (x.shape(where) == shape) return x;
   const int lead = x.rank() - shape.rank();
   Dims axes;
@@ -292,7 +290,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape, const std::source_location& w
   return reshape(axes.empty() ? x : sum(x, axes, where), shape, where);
 }
 
-Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& where) {
+Tensor reshape(const Tensor& x, const Shape& shape, const Line& where) {
   if (x.shape(where) == shape) return x;
   if (x.numel() != numel(shape)) {
     throw Error({.op = "reshape",
@@ -304,7 +302,7 @@ Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& 
   return make_node(reshape_op(shape), {x}, shape, x.dtype(), where);
 }
 
-Tensor permute(const Tensor& x, const Dims& order, const std::source_location& where) {
+Tensor permute(const Tensor& x, const Dims& order, const Line& where) {
   x.shape(where);  // refuses an empty tensor
   bool identity = true;
   Shape shape = x.shape(where);
@@ -316,7 +314,7 @@ Tensor permute(const Tensor& x, const Dims& order, const std::source_location& w
   return make_node(permute_op(order), {x}, shape, x.dtype(), where);
 }
 
-Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const std::source_location& where) {
+Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const Line& where) {
   Shape shape;
   for (int i = 0; i < x.rank(); ++i) {
     if (!axes.contains(i)) shape.push_back(x.shape()[i]);
@@ -324,12 +322,12 @@ Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const std
   return make_node(Ref<const Op>(new SumOp(axes, kind)), {x}, shape, x.dtype(), where);
 }
 
-Tensor sum(const Tensor& x, const Dims& axes, const std::source_location& where) {
+Tensor sum(const Tensor& x, const Dims& axes, const Line& where) {
   if (axes.empty()) return x;
   return reduce(x, axes, tile::Reduction::Sum, where);
 }
 
-Tensor cast(const Tensor& x, DType dtype, const std::source_location& where) {
+Tensor cast(const Tensor& x, DType dtype, const Line& where) {
   if (x.dtype(where) == dtype) return x;
   if (x.node()->op().role() == Role::Scalar && !x.node()->has_value()) {
     const Number value = static_cast<const ScalarOp&>(x.node()->op()).value();
@@ -338,28 +336,28 @@ Tensor cast(const Tensor& x, DType dtype, const std::source_location& where) {
   return make_node(cast_op(), {x}, x.shape(), dtype, where);
 }
 
-Tensor add_n(std::span<const Tensor> terms, const std::source_location& where) {
+Tensor add_n(std::span<const Tensor> terms, const Line& where) {
   static const Ref<const Op> op(new AddOp);
   if (terms.size() == 1) return terms[0];
   return make_node(op, terms, terms[0].shape(where), terms[0].dtype(), where);
 }
 
-Tensor stop_gradient(const Tensor& x, const std::source_location& where) {
+Tensor stop_gradient(const Tensor& x, const Line& where) {
   static const Ref<const Op> op(new StopGradientOp);
   return make_node(op, {x}, x.shape(where), x.dtype(), where);
 }
 
-Tensor variable(const Tensor& x, const std::source_location& where) {
+Tensor variable(const Tensor& x, const Line& where) {
   static const Ref<const Op> op(new VariableOp);
   return make_node(op, {x}, x.shape(where), x.dtype(), where);
 }
 
-Tensor identity(const Tensor& x, const std::source_location& where) {
+Tensor identity(const Tensor& x, const Line& where) {
   static const Ref<const Op> op(new IdentityOp);
   return make_node(op, {x}, x.shape(where), x.dtype(), where);
 }
 
-Tensor distinct(const Tensor& result, const Tensor& argument, const std::source_location& where) {
+Tensor distinct(const Tensor& result, const Tensor& argument, const Line& where) {
   return result.node() == argument.node() ? identity(argument, where) : result;
 }
 

@@ -42,13 +42,11 @@ class IndexOp final : public Op {
 };
 
 /// Makes a node; the one door through which ops build graph.
-Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype,
-                 const std::source_location& where);
-Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const std::source_location& where);
+Tensor make_node(Ref<const Op> op, std::initializer_list<Tensor> inputs, const Shape& shape, DType dtype, const Line& where);
+Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const Line& where);
 
 /// Makes a node with several results (two or more) and gives its parts, the tensors that are the results.
-std::vector<Tensor> make_nodes(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results,
-                               const std::source_location& where);
+std::vector<Tensor> make_nodes(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results, const Line& where);
 /// The same node over other inputs; of one with several results, the node itself, for its parts to be made of.
 Tensor copy_node(const Node& node, std::span<const Tensor> inputs);
 
@@ -57,34 +55,34 @@ namespace graph {
 /// Result `k` of a node with several results.
 Tensor part(const Node& of, int k);
 /// A rank-0 constant. Throws Error for an integer dtype and a number that i64 does not hold.
-Tensor scalar(Number value, DType dtype, const std::source_location& where = std::source_location::current());
+Tensor scalar(Number value, DType dtype, const Line& where = Line::current());
 /// The value in every element of `shape`.
-Tensor full(const Shape& shape, Number value, DType dtype, const std::source_location& where = std::source_location::current());
-Tensor index(const Layout& pattern, const std::source_location& where = std::source_location::current());
+Tensor full(const Shape& shape, Number value, DType dtype, const Line& where = Line::current());
+Tensor index(const Layout& pattern, const Line& where = Line::current());
 /// Broadcast to `shape` as a view (NumPy's rule: axes are added in front, size-1 axes grow). Its gradient is sum_to.
-Tensor expand(const Tensor& x, const Shape& shape, const std::source_location& where = std::source_location::current());
+Tensor expand(const Tensor& x, const Shape& shape, const Line& where = Line::current());
 /// Sums broadcast axes away: the adjoint of expand.
-Tensor sum_to(const Tensor& x, const Shape& shape, const std::source_location& where = std::source_location::current());
+Tensor sum_to(const Tensor& x, const Shape& shape, const Line& where = Line::current());
 /// Same shape: views that change nothing give x itself. numel must agree.
-Tensor reshape(const Tensor& x, const Shape& shape, const std::source_location& where = std::source_location::current());
-Tensor permute(const Tensor& x, const Dims& order, const std::source_location& where = std::source_location::current());
+Tensor reshape(const Tensor& x, const Shape& shape, const Line& where = Line::current());
+Tensor permute(const Tensor& x, const Dims& order, const Line& where = Line::current());
 /// Sum over axes, which the result drops.
-Tensor sum(const Tensor& x, const Dims& axes, const std::source_location& where = std::source_location::current());
-Tensor cast(const Tensor& x, DType dtype, const std::source_location& where = std::source_location::current());
+Tensor sum(const Tensor& x, const Dims& axes, const Line& where = Line::current());
+Tensor cast(const Tensor& x, DType dtype, const Line& where = Line::current());
 /// The sum of one or more tensors of one shape and dtype.
-Tensor add_n(std::span<const Tensor> terms, const std::source_location& where = std::source_location::current());
+Tensor add_n(std::span<const Tensor> terms, const Line& where = Line::current());
 /// x, through which no gradient flows.
-Tensor stop_gradient(const Tensor& x, const std::source_location& where = std::source_location::current());
+Tensor stop_gradient(const Tensor& x, const Line& where = Line::current());
 /// x as the value of a Variable: the same elements, through which no gradient flows.
-Tensor variable(const Tensor& x, const std::source_location& where = std::source_location::current());
+Tensor variable(const Tensor& x, const Line& where = Line::current());
 /// x as a tensor of its own, which may be differentiated with respect to without x: what public ops give that change nothing. The
 /// compiler looks through it.
-Tensor identity(const Tensor& x, const std::source_location& where = std::source_location::current());
+Tensor identity(const Tensor& x, const Line& where = Line::current());
 /// `result` of a public op; a tensor of its own when the op gave its argument back.
-Tensor distinct(const Tensor& result, const Tensor& argument, const std::source_location& where);
+Tensor distinct(const Tensor& result, const Tensor& argument, const Line& where);
 
 /// Sum, Any or All (of booleans) over axes, which the result drops; ops/rows/reduce has the others.
-Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const std::source_location& where);
+Tensor reduce(const Tensor& x, const Dims& axes, tile::Reduction kind, const Line& where);
 
 }  // namespace graph
 

@@ -9,7 +9,7 @@
 namespace tegula {
 namespace {
 
-[[noreturn]] void throw_empty(std::string_view op, const std::source_location& where) {
+[[noreturn]] void throw_empty(std::string_view op, const Line& where) {
   throw Error({.op = std::string(op),
                .got = "an empty tensor",
                .expected = "one with a value",
@@ -73,16 +73,16 @@ HostArray fetched(const Node& node) {
 
 }  // namespace
 
-Tensor::Tensor(const Variable& variable, Location where) : node_(variable.read(where).node()) {}
+Tensor::Tensor(const Variable& variable, Line where) : node_(variable.read(where).node()) {}
 
-Tensor Tensor::number(Number value, DType dtype, const Location& where) { return graph::scalar(value, dtype, where); }
+Tensor Tensor::number(Number value, DType dtype, const Line& where) { return graph::scalar(value, dtype, where); }
 
-const Node& Tensor::checked(const Location& where) const {
+const Node& Tensor::checked(const Line& where) const {
   if (!node_) throw_empty("tensor", where);
   return *node_;
 }
 
-std::int64_t Tensor::size(int axis, Location where) const {
+std::int64_t Tensor::size(int axis, Line where) const {
   const auto index = normalize_axis(axis, shape(where).rank());
   if (!index) {
     throw Error({.op = "size",
@@ -93,9 +93,9 @@ std::int64_t Tensor::size(int axis, Location where) const {
   return shape()[*index];
 }
 
-std::string Tensor::device() const { return device_name(checked(Location::current())); }
+std::string Tensor::device() const { return device_name(checked(Line::current())); }
 
-HostArray Tensor::to_array(Location where) const {
+HostArray Tensor::to_array(Line where) const {
   const Node& node = checked(where);
   require_known("to_host", node, where);
   if (!node.has_value()) {
@@ -106,7 +106,7 @@ HostArray Tensor::to_array(Location where) const {
   return node.buffer()->device() == 0 ? host_copy(node) : fetched(node);
 }
 
-Number Tensor::the_element(const Location& where) const {
+Number Tensor::the_element(const Line& where) const {
   const Node& node = checked(where);
   require_known("item", node, where);
   if (tegula::numel(node.shape()) != 1) {
@@ -135,7 +135,7 @@ Tensor Arg::tensor(std::string_view op, DType dtype) const {
   return graph::cast(tensor(op), dtype, loc);
 }
 
-Tensor from_array(const HostArray& array, std::source_location where) {
+Tensor from_array(const HostArray& array, Line where) {
   require_shape("from_array", array.shape, origin_at(where).where);
   if (!array.buffer) throw_no_buffer("from_array", origin_at(where).where);
   if (array.bytes() > array.buffer->bytes()) {
@@ -149,7 +149,7 @@ Tensor from_array(const HostArray& array, std::source_location where) {
   return Tensor(std::move(node));
 }
 
-void require_elements(std::size_t count, const Shape& shape, const std::source_location& where) {
+void require_elements(std::size_t count, const Shape& shape, const Line& where) {
   require_shape("tensor", shape, origin_at(where).where);
   if (static_cast<std::int64_t>(count) != numel(shape)) throw_element_count("tensor", count, shape, origin_at(where).where);
 }

@@ -1,13 +1,13 @@
 #pragma once
 // The handle users hold, and the type of every op parameter.
 
-#include <source_location>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "tegula/core/host_array.h"
+#include "tegula/core/line.h"
 #include "tegula/core/number.h"
 #include "tegula/graph/free_functions.h"
 #include "tegula/graph/node.h"
@@ -19,36 +19,35 @@ class Variable;
 /// An immutable n-dimensional array, computed when its value is first needed. Copies share the node. All ops are free functions.
 class Tensor : public FreeFunctions {
  public:
-  using Location = std::source_location;
 
   /// An empty handle; using it in an op is an error.
   Tensor() = default;
   explicit Tensor(Ref<Node> node) : node_(std::move(node)) {}
   /// The current value of a Variable.
-  Tensor(const Variable& variable, Location where = Location::current());
+  Tensor(const Variable& variable, Line where = Line::current());
   /// A number as a rank-0 tensor: f32 for floats, i64 for integers, bool for bool.
   template <class T>
   requires std::is_arithmetic_v<T>
-  Tensor(T value, Location where = Location::current()) : Tensor(number(value, default_dtype<T>(), where)) {}
+  Tensor(T value, Line where = Line::current()) : Tensor(number(value, default_dtype<T>(), where)) {}
 
   bool defined() const { return static_cast<bool>(node_); }
-  const Shape& shape(Location where = Location::current()) const { return checked(where).shape(); }
+  const Shape& shape(Line where = Line::current()) const { return checked(where).shape(); }
   int rank() const { return shape().rank(); }
   /// The length of one axis; negative axes count from the end.
-  std::int64_t size(int axis, Location where = Location::current()) const;
+  std::int64_t size(int axis, Line where = Line::current()) const;
   std::int64_t numel() const { return tegula::numel(shape()); }
-  DType dtype(Location where = Location::current()) const { return checked(where).dtype(); }
+  DType dtype(Line where = Line::current()) const { return checked(where).dtype(); }
   /// "cpu", "cuda:0".
   std::string device() const;
 
   /// The only element (shape with one element) as T, an i64 exactly; computes what is pending. Inside a trace it is an error.
   template <class T = float>
-  T item(Location where = Location::current()) const {
+  T item(Line where = Line::current()) const {
     return the_element(where).as<T>();
   }
   /// All elements, row-major, converted to T.
   template <class T = float>
-  std::vector<T> to_host(Location where = Location::current()) const {
+  std::vector<T> to_host(Line where = Line::current()) const {
     const HostArray array = to_array(where);
     std::vector<T> out(static_cast<std::size_t>(array.size()));
     visit(array.dtype, [&](auto zero) {
@@ -61,9 +60,9 @@ class Tensor : public FreeFunctions {
     return out;
   }
   /// All elements in their own dtype; shares memory with the tensor when it is dense on the host.
-  HostArray to_array(Location where = Location::current()) const;
+  HostArray to_array(Line where = Line::current()) const;
   /// As NumPy prints it, with dtype and shape: "[1, 2, 3]  f32(3,)". Of more than 1000 elements the first and last three of each axis.
-  std::string print(Location where = Location::current()) const;
+  std::string print(Line where = Line::current()) const;
 
   const Ref<Node>& node() const { return node_; }
 
@@ -73,9 +72,9 @@ class Tensor : public FreeFunctions {
     if constexpr (std::is_same_v<T, bool>) return DType::boolean;
     else return std::is_floating_point_v<T> ? DType::f32 : DType::i64;
   }
-  static Tensor number(Number value, DType dtype, const Location& where);
-  const Node& checked(const Location& where) const;
-  Number the_element(const Location& where) const;
+  static Tensor number(Number value, DType dtype, const Line& where);
+  const Node& checked(const Line& where) const;
+  Number the_element(const Line& where) const;
 
   Ref<Node> node_;
 };
@@ -84,12 +83,11 @@ class Tensor : public FreeFunctions {
 /// they adapt to the tensors beside them, as in PyTorch.
 class Arg {
  public:
-  using Location = std::source_location;
-  Arg(const Tensor& tensor, Location where = Location::current()) : loc(where), tensor_(tensor) {}
-  Arg(const Variable& variable, Location where = Location::current()) : loc(where), tensor_(variable, where) {}
+  Arg(const Tensor& tensor, Line where = Line::current()) : loc(where), tensor_(tensor) {}
+  Arg(const Variable& variable, Line where = Line::current()) : loc(where), tensor_(variable, where) {}
   template <class T>
   requires std::is_arithmetic_v<T>
-  Arg(T value, Location where = Location::current())
+  Arg(T value, Line where = Line::current())
       : loc(where),
         is_number_(true),
         category_(std::is_same_v<T, bool>       ? DType::boolean
@@ -97,7 +95,7 @@ class Arg {
                                                 : DType::i64),
         value_(value) {}
 
-  Location loc;
+  Line loc;
 
   bool is_number() const { return is_number_; }
   const Number& value() const { return value_; }
@@ -115,37 +113,37 @@ class Arg {
 };
 
 /// A leaf holding these elements (shared, not copied). Throws Error for a shape with negative or uncountable sizes, or too small a buffer.
-Tensor from_array(const HostArray& array, std::source_location where = std::source_location::current());
+Tensor from_array(const HostArray& array, Line where = Line::current());
 /// A line of the user's that `{}` does not stand for: tensor(values, {}) has the shape {}.
 struct GivenLine {
-  GivenLine(const std::source_location& at) : at(at) {}
-  std::source_location at;
+  GivenLine(const Line& at) : at(at) {}
+  Line at;
 };
 /// A leaf from a list: tensor({1.f, 2.f, 3.f}), tensor(values); or with a shape: tensor(values, {2, 3}).
 template <class T>
-Tensor tensor(std::span<const T> values, const Shape& shape, std::source_location where = std::source_location::current());
+Tensor tensor(std::span<const T> values, const Shape& shape, Line where = Line::current());
 template <class T>
-Tensor tensor(const std::vector<T>& values, const Shape& shape, std::source_location where = std::source_location::current()) {
+Tensor tensor(const std::vector<T>& values, const Shape& shape, Line where = Line::current()) {
   return tensor(std::span<const T>(values), shape, where);
 }
 template <class T>
-Tensor tensor(const std::vector<T>& values, GivenLine where = std::source_location::current()) {
+Tensor tensor(const std::vector<T>& values, GivenLine where = Line::current()) {
   return tensor(std::span<const T>(values), Shape{static_cast<std::int64_t>(values.size())}, where.at);
 }
 template <class T>
-Tensor tensor(std::initializer_list<T> values, std::source_location where = std::source_location::current()) {
+Tensor tensor(std::initializer_list<T> values, Line where = Line::current()) {
   return tensor(std::span<const T>(values.begin(), values.size()), Shape{static_cast<std::int64_t>(values.size())}, where);
 }
 template <class T>
-Tensor tensor(std::initializer_list<T> values, const Shape& shape, std::source_location where = std::source_location::current()) {
+Tensor tensor(std::initializer_list<T> values, const Shape& shape, Line where = Line::current()) {
   return tensor(std::span<const T>(values.begin(), values.size()), shape, where);
 }
 
 /// What tensor() refuses: a shape that cannot be, or another number of elements.
-void require_elements(std::size_t count, const Shape& shape, const std::source_location& where);
+void require_elements(std::size_t count, const Shape& shape, const Line& where);
 
 template <class T>
-Tensor tensor(std::span<const T> values, const Shape& shape, std::source_location where) {
+Tensor tensor(std::span<const T> values, const Shape& shape, Line where) {
   require_elements(values.size(), shape, where);
   return from_array(HostArray::from(values, shape), where);
 }

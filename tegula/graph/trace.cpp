@@ -30,9 +30,9 @@ bool is_known(const Node& node) {
 
 }  // namespace
 
-Trace::Trace(const std::source_location& where) : id_(next_trace.fetch_add(1)), where_(where), parent_(active) { active = this; }
+Trace::Trace(const Line& where) : id_(next_trace.fetch_add(1)), where_(where), parent_(active) { active = this; }
 
-Trace::Trace(const std::source_location& where, OfBody) : id_(active ? active->id() : 0), where_(where), parent_(active), of_body_(true) {
+Trace::Trace(const Line& where, OfBody) : id_(active ? active->id() : 0), where_(where), parent_(active), of_body_(true) {
   active = this;
 }
 
@@ -82,7 +82,7 @@ void Trace::keep(const Ref<Node>& node) {
   kept_.push_back(node);
 }
 
-void Trace::refuse(std::string_view what, const std::source_location& where) {
+void Trace::refuse(std::string_view what, const Line& where) {
   if (!active) return;
   throw Error({.op = std::string(what),
                .got = "a value that is still being traced by " + active->name(),
@@ -95,7 +95,7 @@ void Trace::refuse(std::string_view what, const std::source_location& where) {
 Trace::Pause::Pause() : before_(active) { active = nullptr; }
 Trace::Pause::~Pause() { active = before_; }
 
-void require_known(std::string_view what, const Node& node, const std::source_location& where) {
+void require_known(std::string_view what, const Node& node, const Line& where) {
   if (!active || is_known(node)) return;
   const std::string print = "debug_print(x) prints a value at every call";
   throw Error({.op = std::string(what),
@@ -107,6 +107,6 @@ void require_known(std::string_view what, const Node& node, const std::source_lo
                .where = origin_at(where).where});
 }
 
-void refuse_in_trace(std::string_view what, const std::source_location& where) { Trace::refuse(what, where); }
+void refuse_in_trace(std::string_view what, const Line& where) { Trace::refuse(what, where); }
 
 }  // namespace tegula

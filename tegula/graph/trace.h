@@ -12,10 +12,10 @@ namespace tegula {
 
 class Trace {
  public:
-  explicit Trace(const std::source_location& where);
+  explicit Trace(const Line& where);
   /// Of the body of a loop: its nodes belong to the trace around it, if there is one, and so do the flags that it reads.
   struct OfBody {};
-  Trace(const std::source_location& where, OfBody);
+  Trace(const Line& where, OfBody);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
@@ -23,7 +23,7 @@ class Trace {
   /// The active trace of this thread, or null.
   static Trace* current();
   std::uint32_t id() const { return id_; }
-  const std::source_location& where() const { return where_; }
+  const Line& where() const { return where_; }
   bool is_of_body() const { return of_body_; }
   /// "the jit at net.cpp:12", "the body of the scan at net.cpp:30".
   std::string name() const;
@@ -53,7 +53,7 @@ class Trace {
   const std::vector<Ref<Node>>& kept() const { return kept_; }
   const std::vector<Condition>& conditions() const { return conditions_; }
 
-  static void refuse(std::string_view what, const std::source_location& where);  // refuse_in_trace
+  static void refuse(std::string_view what, const Line& where);  // refuse_in_trace
 
   /// While one lives no trace is active on this thread: what depends on nothing traced is computed (require_known).
   class Pause {
@@ -68,9 +68,9 @@ class Trace {
   };
 
  private:
-  friend void require_known(std::string_view, const Node&, const std::source_location&);
+  friend void require_known(std::string_view, const Node&, const Line&);
   std::uint32_t id_;
-  std::source_location where_;
+  Line where_;
   Trace* parent_;
   bool of_body_ = false;
   std::vector<Tensor> arguments_;
@@ -81,9 +81,9 @@ class Trace {
 };
 
 /// Throws Error when a trace is active: `what` ("item()", "print") needs a value that does not exist yet.
-void refuse_in_trace(std::string_view what, const std::source_location& where);
+void refuse_in_trace(std::string_view what, const Line& where);
 /// Throws Error when a trace is active and the value of `node` depends on what it traces: on arguments, Variables, the carried values of a loop. Literals, captured
 /// tensors, and what is computed from these alone, may be looked at (`what`: "item").
-void require_known(std::string_view what, const Node& node, const std::source_location& where);
+void require_known(std::string_view what, const Node& node, const Line& where);
 
 }  // namespace tegula

@@ -15,7 +15,7 @@
 namespace tegula {
 namespace {
 
-[[noreturn]] void throw_empty(const std::source_location& where) {
+[[noreturn]] void throw_empty(const Line& where) {
   throw Error({.op = "Variable",
                .got = "an empty Variable",
                .expected = "one with a value",
@@ -24,7 +24,7 @@ namespace {
 }
 
 // The value a cell may hold: of the cell's shape and dtype.
-Tensor fitted(const Tensor& value, const Cell& like, const std::source_location& where) {
+Tensor fitted(const Tensor& value, const Cell& like, const Line& where) {
   if (value.shape(where) != like.shape()) {
     throw Error({.op = "assign",
                  .got = "a value of shape " + to_string(value.shape()),
@@ -99,21 +99,21 @@ class PendingCells {
   std::size_t count_ = 0;
 };
 
-Cell::Cell(Tensor value, const std::source_location& where) : shape_(value.shape()), dtype_(value.dtype()) {
+Cell::Cell(Tensor value, const Line& where) : shape_(value.shape()), dtype_(value.dtype()) {
   static std::atomic<std::uint32_t> next{1};
   place_ = next.fetch_add(1, std::memory_order_relaxed);
   own(std::move(value), where);
   born_ = value_.node()->sequence();
 }
 
-void Cell::set(Tensor value, const std::source_location& where) {
+void Cell::set(Tensor value, const Line& where) {
   const Ref<Node> before = value_.node();
   own(std::move(value), where);
   ++version_;
   if (before->has_value() && before->use_count() > 1) KeptHistory::replaced(*before);
 }
 
-void Cell::own(Tensor value, const std::source_location& where) {
+void Cell::own(Tensor value, const Line& where) {
   const Ref<Node>& node = value.node();
   if (!node->has_value()) {
     value = graph::variable(value, where.line() > 0 ? where : node->origin().where);
@@ -142,13 +142,13 @@ void Cell::settle_later() { PendingCells::of_this_thread().clear(); }
 const Node& Cell::settled() {
   if (!value_.node()->has_value()) {
     const Ref<Node> nodes[] = {value_.node()};
-    evaluate(nodes, std::source_location{});
+    evaluate(nodes, Line{});
   }
   return *value_.node();
 }
 
 void Cell::keep_at(std::unique_ptr<const CellSource> source) {
-  refuse_in_trace("keeping a Variable elsewhere", std::source_location{});
+  refuse_in_trace("keeping a Variable elsewhere", Line{});
   when_unused(*this, [&] {
     PendingCells::remove(*this);
     source_ = std::move(source);
@@ -157,13 +157,13 @@ void Cell::keep_at(std::unique_ptr<const CellSource> source) {
   });
 }
 
-Tensor read_cell(const Ref<Cell>& cell, const std::source_location& where) {
+Tensor read_cell(const Ref<Cell>& cell, const Line& where) {
   if (const CellSource* source = cell->source()) return source->read(where);
   if (Trace* trace = Trace::current()) return trace->use(cell).current;
   return cell->handle();
 }
 
-void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_location& where) {
+void write_cell(const Ref<Cell>& cell, const Tensor& value, const Line& where) {
   Tensor next = fitted(value, *cell, where);
   if (const CellSource* source = cell->source()) return source->write(next, where);
   if (Trace* trace = Trace::current()) {
@@ -176,7 +176,7 @@ void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_lo
   }
 }
 
-Variable::Variable(const Tensor& value, Location where) {
+Variable::Variable(const Tensor& value, Line where) {
   if (Trace* trace = Trace::current()) {
     throw Error({.op = "Variable",
                  .got = "a Variable created inside " + trace->name(),
@@ -196,43 +196,43 @@ Variable::Variable(const Variable& other) {
 
 Variable& Variable::operator=(const Variable& other) {
   if (this == &other) return *this;
-  if (!other.cell_) throw_empty(Location{});
+  if (!other.cell_) throw_empty(Line{});
   if (!cell_) cell_ = make<Cell>(other.cell_->handle()), cell_->set_partition(other.cell_->partition());
-  else assign(other.read(), Location{});
+  else assign(other.read(), Line{});
   return *this;
 }
 
 Variable& Variable::operator=(const Tensor& value) {
   if (!cell_) cell_ = Variable(value).cell_;
-  else assign(value, value.defined() ? value.node()->origin().where : Location{});
+  else assign(value, value.defined() ? value.node()->origin().where : Line{});
   return *this;
 }
 
 Variable& Variable::fill(Number value) {
-  assign(graph::full(shape(), value, dtype()), Location{});
+  assign(graph::full(shape(), value, dtype()), Line{});
   return *this;
 }
 
-void Variable::assign(const Tensor& value, Location where) { write_cell(cell(where), value, where); }
+void Variable::assign(const Tensor& value, Line where) { write_cell(cell(where), value, where); }
 
-Tensor Variable::read(Location where) const { return read_cell(cell(where), where); }
+Tensor Variable::read(Line where) const { return read_cell(cell(where), where); }
 
-const Shape& Variable::shape(Location where) const { return cell(where)->shape(); }
-DType Variable::dtype(Location where) const { return cell(where)->dtype(); }
+const Shape& Variable::shape(Line where) const { return cell(where)->shape(); }
+DType Variable::dtype(Line where) const { return cell(where)->dtype(); }
 
-const Ref<Cell>& Variable::cell(Location where) const {
+const Ref<Cell>& Variable::cell(Line where) const {
   if (!cell_) throw_empty(where);
   return cell_;
 }
 
-Tensor Parameter::read(std::source_location where) const { return read_cell(cell, where); }
-void Parameter::assign(const Tensor& value, std::source_location where) const { write_cell(cell, value, where); }
+Tensor Parameter::read(Line where) const { return read_cell(cell, where); }
+void Parameter::assign(const Tensor& value, Line where) const { write_cell(cell, value, where); }
 
 const Shape& Parameter::whole_shape() const { return cell->partition() ? cell->partition()->shape() : cell->shape(); }
-Tensor Parameter::read_whole(std::source_location where) const {
+Tensor Parameter::read_whole(Line where) const {
   return cell->partition() ? cell->partition()->whole(read(where), where) : read(where);
 }
-void Parameter::assign_whole(const Tensor& value, std::source_location where) const {
+void Parameter::assign_whole(const Tensor& value, Line where) const {
   assign(cell->partition() ? cell->partition()->part(value, where) : value, where);
 }
 

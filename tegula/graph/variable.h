@@ -20,9 +20,9 @@ class CellSource {
   virtual ~CellSource() = default;
   CellSource(const CellSource&) = delete;
   CellSource& operator=(const CellSource&) = delete;
-  virtual Tensor read(const std::source_location& where) const = 0;
+  virtual Tensor read(const Line& where) const = 0;
   /// `value` has the cell's shape and dtype.
-  virtual void write(const Tensor& value, const std::source_location& where) const = 0;
+  virtual void write(const Tensor& value, const Line& where) const = 0;
 };
 
 /// What ranks have together where a cell holds this rank's part of it (dist/collectives/partition.h). All of them call the functions in the same order.
@@ -35,11 +35,11 @@ class Partition {
   /// Of the whole.
   virtual const Shape& shape() const = 0;
   /// The whole, of everybody's parts: a collective.
-  virtual Tensor whole(const Tensor& part, const std::source_location& where) const = 0;
+  virtual Tensor whole(const Tensor& part, const Line& where) const = 0;
   /// This rank's part of the whole.
-  virtual Tensor part(const Tensor& whole, const std::source_location& where) const = 0;
+  virtual Tensor part(const Tensor& whole, const Line& where) const = 0;
   /// Σ over the ranks, of which each element of the whole lies on one. A collective.
-  virtual Tensor sum(const Tensor& x, const std::source_location& where) const = 0;
+  virtual Tensor sum(const Tensor& x, const Line& where) const = 0;
   /// Names the ranks: equal for equal ones.
   virtual std::int64_t ranks() const = 0;
   /// Whether this rank is the one that writes the file which all have together.
@@ -51,7 +51,7 @@ class Partition {
 /// through which no gradient flows.
 class Cell final : public Shared {
  public:
-  explicit Cell(Tensor value, const std::source_location& where = std::source_location());
+  explicit Cell(Tensor value, const Line& where = Line());
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
   /// Its value, of which a jit-ed function may be overwriting the memory; see handle().
@@ -63,7 +63,7 @@ class Cell final : public Shared {
   /// Whether a thread other than this one took a handle last.
   bool handed_elsewhere() const;
   /// Outside of traces; a write is pending until anything is evaluated on this thread, or until the value is asked for.
-  void set(Tensor value, const std::source_location& where = std::source_location());
+  void set(Tensor value, const Line& where = Line());
   /// The evaluated value (evaluates when pending).
   const Node& settled();
   /// Its number, which its values carry (Node::place).
@@ -96,7 +96,7 @@ class Cell final : public Shared {
   friend class PendingCells;
   friend struct CellLists;
   class Brief;
-  void own(Tensor value, const std::source_location& where);
+  void own(Tensor value, const Line& where);
   void put(Tensor value);
 
   Tensor value_;  // touched_ guards the handle itself, trained_ and reader_
@@ -123,13 +123,12 @@ class Cell final : public Shared {
 /// a move keeps the cell, so optimisers that hold it survive `return net`. Several threads: docs/design.md, "Threads".
 class Variable : public FreeFunctions {
  public:
-  using Location = std::source_location;
   Variable() = default;
   /// The initial value; creating a Variable inside a trace is an error.
-  Variable(const Tensor& value, Location where = Location::current());
+  Variable(const Tensor& value, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
-  Variable(T value, Location where = Location::current()) : Variable(Tensor(value, where), where) {}
+  Variable(T value, Line where = Line::current()) : Variable(Tensor(value, where), where) {}
   Variable(const Variable& other);
   Variable(Variable&& other) noexcept = default;
   Variable& operator=(const Variable& other);
@@ -145,24 +144,24 @@ class Variable : public FreeFunctions {
   Variable& operator=(T value) {
     return defined() ? fill(value) : *this = Variable(value);
   }
-  void assign(const Tensor& value, Location where = Location::current());
+  void assign(const Tensor& value, Line where = Line::current());
   /// The value as the program sees it here.
-  Tensor read(Location where = Location::current()) const;
+  Tensor read(Line where = Line::current()) const;
   /// Of the value, as Tensor has them: net.weight.print(), adam.lr.item(). In a trace they are errors.
   template <class T = float>
-  T item(Location where = Location::current()) const {
+  T item(Line where = Line::current()) const {
     return read(where).template item<T>(where);
   }
   template <class T = float>
-  std::vector<T> to_host(Location where = Location::current()) const {
+  std::vector<T> to_host(Line where = Line::current()) const {
     return read(where).template to_host<T>(where);
   }
-  HostArray to_array(Location where = Location::current()) const { return read(where).to_array(where); }
-  std::string print(Location where = Location::current()) const { return read(where).print(where); }
+  HostArray to_array(Line where = Line::current()) const { return read(where).to_array(where); }
+  std::string print(Line where = Line::current()) const { return read(where).print(where); }
 
-  const Shape& shape(Location where = Location::current()) const;
-  DType dtype(Location where = Location::current()) const;
-  const Ref<Cell>& cell(Location where = Location::current()) const;
+  const Shape& shape(Line where = Line::current()) const;
+  DType dtype(Line where = Line::current()) const;
+  const Ref<Cell>& cell(Line where = Line::current()) const;
   bool defined() const { return static_cast<bool>(cell_); }
 
  private:
@@ -174,18 +173,18 @@ class Variable : public FreeFunctions {
 struct Parameter {
   std::string name;  // "conv1.weight"
   Ref<Cell> cell;
-  Tensor read(std::source_location where = std::source_location::current()) const;
-  void assign(const Tensor& value, std::source_location where = std::source_location::current()) const;
+  Tensor read(Line where = Line::current()) const;
+  void assign(const Tensor& value, Line where = Line::current()) const;
   /// The same of the whole where ranks share it out: what files hold. Reading is a collective then.
   const Shape& whole_shape() const;
-  Tensor read_whole(std::source_location where = std::source_location::current()) const;
-  void assign_whole(const Tensor& value, std::source_location where = std::source_location::current()) const;
+  Tensor read_whole(Line where = Line::current()) const;
+  void assign_whole(const Tensor& value, Line where = Line::current()) const;
 };
 using Parameters = std::vector<Parameter>;
 
 /// Reads and writes of a cell as the innermost trace of this thread (or the program) sees them.
-Tensor read_cell(const Ref<Cell>& cell, const std::source_location& where);
-void write_cell(const Ref<Cell>& cell, const Tensor& value, const std::source_location& where);
+Tensor read_cell(const Ref<Cell>& cell, const Line& where);
+void write_cell(const Ref<Cell>& cell, const Tensor& value, const Line& where);
 
 /// A plain value that a trace may depend on (train/eval, a step kind): reading it inside a trace adds a condition, so that the
 /// trace is made again when the value has changed.

@@ -6,7 +6,7 @@
 
 namespace tegula::nn {
 
-PReLU::PReLU(std::int64_t num_parameters, double init, std::source_location where) {
+PReLU::PReLU(std::int64_t num_parameters, double init, Line where) {
   In frame("PReLU", where);
   require_positive("PReLU", {{"num_parameters", num_parameters}}, where);
   weight = full({num_parameters}, Arg(init, where), f32);

@@ -112,7 +112,7 @@ struct Maxout {
 /// leaky_relu with a learnt slope: one, or one for each channel (He et al., 2015).
 class PReLU {
  public:
-  explicit PReLU(std::int64_t num_parameters = 1, double init = 0.25, std::source_location where = std::source_location::current());
+  explicit PReLU(std::int64_t num_parameters = 1, double init = 0.25, Line where = Line::current());
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 

@@ -2,12 +2,12 @@
 // A module that the library calls in the user's name, and what comes of it as a list.
 
 #include <cstddef>
-#include <source_location>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/graph/structure.h"
 
 namespace tegula::nn {
@@ -39,7 +39,7 @@ consteval bool takes_arg() {
 }
 
 template <class M, std::size_t I>
-auto argument(const Tensor& x, const std::source_location& where) {
+auto argument(const Tensor& x, const Line& where) {
   if constexpr (takes_arg<M, I>()) return Arg(x, where);
   else return x;
 }
@@ -61,7 +61,7 @@ std::vector<Tensor> tensors_of(const R& result) {
 
 /// module(x[0], x[1], …), as if the call stood at `where`: what a layer of the library says about its input names that line.
 template <class M, std::size_t... I>
-std::vector<Tensor> call_at(const std::source_location& where, M& module, const std::vector<Tensor>& x, std::index_sequence<I...>) {
+std::vector<Tensor> call_at(const Line& where, M& module, const std::vector<Tensor>& x, std::index_sequence<I...>) {
   return tensors_of(module(detail::argument<M, I>(x[I], where)...));
 }
 

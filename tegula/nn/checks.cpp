@@ -7,8 +7,7 @@
 
 namespace tegula::nn {
 
-void require_positive(std::string_view layer, std::initializer_list<std::pair<std::string_view, std::int64_t>> sizes,
-                      const std::source_location& where) {
+void require_positive(std::string_view layer, std::initializer_list<std::pair<std::string_view, std::int64_t>> sizes, const Line& where) {
   for (auto [name, size] : sizes) {
     if (size > 0) continue;
     throw Error({.op = std::string(layer),
@@ -19,7 +18,7 @@ void require_positive(std::string_view layer, std::initializer_list<std::pair<st
 }
 
 void require_features(std::string_view layer, const Tensor& x, int axis, std::int64_t expected, std::string_view meaning,
-                      const std::source_location& where) {
+                      const Line& where) {
   const Shape& shape = x.shape(where);
   const int at = axis < 0 ? axis + shape.rank() : axis;
   if (at >= 0 && at < shape.rank() && shape[at] == expected) return;
@@ -29,7 +28,7 @@ void require_features(std::string_view layer, const Tensor& x, int axis, std::in
                .where = origin_at(where).where});
 }
 
-void require_dtype(std::string_view layer, const Tensor& x, DType weight, const std::source_location& where) {
+void require_dtype(std::string_view layer, const Tensor& x, DType weight, const Line& where) {
   const DType dtype = x.dtype(where);
   if (is_float(dtype) && (dtype != DType::f64 || weight == DType::f64)) return;
   const std::string wanted(name(weight));

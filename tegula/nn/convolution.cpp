@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kConv[] = {"Conv1d", "Conv2d", "Conv3d"};
 constexpr std::string_view kConvTranspose[] = {"ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"};
 
-void require_groups(std::string_view layer, std::int64_t in, std::int64_t out, std::int64_t groups, const std::source_location& where) {
+void require_groups(std::string_view layer, std::int64_t in, std::int64_t out, std::int64_t groups, const Line& where) {
   require_positive(layer, {{"in_channels", in}, {"out_channels", out}, {"groups", groups}}, where);
   if (in % groups == 0 && out % groups == 0) return;
   throw Error({.op = std::string(layer),
@@ -21,7 +21,7 @@ void require_groups(std::string_view layer, std::int64_t in, std::int64_t out, s
 }
 
 /// Channels lie behind the batch, ahead of the spatial axes; x may have no batch axis.
-void require_channels(std::string_view layer, const Tensor& x, int axes, std::int64_t expected, const std::source_location& where) {
+void require_channels(std::string_view layer, const Tensor& x, int axes, std::int64_t expected, const Line& where) {
   const Shape& shape = x.shape(where);
   const int axis = shape.rank() - axes - 1;
   if (axis < 0 || axis > 1 || shape[axis] == expected) return;  // the op speaks of other ranks
@@ -39,7 +39,7 @@ void require_channels(std::string_view layer, const Tensor& x, int axes, std::in
 
 // (first, second, window…)
 Shape weight_shape(std::string_view layer, int axes, std::int64_t first, std::int64_t second, const PerAxis& kernel_size,
-                   const std::source_location& where) {
+                   const Line& where) {
   Shape shape{first, second};
   for (auto size : kernel_size.expand(axes, 1, layer, "kernel_size", where)) shape.push_back(size);
   return shape;
@@ -49,7 +49,7 @@ Shape weight_shape(std::string_view layer, int axes, std::int64_t first, std::in
 
 template <int Axes>
 Convolution<Axes>::Convolution(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size, const ConvOptions& options,
-                               Location where)
+                               Line where)
     : options_{.stride = options.stride, .padding = options.padding, .dilation = options.dilation, .groups = options.groups} {
   constexpr std::string_view name = kConv[Axes - 1];
   In frame(name, where);
@@ -82,7 +82,7 @@ void Convolution<Axes>::visit(Visitor& visitor, const Path& path) {
 
 template <int Axes>
 ConvolutionTranspose<Axes>::ConvolutionTranspose(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size,
-                                                 const ConvTransposeOptions& options, Location where)
+                                                 const ConvTransposeOptions& options, Line where)
     : options_{.stride = options.stride,
                .padding = options.padding,
                .output_padding = options.output_padding,

@@ -19,9 +19,8 @@ struct ConvOptions {
 template <int Axes>
 class Convolution {
  public:
-  using Location = std::source_location;
   Convolution(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size, const ConvOptions& options = {},
-              Location where = Location::current());
+              Line where = Line::current());
   Tensor operator()(Arg x) const;
   /// The same with another weight of its shape (nn/weight_norm.h).
   Tensor with_weight(Arg x, const Tensor& weight) const;
@@ -50,9 +49,8 @@ struct ConvTransposeOptions {
 template <int Axes>
 class ConvolutionTranspose {
  public:
-  using Location = std::source_location;
   ConvolutionTranspose(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size,
-                       const ConvTransposeOptions& options = {}, Location where = Location::current());
+                       const ConvTransposeOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg x) const;
   /// The same with another weight of its shape (nn/weight_norm.h).
   Tensor with_weight(Arg x, const Tensor& weight) const;

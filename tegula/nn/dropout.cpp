@@ -11,7 +11,7 @@
 
 namespace tegula::nn {
 
-detail::AnyDropout::AnyDropout(double p, Generator* generator, std::string_view name, const std::source_location& where)
+detail::AnyDropout::AnyDropout(double p, Generator* generator, std::string_view name, const Line& where)
     : p(p),
       generator_(generator) {
   if (p >= 0 && p <= 1) return;
@@ -21,7 +21,7 @@ detail::AnyDropout::AnyDropout(double p, Generator* generator, std::string_view 
 
 void detail::AnyDropout::visit(Visitor& visitor, const Path& path) { visitor.flag(Path{&path, "training"}, training); }
 
-Dropout::Dropout(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "Dropout", where) {}
+Dropout::Dropout(double p, Generator* generator, Line where) : AnyDropout(p, generator, "Dropout", where) {}
 Tensor Dropout::operator()(Arg x) const {
   In frame("Dropout", x.loc);
   const Tensor input = x.tensor("Dropout");
@@ -40,14 +40,14 @@ void Dropout::visit(Visitor& visitor, const Path& path) {
   AnyDropout::visit(visitor, path);
 }
 
-DropoutChannels::DropoutChannels(double p, Generator* generator, std::source_location where)
+DropoutChannels::DropoutChannels(double p, Generator* generator, Line where)
     : AnyDropout(p, generator, "Dropout2d", where) {}
 Tensor DropoutChannels::operator()(Arg x) const {
   In frame("Dropout2d", x.loc);
   return training ? dropout_channels(x, p, generator_) : graph::identity(x.tensor("Dropout2d"), x.loc);
 }
 
-StochasticDepth::StochasticDepth(double p, int axis, Generator* generator, std::source_location where)
+StochasticDepth::StochasticDepth(double p, int axis, Generator* generator, Line where)
     : AnyDropout(p, generator, "StochasticDepth", where),
       axis_(axis) {}
 Tensor StochasticDepth::operator()(Arg x) const {
@@ -55,7 +55,7 @@ Tensor StochasticDepth::operator()(Arg x) const {
   return training ? stochastic_depth(x, p, axis_, generator_) : graph::identity(x.tensor("StochasticDepth"), x.loc);
 }
 
-AlphaDropout::AlphaDropout(double p, Generator* generator, std::source_location where) : AnyDropout(p, generator, "AlphaDropout", where) {}
+AlphaDropout::AlphaDropout(double p, Generator* generator, Line where) : AnyDropout(p, generator, "AlphaDropout", where) {}
 Tensor AlphaDropout::operator()(Arg x) const {
   In frame("AlphaDropout", x.loc);
   return training ? alpha_dropout(x, p, generator_) : graph::identity(x.tensor("AlphaDropout"), x.loc);

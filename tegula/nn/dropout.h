@@ -9,7 +9,7 @@ namespace detail {
 
 class AnyDropout {
  public:
-  explicit AnyDropout(double p, Generator* generator, std::string_view name, const std::source_location& where);
+  explicit AnyDropout(double p, Generator* generator, std::string_view name, const Line& where);
   void visit(Visitor& visitor, const Path& path);
 
   double p;
@@ -24,7 +24,7 @@ class AnyDropout {
 /// Each element 0 with probability p, the others divided by 1 - p (Srivastava et al., 2014).
 class Dropout : public detail::AnyDropout {
  public:
-  explicit Dropout(double p = 0.5, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+  explicit Dropout(double p = 0.5, Generator* generator = nullptr, Line where = Line::current());
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 
@@ -34,7 +34,7 @@ class Dropout : public detail::AnyDropout {
 /// Whole channels of x (N, C, spatial…) (Tompson et al., 2015). Dropout1d, 2d and 3d are the same.
 class DropoutChannels : public detail::AnyDropout {
  public:
-  explicit DropoutChannels(double p = 0.5, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+  explicit DropoutChannels(double p = 0.5, Generator* generator = nullptr, Line where = Line::current());
   Tensor operator()(Arg x) const;
 };
 using Dropout1d = DropoutChannels;
@@ -45,8 +45,7 @@ using Dropout3d = DropoutChannels;
 /// 2016; torchvision's StochasticDepth with mode "row").
 class StochasticDepth : public detail::AnyDropout {
  public:
-  explicit StochasticDepth(double p, int axis = 0, Generator* generator = nullptr,
-                           std::source_location where = std::source_location::current());
+  explicit StochasticDepth(double p, int axis = 0, Generator* generator = nullptr, Line where = Line::current());
   Tensor operator()(Arg x) const;
 
  private:
@@ -56,7 +55,7 @@ class StochasticDepth : public detail::AnyDropout {
 /// For selu networks (Klambauer et al., 2017).
 class AlphaDropout : public detail::AnyDropout {
  public:
-  explicit AlphaDropout(double p = 0.5, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+  explicit AlphaDropout(double p = 0.5, Generator* generator = nullptr, Line where = Line::current());
   Tensor operator()(Arg x) const;
 };
 

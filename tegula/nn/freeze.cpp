@@ -57,7 +57,7 @@ class Freezing final : public Visitor {
 
 }  // namespace
 
-std::int64_t detail::set_frozen(const AnyModule& module, std::string_view pattern, bool frozen, const std::source_location& where) {
+std::int64_t detail::set_frozen(const AnyModule& module, std::string_view pattern, bool frozen, const Line& where) {
   refuse_in_trace(frozen ? "freeze" : "unfreeze", where);
   Freezing visitor(pattern, frozen);
   module.visit(visitor);

@@ -9,7 +9,7 @@
 namespace tegula {
 
 namespace nn::detail {
-std::int64_t set_frozen(const AnyModule& module, std::string_view pattern, bool frozen, const std::source_location& where);
+std::int64_t set_frozen(const AnyModule& module, std::string_view pattern, bool frozen, const Line& where);
 }  // namespace nn::detail
 
 /// From now on training leaves the module as it is, whoever has its parameters: their gradients (grad with respect to parameters(net)) are zeros that nothing
@@ -17,23 +17,23 @@ std::int64_t set_frozen(const AnyModule& module, std::string_view pattern, bool 
 /// A jit-ed function is traced once more for each set of frozen parameters. Returns how many parameters it found. In a trace it is an error.
 /// Keras: layer.trainable = False; PyTorch: requires_grad_(False), and eval() of its norms.
 template <nn::Module T>
-std::int64_t freeze(T& module, std::source_location where = std::source_location::current()) {
+std::int64_t freeze(T& module, Line where = Line::current()) {
   return nn::detail::set_frozen(module, "", true, where);
 }
 /// The same of what `pattern` matches: names as parameters(net) has them, "features.0.weight", where * stands for anything and ? for a character; the name of a
 /// module is everything within it. Throws Error when nothing matches.
 template <nn::Module T>
-std::int64_t freeze(T& module, std::string_view pattern, std::source_location where = std::source_location::current()) {
+std::int64_t freeze(T& module, std::string_view pattern, Line where = Line::current()) {
   return nn::detail::set_frozen(module, pattern, true, where);
 }
 
 /// Trains again what freeze() stopped. Moments go on from where they were.
 template <nn::Module T>
-std::int64_t unfreeze(T& module, std::source_location where = std::source_location::current()) {
+std::int64_t unfreeze(T& module, Line where = Line::current()) {
   return nn::detail::set_frozen(module, "", false, where);
 }
 template <nn::Module T>
-std::int64_t unfreeze(T& module, std::string_view pattern, std::source_location where = std::source_location::current()) {
+std::int64_t unfreeze(T& module, std::string_view pattern, Line where = Line::current()) {
   return nn::detail::set_frozen(module, pattern, false, where);
 }
 

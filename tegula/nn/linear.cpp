@@ -20,7 +20,7 @@ namespace tegula::nn {
 
 Tensor Identity::operator()(Arg x) const { return graph::identity(x.tensor("Identity"), x.loc); }
 
-Linear::Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options, Location where) {
+Linear::Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options, Line where) {
   In frame("Linear", where);
   require_positive("Linear", {{"in_features", in_features}, {"out_features", out_features}}, where);
   weight = init::default_weight({out_features, in_features}, options.dtype, where);
@@ -43,7 +43,7 @@ void Linear::visit(Visitor& visitor, const Path& path) {
 }
 
 Bilinear::Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features, const LinearOptions& options,
-                   Location where) {
+                   Line where) {
   In frame("Bilinear", where);
   require_positive("Bilinear", {{"in1_features", in1_features}, {"in2_features", in2_features}, {"out_features", out_features}}, where);
   const double bound = 1 / std::sqrt(static_cast<double>(in1_features));  // PyTorch's choice
@@ -70,7 +70,7 @@ Tensor Bilinear::operator()(Arg a, Arg b) const {
 
 void Bilinear::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
 
-Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options, Location where)
+Embedding::Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options, Line where)
     : padding_idx_(options.padding_idx) {
   In frame("Embedding", where);
   require_positive("Embedding", {{"num_embeddings", num_embeddings}, {"embedding_dim", embedding_dim}}, where);

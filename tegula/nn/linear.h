@@ -14,8 +14,7 @@ struct LinearOptions {
 /// x (…, in) · weightᵀ (in, out) + bias -> (…, out). weight (out, in) and bias (out) begin uniform in ±1/sqrt(in).
 class Linear {
  public:
-  using Location = std::source_location;
-  Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options = {}, Location where = Location::current());
+  Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg x) const;
   /// The same with another weight of its shape (nn/weight_norm.h).
   Tensor with_weight(Arg x, const Tensor& weight) const;
@@ -29,9 +28,8 @@ class Linear {
 /// a (…, in1), b (…, in2) -> (…, out): a·weight[o]·b + bias[o]; weight (out, in1, in2).
 class Bilinear {
  public:
-  using Location = std::source_location;
   Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features, const LinearOptions& options = {},
-           Location where = Location::current());
+           Line where = Line::current());
   Tensor operator()(Arg a, Arg b) const;
   void visit(Visitor& visitor, const Path& path);
 
@@ -46,9 +44,7 @@ struct EmbeddingOptions {
 /// Integers (…) -> (…, dim), rows of weight (count, dim), which begins Gaussian. An index outside is an Error when it is computed.
 class Embedding {
  public:
-  using Location = std::source_location;
-  Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options = {},
-            Location where = Location::current());
+  Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim, const EmbeddingOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg indices) const;
   /// x (…, dim) -> (…, count), x · weightᵀ: scores of tokens by the table that they come in by.
   Tensor scores(Arg x) const;

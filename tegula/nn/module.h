@@ -39,7 +39,7 @@ namespace tegula::nn {
 class Buffer : public Variable {
  public:
   Buffer() = default;
-  Buffer(const Tensor& value, Location where = Location::current()) : Variable(value, where) {}
+  Buffer(const Tensor& value, Line where = Line::current()) : Variable(value, where) {}
   Buffer& operator=(const Tensor& value) {
     Variable::operator=(value);
     return *this;
@@ -50,7 +50,7 @@ class Buffer : public Variable {
 class NonPersistentBuffer : public Variable {
  public:
   NonPersistentBuffer() = default;
-  NonPersistentBuffer(const Tensor& value, Location where = Location::current()) : Variable(value, where) {}
+  NonPersistentBuffer(const Tensor& value, Line where = Line::current()) : Variable(value, where) {}
   NonPersistentBuffer& operator=(const Tensor& value) {
     Variable::operator=(value);
     return *this;

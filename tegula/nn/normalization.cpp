@@ -27,7 +27,7 @@ constexpr std::string_view kInstanceNorm[] = {"InstanceNorm1d", "InstanceNorm2d"
 Tensor value_or_empty(const Variable& variable) { return variable.defined() ? variable.read() : Tensor(); }
 
 // (N, C, spatial…), or where `also_flat` (N, C).
-void require_rank(std::string_view layer, const Tensor& x, int axes, bool also_flat, const std::source_location& where) {
+void require_rank(std::string_view layer, const Tensor& x, int axes, bool also_flat, const Line& where) {
   const int rank = x.shape(where).rank();
   if (rank == axes + 2 || (also_flat && rank == 2)) return;
   throw Error({.op = std::string(layer),
@@ -36,7 +36,7 @@ void require_rank(std::string_view layer, const Tensor& x, int axes, bool also_f
                .where = origin_at(where).where});
 }
 
-void require_sizes(std::string_view layer, const Shape& shape, const std::source_location& where) {
+void require_sizes(std::string_view layer, const Shape& shape, const Line& where) {
   if (shape.empty()) {
     throw Error(
         {.op = std::string(layer), .got = "an empty normalized_shape", .expected = "at least one axis", .where = origin_at(where).where});
@@ -45,8 +45,7 @@ void require_sizes(std::string_view layer, const Shape& shape, const std::source
 }
 
 /// Each rank's count, mean and variance go to all, which combine them in one order (Chan, Golub and LeVeque, 1979). The gradient is that of the gather.
-BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, const NormOptions& options,
-                                const std::source_location& where) {
+BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, const NormOptions& options, const Line& where) {
   const In frame("batch_norm", where);
   const Tensor x = given.dtype() == f64 ? given : cast(given, f32);
   Dims axes;
@@ -75,7 +74,7 @@ BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, c
 }  // namespace
 
 template <int Axes>
-BatchNorm<Axes>::BatchNorm(std::int64_t num_features, const BatchNormOptions& options, Location where)
+BatchNorm<Axes>::BatchNorm(std::int64_t num_features, const BatchNormOptions& options, Line where)
     : eps_(options.eps),
       momentum_(options.momentum) {
   constexpr std::string_view name = kBatchNorm[Axes - 1];
@@ -140,7 +139,7 @@ int sync_batch_norm(const AnyModule& module, const dist::Group& group) {
   return setter.found;
 }
 
-LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options, Location where)
+LayerNorm::LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options, Line where)
     : shape_(normalized_shape),
       eps_(options.eps) {
   In frame("LayerNorm", where);
@@ -161,7 +160,7 @@ void LayerNorm::visit(Visitor& visitor, const Path& path) {
   visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}});
 }
 
-RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, Location where)
+RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, Line where)
     : shape_(normalized_shape),
       eps_(options.eps) {
   In frame("RMSNorm", where);
@@ -180,7 +179,7 @@ void RMSNorm::visit(Visitor& visitor, const Path& path) {
   visit_fields(visitor, path, {{"weight", &weight}});
 }
 
-GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options, Location where)
+GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options, Line where)
     : groups_(num_groups),
       eps_(options.eps) {
   In frame("GroupNorm", where);
@@ -205,7 +204,7 @@ Tensor GroupNorm::operator()(Arg x) const {
 void GroupNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
 
 template <int Axes>
-InstanceNorm<Axes>::InstanceNorm(std::int64_t num_features, const InstanceNormOptions& options, Location where)
+InstanceNorm<Axes>::InstanceNorm(std::int64_t num_features, const InstanceNormOptions& options, Line where)
     : features_(num_features),
       eps_(options.eps) {
   constexpr std::string_view name = kInstanceNorm[Axes - 1];

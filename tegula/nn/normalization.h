@@ -19,8 +19,7 @@ struct BatchNormOptions {
 template <int Axes>
 class BatchNorm {
  public:
-  using Location = std::source_location;
-  explicit BatchNorm(std::int64_t num_features, const BatchNormOptions& options = {}, Location where = Location::current());
+  explicit BatchNorm(std::int64_t num_features, const BatchNormOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg x);
   void visit(Visitor& visitor, const Path& path);
 
@@ -56,9 +55,8 @@ struct LayerNormOptions {
 /// Over the last axes, of sizes normalized_shape (Ba et al., 2016).
 class LayerNorm {
  public:
-  using Location = std::source_location;
-  explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {}, Location where = Location::current());
-  explicit LayerNorm(std::int64_t size, const LayerNormOptions& options = {}, Location where = Location::current())
+  explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {}, Line where = Line::current());
+  explicit LayerNorm(std::int64_t size, const LayerNormOptions& options = {}, Line where = Line::current())
       : LayerNorm(Shape{size}, options, where) {}
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
@@ -79,9 +77,8 @@ struct RMSNormOptions {
 /// x * rsqrt(mean(x²) + eps) * weight over the last axes (Zhang and Sennrich, 2019).
 class RMSNorm {
  public:
-  using Location = std::source_location;
-  explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {}, Location where = Location::current());
-  explicit RMSNorm(std::int64_t size, const RMSNormOptions& options = {}, Location where = Location::current())
+  explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {}, Line where = Line::current());
+  explicit RMSNorm(std::int64_t size, const RMSNormOptions& options = {}, Line where = Line::current())
       : RMSNorm(Shape{size}, options, where) {}
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
@@ -102,8 +99,7 @@ struct GroupNormOptions {
 /// x (N, C, …), the channels in groups (Wu and He, 2018).
 class GroupNorm {
  public:
-  using Location = std::source_location;
-  GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options = {}, Location where = Location::current());
+  GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 
@@ -123,8 +119,7 @@ struct InstanceNormOptions {
 template <int Axes>
 class InstanceNorm {
  public:
-  using Location = std::source_location;
-  explicit InstanceNorm(std::int64_t num_features, const InstanceNormOptions& options = {}, Location where = Location::current());
+  explicit InstanceNorm(std::int64_t num_features, const InstanceNormOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 

@@ -33,7 +33,7 @@ Tensor rows_of(std::string_view layer, Arg arg, const Variable& values) {
 
 }  // namespace
 
-StandardScaler::StandardScaler(std::int64_t features, Location where) {
+StandardScaler::StandardScaler(std::int64_t features, Line where) {
   const In frame("StandardScaler", where);
   require_positive("StandardScaler", {{"features", features}}, where);
   mean = Buffer(zeros({features}), where);
@@ -69,7 +69,7 @@ void StandardScaler::visit(Visitor& visitor, const Path& path) {
   visitor.buffer(Path{&path, "deviation"}, deviation);
 }
 
-Imputer::Imputer(std::int64_t features, Fill fill, Location where) : fill_(fill) {
+Imputer::Imputer(std::int64_t features, Fill fill, Line where) : fill_(fill) {
   const In frame("Imputer", where);
   require_positive("Imputer", {{"features", features}}, where);
   values = Buffer(zeros({features}), where);
@@ -91,7 +91,7 @@ Tensor Imputer::operator()(Arg x) const {
 
 void Imputer::visit(Visitor& visitor, const Path& path) { visitor.buffer(Path{&path, "values"}, values); }
 
-OneHot::OneHot(std::vector<std::int64_t> sizes, Location where) : sizes_(std::move(sizes)) {
+OneHot::OneHot(std::vector<std::int64_t> sizes, Line where) : sizes_(std::move(sizes)) {
   if (sizes_.empty()) throw Error({.op = "OneHot", .got = "no columns", .expected = "the number of classes of each", .where = where});
   for (const std::int64_t size : sizes_) require_positive("OneHot", {{"classes", size}}, where);
 }

@@ -23,9 +23,8 @@ namespace tegula::nn {
 /// (x - mean) / deviation for each feature, the last axis: scikit-learn's StandardScaler, Keras' Normalization.
 class StandardScaler {
  public:
-  using Location = std::source_location;
   /// Does nothing until it was fitted: mean 0, deviation 1.
-  explicit StandardScaler(std::int64_t features, Location where = Location::current());
+  explicit StandardScaler(std::int64_t features, Line where = Line::current());
   /// Takes mean and deviation (of all n rows, by n) of each feature of x (…, features); NaN does not count. A feature that never changes, or has no
   /// number, keeps deviation 1 and the mean it has, or 0. Throws Error for another number of features, an integer type, and no row.
   void fit(Arg x);
@@ -43,9 +42,8 @@ enum class Fill : std::uint8_t { Mean, Median };
 /// x with another number for each NaN: the feature's mean or median (scikit-learn's SimpleImputer).
 class Imputer {
  public:
-  using Location = std::source_location;
   /// NaN becomes 0 until it was fitted.
-  explicit Imputer(std::int64_t features, Fill fill = Fill::Mean, Location where = Location::current());
+  explicit Imputer(std::int64_t features, Fill fill = Fill::Mean, Line where = Line::current());
   /// Takes the means or medians of the numbers of x (…, features) that are there; 0 for a feature without any. Throws Error as StandardScaler::fit does.
   void fit(Arg x);
   Tensor operator()(Arg x) const;
@@ -61,9 +59,8 @@ class Imputer {
 /// of the column's classes, such as -1 or NaN (io::Unknown::MinusOne), gives zeros. It has no state: names of classes are metadata of the file.
 class OneHot {
  public:
-  using Location = std::source_location;
   /// How many classes each column has. Throws Error for none, and for a size below 1.
-  explicit OneHot(std::vector<std::int64_t> sizes, Location where = Location::current());
+  explicit OneHot(std::vector<std::int64_t> sizes, Line where = Line::current());
   Tensor operator()(Arg codes) const;
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
   std::int64_t features() const;  // the sum

@@ -19,7 +19,7 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-std::map<std::string, const Tensor*> by_name(const StateDict& state, const std::source_location& where) {
+std::map<std::string, const Tensor*> by_name(const StateDict& state, const Line& where) {
   std::map<std::string, const Tensor*> map;
   for (const NamedTensor& entry : state) {
     if (!map.emplace(entry.name, &entry.value).second) {
@@ -38,7 +38,7 @@ StateDict state_dict(const Parameters& cells) {
   return state;
 }
 
-LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, std::source_location where) {
+LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, Line where) {
   refuse_in_trace("load", where);
   auto given = by_name(state, where);
   LoadReport report;
@@ -86,7 +86,7 @@ StateDict load_state(const std::string& path) {
 void save_state(const StateDict& state, const std::string& path, const io::Metadata& metadata) {
   std::vector<Ref<Node>> nodes;
   for (const NamedTensor& entry : state) nodes.push_back(entry.value.node());
-  evaluate(nodes, std::source_location::current());  // together
+  evaluate(nodes, Line::current());  // together
   io::NamedArrays arrays;
   for (const NamedTensor& entry : state) arrays.emplace_back(entry.name, entry.value.to_array());
   io::write_safetensors(path, arrays, metadata);

@@ -29,8 +29,7 @@ struct LoadReport {
 StateDict state_dict(const Parameters& cells);
 /// Assigns the values to the cells of the same names; other dtypes are converted. Nothing is assigned when it throws: Error naming the
 /// missing and unexpected names (when strict), and all shapes that differ.
-LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes,
-                std::source_location where = std::source_location::current());
+LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes, Line where = Line::current());
 
 /// All parameters and buffers of a module.
 template <nn::Module T>
@@ -40,8 +39,7 @@ StateDict state_dict(const T& module) {
 }
 template <nn::Module T>
 requires(!std::is_same_v<T, Parameters>)
-LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes,
-                std::source_location where = std::source_location::current()) {
+LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes, Line where = Line::current()) {
   return load(nn::state(module), state, strict, where);
 }
 
@@ -60,12 +58,11 @@ void save(const T& module, const std::string& path, const io::Metadata& metadata
 io::Metadata load_metadata(const std::string& path);
 /// Reads such a file into the module; all or nothing, errors as above.
 template <nn::Module T>
-LoadReport load(T& module, const std::string& path, Strict strict = Strict::Yes,
-                std::source_location where = std::source_location::current()) {
+LoadReport load(T& module, const std::string& path, Strict strict = Strict::Yes, Line where = Line::current()) {
   return load(nn::state(module), load_state(path), strict, where);
 }
 template <nn::Module T>
-LoadReport load(T& module, const char* path, Strict strict = Strict::Yes, std::source_location where = std::source_location::current()) {
+LoadReport load(T& module, const char* path, Strict strict = Strict::Yes, Line where = Line::current()) {
   return load(module, std::string(path), strict, where);
 }
 

@@ -117,7 +117,7 @@ class Table {
   const SummaryRow* last_ = nullptr;
   bool named_ = false, owned_ = false;
   std::string path_;
-  std::source_location where_;
+  Line where_;
 };
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
@@ -129,10 +129,10 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 
 namespace nn::detail {
 
-Tensor of_zeros(const Shape& shape, DType dtype, const std::source_location& where) { return graph::full(shape, 0.0, dtype, where); }
+Tensor of_zeros(const Shape& shape, DType dtype, const Line& where) { return graph::full(shape, 0.0, dtype, where); }
 
 Summary summary(const AnyModule& module, const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward,
-                const std::vector<Tensor>& inputs, const std::source_location& where) {
+                const std::vector<Tensor>& inputs, const Line& where) {
   Summary out;
   Trace trace(where);
   std::vector<Tensor> arguments;

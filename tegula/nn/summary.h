@@ -35,14 +35,14 @@ std::ostream& operator<<(std::ostream& out, const Summary& summary);
 
 namespace nn::detail {
 Summary summary(const AnyModule& module, const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward,
-                const std::vector<Tensor>& inputs, const std::source_location& where);
-Tensor of_zeros(const Shape& shape, DType dtype, const std::source_location& where);
+                const std::vector<Tensor>& inputs, const Line& where);
+Tensor of_zeros(const Shape& shape, DType dtype, const Line& where);
 }  // namespace nn::detail
 
 /// What a call of the module with an input like this does: std::cout << summary(net, {1, 3, 32, 32}). Modules that give several tensors, too (nn::LSTM). The call
 /// is traced: nothing is computed, no Variable changes, and the inputs' values do not matter. Throws Error where the module does, and where it looks at values.
 template <nn::Module T>
-Summary summary(T& module, const Shape& shape, DType dtype = DType::f32, std::source_location where = std::source_location::current()) {
+Summary summary(T& module, const Shape& shape, DType dtype = DType::f32, Line where = Line::current()) {
   return nn::detail::summary(
       module, [&](const std::vector<Tensor>& x) { return nn::call_at(where, module, x, std::make_index_sequence<1>()); },
       {nn::detail::of_zeros(shape, dtype, where)}, where);
@@ -52,7 +52,7 @@ template <nn::Module T, std::same_as<Tensor>... Inputs>
 requires(sizeof...(Inputs) > 0)
 Summary summary(T& module, const Inputs&... inputs) {
   const std::vector<Tensor> all{inputs...};
-  const std::source_location where = all[0].defined() ? all[0].node()->origin().where : std::source_location();
+  const Line where = all[0].defined() ? all[0].node()->origin().where : Line();
   return nn::detail::summary(
       module, [&](const std::vector<Tensor>& x) { return nn::call_at(where, module, x, std::index_sequence_for<Inputs...>()); }, all,
       where);

@@ -28,7 +28,7 @@ std::string_view name_of(const LayerPlan& plan) {
 
 class Applier final : public nn::Visitor {
  public:
-  Applier(const TensorPlan& plan, const TensorParallelOptions& options, const std::source_location& where)
+  Applier(const TensorPlan& plan, const TensorParallelOptions& options, const Line& where)
       : plan_(plan),
         options_(options),
         where_(where),
@@ -128,13 +128,13 @@ class Applier final : public nn::Visitor {
 
   const TensorPlan& plan_;
   const TensorParallelOptions& options_;
-  std::source_location where_;
+  Line where_;
   std::vector<int> found_;
 };
 
 }  // namespace
 
-int tensor_parallel(const nn::AnyModule& net, const TensorPlan& plan, const TensorParallelOptions& options, std::source_location where) {
+int tensor_parallel(const nn::AnyModule& net, const TensorPlan& plan, const TensorParallelOptions& options, Line where) {
   refuse_in_trace("tensor_parallel", where);
   const In frame("tensor_parallel", where);
   broadcast_values(nn::state(net), options.group, 0, where);

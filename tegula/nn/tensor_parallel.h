@@ -51,6 +51,6 @@ struct TensorParallelOptions {
 /// call them. A group of one leaves the network as it is. Returns how many layers were shared out.
 /// Throws Error where a line of the plan fits no layer, a layer has not that style, is shared out already, or heads or features cannot be shared out equally.
 int tensor_parallel(const nn::AnyModule& net, const TensorPlan& plan, const TensorParallelOptions& options = {},
-                    std::source_location where = std::source_location::current());
+                    Line where = Line::current());
 
 }  // namespace tegula::dist

@@ -13,7 +13,7 @@ namespace tegula::nn::detail {
 namespace {
 
 /// The axes that are not `dim`.
-Dims others(std::string_view layer, const Tensor& weight, int dim, const std::source_location& where) {
+Dims others(std::string_view layer, const Tensor& weight, int dim, const Line& where) {
   const int kept = ops::axis_of(layer, dim, weight.shape(), where);
   Dims axes;
   for (int i = 0; i < weight.rank(); ++i) {
@@ -34,19 +34,18 @@ Tensor transposed_times(const Tensor& matrix, const Tensor& u) { return sum(matr
 
 }  // namespace
 
-Tensor norm_except(const Tensor& weight, std::optional<int> dim, const std::source_location& where) {
+Tensor norm_except(const Tensor& weight, std::optional<int> dim, const Line& where) {
   const In frame("WeightNorm", where);
   return dim ? norm(weight, 2, others("WeightNorm", weight, *dim, where), Keep::Yes) : norm(weight);
 }
 
-Tensor scaled_direction(const Tensor& v, const Tensor& scale, std::optional<int> dim, const std::source_location& where) {
+Tensor scaled_direction(const Tensor& v, const Tensor& scale, std::optional<int> dim, const Line& where) {
   const In frame("WeightNorm", where);
   const Tensor wide = ops::widen(v);
   return ops::narrow(wide * (ops::widen(scale) / norm_except(wide, dim, where)), v.dtype());
 }
 
-LargestSingularValue::LargestSingularValue(const Variable& weight, int dim, const SpectralNormOptions& options,
-                                           const std::source_location& where)
+LargestSingularValue::LargestSingularValue(const Variable& weight, int dim, const SpectralNormOptions& options, const Line& where)
     : iterations_(options.n_power_iterations),
       eps_(options.eps) {
   const In frame("SpectralNorm", where);
@@ -66,7 +65,7 @@ void LargestSingularValue::improve(const Tensor& matrix, std::int64_t times_more
   }
 }
 
-Tensor LargestSingularValue::divided(const Variable& weight, bool training, const std::source_location& where) {
+Tensor LargestSingularValue::divided(const Variable& weight, bool training, const Line& where) {
   const In frame("SpectralNorm", where);
   const Tensor w = weight.read(where), matrix = as_matrix(w, dim_);
   if (training) improve(graph::stop_gradient(matrix, where), iterations_);

@@ -26,11 +26,10 @@ struct WeightNormOptions {
 template <WithWeight L>
 class WeightNorm {
  public:
-  using Location = std::source_location;
-  explicit WeightNorm(L layer, const WeightNormOptions& options = {}, Location where = Location::current());
+  explicit WeightNorm(L layer, const WeightNormOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg x) const;
   /// As the layer uses it.
-  Tensor weight(Location where = Location::current()) const;
+  Tensor weight(Line where = Line::current()) const;
   void visit(Visitor& visitor, const Path& path);
 
   L layer;  // its weight is v
@@ -51,9 +50,9 @@ namespace detail {
 /// What SpectralNorm keeps beside the layer.
 class LargestSingularValue {
  public:
-  LargestSingularValue(const Variable& weight, int dim, const SpectralNormOptions& options, const std::source_location& where);
+  LargestSingularValue(const Variable& weight, int dim, const SpectralNormOptions& options, const Line& where);
   /// weight / sigma; in training after a step of the power method.
-  Tensor divided(const Variable& weight, bool training, const std::source_location& where);
+  Tensor divided(const Variable& weight, bool training, const Line& where);
 
   Buffer u, v;  // (outputs), (the rest)
 
@@ -69,8 +68,8 @@ inline constexpr int kOutputAxis = 0;
 template <int Axes>
 inline constexpr int kOutputAxis<ConvolutionTranspose<Axes>> = 1;
 
-Tensor norm_except(const Tensor& weight, std::optional<int> dim, const std::source_location& where);
-Tensor scaled_direction(const Tensor& v, const Tensor& scale, std::optional<int> dim, const std::source_location& where);
+Tensor norm_except(const Tensor& weight, std::optional<int> dim, const Line& where);
+Tensor scaled_direction(const Tensor& v, const Tensor& scale, std::optional<int> dim, const Line& where);
 
 }  // namespace detail
 
@@ -80,8 +79,7 @@ Tensor scaled_direction(const Tensor& v, const Tensor& scale, std::optional<int>
 template <WithWeight L>
 class SpectralNorm {
  public:
-  using Location = std::source_location;
-  explicit SpectralNorm(L layer, const SpectralNormOptions& options = {}, Location where = Location::current());
+  explicit SpectralNorm(L layer, const SpectralNormOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg x);
   void visit(Visitor& visitor, const Path& path);
 
@@ -92,13 +90,13 @@ class SpectralNorm {
 };
 
 template <WithWeight L>
-WeightNorm<L>::WeightNorm(L given, const WeightNormOptions& options, Location where)
+WeightNorm<L>::WeightNorm(L given, const WeightNormOptions& options, Line where)
     : layer(std::move(given)),
       scale(stop_gradient(Arg(detail::norm_except(layer.weight.read(where), options.dim, where), where))),
       dim_(options.dim) {}
 
 template <WithWeight L>
-Tensor WeightNorm<L>::weight(Location where) const {
+Tensor WeightNorm<L>::weight(Line where) const {
   return detail::scaled_direction(layer.weight.read(where), scale.read(where), dim_, where);
 }
 template <WithWeight L>
@@ -114,7 +112,7 @@ void WeightNorm<L>::visit(Visitor& visitor, const Path& path) {
 }
 
 template <WithWeight L>
-SpectralNorm<L>::SpectralNorm(L given, const SpectralNormOptions& options, Location where)
+SpectralNorm<L>::SpectralNorm(L given, const SpectralNormOptions& options, Line where)
     : layer(std::move(given)),
       sigma(layer.weight, options.dim.value_or(detail::kOutputAxis<L>), options, where) {}
 

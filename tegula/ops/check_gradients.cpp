@@ -53,7 +53,7 @@ class Check {
  public:
   using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
-  Check(const Function& f, const std::vector<Tensor>& inputs, const GradientCheck& options, const std::source_location& where)
+  Check(const Function& f, const std::vector<Tensor>& inputs, const GradientCheck& options, const Line& where)
       : f_(f),
         options_(options),
         where_(where) {
@@ -142,7 +142,7 @@ class Check {
 
   const Function& f_;
   const GradientCheck& options_;
-  std::source_location where_;
+  Line where_;
   std::vector<Tensor> inputs_;
   Values weights_;
   Worst worst_;
@@ -151,7 +151,7 @@ class Check {
 }  // namespace
 
 void check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
-                     const GradientCheck& options, std::source_location where) {
+                     const GradientCheck& options, Line where) {
   Check(f, inputs, options, where).run();
 }
 

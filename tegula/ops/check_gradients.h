@@ -20,6 +20,6 @@ struct GradientCheck {
 /// Compares grad with central differences. Float inputs are converted to f64; the elements of the result are summed with random weights, so it may have any shape.
 /// Throws Error naming the worst element: which input, its index, the gradient and the difference.
 void check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& inputs,
-                     const GradientCheck& options = {}, std::source_location where = std::source_location::current());
+                     const GradientCheck& options = {}, Line where = Line::current());
 
 }  // namespace tegula

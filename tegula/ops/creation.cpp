@@ -14,7 +14,7 @@
 namespace tegula {
 namespace {
 
-void check_shape(std::string_view op, const Shape& shape, const Where& where) {
+void check_shape(std::string_view op, const Shape& shape, const Line& where) {
   for (const auto size : shape) {
     if (size < 0) ops::refuse(op, "shape " + to_string(shape), "sizes of at least 0", where);
   }
@@ -23,16 +23,16 @@ void check_shape(std::string_view op, const Shape& shape, const Where& where) {
 }
 
 /// i64: 0, 1, …
-Tensor counter(std::int64_t count, const Where& where) { return graph::index(Layout::dense({count}), where); }
+Tensor counter(std::int64_t count, const Line& where) { return graph::index(Layout::dense({count}), where); }
 
 }  // namespace
 
-Tensor zeros(const Shape& shape, DType dtype, Where where) {
+Tensor zeros(const Shape& shape, DType dtype, Line where) {
   check_shape("zeros", shape, where);
   return graph::full(shape, 0, dtype, where);
 }
 
-Tensor ones(const Shape& shape, DType dtype, Where where) {
+Tensor ones(const Shape& shape, DType dtype, Line where) {
   check_shape("ones", shape, where);
   return graph::full(shape, 1, dtype, where);
 }
@@ -60,7 +60,7 @@ Tensor full_like(Arg x, Arg value, std::optional<DType> dtype) {
   return full(like.shape(), value, dtype.value_or(like.dtype()));
 }
 
-Tensor ops::arange(double begin, double end, double step, DType dtype, const Where& where) {
+Tensor ops::arange(double begin, double end, double step, DType dtype, const Line& where) {
   const In frame("arange", where);
   const double length = std::ceil((end - begin) / step);
   if (!(length >= 0) || !std::isfinite(length) || length > 9e15) {
@@ -78,7 +78,7 @@ Tensor ops::arange(double begin, double end, double step, DType dtype, const Whe
   return graph::cast(at * step + begin, dtype, where);
 }
 
-Tensor ops::arange_whole(std::int64_t begin, std::int64_t end, std::int64_t step, DType dtype, const Where& where) {
+Tensor ops::arange_whole(std::int64_t begin, std::int64_t end, std::int64_t step, DType dtype, const Line& where) {
   const In frame("arange", where);
   const auto magnitude = [](std::int64_t n) { return n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); };
   const bool leads = step > 0 ? begin <= end : step < 0 && begin >= end;
@@ -92,7 +92,7 @@ Tensor ops::arange_whole(std::int64_t begin, std::int64_t end, std::int64_t step
   return graph::cast(graph::index({{static_cast<std::int64_t>(count)}, {step}, begin}, where), dtype, where);
 }
 
-Tensor linspace(double begin, double end, std::int64_t count, DType dtype, Where where) {
+Tensor linspace(double begin, double end, std::int64_t count, DType dtype, Line where) {
   const In frame("linspace", where);
   if (count < 0) ops::refuse("linspace", "count " + std::to_string(count), "at least 0", where);
   if (!is_float(dtype)) ops::refuse("linspace", "dtype " + std::string(name(dtype)), "a float type", where);
@@ -105,14 +105,14 @@ Tensor linspace(double begin, double end, std::int64_t count, DType dtype, Where
   return graph::cast(count > 1 ? tegula::where(i < count / 2, up, down) : up, dtype, where);
 }
 
-Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, DType dtype, Where where) {
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, DType dtype, Line where) {
   const In frame("eye", where);
   const Shape shape{rows, columns.value_or(rows)};
   check_shape("eye", shape, where);
   return graph::cast(graph::index({shape, {1, -1}, 0}, where) == 0, dtype, where);
 }
 
-Tensor iota(const Shape& shape, int axis, Where where) {
+Tensor iota(const Shape& shape, int axis, Line where) {
   check_shape("iota", shape, where);
   Layout pattern{shape, Dims::filled(shape.rank(), 0), 0};
   pattern.strides[ops::axis_of("iota", axis, shape, where)] = 1;

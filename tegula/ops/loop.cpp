@@ -19,7 +19,7 @@ namespace {
 
 std::string kind_of(const Tensor& x) { return to_string(x.shape()) + " " + std::string(name(x.dtype())); }
 
-std::int64_t length_of(const std::vector<Tensor>& xs, const ScanOptions& options, const std::source_location& where) {
+std::int64_t length_of(const std::vector<Tensor>& xs, const ScanOptions& options, const Line& where) {
   std::optional<std::int64_t> length = options.length;
   if (!length && xs.empty())
     ops::refuse("scan", "neither xs nor a length", "one of them to say how many steps there are", where, "set .length");
@@ -35,7 +35,7 @@ std::int64_t length_of(const std::vector<Tensor>& xs, const ScanOptions& options
   return *length;
 }
 
-void check_carried(const std::vector<Tensor>& was, const std::vector<Tensor>& is, const std::source_location& where) {
+void check_carried(const std::vector<Tensor>& was, const std::vector<Tensor>& is, const Line& where) {
   if (was.size() != is.size()) {
     ops::refuse("scan", std::to_string(is.size()) + " carried values from the body", std::to_string(was.size()) + ", as at the start",
                 where);
@@ -48,7 +48,7 @@ void check_carried(const std::vector<Tensor>& was, const std::vector<Tensor>& is
   }
 }
 
-void check_ys(const std::vector<Tensor>& first, const std::vector<Tensor>& ys, const std::source_location& where) {
+void check_ys(const std::vector<Tensor>& first, const std::vector<Tensor>& ys, const Line& where) {
   bool same = first.size() == ys.size();
   for (std::size_t k = 0; same && k < ys.size(); ++k) same = first[k].shape() == ys[k].shape() && first[k].dtype() == ys[k].dtype();
   if (!same)
@@ -57,7 +57,7 @@ void check_ys(const std::vector<Tensor>& first, const std::vector<Tensor>& ys, c
 
 /// The body called for each step: where there is no step, and where values are looked at as they are made.
 Scanned by_calls(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, std::int64_t length, bool reverse,
-                 const std::source_location& where) {
+                 const Line& where) {
   const auto step = [&](const std::vector<Tensor>& carry, std::int64_t t) {
     std::vector<Tensor> x;
     for (const Tensor& all : xs) {
@@ -99,8 +99,7 @@ Scanned by_calls(const ScanBody& body, const std::vector<Tensor>& start, const s
 
 }  // namespace
 
-Scanned scan(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options,
-             std::source_location where) {
+Scanned scan(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options, Line where) {
   for (const Tensor& value : start) value.shape(where);  // there is one
   const std::int64_t length = length_of(xs, options, where);
   if (length == 0 || (eager() && !Trace::current()) || checks_nonfinite()) return by_calls(body, start, xs, length, options.reverse, where);
@@ -117,7 +116,7 @@ Scanned scan(const ScanBody& body, const std::vector<Tensor>& start, const std::
 }
 
 Scanned scan_in_chunks(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options,
-                       std::source_location where) {
+                       Line where) {
   const std::int64_t length = length_of(xs, options, where);
   const auto size = static_cast<std::int64_t>(std::sqrt(static_cast<double>(length)));
   if (size < 2) return scan(body, start, xs, options, where);

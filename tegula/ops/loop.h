@@ -39,11 +39,11 @@ struct ScanOptions {
 /// `ys` made of the same value inside, and a second one by a result may or may not see that the first was written with it (tanh' = 1 - y²).
 /// Throws Error: no xs and no length, xs of different lengths, a carried value that changes shape or dtype.
 Scanned scan(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options = {},
-             std::source_location where = std::source_location::current());
+             Line where = Line::current());
 
 /// The same in about √T chunks, each a scan under checkpoint: a gradient keeps what is carried from chunk to chunk and the inner values of one chunk, so
 /// its memory grows with √T, and every step runs forward twice. ys and their gradients take their room all the same.
 Scanned scan_in_chunks(const ScanBody& body, const std::vector<Tensor>& start, const std::vector<Tensor>& xs, ScanOptions options = {},
-                       std::source_location where = std::source_location::current());
+                       Line where = Line::current());
 
 }  // namespace tegula

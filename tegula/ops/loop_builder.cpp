@@ -21,14 +21,14 @@ class ScanOp final : public LoopOp {
   std::vector<Tensor> written_out(std::span<const Tensor> inputs) const override;
 };
 
-Tensor slice_at(const Tensor& stack, std::int64_t t, const std::source_location& where) {
+Tensor slice_at(const Tensor& stack, std::int64_t t, const Line& where) {
   Shape shape = stack.shape();
   shape.erase(0);
   return graph::reshape(part(stack, 0, t, 1, where), shape, where);
 }
 
 std::vector<Tensor> ScanOp::written_out(std::span<const Tensor> inputs) const {
-  const auto where = std::source_location::current();
+  const auto where = Line::current();
   const Region::Instead instead = [](const Node& node, std::span<const Tensor> x) {
     const LoopOp* const loop = LoopOp::of(node.op());
     return loop ? loop->written_out(x) : std::vector<Tensor>();
@@ -59,7 +59,7 @@ class SumsBehind {
 
   using Behind = std::function<Tensor(const std::vector<Tensor>& stacks)>;
   /// How to make it, if so.
-  std::optional<Behind> of(const Tensor& term, const std::source_location& where) {
+  std::optional<Behind> of(const Tensor& term, const Line& where) {
     std::vector<Ref<Node>> views;
     Ref<Node> at = term.node();
     while (at->op().role() == Role::View && at->inputs().size() == 1 && !at->cuts()) {
@@ -103,7 +103,7 @@ class SumsBehind {
   }
 
   /// Σ A_t · B_t = (A_1 … A_T) · (B_1; …; B_T)
-  std::optional<Behind> product(const Node& node, const std::source_location& where) {
+  std::optional<Behind> product(const Node& node, const Line& where) {
     const auto& op = static_cast<const LibraryOp&>(node.op());
     if (!op.multiplies_matrices() || node.inputs().size() != 2 || node.precision() == Precision::fp8) return std::nullopt;
     const Tensor a(node.inputs()[0]), b(node.inputs()[1]);
@@ -125,7 +125,7 @@ class SumsBehind {
     };
   }
 
-  std::optional<Behind> sum(const Node& node, const std::source_location& where) {
+  std::optional<Behind> sum(const Node& node, const Line& where) {
     const auto& op = static_cast<const ReduceOp&>(node.op());
     const Tensor x(node.inputs()[0]);
     if (op.kind() != tile::Reduction::Sum || !is_stacked(x)) return std::nullopt;
@@ -259,7 +259,7 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
 
 }  // namespace
 
-LoopBuilder::LoopBuilder(std::int64_t length, bool reverse, const std::source_location& where)
+LoopBuilder::LoopBuilder(std::int64_t length, bool reverse, const Line& where)
     : length_(length),
       reverse_(reverse),
       where_(where),

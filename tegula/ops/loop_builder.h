@@ -12,7 +12,7 @@ namespace tegula::ops {
 class LoopBuilder {
  public:
   /// `length`: at least 1.
-  LoopBuilder(std::int64_t length, bool reverse, const std::source_location& where);
+  LoopBuilder(std::int64_t length, bool reverse, const Line& where);
 
   /// What stands for a value that is carried, for this step's slice of a stack, and for a value that is the same in all steps. Other tensors may be
   /// used as they are.
@@ -37,7 +37,7 @@ class LoopBuilder {
 
   std::int64_t length_;
   bool reverse_;
-  std::source_location where_;
+  Line where_;
   std::optional<Trace> trace_;
   std::vector<Region::StandIn> carries_, slices_, same_;
 };

@@ -35,7 +35,7 @@ DType result_type(std::string_view op, std::span<const Arg> operands) {
   return combine(dimensioned, combine(scalars, numbers)).value_or(DType::f32);
 }
 
-Shape common_shape(std::string_view op, std::span<const Tensor> operands, const std::source_location& where) {
+Shape common_shape(std::string_view op, std::span<const Tensor> operands, const Line& where) {
   Shape shape;
   bool fits = true;
   for (const Tensor& x : operands) {

@@ -17,7 +17,7 @@ inline DType result_type(std::string_view op, std::initializer_list<Arg> operand
 }
 
 /// NumPy's broadcast of several shapes. Throws Error in the name of `op`, with all the shapes.
-Shape common_shape(std::string_view op, std::span<const Tensor> operands, const std::source_location& where);
+Shape common_shape(std::string_view op, std::span<const Tensor> operands, const Line& where);
 
 /// f32 for integers and booleans: what functions of real numbers compute in.
 constexpr DType as_float(DType dtype) { return is_float(dtype) ? dtype : DType::f32; }

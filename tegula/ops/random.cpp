@@ -123,14 +123,13 @@ class RandomOp final : public ElementwiseOp {
   DType dtype_;
 };
 
-Tensor numbers_at(Kind kind, const Tensor& seed, const Tensor& position, const Shape& shape, DType dtype,
-                  const std::source_location& where) {
+Tensor numbers_at(Kind kind, const Tensor& seed, const Tensor& position, const Shape& shape, DType dtype, const Line& where) {
   Layout pattern = Layout::dense(shape);
   for (auto& stride : pattern.strides) stride *= words_per_element(kind, dtype);
   return make_node(Ref<const Op>(new RandomOp(kind, dtype)), {seed, position, graph::index(pattern, where)}, shape, dtype, where);
 }
 
-Tensor draw(Kind kind, const Shape& shape, DType dtype, Generator* generator, const std::source_location& where) {
+Tensor draw(Kind kind, const Shape& shape, DType dtype, Generator* generator, const Line& where) {
   if (kind != Kind::Bits && !is_float(dtype)) {
     ops::refuse("random", "dtype " + std::string(name(dtype)), "a float type", where, "randint and bernoulli draw integers and booleans");
   }
@@ -158,7 +157,7 @@ class CheckWeightsOp final : public ElementwiseOp {
 
 /// rows of weights, f64 (rows, n) -> (rows, count): where a point of the line that the weights make falls. A weight of 0 has no length: its end is
 /// that of the ones before it, also where a sum in parts is rounded otherwise.
-Tensor drawn_again(const Tensor& w, std::int64_t count, Generator* generator, const std::source_location& where) {
+Tensor drawn_again(const Tensor& w, std::int64_t count, Generator* generator, const Line& where) {
   const double none = -std::numeric_limits<double>::infinity();
   const Tensor ends = cummax(tegula::where(w > 0, cumsum(w, 1), none), 1);
   const Tensor u = draw(Kind::Uniform, {w.shape()[0], count}, DType::f64, generator, where);
@@ -166,7 +165,7 @@ Tensor drawn_again(const Tensor& w, std::int64_t count, Generator* generator, co
 }
 
 /// Each number waits for an exponential time with its weight as the rate; who comes first is drawn first.
-Tensor drawn_once(const Tensor& w, std::int64_t count, Generator* generator, const std::source_location& where) {
+Tensor drawn_once(const Tensor& w, std::int64_t count, Generator* generator, const Line& where) {
   const Tensor times = -log1p(-draw(Kind::Uniform, w.shape(), DType::f64, generator, where));
   const Tensor never = graph::scalar(std::numeric_limits<double>::infinity(), DType::f64, where);
   return topk(tegula::where(w > 0, times / w, never), count, 1, Order::Ascending).indices;
@@ -191,18 +190,18 @@ const Generator& first_generator() {
 
 }  // namespace
 
-Tensor ops::uniform_at(const Tensor& seed, const Tensor& position, const Shape& shape, const std::source_location& where) {
+Tensor ops::uniform_at(const Tensor& seed, const Tensor& position, const Shape& shape, const Line& where) {
   return numbers_at(Kind::Uniform, seed, position, shape, f32, where);
 }
 
-Generator::Generator(std::uint64_t seed, Location where) : seed_(whole_number(seed), where), counter_(whole_number(0), where) {}
+Generator::Generator(std::uint64_t seed, Line where) : seed_(whole_number(seed), where), counter_(whole_number(0), where) {}
 
-void Generator::manual_seed(std::uint64_t seed, Location where) {
+void Generator::manual_seed(std::uint64_t seed, Line where) {
   seed_.assign(whole_number(seed), where);
   counter_.assign(whole_number(0), where);
 }
 
-Tensor Generator::draw(std::int64_t words, Location where) {
+Tensor Generator::draw(std::int64_t words, Line where) {
   const Tensor position = counter_.read(where);
   // Whole blocks of four, so that a draw never shares one with the next.
   counter_.assign(Arg(position, where) + Arg((words + 3) / 4 * 4, where), where);
@@ -221,13 +220,13 @@ Generator Generator::fork() const {
   return copy;
 }
 
-void manual_seed(std::uint64_t seed, std::source_location where) { default_generator().manual_seed(seed, where); }
+void manual_seed(std::uint64_t seed, Line where) { default_generator().manual_seed(seed, where); }
 
-Tensor random_bits(const Shape& shape, Generator* generator, std::source_location where) {
+Tensor random_bits(const Shape& shape, Generator* generator, Line where) {
   return draw(Kind::Bits, shape, DType::i32, generator, where);
 }
 
-Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options, std::source_location where) {
+Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options, Line where) {
   const In frame("uniform", where);
   if (!(low <= high) || !std::isfinite(low) || !std::isfinite(high)) {
     ops::refuse("uniform", "bounds " + number_text(low) + " and " + number_text(high), "finite numbers, low <= high", where);
@@ -237,7 +236,7 @@ Tensor uniform(const Shape& shape, double low, double high, const RandomOptions&
   return high - low <= largest_number(options.dtype) ? u * (high - low) + low : u * high + (1.0 - u) * low;
 }
 
-Tensor normal(const Shape& shape, double mean, double deviation, const RandomOptions& options, std::source_location where) {
+Tensor normal(const Shape& shape, double mean, double deviation, const RandomOptions& options, Line where) {
   const In frame("normal", where);
   if (!(deviation >= 0)) ops::refuse("normal", "deviation " + number_text(deviation), "a number of at least 0", where);
   const Tensor z = draw(Kind::Normal, shape, options.dtype, options.generator, where);
@@ -245,7 +244,7 @@ Tensor normal(const Shape& shape, double mean, double deviation, const RandomOpt
 }
 
 Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high, const RandomOptions& options,
-                        std::source_location where) {
+                        Line where) {
   const In frame("truncated_normal", where);
   if (!(low < high) || !(deviation > 0)) {
     ops::refuse("truncated_normal", "deviation " + number_text(deviation) + " and bounds " + number_text(low) + ", " + number_text(high),
@@ -270,7 +269,7 @@ Tensor randn_like(Arg x, Generator* generator) {
   const Tensor like = x.tensor("randn_like");
   return normal(like.shape(), 0, 1, {.dtype = is_float(like.dtype()) ? like.dtype() : f32, .generator = generator}, x.loc);
 }
-Tensor exponential(const Shape& shape, double rate, const RandomOptions& options, std::source_location where) {
+Tensor exponential(const Shape& shape, double rate, const RandomOptions& options, Line where) {
   const In frame("exponential", where);
   if (!(rate > 0)) ops::refuse("exponential", "rate " + number_text(rate), "a number above 0", where);
   const DType dtype = options.dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -278,7 +277,7 @@ Tensor exponential(const Shape& shape, double rate, const RandomOptions& options
   return ops::narrow((0.0 - log1p(-u)) * (1 / rate), options.dtype);  // the difference has no -0
 }
 
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator* generator, std::source_location where) {
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator* generator, Line where) {
   const In frame("randint", where);
   constexpr std::int64_t kMost = std::int64_t{1} << 53;
   if (low >= high || static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) > kMost) {
@@ -303,7 +302,7 @@ Tensor bernoulli(Arg p, const Shape& shape, Generator* generator) {
 
 Tensor bernoulli(Arg p, Generator* generator) { return bernoulli(p, p.tensor("bernoulli").shape(), generator); }
 
-Tensor permutation(std::int64_t n, Generator* generator, std::source_location where) {
+Tensor permutation(std::int64_t n, Generator* generator, Line where) {
   const In frame("permutation", where);
   if (n < 0) ops::refuse("permutation", "n = " + std::to_string(n), "at least 0", where);
   return argsort(draw(Kind::Uniform, {n}, DType::f64, generator, where), 0);

@@ -10,16 +10,15 @@ namespace tegula {
 /// A copy continues from the same place on its own.
 class Generator {
  public:
-  using Location = std::source_location;
-  explicit Generator(std::uint64_t seed = 0, Location where = Location::current());
+  explicit Generator(std::uint64_t seed = 0, Line where = Line::current());
 
   /// Another generator that continues from the same place. Unlike a copy it may be made inside a trace.
   Generator fork() const;
   /// Restarts the stream of `seed`.
-  void manual_seed(std::uint64_t seed, Location where = Location::current());
+  void manual_seed(std::uint64_t seed, Line where = Line::current());
   /// Takes `words` 32-bit words: the position of the first, i64, rank 0.
-  Tensor draw(std::int64_t words, Location where = Location::current());
-  Tensor seed(Location where = Location::current()) const { return seed_.read(where); }
+  Tensor draw(std::int64_t words, Line where = Line::current());
+  Tensor seed(Line where = Line::current()) const { return seed_.read(where); }
 
   /// Fields for state_dict and checkpoints.
   Variable& seed_variable() { return seed_; }
@@ -34,7 +33,7 @@ class Generator {
 /// The generator of this thread: seed 0 until manual_seed. Threads with the same seed draw the same numbers.
 Generator& default_generator();
 /// Seeds the generator of this thread.
-void manual_seed(std::uint64_t seed, std::source_location where = std::source_location::current());
+void manual_seed(std::uint64_t seed, Line where = Line::current());
 
 struct RandomOptions {
   DType dtype = DType::f32;
@@ -42,31 +41,27 @@ struct RandomOptions {
 };
 
 /// i32 words, all 2^32 values equally likely.
-Tensor random_bits(const Shape& shape, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+Tensor random_bits(const Shape& shape, Generator* generator = nullptr, Line where = Line::current());
 /// In [low, high), up to rounding: 24 random bits for f32 and the halves, 53 for f64. Throws Error unless both are finite and low <= high.
-Tensor uniform(const Shape& shape, double low = 0, double high = 1, const RandomOptions& options = {},
-               std::source_location where = std::source_location::current());
+Tensor uniform(const Shape& shape, double low = 0, double high = 1, const RandomOptions& options = {}, Line where = Line::current());
 /// Gaussian, by Box and Muller (1958). Throws Error for a negative deviation.
-Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, const RandomOptions& options = {},
-              std::source_location where = std::source_location::current());
+Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, const RandomOptions& options = {}, Line where = Line::current());
 /// Gaussian, restricted to [low, high] (in units of x, not of the deviation), by inversion: at most 5.4 deviations off, in f64 8.2.
 Tensor truncated_normal(const Shape& shape, double mean = 0, double deviation = 1, double low = -2, double high = 2,
-                        const RandomOptions& options = {}, std::source_location where = std::source_location::current());
+                        const RandomOptions& options = {}, Line where = Line::current());
 /// Uniform in [0, 1) and standard normal, of the shape of x and, if that is a float, in its dtype.
 Tensor rand_like(Arg x, Generator* generator = nullptr);
 Tensor randn_like(Arg x, Generator* generator = nullptr);
 /// Exponential with density rate * exp(-rate * x). Throws Error unless the rate is positive.
-Tensor exponential(const Shape& shape, double rate = 1, const RandomOptions& options = {},
-                   std::source_location where = std::source_location::current());
+Tensor exponential(const Shape& shape, double rate = 1, const RandomOptions& options = {}, Line where = Line::current());
 /// i64 in [low, high), high - low at most 2^53.
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator* generator = nullptr,
-               std::source_location where = std::source_location::current());
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator* generator = nullptr, Line where = Line::current());
 /// true with probability p, a number or a tensor that broadcasts to `shape`. Throws Error where p is not in [0, 1], of a tensor when it is computed.
 Tensor bernoulli(Arg p, const Shape& shape, Generator* generator = nullptr);
 /// true with the probability in each element of p.
 Tensor bernoulli(Arg p, Generator* generator = nullptr);
 /// (n) i64: 0 … n-1 in random order.
-Tensor permutation(std::int64_t n, Generator* generator = nullptr, std::source_location where = std::source_location::current());
+Tensor permutation(std::int64_t n, Generator* generator = nullptr, Line where = Line::current());
 /// x with its slices along axis 0 in random order.
 Tensor shuffle(Arg x, Generator* generator = nullptr);
 

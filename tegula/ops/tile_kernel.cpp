@@ -35,7 +35,7 @@ struct Built {
 
 class TileKernelOp final : public KernelOp {
  public:
-  TileKernelOp(std::string name, TileKernel kernel, std::vector<Result> inputs, TileLaunch launch, const std::source_location& where)
+  TileKernelOp(std::string name, TileKernel kernel, std::vector<Result> inputs, TileLaunch launch, const Line& where)
       : name_(std::move(name)),
         kernel_(kernel),
         inputs_(std::move(inputs)),
@@ -207,15 +207,14 @@ class TileKernelOp final : public KernelOp {
   std::vector<Result> inputs_;
   TileLaunch launch_;
   bool checked_;  // TEGULA_CHECK=tile
-  std::source_location where_;
+  Line where_;
   mutable std::once_flag once_;
   mutable std::unique_ptr<const Built> built_;
 };
 
 }  // namespace
 
-std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::vector<Tensor>& inputs, TileLaunch launch,
-                                std::source_location where) {
+std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::vector<Tensor>& inputs, TileLaunch launch, Line where) {
   const In frame(kName, where);
   if (!kernel || name.empty()) ops::refuse(kName, kernel ? "no name" : "no kernel", "a function and its name", where);
   if (launch.outputs.empty()) ops::refuse(kName, "no outputs", "shape and dtype of at least one result", where);

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tegula/core/divide.h"
+#include "tegula/core/line.h"
 #include "tegula/core/number.h"
 #include "tegula/graph/op.h"
 #include "tegula/graph/tensor.h"
@@ -61,6 +61,6 @@ struct TileLaunch {
 /// Throws Error for no kernel, no outputs, a grid of more than three axes or with negative ones. When the kernel is built: for what is wrong with a
 /// word, with the line of this call, and for an atomic addition to a result without a fill, with its own line.
 std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::vector<Tensor>& inputs, TileLaunch launch,
-                                std::source_location where = std::source_location::current());
+                                Line where = Line::current());
 
 }  // namespace tegula

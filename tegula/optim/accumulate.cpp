@@ -10,7 +10,7 @@
 
 namespace tegula::optim {
 
-GradientAccumulator::GradientAccumulator(const Parameters& parameters, Location where) {
+GradientAccumulator::GradientAccumulator(const Parameters& parameters, Line where) {
   const In frame("GradientAccumulator", where);
   for (const Parameter& parameter : parameters) {
     names_.push_back(parameter.name);
@@ -21,10 +21,10 @@ GradientAccumulator::GradientAccumulator(const Parameters& parameters, Location 
   weight_ = Variable(graph::scalar(0, f64, where), where);
 }
 
-void GradientAccumulator::add(const std::vector<Tensor>& gradients, Location where) { add(gradients, Arg(1.0, where)); }
+void GradientAccumulator::add(const std::vector<Tensor>& gradients, Line where) { add(gradients, Arg(1.0, where)); }
 
 void GradientAccumulator::add(const std::vector<Tensor>& gradients, Arg of_weight) {
-  const Location where = of_weight.loc;
+  const Line where = of_weight.loc;
   const In frame("GradientAccumulator", where);
   const auto refuse = [&](std::string got, std::string expected) {
     throw Error({.op = "GradientAccumulator", .got = std::move(got), .expected = std::move(expected), .where = origin_at(where).where});
@@ -50,7 +50,7 @@ void GradientAccumulator::add(const std::vector<Tensor>& gradients, Arg of_weigh
   count_.assign(count_.read(where) + 1, where);
 }
 
-std::vector<Tensor> GradientAccumulator::mean(Location where) {
+std::vector<Tensor> GradientAccumulator::mean(Line where) {
   const In frame("GradientAccumulator", where);
   const Tensor total = weight_.read(where), wide = 1 / tegula::where(total == 0, 1, total), narrow = graph::cast(wide, f32, where);
   std::vector<Tensor> means;

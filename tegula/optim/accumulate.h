@@ -18,16 +18,15 @@ namespace tegula::optim {
 ///   accumulator.add(grad(loss(part), parameters(net)), count(part));
 class GradientAccumulator {
  public:
-  using Location = std::source_location;
-  explicit GradientAccumulator(const Parameters& parameters, Location where = Location::current());
+  explicit GradientAccumulator(const Parameters& parameters, Line where = Line::current());
 
   /// One gradient for each parameter, of its shape. Throws Error otherwise, naming the parameter.
-  void add(const std::vector<Tensor>& gradients, Location where = Location::current());
+  void add(const std::vector<Tensor>& gradients, Line where = Line::current());
   /// The same of a part that counts `weight` () times, a number that is not negative. A part of weight 0 adds nothing, whatever its gradients are: the loss of a
   /// part of padding alone is NaN.
   void add(const std::vector<Tensor>& gradients, Arg weight);
   /// The sums divided by the weights that were added since the last time (zeros when there were none), and begins anew: the gradient of the mean over all.
-  std::vector<Tensor> mean(Location where = Location::current());
+  std::vector<Tensor> mean(Line where = Line::current());
 
   /// From now on it adds up parts of the gradients, those that this rank keeps (Optimizer::take_parts).
   void take_parts(const std::function<Variable(std::size_t i, const Variable& whole)>& part_of);

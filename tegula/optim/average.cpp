@@ -10,7 +10,7 @@
 
 namespace tegula::optim {
 
-ParameterAverage::ParameterAverage(std::string_view name, Parameters averages, Parameters parameters, Location where)
+ParameterAverage::ParameterAverage(std::string_view name, Parameters averages, Parameters parameters, Line where)
     : name_(name),
       averages_(std::move(averages)),
       parameters_(std::move(parameters)) {
@@ -37,7 +37,7 @@ ParameterAverage::ParameterAverage(std::string_view name, Parameters averages, P
   updates_ = graph::scalar(0, i64, where);
 }
 
-void ParameterAverage::update(Location where) {
+void ParameterAverage::update(Line where) {
   const In frame(name_, where);
   const Tensor before = graph::cast(updates_.read(where), f64, where), own = share(before);
   const Tensor wide = tegula::where(before == 0.0, 1.0, own), narrow = graph::cast(wide, f32, where);
@@ -54,7 +54,7 @@ void ParameterAverage::update(Location where) {
   }
 }
 
-EMA::EMA(Parameters averages, Parameters parameters, const EMAOptions& options, Location where)
+EMA::EMA(Parameters averages, Parameters parameters, const EMAOptions& options, Line where)
     : ParameterAverage("EMA", std::move(averages), std::move(parameters), where),
       options_(options) {
   if (options.decay >= 0 && options.decay < 1) return;
@@ -66,7 +66,7 @@ Tensor EMA::share(const Tensor& updates) const {
   return 1 - minimum(options_.decay, (1 + updates) / (10 + updates));
 }
 
-SWA::SWA(Parameters averages, Parameters parameters, Location where)
+SWA::SWA(Parameters averages, Parameters parameters, Line where)
     : ParameterAverage("SWA", std::move(averages), std::move(parameters), where) {}
 
 Tensor SWA::share(const Tensor& updates) const { return 1 / (updates + 1); }

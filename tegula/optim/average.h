@@ -17,17 +17,16 @@ namespace tegula::optim {
 /// digits are too few for small changes: make the copy f32).
 class ParameterAverage {
  public:
-  using Location = std::source_location;
   virtual ~ParameterAverage() = default;
   /// Takes in the parameters as they are now. The first time the average becomes a copy of them.
-  void update(Location where = Location::current());
+  void update(Line where = Line::current());
   /// () i64: how often.
   const Variable& updates() const { return updates_; }
   /// For a checkpoint, beside the copy's own state: "updates".
   Parameters state() const { return {{"updates", updates_.cell()}}; }
 
  protected:
-  ParameterAverage(std::string_view name, Parameters averages, Parameters parameters, Location where);
+  ParameterAverage(std::string_view name, Parameters averages, Parameters parameters, Line where);
   /// What share of the average the parameters get when `updates` (() f64) were made before.
   virtual Tensor share(const Tensor& updates) const = 0;
 
@@ -44,7 +43,7 @@ struct EMAOptions {
 /// average = decay average + (1 - decay) p (Polyak and Juditsky, 1992; PyTorch's AveragedModel with get_ema_avg_fn).
 class EMA final : public ParameterAverage {
  public:
-  EMA(Parameters averages, Parameters parameters, const EMAOptions& options = {}, Location where = Location::current());
+  EMA(Parameters averages, Parameters parameters, const EMAOptions& options = {}, Line where = Line::current());
 
  private:
   Tensor share(const Tensor& updates) const override;
@@ -54,7 +53,7 @@ class EMA final : public ParameterAverage {
 /// average += (p - average) / (updates + 1): the mean of all (Izmailov et al., "Averaging weights leads to wider optima", 2018).
 class SWA final : public ParameterAverage {
  public:
-  SWA(Parameters averages, Parameters parameters, Location where = Location::current());
+  SWA(Parameters averages, Parameters parameters, Line where = Line::current());
 
  private:
   Tensor share(const Tensor& updates) const override;

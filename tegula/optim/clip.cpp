@@ -19,7 +19,7 @@ namespace tegula::optim {
 namespace {
 
 /// Σ of the squares () f64 of the gradients of these parameters, where parts count together with those of the other ranks.
-Tensor total(const std::vector<Tensor>& squares, const Parameters& parameters, const std::source_location& where) {
+Tensor total(const std::vector<Tensor>& squares, const Parameters& parameters, const Line& where) {
   std::vector<Tensor> terms;
   std::map<std::int64_t, std::pair<const Partition*, std::vector<Tensor>>> parts;  // by their ranks
   for (std::size_t i = 0; i < squares.size(); ++i) {
@@ -34,12 +34,11 @@ Tensor total(const std::vector<Tensor>& squares, const Parameters& parameters, c
 
 }  // namespace
 
-ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, std::source_location where) {
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, Line where) {
   return clip_grad_norm(gradients, {}, max_norm, where);
 }
 
-ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Parameters& parameters, double max_norm,
-                                std::source_location where) {
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Parameters& parameters, double max_norm, Line where) {
   In frame("clip_grad_norm", where);
   if (gradients.empty()) {
     throw Error({.op = "clip_grad_norm", .got = "no gradients", .expected = "at least one", .where = origin_at(where).where});
@@ -67,7 +66,7 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Para
   return result;
 }
 
-std::vector<Tensor> clip_grad_value(const std::vector<Tensor>& gradients, double limit, std::source_location where) {
+std::vector<Tensor> clip_grad_value(const std::vector<Tensor>& gradients, double limit, Line where) {
   In frame("clip_grad_value", where);
   std::vector<Tensor> clipped;
   for (const Tensor& g : gradients) clipped.push_back(clamp(g, -limit, limit));

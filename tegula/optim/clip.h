@@ -13,15 +13,13 @@ struct ClippedGradients {
 };
 /// All gradients times min(1, max_norm / (norm + 1e-6)), where norm is that of all of them as one vector (Pascanu et al., 2013).
 /// auto [clipped, norm] = optim::clip_grad_norm(grad(loss, parameters(net)), 1.0);
-ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm,
-                                std::source_location where = std::source_location::current());
+ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, Line where = Line::current());
 /// Where other ranks have the rest of the vector. Gradient i is that of parameter i: of one that ranks share out (Cell::partition) the norm counts all
 /// parts.
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Parameters& parameters, double max_norm,
-                                std::source_location where = std::source_location::current());
+                                Line where = Line::current());
 
 /// Each element limited to [-limit, limit].
-std::vector<Tensor> clip_grad_value(const std::vector<Tensor>& gradients, double limit,
-                                    std::source_location where = std::source_location::current());
+std::vector<Tensor> clip_grad_value(const std::vector<Tensor>& gradients, double limit, Line where = Line::current());
 
 }  // namespace tegula::optim

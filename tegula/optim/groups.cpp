@@ -18,7 +18,7 @@ double first_rate(const std::vector<std::unique_ptr<Optimizer>>& groups) { retur
 
 }  // namespace
 
-Groups::Groups(std::vector<std::unique_ptr<Optimizer>> groups, Location where)
+Groups::Groups(std::vector<std::unique_ptr<Optimizer>> groups, Line where)
     : Optimizer("Groups", all_of(groups), first_rate(groups), where),
       groups_(std::move(groups)) {
   const In frame("Groups", where);
@@ -47,7 +47,7 @@ void Groups::adopt(const Parameters& parts, std::size_t first, const PartOf& par
   }
 }
 
-Tensor Groups::rate(std::size_t group, Location where) const { return Arg(lr.read(where), where) * ratios_.at(group); }
+Tensor Groups::rate(std::size_t group, Line where) const { return Arg(lr.read(where), where) * ratios_.at(group); }
 
 std::vector<Tensor> Groups::update(const Step& step) {
   std::vector<Tensor> next;

@@ -23,11 +23,10 @@ SplitParameters split(const Parameters& parameters, Condition&& condition) {
 /// An optimiser on its way into Groups, with the line on which the user wrote it.
 class Group {
  public:
-  using Location = std::source_location;
   template <std::derived_from<Optimizer> O>
-  Group(O optimizer, Location where = Location::current()) : where(where),
+  Group(O optimizer, Line where = Line::current()) : where(where),
                                                              optimizer(std::make_unique<O>(std::move(optimizer))) {}
-  Location where;
+  Line where;
   std::unique_ptr<Optimizer> optimizer;
 };
 
@@ -41,11 +40,11 @@ class Groups final : public Optimizer {
  public:
   template <std::derived_from<Optimizer>... O>
   explicit Groups(Group first, O... others) : Groups(listed(std::move(first.optimizer), std::move(others)...), first.where) {}
-  explicit Groups(std::vector<std::unique_ptr<Optimizer>> groups, Location where = Location::current());
+  explicit Groups(std::vector<std::unique_ptr<Optimizer>> groups, Line where = Line::current());
 
   std::size_t size() const { return groups_.size(); }
   /// The rate of a group, from 0, as it is now.
-  Tensor rate(std::size_t group, Location where = Location::current()) const;
+  Tensor rate(std::size_t group, Line where = Line::current()) const;
   bool elementwise() const override;
 
  private:

@@ -41,7 +41,7 @@ std::optional<Shape> vector_of(const Shape& shape) { return shape.rank() < 2 ? s
 
 }  // namespace
 
-LARS::LARS(Parameters parameters, const LARSOptions& options, Location where)
+LARS::LARS(Parameters parameters, const LARSOptions& options, Line where)
     : Optimizer("LARS", std::move(parameters), options.lr, where),
       options_(options) {
   require_not_negative(
@@ -64,7 +64,7 @@ std::vector<Tensor> LARS::update(const Step& step) {
   return next;
 }
 
-LAMB::LAMB(Parameters parameters, const LAMBOptions& options, Location where)
+LAMB::LAMB(Parameters parameters, const LAMBOptions& options, Line where)
     : Optimizer("LAMB", std::move(parameters), options.lr, where),
       options_(options) {
   require_not_negative({{"eps", options.eps}, {"weight_decay", options.weight_decay}}, where);
@@ -89,7 +89,7 @@ std::vector<Tensor> LAMB::update(const Step& step) {
   return next;
 }
 
-Adafactor::Adafactor(Parameters parameters, const AdafactorOptions& options, Location where)
+Adafactor::Adafactor(Parameters parameters, const AdafactorOptions& options, Line where)
     : Optimizer("Adafactor", std::move(parameters), options.lr, where),
       options_(options) {
   require_not_negative({{"eps1", options.eps1}, {"eps2", options.eps2}, {"weight_decay", options.weight_decay}}, where);

@@ -18,7 +18,7 @@ struct LARSOptions {
 /// (You, Gitman and Ginsburg, "Large batch training of convolutional networks", 2017, algorithm 1).
 class LARS final : public Optimizer {
  public:
-  explicit LARS(Parameters parameters, const LARSOptions& options = {}, Location where = Location::current());
+  explicit LARS(Parameters parameters, const LARSOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   LARS(const Parameters& parameters, T) : LARS(parameters) {
@@ -41,7 +41,7 @@ struct LAMBOptions {
 /// (You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", 2020, algorithm 2).
 class LAMB final : public Optimizer {
  public:
-  explicit LAMB(Parameters parameters, const LAMBOptions& options = {}, Location where = Location::current());
+  explicit LAMB(Parameters parameters, const LAMBOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   LAMB(const Parameters& parameters, T) : LAMB(parameters) {
@@ -67,7 +67,7 @@ struct AdafactorOptions {
 /// p -= max(eps2, rms(p)) min(lr, 1/sqrt(t)) u (Shazeer and Stern, 2018; details as PyTorch's torch.optim.Adafactor).
 class Adafactor final : public Optimizer {
  public:
-  explicit Adafactor(Parameters parameters, const AdafactorOptions& options = {}, Location where = Location::current());
+  explicit Adafactor(Parameters parameters, const AdafactorOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   Adafactor(const Parameters& parameters, T) : Adafactor(parameters) {

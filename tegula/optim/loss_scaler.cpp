@@ -14,7 +14,7 @@
 
 namespace tegula::optim {
 
-LossScaler::LossScaler(LossScalerOptions options, Location where) : options_(options) {
+LossScaler::LossScaler(LossScalerOptions options, Line where) : options_(options) {
   const In frame("LossScaler", where);
   const LossScalerOptions& o = options_;
   if (!(o.scale > 0 && o.growth >= 1 && o.backoff > 0 && o.backoff < 1 && o.interval > 0 && o.maximum >= o.scale)) {
@@ -29,12 +29,12 @@ LossScaler::LossScaler(LossScalerOptions options, Location where) : options_(opt
   skipped_ = graph::scalar(0, i64, where);
 }
 
-Tensor LossScaler::scaled(const Tensor& loss, Location where) const {
+Tensor LossScaler::scaled(const Tensor& loss, Line where) const {
   const In frame("LossScaler", where);
   return loss * scale_.read(where);
 }
 
-LossScaler::Unscaled LossScaler::unscale(const std::vector<Tensor>& gradients, Location where) const {
+LossScaler::Unscaled LossScaler::unscale(const std::vector<Tensor>& gradients, Line where) const {
   const In frame("LossScaler", where);
   const Tensor factor = 1.0 / scale_.read(where);
   Unscaled out;
@@ -47,7 +47,7 @@ LossScaler::Unscaled LossScaler::unscale(const std::vector<Tensor>& gradients, L
   return out;
 }
 
-void LossScaler::step(Optimizer& optimizer, const std::vector<Tensor>& gradients, const Tensor& finite, Location where) {
+void LossScaler::step(Optimizer& optimizer, const std::vector<Tensor>& gradients, const Tensor& finite, Line where) {
   const In frame("LossScaler", where);
   Parameters cells = optimizer.state();
   cells.insert(cells.end(), optimizer.parameters().begin(), optimizer.parameters().end());

@@ -24,19 +24,18 @@ struct LossScalerOptions {
 /// this happens on the device: nothing waits for the host to look.
 class LossScaler {
  public:
-  using Location = std::source_location;
   /// Throws Error for factors that do not grow or do not shrink, and numbers that are not positive.
-  explicit LossScaler(LossScalerOptions options = {}, Location where = Location::current());
+  explicit LossScaler(LossScalerOptions options = {}, Line where = Line::current());
 
   /// loss * scale: what to differentiate.
-  Tensor scaled(const Tensor& loss, Location where = Location::current()) const;
+  Tensor scaled(const Tensor& loss, Line where = Line::current()) const;
   struct Unscaled {
     std::vector<Tensor> gradients;  // f32 (f64 stays)
     Tensor finite;                  // () bool: whether all elements of all of them are
   };
-  Unscaled unscale(const std::vector<Tensor>& gradients, Location where = Location::current()) const;
+  Unscaled unscale(const std::vector<Tensor>& gradients, Line where = Line::current()) const;
   /// optimizer.step(gradients) when `finite` holds, else nothing; then the scale for the next step.
-  void step(Optimizer& optimizer, const std::vector<Tensor>& gradients, const Tensor& finite, Location where = Location::current());
+  void step(Optimizer& optimizer, const std::vector<Tensor>& gradients, const Tensor& finite, Line where = Line::current());
 
   const Variable& scale() const { return scale_; }      // () f32
   const Variable& skipped() const { return skipped_; }  // () i64: steps left out so far

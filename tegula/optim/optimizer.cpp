@@ -22,7 +22,7 @@ DType compute_dtype(const Parameter& parameter) { return parameter.cell->dtype()
 
 }  // namespace
 
-Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Location where)
+Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Line where)
     : name_(name),
       parameters_(std::move(parameters)) {
   In frame(name_, where);
@@ -59,12 +59,12 @@ Optimizer::Optimizer(std::string_view name, Parameters parameters, double lr, Lo
   steps_ = graph::scalar(0, i64, where);
 }
 
-void Optimizer::require(bool holds, std::string_view got, std::string_view expected, Location where) const {
+void Optimizer::require(bool holds, std::string_view got, std::string_view expected, Line where) const {
   if (holds) return;
   throw Error({.op = std::string(name_), .got = std::string(got), .expected = std::string(expected), .where = origin_at(where).where});
 }
 
-void Optimizer::require_not_negative(std::initializer_list<std::pair<std::string_view, double>> options, Location where) const {
+void Optimizer::require_not_negative(std::initializer_list<std::pair<std::string_view, double>> options, Line where) const {
   for (const auto& [name, value] : options) {
     if (value >= 0) continue;  // not of NaN
     throw Error({.op = std::string(name_),
@@ -94,7 +94,7 @@ std::vector<Variable>* Optimizer::add_state(std::string_view name, std::optional
   return states_.back().values.get();
 }
 
-void Optimizer::step(const std::vector<Tensor>& gradients, Location where) {
+void Optimizer::step(const std::vector<Tensor>& gradients, Line where) {
   In frame(name_, where);
   if (gradients.size() != parameters_.size()) {
     throw Error({.op = std::string(name_),
@@ -164,12 +164,12 @@ std::vector<Tensor> Optimizer::update_some(const Step& step) {
 }
 
 /// Where the program did not look at what the last step assigned, or at a scalar from before that: pending values would pile up.
-void Optimizer::compute_step_before(const Location& where) const {
+void Optimizer::compute_step_before(const Line& where) const {
   if (last_step_ == 0) return;
   if (!steps_.read(where).node()->has_value() || RecentScalars::any_before(last_step_)) evaluate_pending(where);
 }
 
-void Optimizer::refuse_parts(std::string got, std::string advice, const Location& where) const {
+void Optimizer::refuse_parts(std::string got, std::string advice, const Line& where) const {
   throw Error(
       {.op = std::string(name_),
        .got = std::move(got),
@@ -178,7 +178,7 @@ void Optimizer::refuse_parts(std::string got, std::string advice, const Location
        .where = origin_at(where).where});
 }
 
-void Optimizer::take_parts(const Parameters& parts, const PartOf& part_of, Location where) {
+void Optimizer::take_parts(const Parameters& parts, const PartOf& part_of, Line where) {
   const In frame(name_, where);
   if (!elementwise()) refuse_parts("parameters of which every rank updates a part", "train with .shard = 0", where);
   require(parts.size() == parameters_.size(), std::to_string(parts.size()) + " parts",

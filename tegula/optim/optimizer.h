@@ -17,7 +17,6 @@ namespace tegula::optim {
 /// Groups with options of their own: optim/groups.h.
 class Optimizer {
  public:
-  using Location = std::source_location;
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;  // two optimisers of the same parameters would be a mistake
   Optimizer& operator=(const Optimizer&) = delete;
@@ -27,7 +26,7 @@ class Optimizer {
 /// One update. gradients[i] belongs to parameters()[i] and has its shape. Throws Error otherwise, naming the parameter. Frozen parameters (nn/freeze.h) and
   /// their moments stay as they are. Outside of jit the update is pending until something is looked at, at most until the next step: a loop that looks at nothing
   /// computes step by step, too, its losses and what it adds up of them.
-  void step(const std::vector<Tensor>& gradients, Location where = Location::current());
+  void step(const std::vector<Tensor>& gradients, Line where = Line::current());
 
   /// () f64. optimizer.lr = 1e-4, or a schedule's value: optimizer.lr = schedule(epoch).
   Variable lr;
@@ -43,11 +42,11 @@ class Optimizer {
   /// From now on it updates parts[i] in place of parameter i: some of its elements, in any order and shape, those of other ranks being theirs (dist/parallel/data_parallel.h).
   /// `part_of(i, state)` makes of a Variable of the whole parameter's shape one of the part's, which the optimiser keeps. Throws Error unless elementwise().
   void take_parts(const Parameters& parts, const std::function<Variable(std::size_t i, const Variable& whole)>& part_of,
-                  Location where = Location::current());
+                  Line where = Line::current());
 
  protected:
   /// Throws Error for an empty list and for parameters that are not floats.
-  Optimizer(std::string_view name, Parameters parameters, double lr, Location where);
+  Optimizer(std::string_view name, Parameters parameters, double lr, Line where);
 
   /// A tensor of state for each parameter, filled with `value`: f32, or f64 for f64 parameters. In the state it is "<parameter>.<name>".
   /// The address stays when the optimiser is moved.
@@ -56,8 +55,8 @@ class Optimizer {
   std::vector<Variable>* add_state(std::string_view name, std::optional<Shape> (*shape_of)(const Shape&));
   /// Throws Error in the name of the optimiser: an option does not make sense.
   /// Throws Error for the first option that is negative or NaN.
-  void require_not_negative(std::initializer_list<std::pair<std::string_view, double>> options, Location where) const;
-  void require(bool holds, std::string_view got, std::string_view expected, Location where) const;
+  void require_not_negative(std::initializer_list<std::pair<std::string_view, double>> options, Line where) const;
+  void require(bool holds, std::string_view got, std::string_view expected, Line where) const;
 
   /// A number that all parameters share in one step, computed once in f64. Every parameter uses the same formula and the same numbers,
   /// so that the compiler makes one program of all the updates.
@@ -97,13 +96,13 @@ class Optimizer {
   }
 
  private:
-  [[noreturn]] void refuse_parts(std::string got, std::string advice, const Location& where) const;
+  [[noreturn]] void refuse_parts(std::string got, std::string advice, const Line& where) const;
 
   std::string_view name_;
   Parameters parameters_;
   Variable steps_;
   std::uint64_t last_step_ = 0;  // the last one outside of a trace: the sequence number of its first nodes
-  void compute_step_before(const Location& where) const;
+  void compute_step_before(const Line& where) const;
   struct State {
     std::string name;
     std::unique_ptr<std::vector<Variable>> values;  // its address stays when the optimiser is moved

@@ -15,7 +15,7 @@ Tensor average(double share, const Tensor& x, const Tensor& y) { return share * 
 
 }  // namespace
 
-SGD::SGD(Parameters parameters, const SGDOptions& options, Location where)
+SGD::SGD(Parameters parameters, const SGDOptions& options, Line where)
     : Optimizer("SGD", std::move(parameters), options.lr, where),
       options_(options) {
   require_not_negative({{"momentum", options.momentum}, {"weight_decay", options.weight_decay}}, where);
@@ -43,10 +43,10 @@ std::vector<Tensor> SGD::update(const Step& step) {
   return next;
 }
 
-Adam::Adam(Parameters parameters, const AdamOptions& options, Location where)
+Adam::Adam(Parameters parameters, const AdamOptions& options, Line where)
     : Adam("Adam", std::move(parameters), options, Decay::Gradient, where) {}
 
-Adam::Adam(std::string_view name, Parameters parameters, const AdamOptions& options, Decay decay, Location where)
+Adam::Adam(std::string_view name, Parameters parameters, const AdamOptions& options, Decay decay, Line where)
     : Optimizer(name, std::move(parameters), options.lr, where),
       options_(options),
       decay_(decay) {
@@ -81,7 +81,7 @@ std::vector<Tensor> Adam::update(const Step& step) {
   return next;
 }
 
-AdamW::AdamW(Parameters parameters, const AdamWOptions& options, Location where)
+AdamW::AdamW(Parameters parameters, const AdamWOptions& options, Line where)
     : Adam("AdamW", std::move(parameters),
            {.lr = options.lr,
             .beta1 = options.beta1,
@@ -91,7 +91,7 @@ AdamW::AdamW(Parameters parameters, const AdamWOptions& options, Location where)
             .amsgrad = options.amsgrad},
            Decay::Parameter, where) {}
 
-RMSprop::RMSprop(Parameters parameters, const RMSpropOptions& options, Location where)
+RMSprop::RMSprop(Parameters parameters, const RMSpropOptions& options, Line where)
     : Optimizer("RMSprop", std::move(parameters), options.lr, where),
       options_(options) {
   require_not_negative(
@@ -125,7 +125,7 @@ std::vector<Tensor> RMSprop::update(const Step& step) {
   return next;
 }
 
-Adagrad::Adagrad(Parameters parameters, const AdagradOptions& options, Location where)
+Adagrad::Adagrad(Parameters parameters, const AdagradOptions& options, Line where)
     : Optimizer("Adagrad", std::move(parameters), options.lr, where),
       options_(options) {
   require_not_negative({{"lr_decay", options.lr_decay},
@@ -149,7 +149,7 @@ std::vector<Tensor> Adagrad::update(const Step& step) {
   return next;
 }
 
-Adadelta::Adadelta(Parameters parameters, const AdadeltaOptions& options, Location where)
+Adadelta::Adadelta(Parameters parameters, const AdadeltaOptions& options, Line where)
     : Optimizer("Adadelta", std::move(parameters), options.lr, where),
       options_(options) {
   require_not_negative({{"rho", options.rho}, {"eps", options.eps}, {"weight_decay", options.weight_decay}}, where);
@@ -174,7 +174,7 @@ std::vector<Tensor> Adadelta::update(const Step& step) {
   return next;
 }
 
-Lion::Lion(Parameters parameters, const LionOptions& options, Location where)
+Lion::Lion(Parameters parameters, const LionOptions& options, Line where)
     : Optimizer("Lion", std::move(parameters), options.lr, where),
       options_(options) {
   require_not_negative({{"weight_decay", options.weight_decay}}, where);

@@ -17,7 +17,7 @@ struct SGDOptions {
 /// b = momentum b + (1 - dampening) g, the first time b = g; p -= lr b. Nesterov: p -= lr (g + momentum b) (Sutskever et al., 2013).
 class SGD final : public Optimizer {
  public:
-  explicit SGD(Parameters parameters, const SGDOptions& options = {}, Location where = Location::current());
+  explicit SGD(Parameters parameters, const SGDOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   SGD(const Parameters& parameters, T) : SGD(parameters) {
@@ -41,7 +41,7 @@ struct AdamOptions {
 /// m = b1 m + (1-b1) g, v = b2 v + (1-b2) g², p -= lr / (1-b1^t) m / (sqrt(v / (1-b2^t)) + eps) (Kingma and Ba, 2015).
 class Adam : public Optimizer {
  public:
-  explicit Adam(Parameters parameters, const AdamOptions& options = {}, Location where = Location::current());
+  explicit Adam(Parameters parameters, const AdamOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   Adam(const Parameters& parameters, T) : Adam(parameters) {
@@ -51,7 +51,7 @@ class Adam : public Optimizer {
 
  protected:
   enum class Decay : std::uint8_t { Gradient, Parameter };
-  Adam(std::string_view name, Parameters parameters, const AdamOptions& options, Decay decay, Location where);
+  Adam(std::string_view name, Parameters parameters, const AdamOptions& options, Decay decay, Line where);
 
  private:
   std::vector<Tensor> update(const Step& step) override;
@@ -72,7 +72,7 @@ struct AdamWOptions {
 /// Adam with the decay of the weights apart from the gradient (Loshchilov and Hutter, 2019).
 class AdamW final : public Adam {
  public:
-  explicit AdamW(Parameters parameters, const AdamWOptions& options = {}, Location where = Location::current());
+  explicit AdamW(Parameters parameters, const AdamWOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   AdamW(const Parameters& parameters, T) : AdamW(parameters) {
@@ -91,7 +91,7 @@ struct RMSpropOptions {
 /// v = alpha v + (1-alpha) g², p -= lr g / (sqrt(v) + eps) (Hinton, lecture 6e, 2012).
 class RMSprop final : public Optimizer {
  public:
-  explicit RMSprop(Parameters parameters, const RMSpropOptions& options = {}, Location where = Location::current());
+  explicit RMSprop(Parameters parameters, const RMSpropOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   RMSprop(const Parameters& parameters, T) : RMSprop(parameters) {
@@ -117,7 +117,7 @@ struct AdagradOptions {
 /// s = s + g², p -= lr g / (sqrt(s) + eps) (Duchi et al., 2011).
 class Adagrad final : public Optimizer {
  public:
-  explicit Adagrad(Parameters parameters, const AdagradOptions& options = {}, Location where = Location::current());
+  explicit Adagrad(Parameters parameters, const AdagradOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   Adagrad(const Parameters& parameters, T) : Adagrad(parameters) {
@@ -140,7 +140,7 @@ struct AdadeltaOptions {
 /// v = rho v + (1-rho) g², d = sqrt(u + eps) / sqrt(v + eps) g, u = rho u + (1-rho) d², p -= lr d (Zeiler, 2012).
 class Adadelta final : public Optimizer {
  public:
-  explicit Adadelta(Parameters parameters, const AdadeltaOptions& options = {}, Location where = Location::current());
+  explicit Adadelta(Parameters parameters, const AdadeltaOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   Adadelta(const Parameters& parameters, T) : Adadelta(parameters) {
@@ -163,7 +163,7 @@ struct LionOptions {
 /// p -= lr sign(b1 m + (1-b1) g), then m = b2 m + (1-b2) g (Chen et al., 2023).
 class Lion final : public Optimizer {
  public:
-  explicit Lion(Parameters parameters, const LionOptions& options = {}, Location where = Location::current());
+  explicit Lion(Parameters parameters, const LionOptions& options = {}, Line where = Line::current());
   template <class T>
   requires std::is_arithmetic_v<T>
   Lion(const Parameters& parameters, T) : Lion(parameters) {

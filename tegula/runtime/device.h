@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,7 +52,7 @@ struct LaunchOptions {
 /// What memory is for, as a report of a full memory says it.
 struct Purpose {
   std::string_view what;        // "relu"; copied by who keeps it
-  std::source_location where{}; // the user's line
+  Line where{}; // the user's line
 };
 
 /// A device has no memory left, not even after giving back what it kept for reuse.

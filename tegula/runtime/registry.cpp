@@ -120,7 +120,7 @@ thread_local Device* scoped_device = nullptr;
 
 Device& cpu() { return runtime::cpu(); }
 
-Device& cuda(int index, std::source_location where) {
+Device& cuda(int index, Line where) {
   try {
     return library().open(index);
   } catch (const Error& error) {
@@ -140,7 +140,7 @@ int cuda_count(std::string* why) {
   return count;
 }
 
-Device& device(std::string_view name, std::source_location where) {
+Device& device(std::string_view name, Line where) {
   if (name == "cpu") return cpu();
   if (name == "cuda") return cuda(0, where);
   constexpr std::string_view prefix = "cuda:";

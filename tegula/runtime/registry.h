@@ -1,9 +1,10 @@
 #pragma once
 // Which devices there are.
 
-#include <source_location>
 #include <string>
 #include <string_view>
+
+#include "tegula/core/line.h"
 
 namespace tegula::runtime {
 class Device;
@@ -19,13 +20,13 @@ Device& cpu();
 /// The NVIDIA GPU with this number. The CUDA side is a shared library of its own (libtegula_cuda.so beside the program or the library,
 /// or in TEGULA_CUDA_LIBRARY), opened at the first call. Throws Error saying which of these is missing: the library, the driver (or it is
 /// too old), a device, a device of a new enough architecture (sm_80).
-Device& cuda(int index = 0, std::source_location where = std::source_location::current());
+Device& cuda(int index = 0, Line where = Line::current());
 
 /// How many GPUs can be used; 0 without throwing when there is none. `why`, when given, gets the sentence cuda() would throw.
 int cuda_count(std::string* why = nullptr);
 
 /// "cpu", "cuda", "cuda:1". Throws Error for other names.
-Device& device(std::string_view name, std::source_location where = std::source_location::current());
+Device& device(std::string_view name, Line where = Line::current());
 
 /// Where computation happens from now on, on all threads: the CPU unless this was called. Tensors that lie elsewhere move when they are
 /// first used.

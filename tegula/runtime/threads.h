@@ -1,7 +1,8 @@
 #pragma once
 // How many threads the CPU computes with. Declared here, defined in cpu/.
 
-#include <source_location>
+#include "tegula/core/line.h"
+
 
 namespace tegula {
 
@@ -9,6 +10,6 @@ namespace tegula {
 int num_threads();
 /// For all threads of the program, from the next evaluation on; what was compiled for another number is compiled again for this one. Results
 /// may differ in their last bits between numbers of threads, never between two runs with the same. Throws Error unless 1 <= threads <= 1024.
-void set_num_threads(int threads, std::source_location where = std::source_location::current());
+void set_num_threads(int threads, Line where = Line::current());
 
 }  // namespace tegula

@@ -22,7 +22,7 @@ void Writer::close() {
 
 /// The user's line, where it changes.
 void Writer::comment_origin(Id id) {
-  const std::source_location& where = at(id).where;
+  const Line& where = at(id).where;
   if (where.line() == 0) return;
   std::string file = where.file_name();
   file = file.substr(file.find_last_of('/') + 1);

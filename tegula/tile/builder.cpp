@@ -169,7 +169,7 @@ Value Builder::full(const Shape& shape, double value, DType dtype) { return broa
 /// The line of one access, while its instructions are made.
 class Builder::Located {
  public:
-  Located(Builder& builder, const std::source_location& where) : builder_(builder), before_(builder.where_) {
+  Located(Builder& builder, const Line& where) : builder_(builder), before_(builder.where_) {
     if (builder.each_access_) builder.where_ = where;
   }
   ~Located() { builder_.where_ = before_; }
@@ -178,10 +178,10 @@ class Builder::Located {
 
  private:
   Builder& builder_;
-  std::source_location before_;
+  Line before_;
 };
 
-Value Builder::load(Value pointer, Value mask, Value other, std::source_location where) {
+Value Builder::load(Value pointer, Value mask, Value other, Line where) {
   const Located here(*this, where);
   if (!other.is_empty() && mask.is_empty()) fail(*this, "load", "a value for masked-off elements but no mask", "both or none");
   Shape shape = pointer.shape();
@@ -198,7 +198,7 @@ Value Builder::load(Value pointer, Value mask, Value other, std::source_location
   return emit(Word::Load, {compute_type(pointer.dtype()), false, shape}, std::move(operands));
 }
 
-void Builder::store(Value pointer, Value value, Value mask, std::source_location where) {
+void Builder::store(Value pointer, Value value, Value mask, Line where) {
   const Located here(*this, where);
   std::vector<Id> operands{pointer.id()};
   for (const Value x : {value, mask}) {
@@ -207,7 +207,7 @@ void Builder::store(Value pointer, Value value, Value mask, std::source_location
   emit(Word::Store, {}, std::move(operands));
 }
 
-void Builder::atomic_add(Value pointer, Value value, Value mask, std::source_location where) {
+void Builder::atomic_add(Value pointer, Value value, Value mask, Line where) {
   const Located here(*this, where);
   std::vector<Id> operands{pointer.id()};
   for (const Value x : {value, mask}) {
@@ -225,7 +225,7 @@ void Builder::check(Value condition, Value value, std::int64_t id) {
   emit(Word::Assert, {}, {broadcast(condition, *shape).id(), value.id()}, check_scope_ * kCheckIds + id);
 }
 
-void Builder::check(Value condition, Value value, std::string sentence, std::source_location where) {
+void Builder::check(Value condition, Value value, std::string sentence, Line where) {
   const Located here(*this, where);
   sentences_.push_back({std::move(sentence), where});
   check(condition, value, kFirstSentence + static_cast<std::int64_t>(sentences_.size()) - 1);

@@ -3,12 +3,12 @@
 
 #include <functional>
 #include <initializer_list>
-#include <source_location>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "tegula/core/line.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula::tile {
@@ -53,18 +53,18 @@ class Builder {
   Value full(const Shape& shape, double value, DType dtype);
 
   /// Pointer, mask and other broadcast against each other.
-  Value load(Value pointer, Value mask = {}, Value other = {}, std::source_location where = std::source_location::current());
+  Value load(Value pointer, Value mask = {}, Value other = {}, Line where = Line::current());
   /// Value and mask broadcast to the pointer's shape. The value has the compute type of the pointer's elements (see compute_type).
-  void store(Value pointer, Value value, Value mask = {}, std::source_location where = std::source_location::current());
-  void atomic_add(Value pointer, Value value, Value mask = {}, std::source_location where = std::source_location::current());
+  void store(Value pointer, Value value, Value mask = {}, Line where = Line::current());
+  void atomic_add(Value pointer, Value value, Value mask = {}, Line where = Line::current());
   /// Where condition is false the launch fails with (id, value).
   void check(Value condition, Value value, std::int64_t id);
   /// For a tile_kernel: where condition is false it throws an Error with the value (i64), the sentence, which says what should hold, and this line.
-  void check(Value condition, Value value, std::string sentence, std::source_location where = std::source_location::current());
+  void check(Value condition, Value value, std::string sentence, Line where = Line::current());
   /// What the check with this id says, and where it stands; nothing for one that was given an id.
   struct Sentence {
     std::string text;
-    std::source_location where;
+    Line where;
   };
   static constexpr std::int64_t kFirstSentence = std::int64_t{1} << 20;
   const std::vector<Sentence>& sentences() const { return sentences_; }
@@ -88,11 +88,11 @@ class Builder {
              std::int64_t attribute2 = 0);
 
   /// Source line recorded on instructions emitted from now on.
-  void set_location(const std::source_location& where) { where_ = where; }
+  void set_location(const Line& where) { where_ = where; }
   /// From now on each load, store, atomic addition and check bears the line on which it is written.
   void locate_each_access() { each_access_ = true; }
   const Program& program() const { return program_; }
-  std::source_location location() const { return where_; }
+  Line location() const { return where_; }
   /// Removes what is not used, verifies, and hands over the program. Values of this builder are void afterwards.
   Program finish();
 
@@ -113,7 +113,7 @@ class Builder {
   Program program_;
   std::vector<Region*> open_;
   std::vector<KnownValues> known_{1};  // by hash; one for the program's body and one for each open region
-  std::source_location where_{};
+  Line where_{};
   bool each_access_ = false;
   std::vector<Sentence> sentences_;
   std::int64_t check_scope_ = 0;

@@ -7,12 +7,12 @@
 
 #include <array>
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tegula/core/dtype.h"
+#include "tegula/core/line.h"
 #include "tegula/core/shape.h"
 
 namespace tegula::tile {
@@ -91,7 +91,7 @@ struct Instruction {
   double real = 0;  // Constant of a float type
   std::int64_t integer = 0;  // Constant of an integer or boolean type
   std::vector<Region> regions;
-  std::source_location where{};
+  Line where{};
 };
 
 /// A run-time argument: a pointer to elements of `dtype`, or a scalar of `dtype` (f64, f32, i64, i32 or boolean).

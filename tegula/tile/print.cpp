@@ -19,7 +19,7 @@ std::string list(const std::vector<Id>& ids) {
   return text;
 }
 
-std::string location_text(const std::source_location& where) {
+std::string location_text(const Line& where) {
   if (where.line() == 0) return "";
   std::string_view file = where.file_name();
   file.remove_prefix(file.find_last_of('/') + 1);  // npos + 1 is 0

@@ -21,7 +21,7 @@ Builder& builder_of(std::string_view op, std::initializer_list<Value> values) {
       throw Error({.op = "tile." + std::string(op),
                    .got = "an empty Value",
                    .expected = "a Value made by a Builder",
-                   .where = builder ? builder->location() : std::source_location{}});
+                   .where = builder ? builder->location() : Line{}});
     if (builder != nullptr && value.builder() != builder) fail(*builder, op, "values of two programs", "values of one Builder");
     builder = value.builder();
   }

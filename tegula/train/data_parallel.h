@@ -8,7 +8,7 @@ namespace tegula::dist {
 
 /// Gives all ranks rank 0's weights and buffers, and returns what reduces gradients. The Trainer does all of it by itself (TrainerOptions::group).
 template <nn::Module Model>
-DataParallel data_parallel(Model& model, DataParallelOptions options = {}, std::source_location where = std::source_location::current()) {
+DataParallel data_parallel(Model& model, DataParallelOptions options = {}, Line where = Line::current()) {
   return DataParallel(parameters(model), nn::state(nn::AnyModule(model)), std::move(options), where);
 }
 

@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-Evaluator::Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOptions options, const Location& where)
+Evaluator::Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOptions options, const Line& where)
     : module_(module),
       forward_(std::move(forward)),
       options_(std::move(options)),

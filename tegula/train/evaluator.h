@@ -35,11 +35,10 @@ struct Evaluation {
 /// Holds a reference to the model, and leaves it in evaluation mode.
 class Evaluator {
  public:
-  using Location = std::source_location;
   template <nn::Module Model>
-  explicit Evaluator(Model& model, EvaluatorOptions options = {}, Location where = Location::current())
+  explicit Evaluator(Model& model, EvaluatorOptions options = {}, Line where = Line::current())
       : Evaluator(nn::AnyModule(model), forward_of(model, options.inputs, where), options, where) {}
-  Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOptions options, const Location& where);
+  Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOptions options, const Line& where);
   Evaluator(const Evaluator&) = delete;  // what it compiled refers to it
   Evaluator& operator=(const Evaluator&) = delete;
 
@@ -65,7 +64,7 @@ class Evaluator {
   nn::AnyModule module_;
   Forward forward_;
   EvaluatorOptions options_;
-  Location where_;  // the user's line, for what the library adds to model and loss
+  Line where_;  // the user's line, for what the library adds to model and loss
   compile::JitState measure_, output_;
 };
 

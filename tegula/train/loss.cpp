@@ -5,7 +5,7 @@
 
 namespace tegula {
 
-Tensor Loss::operator()(const Tensors& outputs, const Tensors& targets, Location where) const {
+Tensor Loss::operator()(const Tensors& outputs, const Tensors& targets, Line where) const {
   const auto value = [&] {
     if (!of_library_) return f_(outputs, targets, where);
     const In frame("loss", where);
@@ -21,7 +21,7 @@ Tensor Loss::operator()(const Tensors& outputs, const Tensors& targets, Location
   return value;
 }
 
-void Loss::require_one(const Tensors& outputs, const Tensors& targets, const Location& where) {
+void Loss::require_one(const Tensors& outputs, const Tensors& targets, const Line& where) {
   if (outputs.size() == 1 && targets.size() == 1) return;
   throw Error({.op = "loss",
                .got = std::to_string(outputs.size()) + " outputs and " + std::to_string(targets.size()) + " targets",
@@ -32,7 +32,7 @@ void Loss::require_one(const Tensors& outputs, const Tensors& targets, const Loc
                .where = where});
 }
 
-void train_detail::throw_inputs(std::size_t inputs, const std::source_location& where) {
+void train_detail::throw_inputs(std::size_t inputs, const Line& where) {
   throw Error({.op = "Trainer",
                .got = ".inputs = " + std::to_string(inputs),
                .expected = "a number of tensors with which the model can be called",

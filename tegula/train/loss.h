@@ -2,12 +2,12 @@
 // What a Trainer minimises and measures, and how models with several inputs and outputs are called.
 
 #include <functional>
-#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/nn/call.h"
 #include "tegula/ops/rows/loss.h"
 
@@ -19,12 +19,11 @@ namespace tegula {
 class Loss {
  public:
   using Tensors = std::vector<Tensor>;
-  using Location = std::source_location;
 
   Loss() = default;
   template <class Options>
   Loss(Tensor (*loss)(Arg, Arg, const Options&))
-      : f_([loss](const Tensors& outputs, const Tensors& targets, const Location& where) {
+      : f_([loss](const Tensors& outputs, const Tensors& targets, const Line& where) {
           require_one(outputs, targets, where);
           return loss(Arg(outputs[0], where), Arg(targets[0], where), Options{});
         }),
@@ -32,7 +31,7 @@ class Loss {
   template <class F>
   requires std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>
   Loss(F f)
-      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Location& where) mutable -> Tensor {
+      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Line& where) mutable -> Tensor {
           require_one(outputs, targets, where);
           return f(outputs[0], targets[0]);
         }) {}
@@ -40,7 +39,7 @@ class Loss {
   requires(std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensors&> &&
            !std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>)
   Loss(F f)
-      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Location& where) mutable -> Tensor {
+      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Line& where) mutable -> Tensor {
           require_one(outputs, {Tensor()}, where);
           return f(outputs[0], targets);
         }) {}
@@ -49,7 +48,7 @@ class Loss {
            !std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&> &&
            !std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensors&>)
   Loss(F f)
-      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Location&) mutable -> Tensor {
+      : f_([f = std::move(f)](const Tensors& outputs, const Tensors& targets, const Line&) mutable -> Tensor {
           return f(outputs, targets);
         }) {}
 
@@ -66,11 +65,11 @@ class Loss {
 
   explicit operator bool() const { return static_cast<bool>(f_); }
   /// Throws Error at `where` when the function takes one output or target and there are others, and when the result is no number.
-  Tensor operator()(const Tensors& outputs, const Tensors& targets, Location where = Location::current()) const;
+  Tensor operator()(const Tensors& outputs, const Tensors& targets, Line where = Line::current()) const;
 
  private:
-  static void require_one(const Tensors& outputs, const Tensors& targets, const Location& where);
-  std::function<Tensor(const Tensors&, const Tensors&, const Location&)> f_;
+  static void require_one(const Tensors& outputs, const Tensors& targets, const Line& where);
+  std::function<Tensor(const Tensors&, const Tensors&, const Line&)> f_;
   bool of_library_ = false;  // its ops have the line `where`; those of a user's function their own
 };
 
@@ -94,13 +93,13 @@ template <class Model, std::size_t... I>
 constexpr bool takes(std::index_sequence<I...>) {
   return std::is_invocable_v<Model&, TensorOf<I>...>;
 }
-[[noreturn]] void throw_inputs(std::size_t inputs, const std::source_location& where);
+[[noreturn]] void throw_inputs(std::size_t inputs, const Line& where);
 
 }  // namespace train_detail
 
 /// `inputs`: how many tensors of a batch the model gets; 0: as few as it takes. `where`: the user's line, which a layer of the library as the model names.
 template <class Model>
-Forward forward_of(Model& model, std::size_t inputs, const std::source_location& where) {
+Forward forward_of(Model& model, std::size_t inputs, const Line& where) {
   constexpr std::size_t kMost = 6;
   Forward out{inputs, {}};
   [&]<std::size_t... N>(std::index_sequence<N...>) {

@@ -40,7 +40,7 @@ struct Means {
     return {value, weight};
   }
   /// Those of all ranks.
-  void add_up(const dist::Group& group, const std::source_location& where) {
+  void add_up(const dist::Group& group, const Line& where) {
     if (group.size() == 1) return;
     std::vector<metrics::RunningMean*> all{&loss, &accuracy};
     for (auto& mean : of_metrics) all.push_back(&mean);

@@ -18,7 +18,7 @@ struct Scores {
   }
 };
 
-Scores scores_of(const char* op, const Tensor& scores, const std::source_location& where) {
+Scores scores_of(const char* op, const Tensor& scores, const Line& where) {
   const Shape& shape = scores.shape(where);
   if (shape.rank() != 2 || shape[1] < 1) {
     throw Error({.op = op, .got = "scores " + to_string(shape), .expected = "(N, C) with at least one class", .where = where});
@@ -26,7 +26,7 @@ Scores scores_of(const char* op, const Tensor& scores, const std::source_locatio
   return {scores.to_host<double>(where), shape[0], shape[1]};
 }
 
-std::vector<std::int64_t> labels_of(const char* op, const Tensor& labels, std::int64_t rows, const std::source_location& where) {
+std::vector<std::int64_t> labels_of(const char* op, const Tensor& labels, std::int64_t rows, const Line& where) {
   if (labels.shape(where) != Shape{rows} || is_float(labels.dtype())) {
     throw Error({.op = op,
                  .got = "labels " + to_string(labels.shape()) + " " + std::string(name(labels.dtype())),
@@ -40,7 +40,7 @@ double ratio(std::int64_t part, std::int64_t whole) { return whole == 0 ? 0 : st
 
 }  // namespace
 
-std::vector<std::int64_t> predicted_classes(const Tensor& scores, std::source_location where) {
+std::vector<std::int64_t> predicted_classes(const Tensor& scores, Line where) {
   const Scores s = scores_of("predicted_classes", scores, where);
   std::vector<std::int64_t> classes(static_cast<std::size_t>(s.rows));
   for (std::int64_t i = 0; i < s.rows; ++i) {
@@ -52,7 +52,7 @@ std::vector<std::int64_t> predicted_classes(const Tensor& scores, std::source_lo
 
 namespace {
 
-double hit_rate(const char* op, const Tensor& scores, const Tensor& labels, int k, const std::source_location& where) {
+double hit_rate(const char* op, const Tensor& scores, const Tensor& labels, int k, const Line& where) {
   const Scores s = scores_of(op, scores, where);
   const auto truth = labels_of(op, labels, s.rows, where);
   if (k < 1 || k > s.classes) {
@@ -77,11 +77,11 @@ double hit_rate(const char* op, const Tensor& scores, const Tensor& labels, int 
 
 }  // namespace
 
-double accuracy(const Tensor& scores, const Tensor& labels, std::source_location where) {
+double accuracy(const Tensor& scores, const Tensor& labels, Line where) {
   return hit_rate("accuracy", scores, labels, 1, where);
 }
 
-double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::source_location where) {
+double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, Line where) {
   return hit_rate("top_k_accuracy", scores, labels, k, where);
 }
 
@@ -130,7 +130,7 @@ void ConfusionMatrix::add(std::span<const std::int64_t> truth, std::span<const s
   for (std::size_t i = 0; i < truth.size(); ++i) ++counts_[static_cast<std::size_t>(truth[i] * classes_ + predicted[i])];
 }
 
-void ConfusionMatrix::add(const Tensor& scores, const Tensor& labels, std::source_location where) {
+void ConfusionMatrix::add(const Tensor& scores, const Tensor& labels, Line where) {
   const auto predicted = predicted_classes(scores, where);
   add(labels_of("ConfusionMatrix", labels, static_cast<std::int64_t>(predicted.size()), where), predicted);
 }

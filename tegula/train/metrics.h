@@ -12,29 +12,28 @@
 namespace tegula::metrics {
 
 /// The share of rows whose greatest score belongs to the label. scores (N, C), labels (N) integer. NaN for no rows.
-double accuracy(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
+double accuracy(const Tensor& scores, const Tensor& labels, Line where = Line::current());
 
 /// The share of rows whose label is among the k greatest scores (of equal scores the earlier classes count first).
-double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, std::source_location where = std::source_location::current());
+double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, Line where = Line::current());
 
 /// The class with the greatest score of each row, the first of equal ones. scores (N, C).
-std::vector<std::int64_t> predicted_classes(const Tensor& scores, std::source_location where = std::source_location::current());
+std::vector<std::int64_t> predicted_classes(const Tensor& scores, Line where = Line::current());
 
 /// The area under the curve of true over false positive rates: the probability that a row of the class has a greater score than one that is not, ties counted half
 /// (Hanley and McNeil, 1982). scores (N), of which greater ones speak for the class; labels (N) integer or boolean, 0 or 1. NaN unless both occur.
-double roc_auc(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
+double roc_auc(const Tensor& scores, const Tensor& labels, Line where = Line::current());
 /// The mean over classes of each one's against all others, of those of which there are rows and others: scores (N, C), labels (N) in [0, C).
-double macro_roc_auc(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
+double macro_roc_auc(const Tensor& scores, const Tensor& labels, Line where = Line::current());
 
 /// The sum of precisions at each threshold, weighted by the recall that it adds (scikit-learn: average_precision_score). As roc_auc; NaN without a row of the class.
-double average_precision(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
+double average_precision(const Tensor& scores, const Tensor& labels, Line where = Line::current());
 
 /// 1 - Σ (y - p)² / Σ (y - mean(y))² over all elements of predictions and targets of one shape. NaN for no elements or targets that are all alike.
-double r2(const Tensor& predictions, const Tensor& targets, std::source_location where = std::source_location::current());
+double r2(const Tensor& predictions, const Tensor& targets, Line where = Line::current());
 /// The mean of |p - y|, and the root of the mean of (p - y)². NaN for no elements.
-double mean_absolute_error(const Tensor& predictions, const Tensor& targets, std::source_location where = std::source_location::current());
-double root_mean_squared_error(const Tensor& predictions, const Tensor& targets,
-                               std::source_location where = std::source_location::current());
+double mean_absolute_error(const Tensor& predictions, const Tensor& targets, Line where = Line::current());
+double root_mean_squared_error(const Tensor& predictions, const Tensor& targets, Line where = Line::current());
 
 /// A weighted mean, one value after the other.
 class RunningMean {
@@ -61,7 +60,7 @@ class ConfusionMatrix {
 
   /// Throws Error for a class outside [0, classes) and for lists of different lengths.
   void add(std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted);
-  void add(const Tensor& scores, const Tensor& labels, std::source_location where = std::source_location::current());
+  void add(const Tensor& scores, const Tensor& labels, Line where = Line::current());
 
   std::int64_t classes() const { return classes_; }
   std::int64_t count(std::int64_t truth, std::int64_t predicted) const {

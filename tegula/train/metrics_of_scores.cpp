@@ -18,7 +18,7 @@ struct Threshold {
   std::int64_t positives = 0, negatives = 0;
 };
 std::vector<Threshold> thresholds(const char* op, const std::vector<double>& scores, const std::vector<bool>& is_positive,
-                                  const std::source_location& where) {
+                                  const Line& where) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (const double score : scores) {
@@ -34,7 +34,7 @@ std::vector<Threshold> thresholds(const char* op, const std::vector<double>& sco
   return out;
 }
 
-std::vector<bool> positives_of(const char* op, const Tensor& scores, const Tensor& labels, const std::source_location& where) {
+std::vector<bool> positives_of(const char* op, const Tensor& scores, const Tensor& labels, const Line& where) {
   const Shape& shape = scores.shape(where);
   if (shape.rank() != 1 || labels.shape(where) != shape || is_float(labels.dtype())) {
     throw Error({.op = op,
@@ -71,7 +71,7 @@ double area(const std::vector<Threshold>& thresholds) {
 struct Pairs {
   std::vector<double> predictions, targets;
 };
-Pairs pairs_of(const char* op, const Tensor& predictions, const Tensor& targets, const std::source_location& where) {
+Pairs pairs_of(const char* op, const Tensor& predictions, const Tensor& targets, const Line& where) {
   if (predictions.shape(where) != targets.shape(where)) {
     throw Error({.op = op,
                  .got = "predictions " + to_string(predictions.shape()) + " and targets " + to_string(targets.shape()),
@@ -83,12 +83,12 @@ Pairs pairs_of(const char* op, const Tensor& predictions, const Tensor& targets,
 
 }  // namespace
 
-double roc_auc(const Tensor& scores, const Tensor& labels, std::source_location where) {
+double roc_auc(const Tensor& scores, const Tensor& labels, Line where) {
   const auto positives = positives_of("roc_auc", scores, labels, where);
   return area(thresholds("roc_auc", scores.to_host<double>(where), positives, where));
 }
 
-double macro_roc_auc(const Tensor& scores, const Tensor& labels, std::source_location where) {
+double macro_roc_auc(const Tensor& scores, const Tensor& labels, Line where) {
   const Shape& shape = scores.shape(where);
   if (shape.rank() != 2 || labels.shape(where) != Shape{shape[0]} || is_float(labels.dtype())) {
     throw Error({.op = "macro_roc_auc",
@@ -113,7 +113,7 @@ double macro_roc_auc(const Tensor& scores, const Tensor& labels, std::source_loc
   return mean.value();
 }
 
-double average_precision(const Tensor& scores, const Tensor& labels, std::source_location where) {
+double average_precision(const Tensor& scores, const Tensor& labels, Line where) {
   const auto positives = positives_of("average_precision", scores, labels, where);
   const auto all = static_cast<double>(std::ranges::count(positives, true));
   double sum = 0, found = 0, seen = 0;
@@ -124,7 +124,7 @@ double average_precision(const Tensor& scores, const Tensor& labels, std::source
   return all > 0 ? sum : kNone;
 }
 
-double r2(const Tensor& predictions, const Tensor& targets, std::source_location where) {
+double r2(const Tensor& predictions, const Tensor& targets, Line where) {
   const Pairs pairs = pairs_of("r2", predictions, targets, where);
   RunningMean mean;
   for (const double y : pairs.targets) mean.add(y);
@@ -136,14 +136,14 @@ double r2(const Tensor& predictions, const Tensor& targets, std::source_location
   return spread > 0 ? 1 - residual / spread : kNone;
 }
 
-double mean_absolute_error(const Tensor& predictions, const Tensor& targets, std::source_location where) {
+double mean_absolute_error(const Tensor& predictions, const Tensor& targets, Line where) {
   const Pairs pairs = pairs_of("mean_absolute_error", predictions, targets, where);
   RunningMean mean;
   for (std::size_t i = 0; i < pairs.targets.size(); ++i) mean.add(std::abs(pairs.targets[i] - pairs.predictions[i]));
   return mean.value();
 }
 
-double root_mean_squared_error(const Tensor& predictions, const Tensor& targets, std::source_location where) {
+double root_mean_squared_error(const Tensor& predictions, const Tensor& targets, Line where) {
   const Pairs pairs = pairs_of("root_mean_squared_error", predictions, targets, where);
   RunningMean mean;
   for (std::size_t i = 0; i < pairs.targets.size(); ++i) mean.add(std::pow(pairs.targets[i] - pairs.predictions[i], 2));

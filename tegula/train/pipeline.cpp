@@ -34,11 +34,11 @@ class CellElsewhere final : public CellSource {
         shape_(std::move(shape)),
         dtype_(dtype),
         within_(std::move(within)) {}
-  Tensor read(const std::source_location& where) const override {
+  Tensor read(const Line& where) const override {
     const Tensor whole = broadcast(Arg(zeros(within_ ? within_->shape() : shape_, dtype_, where), where), owner_, group_);
     return within_ ? within_->part(whole, where) : whole;
   }
-  void write(const Tensor&, const std::source_location&) const override {}  // the owner writes its own
+  void write(const Tensor&, const Line&) const override {}  // the owner writes its own
 
  private:
   Group group_;
@@ -53,12 +53,12 @@ class StageCell final : public NestedPartition {
  public:
   StageCell(Group group, Shape shape, std::shared_ptr<const Partition> within = nullptr)
       : NestedPartition(std::move(group), std::move(shape), std::move(within)) {}
-  Tensor whole(const Tensor& part, const std::source_location& where) const override {
+  Tensor whole(const Tensor& part, const Line& where) const override {
     return broadcast(Arg(whole_of_within(part, where), where), group_.rank(), group_);
   }
-  Tensor part(const Tensor& whole, const std::source_location& where) const override { return part_of_within(whole, where); }
+  Tensor part(const Tensor& whole, const Line& where) const override { return part_of_within(whole, where); }
   /// Within the stage first.
-  Tensor sum(const Tensor& x, const std::source_location& where) const override {
+  Tensor sum(const Tensor& x, const Line& where) const override {
     return all_reduce(Arg(within_ ? within_->sum(x, where) : x, where), group_);
   }
 };
@@ -97,7 +97,7 @@ std::int64_t weight_of(nn::Layer& layer) {
 
 }  // namespace
 
-Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Location where)
+Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Line where)
     : net_(net),
       loss_(std::move(loss)),
       options_(std::move(options)),
@@ -179,7 +179,7 @@ Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Loca
 }
 
 /// A norm over all ranks adds up what is shared out and what is whole, each among its own ranks: those of one have to be there with those of the other.
-void Pipeline::require_like_stages(const std::map<const Cell*, int>& stage_of, const Location& where) const {
+void Pipeline::require_like_stages(const std::map<const Cell*, int>& stage_of, const Line& where) const {
   std::vector<std::array<int, 2>> numbers(static_cast<std::size_t>(options_.group.size()));  // of each rank: whole ones, shared ones
   for (const Parameter& parameter : tegula::parameters(net_)) {
     const auto rank = static_cast<std::size_t>(owner(stage_of.at(parameter.cell.get())));
@@ -205,7 +205,7 @@ PipelineSchedule Pipeline::schedule(std::int64_t rows) const {
   return PipelineSchedule(options_.order, options_.group.size(), static_cast<int>(count), options_.stages_per_rank);
 }
 
-Tensor Pipeline::run_stage(int stage, const Tensor& x, const Location& where) const {
+Tensor Pipeline::run_stage(int stage, const Tensor& x, const Line& where) const {
   Tensor y = x;
   for (std::size_t i = begins_[static_cast<std::size_t>(stage)]; i < begins_[static_cast<std::size_t>(stage) + 1]; ++i)
     y = net_[i](Arg(y, where));
@@ -221,7 +221,7 @@ Tensor Pipeline::run_stage(int stage, const Tensor& x, const Location& where) co
 
 /// Shape and dtype of what a stage gives for a micro-batch of this shape. The rank that has it tells, once: `y` there, nothing elsewhere.
 std::pair<Shape, DType> Pipeline::announced(int stage, const Tensor& micro_batch, const Tensor& y, Announcement to, int peer,
-                                            const Location& where) const {
+                                            const Line& where) const {
   const auto key = std::make_pair(to == Announcement::ToAll ? stages_ + stage : stage, to_string(micro_batch.shape()));
   if (const auto known = passed_->find(key); known != passed_->end()) return known->second;
   std::vector<std::int64_t> words(kMaxRank + 2);
@@ -238,18 +238,18 @@ std::pair<Shape, DType> Pipeline::announced(int stage, const Tensor& micro_batch
   return passed_->emplace(key, std::make_pair(shape, static_cast<DType>(theirs[1]))).first->second;
 }
 
-void Pipeline::give(int stage, const Tensor& micro_batch, const Tensor& y, int to, const Location& where) const {
+void Pipeline::give(int stage, const Tensor& micro_batch, const Tensor& y, int to, const Line& where) const {
   announced(stage, micro_batch, y, Announcement::ToNext, to, where);
   send(Arg(y, where), to, options_.group);
 }
 
-Tensor Pipeline::take(int stage, const Tensor& micro_batch, int from, const Location& where) const {
+Tensor Pipeline::take(int stage, const Tensor& micro_batch, int from, const Line& where) const {
   const auto [shape, dtype] = announced(stage, micro_batch, {}, Announcement::ToNext, from, where);
   return graph::stop_gradient(receive(shape, dtype, from, options_.group, {}, where), where);
 }
 
 /// What the last stage's rank has, on all of them.
-Tensor Pipeline::for_all(const Tensor& batch, const Tensor& result, int what, const Location& where) const {
+Tensor Pipeline::for_all(const Tensor& batch, const Tensor& result, int what, const Line& where) const {
   const int root = owner(stages_ - 1);
   const auto [shape, dtype] = announced(what, batch, result, Announcement::ToAll, root, where);
   return broadcast(Arg(result.defined() ? graph::stop_gradient(result, where) : zeros(shape, dtype, where), where), root, options_.group);
@@ -259,7 +259,7 @@ namespace {
 
 /// Of micro-batches what was measured, added up.
 void add_measured(std::vector<Tensor>& sums, const PipelineMeasure& measure, const Tensor& output, const Tensor& target, double part,
-                  const std::source_location& where) {
+                  const Line& where) {
   const std::vector<Tensor> numbers = measure.numbers(output, target, part);
   if (numbers.size() != measure.count) {
     throw Error({.op = "Pipeline",
@@ -281,7 +281,7 @@ Pipeline::Result Pipeline::gradients(Arg x, Arg y, const Tensor& share) const { 
 
 std::pair<Pipeline::Result, std::vector<Tensor>> Pipeline::measured_gradients(Arg of_x, Arg of_y, const Tensor& share,
                                                                               const PipelineMeasure& measure) const {
-  const Location where = of_x.loc;
+  const Line where = of_x.loc;
   const Tensor x = of_x.tensor("Pipeline"), y = of_y.tensor("Pipeline");
   const std::int64_t rows = x.rank() > 0 ? x.size(0) : 0;
   if (rows == 0 || y.rank() == 0 || y.size(0) != rows) {
@@ -357,7 +357,7 @@ std::pair<Pipeline::Result, std::vector<Tensor>> Pipeline::measured_gradients(Ar
 }
 
 Tensor Pipeline::operator()(Arg of_x) const {
-  const Location where = of_x.loc;
+  const Line where = of_x.loc;
   const Tensor x = of_x.tensor("Pipeline");
   Tensor y = x;
   for (int stage = 0; stage < stages_; ++stage) {
@@ -369,7 +369,7 @@ Tensor Pipeline::operator()(Arg of_x) const {
   return for_all(x, mine(stages_ - 1) ? y : Tensor(), 1, where);
 }
 
-Parameters Pipeline::whole(const Parameters& cells, Location where) const {
+Parameters Pipeline::whole(const Parameters& cells, Line where) const {
   refuse_in_trace("Pipeline::whole", where);
   const Group& group = options_.group;
   if (group.size() == 1) return cells;

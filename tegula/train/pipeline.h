@@ -42,10 +42,9 @@ struct PipelineMeasure {
 /// tensor parallel: dist::tensor_parallel(net, plan, {.group = mesh.along("tensor")}) ahead of it.
 class Pipeline {
  public:
-  using Location = std::source_location;
   /// Gives all ranks rank 0's weights; `net` has to stay. `loss`: a mean over rows. Throws Error where ranks want different stages, a stage has no parameters, or
   /// `begins` are not layers in order.
-  Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options = {}, Location where = Location::current());
+  Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options = {}, Line where = Line::current());
 
   /// Those of this rank's stages, under their names in the network: what the optimiser updates.
   const Parameters& parameters() const { return trained_; }
@@ -66,7 +65,7 @@ class Pipeline {
 
   /// Cells of which each rank has those of its stages, such as adam.state(): those of all ranks, for state_dict, load and checkpoints. All ranks call it; what all
   /// have by one name ("lr") is each rank's own.
-  Parameters whole(const Parameters& cells, Location where = Location::current()) const;
+  Parameters whole(const Parameters& cells, Line where = Line::current()) const;
 
   nn::Sequential& network() const { return net_; }
   const Loss& loss() const { return loss_; }
@@ -79,13 +78,13 @@ class Pipeline {
   enum class Announcement : std::uint8_t { ToNext, ToAll };
   int owner(int stage) const { return stage % options_.group.size(); }
   bool mine(int stage) const { return owner(stage) == options_.group.rank(); }
-  void require_like_stages(const std::map<const Cell*, int>& stage_of, const Location& where) const;
-  Tensor run_stage(int stage, const Tensor& x, const Location& where) const;
+  void require_like_stages(const std::map<const Cell*, int>& stage_of, const Line& where) const;
+  Tensor run_stage(int stage, const Tensor& x, const Line& where) const;
   std::pair<Shape, DType> announced(int stage, const Tensor& micro_batch, const Tensor& y, Announcement to, int peer,
-                                    const Location& where) const;
-  void give(int stage, const Tensor& micro_batch, const Tensor& y, int to, const Location& where) const;
-  Tensor take(int stage, const Tensor& micro_batch, int from, const Location& where) const;
-  Tensor for_all(const Tensor& batch, const Tensor& result, int what, const Location& where) const;
+                                    const Line& where) const;
+  void give(int stage, const Tensor& micro_batch, const Tensor& y, int to, const Line& where) const;
+  Tensor take(int stage, const Tensor& micro_batch, int from, const Line& where) const;
+  Tensor for_all(const Tensor& batch, const Tensor& result, int what, const Line& where) const;
 
   nn::Sequential& net_;
   Loss loss_;

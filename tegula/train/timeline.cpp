@@ -53,7 +53,7 @@ Stretch usual_step(const std::vector<TimelineEvent>& events) {
 
 }  // namespace
 
-TimelineRecorder::TimelineRecorder(std::string path, dist::Group group, Location where)
+TimelineRecorder::TimelineRecorder(std::string path, dist::Group group, Line where)
     : path_(std::move(path)),
       group_(std::move(group)),
       scope_(&timeline_) {

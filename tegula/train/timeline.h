@@ -1,9 +1,9 @@
 #pragma once
 // A recording of what one process or all ranks do, for a file and a picture.
 
-#include <source_location>
 #include <string>
 
+#include "tegula/core/line.h"
 #include "tegula/dist/show/timeline.h"
 #include "tegula/io/plot_bars.h"
 
@@ -16,10 +16,9 @@ namespace tegula {
 ///   std::cout << recorder.finish();              // rank 0 writes the file; one process gets its steps, the longest first (docs/profiling.md)
 class TimelineRecorder {
  public:
-  using Location = std::source_location;
   /// `path`: .json for chrome://tracing and ui.perfetto.dev, .png or .svg for a picture of one step. Throws Error for another ending, on a
   /// device that queues its work and tells no times, and on rank 0 where the file cannot be written.
-  explicit TimelineRecorder(std::string path, dist::Group group = dist::world(), Location where = Location::current());
+  explicit TimelineRecorder(std::string path, dist::Group group = dist::world(), Line where = Line::current());
   /// Ends the recording; all ranks call it. Rank 0 writes the file and gets a table: of the exchanges, or, where it is the only one, of the steps with their times and
   /// lines. The others get an empty text.
   std::string finish();

@@ -46,7 +46,7 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 }  // namespace
 
 Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer& optimizer, Loss loss, const TrainerOptions& options,
-                 const Location& where)
+                 const Line& where)
     : module_(module),
       optimizer_(optimizer),
       options_(options),

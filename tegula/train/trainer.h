@@ -88,16 +88,15 @@ struct TrainerOptions {
 /// evaluation mode.
 class Trainer {
  public:
-  using Location = std::source_location;
   /// `loss` is what is reported, and minimised unless options.objective is something else. A model with several inputs gets the first tensors
   /// of each sample; several outputs and targets want a loss that takes them (train/loss.h).
   template <nn::Module Model>
-  Trainer(Model& model, optim::Optimizer& optimizer, Loss loss, TrainerOptions options = {}, Location where = Location::current())
+  Trainer(Model& model, optim::Optimizer& optimizer, Loss loss, TrainerOptions options = {}, Line where = Line::current())
       : Trainer(nn::AnyModule(model), forward_of(model, options.inputs, where), optimizer, std::move(loss), options, where) {}
 
   /// A network whose layers ranks share out, and the loss it was made with: options.group are the ranks of the data's axis, all of the pipeline's see the same
   /// batches. Not with an objective, a count, fp16 or .shard = 3.
-  Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerOptions options = {}, Location where = Location::current());
+  Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerOptions options = {}, Line where = Line::current());
 
   Trainer(const Trainer&) = delete;  // its steps refer to it
   Trainer& operator=(const Trainer&) = delete;
@@ -140,7 +139,7 @@ class Trainer {
 
  private:
   Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer& optimizer, Loss loss, const TrainerOptions& options,
-          const Location& where);
+          const Line& where);
 
   struct Gradients {
     std::vector<Tensor> measured, gradients;  // those of the scaled objective, in fp16
@@ -193,7 +192,7 @@ class Trainer {
   std::optional<optim::LossScaler> scaler_;
   TrainerOptions options_;
   Loss loss_;
-  Location where_;  // the user's line
+  Line where_;  // the user's line
   Evaluator evaluator_;
   compile::JitState step_, accumulate_;
   std::optional<optim::GradientAccumulator> accumulator_;  // of the batches since the last step

@@ -33,7 +33,7 @@ std::vector<const Partition*> partitions_of(const Parameters& parameters) {
 
 }  // namespace
 
-Trainer::Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerOptions options, Location where)
+Trainer::Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerOptions options, Line where)
     : Trainer(nn::AnyModule(pipeline.network()),
               Forward{1, [&pipeline, where](const std::vector<Tensor>& x) { return std::vector{pipeline(Arg(x[0], where))}; }}, optimizer,
               pipeline.loss(), options, where) {

@@ -147,7 +147,7 @@ TEST(Wide, ManyResults) {
   const Tensor x = known(ones({2'000}));
   for (int i = 0; i < 5'000; ++i)
     nodes.push_back(results.emplace_back(i % 2 ? x * static_cast<float>(i) : sum(x) + static_cast<float>(i)).node());
-  evaluate(nodes, std::source_location::current());
+  evaluate(nodes, Line::current());
   for (std::size_t i = 0; i < results.size(); ++i)
     ASSERT_EQ(results[i].to_host()[0], i % 2 ? static_cast<float>(i) : 2'000.f + static_cast<float>(i));
 }

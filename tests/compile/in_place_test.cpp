@@ -210,7 +210,7 @@ class Quiet final : public KernelOp {
 
 TEST_P(InPlace, AnOpWithACheckMustSaySo) {
   const Tensor x = ones({3});
-  const Tensor y = make_node(make<const Quiet>(), {x}, x.shape(), x.dtype(), std::source_location::current());
+  const Tensor y = make_node(make<const Quiet>(), {x}, x.shape(), x.dtype(), Line::current());
   const std::string message = testing::message_of([&] { static_cast<void>(y.to_host()); });
   EXPECT_NE(message.find("quiet"), std::string::npos) << message;
   EXPECT_NE(message.find("has_check() of the op to say so"), std::string::npos) << message;

@@ -208,7 +208,7 @@ TEST(DataParallel, RowsTravelWhereTheyAreLess) {
 TEST(DataParallel, WhatIsNoSumOfRowsIsExchangedWhole) {
   const Tensor column = normal({40, 1}), table = normal({40, 6}), ids = tensor<std::int64_t>({3, 5, 3});
   const auto of = [&](const Tensor& y, const Tensor& x) {
-    return dist::table_gradient(grad(sum(y), x), 2, std::source_location::current());
+    return dist::table_gradient(grad(sum(y), x), 2, Line::current());
   };
   EXPECT_EQ(of(square(take(table, ids, 0)), table)->rows.size(), 1u);
   EXPECT_EQ(of(square(take(table, ids, 0)) + take(table, ids, 0), table)->rows.size(), 2u);
@@ -226,7 +226,7 @@ TEST(DataParallel, WhatIsNoSumOfRowsIsExchangedWhole) {
   for (int i = 0; i < 3; ++i) (gradient * 2).to_host(), normal({3}).to_host();
   set_history_budget(budget);
   EXPECT_TRUE(gradient.node()->forgotten());
-  EXPECT_FALSE(dist::table_gradient(gradient, 2, std::source_location::current()));
+  EXPECT_FALSE(dist::table_gradient(gradient, 2, Line::current()));
 }
 
 TEST(DataParallel, RanksThatLookUpOtherNumbersOfRowsAreTold) {

@@ -27,7 +27,7 @@ namespace {
 using dist::Collective;
 using dist::Kind;
 
-void do_it(const Collective& what, std::source_location where = std::source_location::current()) {
+void do_it(const Collective& what, Line where = Line::current()) {
   const auto bytes = static_cast<std::size_t>(numel(what.shape)) * size_of(what.dtype) * 16 + 64;
   std::vector<std::byte> in(bytes), out(bytes), scratch(dist::scratch_bytes(what, dist::world().size()) + 64);
   dist::carry_out(dist::world(), what, in.data(), out.data(), scratch.data(), where);

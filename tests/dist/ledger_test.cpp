@@ -17,7 +17,7 @@ using dist::Ledger;
 const std::vector<int> kRanks{4, 7, 9};
 
 std::shared_ptr<const Intent> intent(int place, const dist::Collective& what) {
-  const std::source_location here = std::source_location::current();
+  const Line here = Line::current();
   return std::make_shared<const Intent>(Intent{dist::header_of(kRanks, place, what, here), here, std::string(dist::name(what.kind))});
 }
 const Channel kChannel{.members = dist::hash_of(kRanks)};

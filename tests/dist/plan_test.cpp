@@ -202,7 +202,7 @@ TEST(PlansOfExchanges, HalvesBetweenScatteredLayersAreStoredAsHalves) {
     const Tensor x = normal({32, 64}), weights = normal({64, 64});
     eval(x, weights);
     const PrecisionScope arithmetic(Precision::bf16);
-    Trace trace(std::source_location::current());  // nothing is computed
+    Trace trace(Line::current());  // nothing is computed
     const auto as_half = [](const Tensor& t) { return cast(t, bf16); };
     const Tensor residual = cast(as_half(sin(x)), f32), normed = residual - mean(residual, {1}, Keep::Yes);
     const Tensor product = matmul(cast(dist::all_gather(as_half(normed)), f32), weights);
@@ -227,7 +227,7 @@ TEST(PlansOfExchanges, WhatAnExchangeWaitsForLongestIsLaunchedFirst) {
   on_two_ranks([](int) {
     const Tensor x = normal({64, 64}), wide = normal({64, 64}), early = normal({64, 32}), side = normal({64, 48}), none = normal({64, 40});
     eval(x, wide, early, side, none);
-    Trace trace(std::source_location::current());  // nothing is computed
+    Trace trace(Line::current());  // nothing is computed
     const Tensor unsent = matmul(x, none);
     std::vector<Tensor> chain{matmul(x, wide)};
     const Tensor short_way = matmul(chain[0], side);
@@ -263,7 +263,7 @@ TEST(PlansOfExchanges, UpdatesGoOnBesideTheLastExchange) {
   on_two_ranks([](int) {
     const Tensor x = normal({64, 64}), early = normal({64, 32}), late = normal({64, 48});
     eval(x, early, late);
-    Trace trace(std::source_location::current());  // nothing is computed
+    Trace trace(Line::current());  // nothing is computed
     const Tensor first = dist::all_reduce(matmul(x, early)), second = dist::all_reduce(matmul(matmul(matmul(x, x), x), late));
     const std::vector<Tensor> values{exp(first), exp(second)};
     std::vector<const Node*> roots;

@@ -55,7 +55,7 @@ class PairOp final : public KernelOp {
 
 std::vector<Tensor> pair_of(const Tensor& x, double factor = 3, DType second = f64) {
   const Result results[] = {{x.shape(), x.dtype()}, {x.shape(), second}};
-  return make_nodes(make<const PairOp>(factor), std::span(&x, 1), results, std::source_location::current());
+  return make_nodes(make<const PairOp>(factor), std::span(&x, 1), results, Line::current());
 }
 
 using Doubles = std::vector<double>;
@@ -135,7 +135,7 @@ TEST(Results, AnIntegerFirstResultHidesNoGradient) {
       return {dys[1] * 2.0};
     }
   };
-  const auto y = make_nodes(make<const Swapped>(), std::span(&line, 1), results, std::source_location::current());
+  const auto y = make_nodes(make<const Swapped>(), std::span(&line, 1), results, Line::current());
   EXPECT_EQ(grad(sum(y[1] * y[1]), x).to_host<double>(), Doubles({40, 8, 24}));
   EXPECT_EQ(y[0].to_host<std::int64_t>(), (std::vector<std::int64_t>{5, 1, 3}));
 }

@@ -41,7 +41,7 @@ class DebugPrint : public testing::TestWithParam<bool> {
 };
 
 std::string line_text(const std::string& name, int line, const std::string& value) {
-  return name + " at " + std::string(std::source_location::current().file_name()) + ":" + std::to_string(line) + ": " + value;
+  return name + " at " + std::string(Line::current().file_name()) + ":" + std::to_string(line) + ": " + value;
 }
 
 TEST_P(DebugPrint, PrintsWithNameAndLineWhereTheProgramSaysIt) {

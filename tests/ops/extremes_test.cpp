@@ -132,7 +132,7 @@ TEST(Extremes, FullMemoryNamesTheOpAndTheLine) {
     const rlimit limit{rlim_t{4} << 30, rlim_t{4} << 30};
     if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
     const Tensor x = expand(ones({1}), {std::int64_t{1} << 31});
-    const std::uint_least32_t line = std::source_location::current().line() + 1;
+    const std::uint_least32_t line = Line::current().line() + 1;
     const Tensor y = x * 2, z = cumsum(y, 0) + cumsum(sort(y, 0).values, 0);
     for (const auto& [tensor, op] : {std::pair{y, "(multiply)"}, std::pair{z, "8.0 GiB sort"}}) {
       try {

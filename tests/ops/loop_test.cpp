@@ -1,11 +1,11 @@
 // scan: a recurrence written once is the same recurrence written out.
 
+#include "tegula/core/line.h"
 #include "tegula/ops/loop.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <source_location>
 
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
@@ -241,7 +241,7 @@ TEST(Scan, AFailedCheckNamesTheBodysLineAndLeavesVariables) {
     const Scanned out = scan(
         [&](const Tensors& c, const Tensors& i) {
           total = total.read() + 1;
-          line = std::source_location::current().line() + 1;
+          line = Line::current().line() + 1;
           return Scanned{{c[0] + take(table, i[0], 0)}, {}};
         },
         {Tensor(0.f)}, {indices});

@@ -67,7 +67,7 @@ void evaluate_each(const std::vector<Ref<Node>>& roots) {
   for (const auto& node : nodes) {
     if (!node->results().empty()) continue;  // its parts are the values
     const Ref<Node> one[] = {node};
-    evaluate(one, std::source_location::current());
+    evaluate(one, Line::current());
   }
 }
 
@@ -146,7 +146,7 @@ class ModeHost final : public Host {
       for (const auto& [number, cell] : cells_) all.push_back(cell.read().node());
       evaluate_each(all);
     }
-    evaluate(roots, std::source_location::current());
+    evaluate(roots, Line::current());
     Outcome out;
     for (const Tensor& t : results) out.values.push_back(value_of(t));
     for (int variable : variables_) out.values.push_back(value_of(cells_.at(variable).read()));
@@ -183,7 +183,7 @@ class ModeHost final : public Host {
 };
 
 std::vector<std::pair<int, Outcome>> run_jit(ModeHost& host, const Mode& mode, int calls) {
-  compile::JitState jit(std::source_location::current());
+  compile::JitState jit(Line::current());
   const auto body = [&](std::span<const Tensor> arguments) {
     host.arguments.assign(arguments.begin(), arguments.end());
     auto results = host.results();
@@ -284,12 +284,12 @@ std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& progr
       }
       return results;
     };
-    compile::JitState jit(std::source_location::current());
+    compile::JitState jit(Line::current());
     for (int call = 0; call < 2; ++call) {
       const std::vector<Tensor> results = mode.jit ? jit.call(inputs, all) : all({});
       std::vector<Ref<Node>> roots;
       for (const Tensor& t : results) roots.push_back(t.node());
-      evaluate(roots, std::source_location::current());
+      evaluate(roots, Line::current());
       std::vector<Outcome> outcomes;
       for (std::size_t i = 0, begin = 0; i < hosts.size(); begin = ends[i++]) {
         outcomes.push_back(hosts[i]->outcome(

@@ -47,8 +47,8 @@ TEST(Builder, LoadsWidenToTheComputeType) {
 TEST(Builder, ErrorsNameTheWordTheTypesAndTheLine) {
   Builder b("errors");
   const Value x = b.full({8}, 1, f32), i = b.arange(0, 8);
-  b.set_location(std::source_location::current());
-  const std::string line = ":" + std::to_string(std::source_location::current().line() - 1);
+  b.set_location(Line::current());
+  const std::string line = ":" + std::to_string(Line::current().line() - 1);
 
   const std::string mixed = message_of([&] { x + i; });
   EXPECT_MENTIONS(mixed, "tile.add: got f32[8], i64[8], expected operands of equal dtype");

@@ -65,8 +65,8 @@ TEST(Print, OneInstructionALineWithIndentedRegions) {
 TEST(Print, TheUsersLineFollowsAsAComment) {
   Builder b("located");
   const Value p = b.pointer("p", f64, true);
-  b.set_location(std::source_location::current());
-  const std::string line = std::to_string(std::source_location::current().line() - 1);
+  b.set_location(Line::current());
+  const std::string line = std::to_string(Line::current().line() - 1);
   b.store(p, b.constant(0.1, f64));
   EXPECT_MENTIONS(to_string(b.finish()), "  %1 = constant 0.1 : f64  // print_test.cpp:" + line + "\n");
 }

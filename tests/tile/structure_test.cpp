@@ -13,7 +13,7 @@ struct Variation {
   std::int64_t size = 8, step = 1;
   Word word = Word::Exp;
   Reduction kind = Reduction::Sum;
-  std::source_location where{};
+  Line where{};
   bool unused = false;  // leaves ids behind before the program proper
 };
 
@@ -33,7 +33,7 @@ Program make(const Variation& v) {
 TEST(Structure, NamesLinesAndLeftoversDoNotCount) {
   const auto reference = structure(make({}));
   EXPECT_EQ(structure(make({.name = "other", .parameter = "y"})), reference);
-  EXPECT_EQ(structure(make({.where = std::source_location::current()})), reference);
+  EXPECT_EQ(structure(make({.where = Line::current()})), reference);
   EXPECT_EQ(structure(make({.unused = true})), reference);
 }
 

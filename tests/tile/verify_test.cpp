@@ -17,8 +17,8 @@ class Verify : public testing::Test {
     });
     const auto result =
         b.if_(n > 0, [&] { return std::vector{reduce(total[0], 0, Reduction::Sum)}; }, [&] { return std::vector{b.full({1}, 1, f32)}; });
-    b.set_location(std::source_location::current());
-    store_line = std::to_string(std::source_location::current().line() - 1);
+    b.set_location(Line::current());
+    store_line = std::to_string(Line::current().line() - 1);
     b.store(out + b.arange(0, 1), result[0]);
     return b.finish();
   }

@@ -119,7 +119,7 @@ class Checker {
                  .got = who + (holder >= 0 ? ", " + text(holder) + ": " : " ") + does,
                  .expected = expected,
                  .advice = "this is a bug in Tegula: please report it with what TEGULA_PRINT=plan,tile shows",
-                 .where = holder >= 0 && holder < graph_.size() ? item(holder).origin.where : std::source_location{}});
+                 .where = holder >= 0 && holder < graph_.size() ? item(holder).origin.where : Line{}});
   }
 
   // ---- Places.

@@ -210,7 +210,7 @@ void Executable::walk(const Bindings& bindings) {
     const Prepared& prepared = prepared_[s];
     if (!overlap_.waits.empty()) in_flight.finish(overlap_.waits[s]);
     if (step.call) {
-      const std::source_location where = line_of(s, bindings);
+      const Line where = line_of(s, bindings);
       const runtime::CallSite site(where);
       const bool begins = !overlap_.begins.empty() && overlap_.begins[s];
       if (const auto* call = begins ? dynamic_cast<const runtime::Begins*>(step.call.get()) : nullptr) {
@@ -257,7 +257,7 @@ void Executable::upload_constants() {
 }
 
 /// Where the user wrote what the step is.
-std::source_location Executable::line_of(std::size_t s, const Bindings& bindings) const {
+Line Executable::line_of(std::size_t s, const Bindings& bindings) const {
   const Step& step = plan_.steps[s];
   const int node = step.writes.empty() ? -1 : plan_.graph[step.writes[0]].node;
   return node >= 0 && !bindings.nodes.empty() ? bindings.nodes[static_cast<std::size_t>(node)]->origin().where : step.origin.where;

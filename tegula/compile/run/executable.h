@@ -104,7 +104,7 @@ class Executable {
   void issue(const StepTimes* times);
   int replay(int times);
   std::unique_ptr<runtime::Recording> record(int times, const StepTimes* marks);
-  std::source_location line_of(std::size_t step, const Bindings& bindings) const;
+  Line line_of(std::size_t step, const Bindings& bindings) const;
   void upload_constants();
   std::optional<std::size_t> arena_offset(const Reference& reference) const;
   ArenaUse::Lease borrow(const Bindings& bindings) { return arena_use_ ? arena_use_->lease() : ArenaUse::Lease(bindings.arena); }

@@ -54,7 +54,7 @@ void StepTimes::begin() {
   zero_ = before + (Timeline::now() - before) / 2;
 }
 
-void StepTimes::end(Timeline& timeline, const std::function<std::source_location(std::size_t)>& where) const {
+void StepTimes::end(Timeline& timeline, const std::function<Line(std::size_t)>& where) const {
   device_.synchronize();
   std::vector<TimelineEvent> events;
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {

@@ -3,10 +3,10 @@
 
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <vector>
 
 #include "tegula/compile/plan/plan.h"
+#include "tegula/core/line.h"
 #include "tegula/runtime/time_marks.h"
 #include "tegula/runtime/timeline.h"
 
@@ -24,7 +24,7 @@ class StepTimes {
   void begin();
   /// Behind it: waits for the run, and adds its steps as the run's events. Between those of the queue the host's way to the device is not seen.
   /// `where`: the user's line of an exchange.
-  void end(runtime::Timeline& timeline, const std::function<std::source_location(std::size_t step)>& where) const;
+  void end(runtime::Timeline& timeline, const std::function<Line(std::size_t step)>& where) const;
 
  private:
   StepTimes(runtime::Device& device, const Plan& plan, runtime::MarksTimes& marks);

@@ -37,7 +37,7 @@ class Pool {
     Block* previous = nullptr;  // neighbours within the segment, by address
     Block* next = nullptr;
     std::string what = {};  // runtime::Purpose
-    std::source_location where = {};
+    Line where = {};
   };
   struct BySize {
     bool operator()(const Block* a, const Block* b) const { return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address; }

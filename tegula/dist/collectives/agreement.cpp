@@ -12,7 +12,7 @@ namespace tegula::dist {
 namespace {
 
 template <class T>
-std::vector<T> gathered(const std::vector<T>& mine, DType dtype, const Group& group, const std::source_location& where) {
+std::vector<T> gathered(const std::vector<T>& mine, DType dtype, const Group& group, const Line& where) {
   std::vector<T> all(mine.size() * static_cast<std::size_t>(group.size()));
   exchange_now(group, {Kind::AllGather, dtype, {static_cast<std::int64_t>(mine.size())}}, mine.data(), all.data(), where);
   return all;
@@ -20,13 +20,12 @@ std::vector<T> gathered(const std::vector<T>& mine, DType dtype, const Group& gr
 
 }  // namespace
 
-void exchange_now(const Group& group, const Collective& what, const void* in, void* out, const std::source_location& where) {
+void exchange_now(const Group& group, const Collective& what, const void* in, void* out, const Line& where) {
   default_device().synchronize();
   carry_out(group, what, in, out, nullptr, where);
 }
 
-std::vector<std::vector<std::string>> gather_items(const std::vector<std::string>& mine, const Group& group,
-                                                   const std::source_location& where) {
+std::vector<std::vector<std::string>> gather_items(const std::vector<std::string>& mine, const Group& group, const Line& where) {
   std::vector<std::uint8_t> bytes;  // each item and a 0 behind it
   for (const std::string& item : mine) {
     bytes.insert(bytes.end(), item.begin(), item.end());
@@ -47,7 +46,7 @@ std::vector<std::vector<std::string>> gather_items(const std::vector<std::string
 }
 
 void require_alike(std::string_view op, const std::vector<std::string>& items, const std::string& expected, const Group& group,
-                   const std::source_location& where) {
+                   const Line& where) {
   if (group.size() == 1) return;
   const auto all = gather_items(items, group, where);
   const auto other = std::ranges::find_if(all, [&](const auto& theirs) { return theirs != all[0]; });

@@ -34,7 +34,7 @@ std::int64_t most_in_one(const std::vector<Tensor>& tensors, std::int64_t most) 
 }  // namespace
 
 std::vector<Tensor> in_buckets(const std::vector<Tensor>& tensors, std::int64_t most, const std::function<Tensor(const Tensor&)>& exchange,
-                               const std::source_location& where) {
+                               const Line& where) {
   const auto alone = [&](const Tensor& all) { return std::vector{exchange(all)}; };
   std::vector<Tensor> out;
   for (const auto& results : several_in_buckets(tensors, most, alone, where)) out.push_back(results.empty() ? Tensor() : results[0]);
@@ -43,7 +43,7 @@ std::vector<Tensor> in_buckets(const std::vector<Tensor>& tensors, std::int64_t 
 
 std::vector<std::vector<Tensor>> several_in_buckets(const std::vector<Tensor>& tensors, std::int64_t most,
                                                     const std::function<std::vector<Tensor>(const Tensor&)>& exchange,
-                                                    const std::source_location& where) {
+                                                    const Line& where) {
   std::vector<std::vector<Tensor>> out(tensors.size());
   for (const auto& bucket : buckets_of(tensors, most_in_one(tensors, most))) {
     std::vector<Tensor> members;

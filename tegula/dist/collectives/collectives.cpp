@@ -84,40 +84,40 @@ Collective counted(const Group& group, Collective what) {
 }
 
 template <class... Further>
-Tensor node_of(const Group& group, const Collective& what, const Tensor& x, const Shape& shape, const std::source_location& where,
+Tensor node_of(const Group& group, const Collective& what, const Tensor& x, const Shape& shape, const Line& where,
                const Further&... further) {
   return make_node(Ref<const Op>(new CollectiveOp(group, counted(group, what), further...)), {x}, shape, what.dtype, where);
 }
 
-Tensor of_same_shape(Kind kind, const Group& group, const Tensor& x, Reduction reduction, int root, const std::source_location& where) {
+Tensor of_same_shape(Kind kind, const Group& group, const Tensor& x, Reduction reduction, int root, const Line& where) {
   return node_of(group, {kind, x.dtype(), x.shape(), reduction, root}, x, x.shape(), where);
 }
 
-Tensor gathered(const Group& group, const Tensor& x, const std::source_location& where, Turn turn = Turn::OfItsLine) {
+Tensor gathered(const Group& group, const Tensor& x, const Line& where, Turn turn = Turn::OfItsLine) {
   Shape shape = x.shape();
   shape[0] *= group.size();
   return node_of(group, {Kind::AllGather, x.dtype(), x.shape()}, x, shape, where, turn);
 }
 
-Tensor scattered(const Group& group, const Tensor& x, Reduction reduction, const std::source_location& where, Turn turn = Turn::OfItsLine) {
+Tensor scattered(const Group& group, const Tensor& x, Reduction reduction, const Line& where, Turn turn = Turn::OfItsLine) {
   Shape shape = x.shape();
   shape[0] /= group.size();
   return node_of(group, {Kind::ReduceScatter, x.dtype(), x.shape(), reduction}, x, shape, where, turn);
 }
 
 /// Of no elements, of the dtype: what a receive comes after when the program says nothing.
-Tensor nothing(DType dtype, const std::source_location& where) { return graph::full({0}, 0, dtype, where); }
+Tensor nothing(DType dtype, const Line& where) { return graph::full({0}, 0, dtype, where); }
 
-Tensor received(const Group& group, const Shape& shape, DType dtype, int from, const Tensor& after, const std::source_location& where) {
+Tensor received(const Group& group, const Shape& shape, DType dtype, int from, const Tensor& after, const Line& where) {
   return node_of(group, {Kind::Receive, dtype, shape, Reduction::Sum, from}, after, shape, where);
 }
 
-Tensor sent(const Group& group, const Tensor& x, int to, const std::source_location& where) {
+Tensor sent(const Group& group, const Tensor& x, int to, const Line& where) {
   return node_of(group, {Kind::Send, x.dtype(), x.shape(), Reduction::Sum, to}, x, {0}, where);
 }
 
 /// What of a maximum's gradient belongs to this rank's x: all of it, or its share where several ranks have the maximum.
-Tensor share_of_maximum(const Group& group, const Tensor& x, const Tensor& maximum, const Tensor& dy, const std::source_location& where) {
+Tensor share_of_maximum(const Group& group, const Tensor& x, const Tensor& maximum, const Tensor& dy, const Line& where) {
   const Tensor has = cast(x == maximum, x.dtype());
   return dy * has / of_same_shape(Kind::AllReduce, group, has, Reduction::Sum, 0, where);
 }
@@ -157,29 +157,29 @@ std::vector<Tensor> CollectiveOp::gradient(const Node& y, const Tensor& dy, cons
   return {};
 }
 
-[[noreturn]] void refuse(std::string_view op, const std::string& got, const std::string& expected, const std::source_location& where) {
+[[noreturn]] void refuse(std::string_view op, const std::string& got, const std::string& expected, const Line& where) {
   throw Error({.op = std::string(op), .got = got, .expected = expected, .where = origin_at(where).where});
 }
 
-void require_member(std::string_view op, const Group& group, const std::source_location& where) {
+void require_member(std::string_view op, const Group& group, const Line& where) {
   if (!group.contains_me()) refuse(op, "a rank that is not in the group " + group.text(), "only the ranks of the group to call it", where);
 }
 
-void require_rank(std::string_view op, const Group& group, int rank, const std::source_location& where) {
+void require_rank(std::string_view op, const Group& group, int rank, const Line& where) {
   if (rank < 0 || rank >= group.size()) {
     refuse(op, "rank " + std::to_string(rank) + " of a group of " + std::to_string(group.size()), "0 … " + std::to_string(group.size() - 1),
            where);
   }
 }
 
-void require_reducible(std::string_view op, DType dtype, Reduction reduction, const std::source_location& where) {
+void require_reducible(std::string_view op, DType dtype, Reduction reduction, const Line& where) {
   if (dtype == boolean && reduction != Reduction::Max)
     refuse(op, "the " + std::string(name(reduction)) + " of booleans", "Reduction::Max, which is 'any', or a cast to i64", where);
   if (!is_float(dtype) && reduction == Reduction::Mean) refuse(op, "the mean of " + std::string(name(dtype)), "a float dtype", where);
 }
 
 /// The axis from the front, along which x has n equal parts (`parts`) or may be joined.
-int require_axis(std::string_view op, const Tensor& x, int axis, const Group& group, bool parts, const std::source_location& where) {
+int require_axis(std::string_view op, const Tensor& x, int axis, const Group& group, bool parts, const Line& where) {
   const int rank = x.rank();
   if (axis < -rank || axis >= rank)
     refuse(op, "axis " + std::to_string(axis) + " of shape " + to_string(x.shape()), "an axis of it", where);
@@ -270,7 +270,7 @@ Tensor send(Arg x, int to, const Group& group) {
   return sent(group, from, to, x.loc);
 }
 
-Tensor receive(const Shape& shape, DType dtype, int from, const Group& group, const Tensor& after, std::source_location where) {
+Tensor receive(const Shape& shape, DType dtype, int from, const Group& group, const Tensor& after, Line where) {
   require_member("receive", group, where);
   require_rank("receive", group, from, where);
   if (from == group.rank()) refuse("receive", "this rank itself, " + std::to_string(from), "another one", where);
@@ -281,7 +281,7 @@ Tensor receive(const Shape& shape, DType dtype, int from, const Group& group, co
   return received(group, shape, dtype, from, after.defined() ? after : nothing(dtype, where), where);
 }
 
-void barrier(const Group& group, std::source_location where) {
+void barrier(const Group& group, Line where) {
   require_member("barrier", group, where);
   if (group.size() == 1) return;
   node_of(group, {Kind::Barrier, u8, {0}}, nothing(u8, where), {0}, where);

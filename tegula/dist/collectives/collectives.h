@@ -44,8 +44,8 @@ Tensor send(Arg x, int to, const Group& group = world());
 /// What that rank sends. `after`: a tensor of shape (0) and the same dtype that this one follows from as far as gradients are concerned, such as what
 /// send() gave: taking its gradient, which is empty, sends that of what was received back.
 Tensor receive(const Shape& shape, DType dtype, int from, const Group& group = world(), const Tensor& after = {},
-               std::source_location where = std::source_location::current());
+               Line where = Line::current());
 /// Returns when all have come. In a jit-ed function: when it runs.
-void barrier(const Group& group = world(), std::source_location where = std::source_location::current());
+void barrier(const Group& group = world(), Line where = Line::current());
 
 }  // namespace tegula::dist

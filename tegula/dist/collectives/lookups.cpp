@@ -32,7 +32,7 @@ std::vector<Tensor> terms_of(const Tensor& sum) {
 
 }  // namespace
 
-std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, const std::source_location& where) {
+std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, const Line& where) {
   if (gradient.rank() == 0 || gradient.numel() == 0) return {};
   TableGradient out{.length = gradient.shape()[0], .rows = {}, .rest = {}};
   std::vector<Tensor> rest;
@@ -51,7 +51,7 @@ std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, c
 }
 
 TableSum::TableSum(TableGradient own, const Group& group, Reduction reduction, std::optional<DType> narrow,
-                   const std::function<Tensor(const Tensor&)>& exchange, const std::source_location& where)
+                   const std::function<Tensor(const Tensor&)>& exchange, const Line& where)
     : group_(group),
       reduction_(reduction),
       narrow_(narrow),

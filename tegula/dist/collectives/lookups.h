@@ -3,9 +3,9 @@
 
 #include <functional>
 #include <optional>
-#include <source_location>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/dist/exchange/exchange.h"
 #include "tegula/graph/precision.h"
 #include "tegula/graph/tensor.h"
@@ -21,7 +21,7 @@ struct TableGradient {
       rest;  // (length, …): what reaches the table otherwise, as by the scores of a network whose output layer is its embedding; undefined where nothing does
 };
 /// Nothing where no rows are added, or where gathering those of so many ranks moves as much as a sum of the whole.
-std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, const std::source_location& where);
+std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, const Line& where);
 
 /// The sum (mean) of a table's gradient over ranks that add as many rows each: the rows travel and are added where they arrive, in the ranks' order, so that all get the
 /// same bits. In two pieces, since the rows of a first layer are the last that a backward pass makes, and the rest is often the first.
@@ -29,7 +29,7 @@ class TableSum {
  public:
   /// `exchange` sums the rest (elements) over the ranks. `narrow`: as what the values of rows travel, or as they are.
   TableSum(TableGradient own, const Group& group, Reduction reduction, std::optional<DType> narrow,
-           const std::function<Tensor(const Tensor&)>& exchange, const std::source_location& where);
+           const std::function<Tensor(const Tensor&)>& exchange, const Line& where);
   /// (length, …).
   Tensor finish() const;
 
@@ -37,7 +37,7 @@ class TableSum {
   Group group_;
   Reduction reduction_;
   std::optional<DType> narrow_;
-  std::source_location where_;
+  Line where_;
   std::vector<ops::AddedRows> rows_;  // the indices of all ranks, this rank's values
   std::int64_t length_;
   Tensor rest_;  // summed

@@ -17,13 +17,13 @@ namespace {
 constexpr std::int64_t kBlock = 128;  // numbers that share a factor: less than 1 % of the bytes
 
 /// What rounding has taken from x: nothing that can be given back where x is no number.
-Tensor lost(const Tensor& x, const Tensor& rounded, const std::source_location& where) {
+Tensor lost(const Tensor& x, const Tensor& rounded, const Line& where) {
   const Tensor difference = Arg(x, where) - rounded;
   return tegula::where(isfinite(Arg(difference, where)), difference, zeros(x.shape(), f32, where));
 }
 
 /// A sum of whose summands (n, part) codes travel, part a multiple of kBlock: (1, part), and what (n, part) has lost.
-Fp8Sum scattered(const Tensor& own, const Group& group, const std::source_location& where) {
+Fp8Sum scattered(const Tensor& own, const Group& group, const Line& where) {
   const Tensor codes = pack_e4m3(Arg(own, where), kBlock);
   const Tensor mine = unpack_e4m3(Arg(all_to_all(Arg(codes, where), group), where), kBlock);  // row r is rank r's
   return {sum(Arg(mine, where), {0}, Keep::Yes), lost(own, unpack_e4m3(Arg(codes, where), kBlock), where)};
@@ -33,7 +33,7 @@ std::int64_t in_blocks(std::int64_t k) { return (k + kBlock - 1) / kBlock * kBlo
 
 }  // namespace
 
-Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where) {
+Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const Line& where) {
   const std::int64_t n = group.size();
   Shape parts = x.shape();  // (n, k, …)
   parts[0] /= n;
@@ -43,14 +43,14 @@ Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction red
   return reduction == Reduction::Mean ? sums / static_cast<double>(n) : sums;
 }
 
-Tensor all_reduce_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where) {
+Tensor all_reduce_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const Line& where) {
   const std::int64_t n = group.size(), part = (x.numel() + n - 1) / n;
   const Tensor mine = reduce_scatter_in_bf16(rows_of(x, n, part, where), group, reduction, where);  // (1, part)
   const Tensor all = all_gather(Arg(cast(Arg(mine, where), bf16), where), group);  // (n, part)
   return cast(Arg(from_rows(all, x.shape(), where), where), x.dtype());
 }
 
-Fp8Sum reduce_scatter_in_fp8(const Tensor& x, const Group& group, const std::source_location& where) {
+Fp8Sum reduce_scatter_in_fp8(const Tensor& x, const Group& group, const Line& where) {
   const std::int64_t n = group.size(), k = x.size(-1), missing = in_blocks(k) - k;
   if (n == 1 || k == 0) return {slice(Arg(x, where), 0, {0, 1}), zeros(x.shape(), f32, where)};
   const Tensor own = missing > 0 ? concat({x, zeros({n, missing}, f32, where)}, 1, where) : x;
@@ -59,7 +59,7 @@ Fp8Sum reduce_scatter_in_fp8(const Tensor& x, const Group& group, const std::sou
   return {cut(sum), cut(left)};
 }
 
-Fp8Sum all_reduce_in_fp8(const Tensor& x, const Group& group, const std::source_location& where) {
+Fp8Sum all_reduce_in_fp8(const Tensor& x, const Group& group, const Line& where) {
   const std::int64_t n = group.size(), k = x.numel(), part = in_blocks((k + n - 1) / n);
   if (n == 1 || k == 0) return {x, zeros(x.shape(), f32, where)};
   const auto [sums, left] = scattered(rows_of(x, n, part, where), group, where);

@@ -1,8 +1,8 @@
 #pragma once
 // Reductions of which less travels than the tensors have.
 
-#include <source_location>
 
+#include "tegula/core/line.h"
 #include "tegula/dist/exchange/exchange.h"
 #include "tegula/graph/tensor.h"
 
@@ -11,10 +11,10 @@ namespace tegula::dist {
 /// The sum (mean) of x (N) over the ranks, in x's dtype, of which bf16 travels: each rank's elements are rounded, added in f32 by the rank whose part they are, and
 /// the sums are rounded once more. Half of the bytes of an f32 all_reduce, by whichever engine. All ranks get the same bits. The relative error of a sum of elements of
 /// one sign is that of two roundings to 8 bits, at most 2^-7 and 2^-16 more.
-Tensor all_reduce_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where);
+Tensor all_reduce_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const Line& where);
 
 /// The same of x (n·k, …), of which rank r gets the r-th k rows (reduce_scatter): f32, which is not rounded once more.
-Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const std::source_location& where);
+Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const Line& where);
 
 /// What came of a sum in FP8.
 struct Fp8Sum {
@@ -28,8 +28,8 @@ struct Fp8Sum {
 /// Error feedback: whoever adds `left` to the numbers that he sends the next time (Seide et al., "1-bit stochastic gradient descent", 2014; Karimireddy et al.,
 /// "Error feedback fixes SignSGD", 2019) loses nothing for good: Σ over the times of `sum` + Σ over the ranks of the last `left` is what all ranks have sent, up to
 /// f32. The sum's own rounding is left with the rank that made it (Tang et al., "DoubleSqueeze", 2019). What is not finite is NaN on all ranks, and leaves nothing.
-Fp8Sum all_reduce_in_fp8(const Tensor& x, const Group& group, const std::source_location& where);
+Fp8Sum all_reduce_in_fp8(const Tensor& x, const Group& group, const Line& where);
 /// The same of x (n, k), of which rank r gets the sum of the r-th rows (1, k), which is not rounded once more; left (n, k).
-Fp8Sum reduce_scatter_in_fp8(const Tensor& x, const Group& group, const std::source_location& where);
+Fp8Sum reduce_scatter_in_fp8(const Tensor& x, const Group& group, const Line& where);
 
 }  // namespace tegula::dist

@@ -20,7 +20,7 @@ std::int64_t joint_ranks(const Group& group, const Partition* within) {
   return group.id() * kGroups + (within ? within->ranks() : 0);
 }
 
-AxisPartition::AxisPartition(Group group, const Shape& shape, int axis, std::int64_t blocks, Location where)
+AxisPartition::AxisPartition(Group group, const Shape& shape, int axis, std::int64_t blocks, Line where)
     : group_(std::move(group)),
       shape_(shape),
       axis_(axis),
@@ -41,7 +41,7 @@ Shape AxisPartition::in_blocks(std::int64_t elements) const {
   return {front, blocks_, elements, behind};
 }
 
-Tensor AxisPartition::part(const Tensor& whole, const std::source_location& where) const {
+Tensor AxisPartition::part(const Tensor& whole, const Line& where) const {
   const In frame("tensor_parallel", where);
   const Part own = part_of(block_, group_.rank(), group_.size());
   Shape shape = shape_;
@@ -49,7 +49,7 @@ Tensor AxisPartition::part(const Tensor& whole, const std::source_location& wher
   return reshape(slice(reshape(whole, in_blocks(block_)), 2, {own.begin, own.begin + own.size}), shape);
 }
 
-Tensor AxisPartition::whole(const Tensor& part, const std::source_location& where) const {
+Tensor AxisPartition::whole(const Tensor& part, const Line& where) const {
   const In frame("tensor_parallel", where);
   const std::int64_t size = part.shape()[axis_] / blocks_, most = part_of(block_, 0, group_.size()).size;
   Tensor own = reshape(part, in_blocks(size));
@@ -58,14 +58,14 @@ Tensor AxisPartition::whole(const Tensor& part, const std::source_location& wher
   return reshape(slice(reshape(all, in_blocks(most * group_.size())), 2, {0, block_}), shape_);
 }
 
-Tensor AxisPartition::sum(const Tensor& x, const std::source_location& where) const { return all_reduce(Arg(x, where), group_); }
+Tensor AxisPartition::sum(const Tensor& x, const Line& where) const { return all_reduce(Arg(x, where), group_); }
 
 NestedPartition::NestedPartition(Group group, Shape shape, std::shared_ptr<const Partition> within)
     : group_(std::move(group)),
       shape_(std::move(shape)),
       within_(std::move(within)) {}
 
-Tensor NestedPartition::sum(const Tensor& x, const std::source_location& where) const {
+Tensor NestedPartition::sum(const Tensor& x, const Line& where) const {
   const Tensor all = all_reduce(Arg(x, where), group_);
   return within_ ? within_->sum(all, where) : all;
 }

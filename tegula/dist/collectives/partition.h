@@ -20,14 +20,13 @@ std::int64_t joint_ranks(const Group& group, const Partition* within);
 
 class AxisPartition final : public Partition {
  public:
-  using Location = std::source_location;
   /// Of a whole of this shape. Throws Error unless the blocks are equal and every rank gets something.
-  AxisPartition(Group group, const Shape& shape, int axis, std::int64_t blocks = 1, Location where = Location::current());
+  AxisPartition(Group group, const Shape& shape, int axis, std::int64_t blocks = 1, Line where = Line::current());
 
   const Shape& shape() const override { return shape_; }
-  Tensor whole(const Tensor& part, const std::source_location& where) const override;
-  Tensor part(const Tensor& whole, const std::source_location& where) const override;
-  Tensor sum(const Tensor& x, const std::source_location& where) const override;
+  Tensor whole(const Tensor& part, const Line& where) const override;
+  Tensor part(const Tensor& whole, const Line& where) const override;
+  Tensor sum(const Tensor& x, const Line& where) const override;
   std::int64_t ranks() const override { return group_.id(); }
   bool writes() const override { return group_.rank() == 0; }
 
@@ -52,15 +51,15 @@ class NestedPartition : public Partition {
   NestedPartition(Group group, Shape shape, std::shared_ptr<const Partition> within);
   const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
   /// Over the group first.
-  Tensor sum(const Tensor& x, const std::source_location& where) const override;
+  Tensor sum(const Tensor& x, const Line& where) const override;
   std::int64_t ranks() const override { return joint_ranks(group_, within_.get()); }
   bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
 
  protected:
-  Tensor whole_of_within(const Tensor& part, const std::source_location& where) const {
+  Tensor whole_of_within(const Tensor& part, const Line& where) const {
     return within_ ? within_->whole(part, where) : part;
   }
-  Tensor part_of_within(const Tensor& whole, const std::source_location& where) const {
+  Tensor part_of_within(const Tensor& whole, const Line& where) const {
     return within_ ? within_->part(whole, where) : whole;
   }
 

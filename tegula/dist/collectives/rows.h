@@ -2,18 +2,18 @@
 // A tensor's elements as one row for each rank.
 
 #include <cstdint>
-#include <source_location>
 
+#include "tegula/core/line.h"
 #include "tegula/dist/exchange/group.h"
 #include "tegula/graph/tensor.h"
 
 namespace tegula::dist {
 
 /// x (…) -> (n, part), in its order: row r is rank r's. Zeros fill up the last rows.
-Tensor rows_of(const Tensor& x, std::int64_t n, std::int64_t part, const std::source_location& where);
+Tensor rows_of(const Tensor& x, std::int64_t n, std::int64_t part, const Line& where);
 /// The same with rows as short as may be.
-Tensor rows_of(const Tensor& x, const Group& group, const std::source_location& where);
+Tensor rows_of(const Tensor& x, const Group& group, const Line& where);
 /// And back: (n, part) -> `shape`.
-Tensor from_rows(const Tensor& rows, const Shape& shape, const std::source_location& where);
+Tensor from_rows(const Tensor& rows, const Shape& shape, const Line& where);
 
 }  // namespace tegula::dist

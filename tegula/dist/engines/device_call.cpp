@@ -63,7 +63,7 @@ class DeviceCall final : public runtime::Call {
 
   void run(std::span<void* const> buffers, void* scratch, int threads) const override {
     const std::lock_guard lock(mutex_);
-    const std::source_location where = runtime::CallSite::current();
+    const Line where = runtime::CallSite::current();
     if (!call_) decide(where);
     if (communicator_) Engines::of(*group_.state()->world).queue(group_, device_, intent_at(where));
     call_->run(buffers, scratch, threads);
@@ -77,7 +77,7 @@ class DeviceCall final : public runtime::Call {
   }
 
  private:
-  void decide(const std::source_location& where) const {
+  void decide(const Line& where) const {
     communicator_ = Engines::of(*group_.state()->world).communicator(group_, device_, where);
     if (communicator_ && communicator_->has(what_)) {
       call_ = communicator_->call(what_);
@@ -87,7 +87,7 @@ class DeviceCall final : public runtime::Call {
     call_ = turn_of_host(dynamic_cast<runtime::GivesHostTurns&>(device_), group_, what_, result_);
   }
 
-  const std::shared_ptr<const Intent>& intent_at(const std::source_location& where) const {
+  const std::shared_ptr<const Intent>& intent_at(const Line& where) const {
     if (!intent_ || intent_->where.line() != where.line() || intent_->where.file_name() != where.file_name()) {
       const std::string text = std::string(name(what_.kind)) + (what_.kind == Kind::Barrier ? "" : " of " + text_of(what_));
       intent_ = std::make_shared<const Intent>(Intent{header_of(group_.state()->ranks, group_.rank(), what_, where), where, text});

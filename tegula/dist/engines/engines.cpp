@@ -65,8 +65,7 @@ Engines& Engines::of(World& world) {
   return static_cast<Engines&>(*world.engines);  // nobody else makes any
 }
 
-std::shared_ptr<runtime::Communicator> Engines::communicator(const Group& group, runtime::Device& device,
-                                                             const std::source_location& where) {
+std::shared_ptr<runtime::Communicator> Engines::communicator(const Group& group, runtime::Device& device, const Line& where) {
   const Key key{group.state()->ranks, device.number()};
   {
     const std::lock_guard lock(mutex_);
@@ -84,7 +83,7 @@ std::shared_ptr<runtime::Communicator> Engines::communicator(const Group& group,
   return made;
 }
 
-std::shared_ptr<runtime::Communicator> Engines::make(const Group& group, runtime::Device& device, const std::source_location& where) {
+std::shared_ptr<runtime::Communicator> Engines::make(const Group& group, runtime::Device& device, const Line& where) {
   const Wish wish = wish_of_environment();
   if (wish == Wish::None || (wish == Wish::Own && !engine_of(device))) return nullptr;
   device.synchronize();  // exchanges that are still queued come first
@@ -109,7 +108,7 @@ std::shared_ptr<runtime::Communicator> Engines::make(const Group& group, runtime
 
 // On a thread of its own: where a rank ends meanwhile, NCCL may wait for it for ever.
 std::shared_ptr<runtime::Communicator> Engines::join(const Group& group, runtime::Communicates& device, const runtime::Communicates::Id& id,
-                                                     const std::source_location& where) {
+                                                     const Line& where) {
   std::promise<std::shared_ptr<runtime::Communicator>> promise;
   auto joined = promise.get_future();
   std::thread([&device, id, rank = group.rank(), size = group.size(), promise = std::move(promise)]() mutable {
@@ -173,7 +172,7 @@ void Engines::confirm() {
 
 Doing Engines::doing() const {
   const auto last = ledger_.last();
-  return {[last] { return last ? last->text : std::string("its work"); }, last ? last->where : std::source_location()};
+  return {[last] { return last ? last->text : std::string("its work"); }, last ? last->where : Line()};
 }
 
 void Engines::watch() {

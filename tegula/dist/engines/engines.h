@@ -7,11 +7,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <source_location>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/dist/engines/ledger.h"
 #include "tegula/dist/exchange/group_state.h"
 #include "tegula/runtime/collective.h"
@@ -32,7 +32,7 @@ class Engines : public OwnEngines {
 
   /// That of a group on a device, or null: turns of the host. All ranks of the group ask when they come to its first collective on their devices, which
   /// decides it for good (engine_choice.h). Throws Error where TEGULA_ENGINE=nccl and it cannot be had.
-  std::shared_ptr<runtime::Communicator> communicator(const Group& group, runtime::Device& device, const std::source_location& where);
+  std::shared_ptr<runtime::Communicator> communicator(const Group& group, runtime::Device& device, const Line& where);
 
   /// Ahead of a call to be queued now, or recorded. Throws what has ended the exchanges of this run.
   void queue(const Group& group, runtime::Device& device, const std::shared_ptr<const Intent>& intent);
@@ -42,9 +42,9 @@ class Engines : public OwnEngines {
 
  private:
   using Key = std::pair<std::vector<int>, int>;  // the group's ranks in the run, the device's number
-  std::shared_ptr<runtime::Communicator> make(const Group& group, runtime::Device& device, const std::source_location& where);
+  std::shared_ptr<runtime::Communicator> make(const Group& group, runtime::Device& device, const Line& where);
   std::shared_ptr<runtime::Communicator> join(const Group& group, runtime::Communicates& device, const runtime::Communicates::Id& id,
-                                              const std::source_location& where);
+                                              const Line& where);
   void require() const;
   void confirm();
   void watch();

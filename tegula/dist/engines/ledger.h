@@ -7,10 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/dist/exchange/header.h"
 
 namespace tegula::dist {
@@ -18,7 +18,7 @@ namespace tegula::dist {
 /// A collective of a program, as often as it is queued.
 struct Intent {
   Header header;
-  std::source_location where{};
+  Line where{};
   std::string text;  // "all_reduce of f32 (3, 4)"
 };
 

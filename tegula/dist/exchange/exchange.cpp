@@ -25,7 +25,7 @@ std::span<std::byte> room_for(T* first, std::int64_t count) {
 /// One collective in progress.
 class Ring {
  public:
-  Ring(Group::State& state, const Collective& what, const std::source_location& where)
+  Ring(Group::State& state, const Collective& what, const Line& where)
       : state_(state),
         what_(what),
         n_(static_cast<int>(state.ranks.size())),
@@ -238,7 +238,7 @@ void carry_out_in(Ring& ring, Group::State& state, const Collective& what, const
   }
 }
 
-void require_member(const Group& group, const Collective& collective, const std::source_location& where) {
+void require_member(const Group& group, const Collective& collective, const Line& where) {
   const Group::State& state = *group.state();
   if (state.rank >= 0) return;
   throw Error({.op = std::string(name(collective.kind)),
@@ -249,7 +249,7 @@ void require_member(const Group& group, const Collective& collective, const std:
 
 /// `timeline`: where it is recorded, or null; as a part of the run of a plan.
 void carry_out_now(Group::State& state, const Collective& collective, const void* in, void* out, void* scratch,
-                   const std::source_location& where, runtime::Timeline* timeline, std::int64_t run) {
+                   const Line& where, runtime::Timeline* timeline, std::int64_t run) {
   const std::lock_guard lock(state.world->exchanging);
   if (state.world->failure) std::rethrow_exception(state.world->failure);
   try {
@@ -310,8 +310,7 @@ std::size_t scratch_bytes(const Collective& what, int ranks) {
   }
 }
 
-void carry_out(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
-               const std::source_location& where) {
+void carry_out(const Group& group, const Collective& collective, const void* in, void* out, void* scratch, const Line& where) {
   if (group.size() == 1) {
     if (out && in) std::memcpy(out, in, static_cast<std::size_t>(numel(collective.shape)) * size_of(collective.dtype));
     return;
@@ -322,8 +321,7 @@ void carry_out(const Group& group, const Collective& collective, const void* in,
   carry_out_now(*group.state(), collective, in, out, scratch, where, timeline, timeline ? timeline->run() : 0);
 }
 
-std::uint64_t begin(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
-                    const std::source_location& where) {
+std::uint64_t begin(const Group& group, const Collective& collective, const void* in, void* out, void* scratch, const Line& where) {
   if (group.size() == 1) return carry_out(group, collective, in, out, scratch, where), 0;
   require_member(group, collective, where);
   Group::State& state = *group.state();  // which the caller holds until it has finished

@@ -2,10 +2,10 @@
 // Collectives over host memory: which bytes a rank sends to whom, and how it combines those that come. No word about graphs.
 
 #include <cstddef>
-#include <source_location>
 #include <string>
 #include <string_view>
 
+#include "tegula/core/line.h"
 #include "tegula/dist/exchange/group.h"
 #include "tegula/runtime/collective.h"
 
@@ -22,13 +22,11 @@ std::size_t scratch_bytes(const Collective& collective, int ranks);
 
 /// Does it, together with the other ranks of the group. Sums of halves are made in f32 and rounded once. Results depend on the values, the number of ranks and how these lie on hosts alone: the order of sums is fixed. Throws
 /// Error when another rank does something else (naming both), and PeerError (transport.h); after either the run has stopped.
-void carry_out(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
-               const std::source_location& where);
+void carry_out(const Group& group, const Collective& collective, const void* in, void* out, void* scratch, const Line& where);
 
 /// Begins it, behind those begun before, and returns at once: another thread carries it out. Until it is finished its memory is its own. What carry_out
 /// does comes behind all that were begun.
-std::uint64_t begin(const Group& group, const Collective& collective, const void* in, void* out, void* scratch,
-                    const std::source_location& where);
+std::uint64_t begin(const Group& group, const Collective& collective, const void* in, void* out, void* scratch, const Line& where);
 /// Waits for it and those begun before it in the group's run. Throws what carry_out would have thrown.
 void finish(const Group& group, std::uint64_t ticket);
 

@@ -86,7 +86,7 @@ std::string Group::text() const {
   return text + "}";
 }
 
-Group Group::sub(const std::vector<int>& members, Location where) const {
+Group Group::sub(const std::vector<int>& members, Line where) const {
   std::vector<int> sorted(members);
   std::ranges::sort(sorted);
   const bool twice = std::ranges::adjacent_find(sorted) != sorted.end();
@@ -129,7 +129,7 @@ void stop_others(const std::string& sentence) noexcept {
   }
 }
 
-Mesh::Mesh(std::vector<std::pair<std::string, int>> axes, Group group, Location where) : axes_(std::move(axes)), group_(std::move(group)) {
+Mesh::Mesh(std::vector<std::pair<std::string, int>> axes, Group group, Line where) : axes_(std::move(axes)), group_(std::move(group)) {
   std::int64_t product = 1;
   std::string text;
   for (const auto& [name, size] : axes_) {
@@ -144,7 +144,7 @@ Mesh::Mesh(std::vector<std::pair<std::string, int>> axes, Group group, Location 
   }
 }
 
-std::size_t Mesh::find(const std::string& axis, const Location& where) const {
+std::size_t Mesh::find(const std::string& axis, const Line& where) const {
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].first == axis) return i;
   }
@@ -159,12 +159,12 @@ int Mesh::stride(std::size_t axis) const {
   return stride;
 }
 
-int Mesh::place(const std::string& axis, Location where) const {
+int Mesh::place(const std::string& axis, Line where) const {
   const std::size_t i = find(axis, where);
   return group_.rank() / stride(i) % axes_[i].second;
 }
 
-Group Mesh::along(const std::string& axis, Location where) const {
+Group Mesh::along(const std::string& axis, Line where) const {
   const std::size_t i = find(axis, where);
   const int step = stride(i), first = group_.rank() - place(axis, where) * step;
   std::vector<int> members;

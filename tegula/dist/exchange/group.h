@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tegula/core/line.h"
 
 namespace tegula::dist {
 
@@ -17,7 +18,6 @@ struct World;
 /// so does world() in a program that nobody launched: collectives then give back what they got.
 class Group {
  public:
-  using Location = std::source_location;
   Group() = default;
 
   /// This process among the group's, from 0.
@@ -27,7 +27,7 @@ class Group {
   std::vector<int> ranks() const;
   /// Some of them, by their number in this group, in this order. Every rank of the run may make it; only those in it may use it. Made twice it is the
   /// same group. Throws Error for a number that is none, or there twice.
-  Group sub(const std::vector<int>& members, Location where = Location::current()) const;
+  Group sub(const std::vector<int>& members, Line where = Line::current()) const;
   /// Whether this process is in it.
   bool contains_me() const;
   /// Names the group in this process: equal for equal groups.
@@ -69,15 +69,14 @@ void stop_others(const std::string& sentence) noexcept;
 /// Ranks as an array with named axes: Mesh mesh({{"data", 2}, {"tensor", 4}}); ranks that differ along the last axis alone are neighbours.
 class Mesh {
  public:
-  using Location = std::source_location;
   /// Throws Error unless the sizes multiply to the group's.
-  explicit Mesh(std::vector<std::pair<std::string, int>> axes, Group group = world(), Location where = Location::current());
+  explicit Mesh(std::vector<std::pair<std::string, int>> axes, Group group = world(), Line where = Line::current());
   /// This rank's place along an axis, and the group of those that differ from it there alone. Throws Error for an axis that is not there.
-  int place(const std::string& axis, Location where = Location::current()) const;
-  Group along(const std::string& axis, Location where = Location::current()) const;
+  int place(const std::string& axis, Line where = Line::current()) const;
+  Group along(const std::string& axis, Line where = Line::current()) const;
 
  private:
-  std::size_t find(const std::string& axis, const Location& where) const;
+  std::size_t find(const std::string& axis, const Line& where) const;
   int stride(std::size_t axis) const;
 
   std::vector<std::pair<std::string, int>> axes_;

@@ -46,7 +46,7 @@ std::uint64_t hash_of(const std::vector<int>& ranks) {
   return hash;
 }
 
-Header header_of(const std::vector<int>& ranks, int me, const Collective& what, const std::source_location& where) {
+Header header_of(const std::vector<int>& ranks, int me, const Collective& what, const Line& where) {
   Header header{.kind = what.kind,
                 .dtype = what.dtype,
                 .reduction = what.reduction,
@@ -77,7 +77,7 @@ std::string difference(const Header& mine, const Header& theirs) {
          (readable && theirs.members != mine.members && theirs.kind == mine.kind ? ", in other groups" : "");
 }
 
-Error disagreement(const Header& mine, const Header& theirs, const std::source_location& where) {
+Error disagreement(const Header& mine, const Header& theirs, const Line& where) {
   return Error({.op = std::string(name(mine.kind)),
                 .got = difference(mine, theirs),
                 .expected = "the same collectives of the same dtypes and shapes, in the same order, on all ranks of a group",

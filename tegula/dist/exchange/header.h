@@ -2,7 +2,6 @@
 // What a rank is about to do, as it tells another one.
 
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -32,13 +31,13 @@ static_assert(std::is_trivially_copyable_v<Header>);
 
 std::uint64_t hash_of(const std::vector<int>& ranks);
 /// Of rank `me` among `ranks`.
-Header header_of(const std::vector<int>& ranks, int me, const Collective& what, const std::source_location& where);
+Header header_of(const std::vector<int>& ranks, int me, const Collective& what, const Line& where);
 
 /// Whether the two do the same, or one receives what the other sends.
 bool agree(const Header& mine, const Header& theirs);
 /// "all_reduce (sum) of f32 (3, 4) on rank 0 at a.cpp:12 and …", the lower rank first.
 std::string difference(const Header& mine, const Header& theirs);
 /// The error of two that do not agree.
-Error disagreement(const Header& mine, const Header& theirs, const std::source_location& where);
+Error disagreement(const Header& mine, const Header& theirs, const Line& where);
 
 }  // namespace tegula::dist

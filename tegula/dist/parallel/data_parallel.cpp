@@ -18,7 +18,7 @@
 
 namespace tegula::dist {
 
-void broadcast_values(const Parameters& state, const Group& group, int root, std::source_location where) {
+void broadcast_values(const Parameters& state, const Group& group, int root, Line where) {
   refuse_in_trace("broadcast_values", where);
   if (group.size() == 1) return;
   default_device().synchronize();  // exchanges that are still queued come first
@@ -32,10 +32,10 @@ void broadcast_values(const Parameters& state, const Group& group, int root, std
   }
 }
 
-DataParallel::DataParallel(const Parameters& state, DataParallelOptions options, Location where)
+DataParallel::DataParallel(const Parameters& state, DataParallelOptions options, Line where)
     : DataParallel({}, state, std::move(options), where) {}
 
-DataParallel::DataParallel(const Parameters& trained, const Parameters& state, DataParallelOptions options, Location where)
+DataParallel::DataParallel(const Parameters& trained, const Parameters& state, DataParallelOptions options, Line where)
     : options_(std::move(options)),
       trained_(trained) {
   const auto refuse = [&](const std::string& got, const std::string& expected) {
@@ -73,12 +73,12 @@ DataParallel::DataParallel(const Parameters& trained, const Parameters& state, D
 const Parameters& DataParallel::parameters() const { return sharding_ ? sharding_->parts() : trained_; }
 const Parameters& DataParallel::leaves() const { return sharding_ ? sharding_->leaves() : trained_; }
 
-std::vector<Tensor> DataParallel::mean(const std::vector<Tensor>& gradients, Location where) const {
+std::vector<Tensor> DataParallel::mean(const std::vector<Tensor>& gradients, Line where) const {
   return reduced(gradients, Reduction::Mean, where);
 }
 
 std::vector<Tensor> DataParallel::mean(const std::vector<Tensor>& gradients, Arg weight) const {
-  const Location where = weight.loc;
+  const Line where = weight.loc;
   std::vector<Tensor> parts = gradients;
   {
     const In frame("data_parallel", where);
@@ -91,15 +91,15 @@ std::vector<Tensor> DataParallel::mean(const std::vector<Tensor>& gradients, Arg
   return sum(parts, where);
 }
 
-std::vector<Tensor> DataParallel::sum(const std::vector<Tensor>& gradients, Location where) const {
+std::vector<Tensor> DataParallel::sum(const std::vector<Tensor>& gradients, Line where) const {
   return reduced(gradients, Reduction::Sum, where);
 }
 
-void DataParallel::publish(Location where) const {
+void DataParallel::publish(Line where) const {
   if (sharding_) sharding_->publish(where);
 }
 
-std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, Reduction reduction, const Location& where) const {
+std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, Reduction reduction, const Line& where) const {
   if (options_.exchange == Precision::fp8) {  // one rank alone owes what it has read from a checkpoint of several
     if (sharding_) sharding_->require_published(where);
     const In frame("data_parallel", where);

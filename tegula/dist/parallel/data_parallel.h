@@ -45,11 +45,10 @@ struct DataParallelOptions {
 /// which is right without parts, too. Optimisers that update element by element can be used so (Optimizer::elementwise).
 class DataParallel {
  public:
-  using Location = std::source_location;
   /// Gives all ranks rank 0's values of `state`. Throws Error where another rank has other shapes or dtypes.
-  explicit DataParallel(const Parameters& state, DataParallelOptions options = {}, Location where = Location::current());
+  explicit DataParallel(const Parameters& state, DataParallelOptions options = {}, Line where = Line::current());
   /// `trained`: those of the state that are. Throws Error for a .shard that is none, and parameters that are parts already.
-  DataParallel(const Parameters& trained, const Parameters& state, DataParallelOptions options, Location where = Location::current());
+  DataParallel(const Parameters& trained, const Parameters& state, DataParallelOptions options, Line where = Line::current());
 
   const Group& group() const { return options_.group; }
   /// What the optimiser updates: the parameters, or this rank's part (k) of each.
@@ -58,13 +57,13 @@ class DataParallel {
   const Parameters& leaves() const;
   /// Of gradients by leaves(), those by parameters(). For losses that are means over as many rows on each rank. Throws Error when this rank's parts were updated since
   /// the last call and not published, which a jit-ed function finds at its second call.
-  std::vector<Tensor> mean(const std::vector<Tensor>& gradients, Location where = Location::current()) const;
+  std::vector<Tensor> mean(const std::vector<Tensor>& gradients, Line where = Line::current()) const;
   /// The same where `weight` () says of how much each rank's loss is the mean, of how many rows or tokens: one of weight 0 adds nothing, whatever its gradients are.
   std::vector<Tensor> mean(const std::vector<Tensor>& gradients, Arg weight) const;
   /// For gradients that have their weights already: this rank's rows / all rows.
-  std::vector<Tensor> sum(const std::vector<Tensor>& gradients, Location where = Location::current()) const;
+  std::vector<Tensor> sum(const std::vector<Tensor>& gradients, Line where = Line::current()) const;
   /// Behind the optimiser's step: all ranks have the new parameters. Nothing to do without parts.
-  void publish(Location where = Location::current()) const;
+  void publish(Line where = Line::current()) const;
 
   /// What a checkpoint needs beside the network and the optimiser to go on with .exchange = fp8.
   const Parameters& residuals() const { return residuals_.cells(); }
@@ -72,7 +71,7 @@ class DataParallel {
   Sharding* sharding() const { return sharding_.get(); }
 
  private:
-  std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, runtime::Reduction reduction, const Location& where) const;
+  std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, runtime::Reduction reduction, const Line& where) const;
 
   DataParallelOptions options_;
   Parameters trained_;
@@ -81,7 +80,6 @@ class DataParallel {
 };
 
 /// Gives all ranks the root's values, at once; but for what the ranks of this group have parts of.
-void broadcast_values(const Parameters& state, const Group& group, int root = 0,
-                      std::source_location where = std::source_location::current());
+void broadcast_values(const Parameters& state, const Group& group, int root = 0, Line where = Line::current());
 
 }  // namespace tegula::dist

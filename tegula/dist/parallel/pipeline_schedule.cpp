@@ -67,7 +67,7 @@ std::string_view name(PipelineOrder order) {
   return order == PipelineOrder::GPipe ? "GPipe" : order == PipelineOrder::OneForwardOneBackward ? "1F1B" : "interleaved 1F1B";
 }
 
-PipelineSchedule::PipelineSchedule(PipelineOrder order, int ranks, int micro_batches, int stages_per_rank, Location where)
+PipelineSchedule::PipelineSchedule(PipelineOrder order, int ranks, int micro_batches, int stages_per_rank, Line where)
     : order_(order),
       micro_batches_(micro_batches),
       stages_per_rank_(stages_per_rank) {

@@ -2,10 +2,11 @@
 // Who computes what when in a pipeline: stages of a network on several ranks, through which the parts of a batch pass one behind the other.
 
 #include <optional>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tegula/core/line.h"
 
 namespace tegula::dist {
 
@@ -36,9 +37,8 @@ struct PipelineAction {
 /// What is computed in a tick is handed over at its end, in one order that all ranks keep to, so that none waits for one that waits for it.
 class PipelineSchedule {
  public:
-  using Location = std::source_location;
   /// Throws Error for counts below 1, and for several stages a rank unless they are interleaved and the ranks divide the micro-batches.
-  PipelineSchedule(PipelineOrder order, int ranks, int micro_batches, int stages_per_rank = 1, Location where = Location::current());
+  PipelineSchedule(PipelineOrder order, int ranks, int micro_batches, int stages_per_rank = 1, Line where = Line::current());
 
   int ranks() const { return static_cast<int>(table_.size()); }
   int stages() const { return ranks() * stages_per_rank_; }

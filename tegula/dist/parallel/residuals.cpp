@@ -19,17 +19,17 @@ namespace {
 class Summed final : public NestedPartition {
  public:
   using NestedPartition::NestedPartition;
-  Tensor whole(const Tensor& part, const std::source_location& where) const override {
+  Tensor whole(const Tensor& part, const Line& where) const override {
     return whole_of_within(all_reduce(Arg(part, where), group_), where);
   }
-  Tensor part(const Tensor& whole, const std::source_location& where) const override {
+  Tensor part(const Tensor& whole, const Line& where) const override {
     return group_.rank() > 0 ? zeros(shape_, whole.dtype(), where) : part_of_within(whole, where);
   }
 };
 
 }  // namespace
 
-Residuals::Residuals(const Parameters& trained, const Group& group, Location where) : group_(group) {
+Residuals::Residuals(const Parameters& trained, const Group& group, Line where) : group_(group) {
   for (const Parameter& parameter : trained) {
     const Shape& shape = parameter.cell->shape();
     cells_.push_back({"exchange." + parameter.name, make<Cell>(zeros(shape, f32, where), where)});
@@ -38,7 +38,7 @@ Residuals::Residuals(const Parameters& trained, const Group& group, Location whe
 }
 
 std::vector<Tensor> Residuals::exchanged(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, const Way& way,
-                                         Location where) const {
+                                         Line where) const {
   if (gradients.size() != cells_.size()) {
     throw Error({.op = "data_parallel",
                  .got = std::to_string(gradients.size()) + " gradients",
@@ -71,7 +71,7 @@ std::vector<Tensor> Residuals::exchanged(const std::vector<Tensor>& gradients, s
   return out;
 }
 
-std::vector<Tensor> Residuals::sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Location where) const {
+std::vector<Tensor> Residuals::sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Line where) const {
   const Way flat{.sent = [&](const Tensor& whole) { return flatten(Arg(whole, where)); },
                  .exchange = [&](const Tensor& sent) { return all_reduce_in_fp8(sent, group_, where); },
                  .whole = [&](const Tensor& sent, const Shape& shape) { return reshape(Arg(sent, where), shape); }};
@@ -82,7 +82,7 @@ std::vector<Tensor> Residuals::sum(const std::vector<Tensor>& gradients, std::in
   return out;
 }
 
-std::vector<Tensor> Residuals::parts_of_sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Location where) const {
+std::vector<Tensor> Residuals::parts_of_sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Line where) const {
   const Way rows{.sent = [&](const Tensor& whole) { return rows_of(whole, group_, where); },
                  .exchange = [&](const Tensor& sent) { return reduce_scatter_in_fp8(sent, group_, where); },
                  .whole = [&](const Tensor& sent, const Shape& shape) { return from_rows(sent, shape, where); }};

@@ -14,17 +14,16 @@ struct Fp8Sum;  // collectives/narrow_exchange.h
 /// again, however many ranks there are then.
 class Residuals {
  public:
-  using Location = std::source_location;
   Residuals() = default;
-  Residuals(const Parameters& trained, const Group& group, Location where);
+  Residuals(const Parameters& trained, const Group& group, Line where);
 
   /// Under names that begin with "exchange.": for checkpoints. Empty unless gradients travel in FP8.
   const Parameters& cells() const { return cells_; }
   /// gradients (as the parameters; undefined ones stay so) -> their sums over the ranks, in their dtypes, in messages of about so many bytes of f32. Writes the cells.
   /// Throws Error where gradients are not those of the parameters.
-  std::vector<Tensor> sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Location where) const;
+  std::vector<Tensor> sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Line where) const;
   /// Of those sums this rank's parts (k), as of rows_of (collectives/rows.h).
-  std::vector<Tensor> parts_of_sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Location where) const;
+  std::vector<Tensor> parts_of_sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Line where) const;
 
  private:
   /// How numbers of a parameter's shape lie where they travel, who carries them, and back.
@@ -34,7 +33,7 @@ class Residuals {
     std::function<Tensor(const Tensor& sent, const Shape& shape)> whole;
   };
   /// The sums, as they lie where they travel; writes the cells.
-  std::vector<Tensor> exchanged(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, const Way& way, Location where) const;
+  std::vector<Tensor> exchanged(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, const Way& way, Line where) const;
 
   Parameters cells_;
   Group group_;

@@ -22,7 +22,7 @@ namespace tegula::dist {
 namespace {
 
 /// (…) -> (k).
-Tensor own_part(const Tensor& whole, const Group& group, const std::source_location& where) {
+Tensor own_part(const Tensor& whole, const Group& group, const Line& where) {
   return select(Arg(rows_of(whole, group, where), where), 0, group.rank());
 }
 
@@ -30,10 +30,10 @@ Tensor own_part(const Tensor& whole, const Group& group, const std::source_locat
 class ShardPartition final : public NestedPartition {
  public:
   using NestedPartition::NestedPartition;
-  Tensor whole(const Tensor& part, const std::source_location& where) const override {
+  Tensor whole(const Tensor& part, const Line& where) const override {
     return whole_of_within(from_rows(all_gather(Arg(part, where), group_), shape_, where), where);
   }
-  Tensor part(const Tensor& whole, const std::source_location& where) const override {
+  Tensor part(const Tensor& whole, const Line& where) const override {
     return own_part(part_of_within(whole, where), group_, where);
   }
 };
@@ -48,7 +48,7 @@ class Gathered final : public CellSource {
         gradient_(gradient) {}
 
   /// In a trace, reading it twice gathers once.
-  Tensor read(const std::source_location& where) const override {
+  Tensor read(const Line& where) const override {
     const In frame("all_gather", where);
     const Tensor part = read_cell(part_, where);
     const Trace* const trace = Trace::current();
@@ -58,7 +58,7 @@ class Gathered final : public CellSource {
     if (trace) last_ = whole, trace_ = trace->id(), part_node_ = part.node();
     return whole;
   }
-  void write(const Tensor& value, const std::source_location& where) const override {
+  void write(const Tensor& value, const Line& where) const override {
     const In frame("shard", where);
     write_cell(part_, own_part(value, group_, where), where);
   }
@@ -76,7 +76,7 @@ class Gathered final : public CellSource {
 
 }  // namespace
 
-Sharding::Sharding(Parameters whole, const ShardingOptions& options, Location where) : whole_(std::move(whole)), options_(options) {
+Sharding::Sharding(Parameters whole, const ShardingOptions& options, Line where) : whole_(std::move(whole)), options_(options) {
   const In frame("data_parallel", where);
   for (std::size_t i = 0; i < whole_.size(); ++i) {
     const Parameter& parameter = whole_[i];
@@ -103,7 +103,7 @@ Sharding::Writes Sharding::writes() const {
   return sum;
 }
 
-void Sharding::require_published(Location where) const {
+void Sharding::require_published(Line where) const {
   const Writes now = writes(), before = std::exchange(seen_, now);
   if (now.parts == before.parts || now.whole != before.whole) return;
   throw Error(
@@ -114,7 +114,7 @@ void Sharding::require_published(Location where) const {
        .where = origin_at(where).where});
 }
 
-Variable Sharding::own_variable(std::size_t i, const Tensor& whole, const Location& where) const {
+Variable Sharding::own_variable(std::size_t i, const Tensor& whole, const Line& where) const {
   Variable part(own_part(whole, options_.group, where), where);
   part.cell()->set_partition(std::make_shared<const ShardPartition>(options_.group, whole_[i].cell->shape(), whole_[i].cell->partition()));
   return part;
@@ -124,7 +124,7 @@ bool Sharding::kept_whole(std::size_t i) const {
   return options_.stage < 3 || numel(whole_[i].cell->shape()) < std::max(options_.whole_below, std::int64_t{1});
 }
 
-std::vector<Tensor> Sharding::reduced(const std::vector<Tensor>& gradients, Reduction reduction, Location where) const {
+std::vector<Tensor> Sharding::reduced(const std::vector<Tensor>& gradients, Reduction reduction, Line where) const {
   const In frame("data_parallel", where);
   const Group& group = options_.group;
   std::vector<Tensor> out(gradients.size()), rows(gradients.size());
@@ -147,7 +147,7 @@ std::vector<Tensor> Sharding::reduced(const std::vector<Tensor>& gradients, Redu
   return out;
 }
 
-void Sharding::publish(Location where) const {
+void Sharding::publish(Line where) const {
   const In frame("data_parallel", where);
   std::vector<Tensor> parts(parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -160,13 +160,13 @@ void Sharding::publish(Location where) const {
   }
 }
 
-void Sharding::refresh(Location where) const {
+void Sharding::refresh(Line where) const {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (kept_whole(i) || !released_) parts_[i].assign(own_part(whole_[i].read(where), options_.group, where), where);
   }
 }
 
-Variable Sharding::part_of(std::size_t i, const Variable& whole, Location where) const {
+Variable Sharding::part_of(std::size_t i, const Variable& whole, Line where) const {
   if (whole.shape() != whole_[i].cell->shape()) {
     throw Error({.op = "data_parallel",
                  .got = "state of shape " + to_string(whole.shape()) + " for " + whole_[i].name,
@@ -186,7 +186,7 @@ void Sharding::release() {
   }
 }
 
-void Sharding::restore(Location where) {
+void Sharding::restore(Line where) {
   if (!std::exchange(released_, false)) return;
   for (std::size_t i = 0; i < whole_.size(); ++i) {
     if (kept_whole(i)) continue;

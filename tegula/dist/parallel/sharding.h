@@ -23,9 +23,8 @@ struct ShardingOptions {
 /// Functions that gather are collectives: all ranks call them.
 class Sharding {
  public:
-  using Location = std::source_location;
   /// `whole` has the same values on all ranks.
-  Sharding(Parameters whole, const ShardingOptions& options, Location where);
+  Sharding(Parameters whole, const ShardingOptions& options, Line where);
   Sharding(const Sharding&) = delete;
   Sharding& operator=(const Sharding&) = delete;
 
@@ -34,19 +33,19 @@ class Sharding {
   /// What gradients are taken by: the part of what is not kept whole, else the parameter.
   const Parameters& leaves() const { return leaves_; }
   /// This rank's part of the sum (mean) of gradients by the leaves.
-  std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, Reduction reduction, Location where) const;
+  std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, Reduction reduction, Line where) const;
   /// Parameters that are kept whole take the values of all ranks' parts.
-  void publish(Location where) const;
+  void publish(Line where) const;
   /// Throws Error when the parts of parameters that are kept whole were written since the last call and the parameters were not.
-  void require_published(Location where) const;
+  void require_published(Line where) const;
   /// The parts take their values of the parameters that are kept whole.
-  void refresh(Location where) const;
+  void refresh(Line where) const;
 
   /// Of state of parameter i's shape, this rank's part.
-  Variable part_of(std::size_t i, const Variable& whole, Location where) const;
+  Variable part_of(std::size_t i, const Variable& whole, Line where) const;
   /// Gives up the memory of parameters that are not kept whole, and has it again.
   void release();
-  void restore(Location where);
+  void restore(Line where);
 
  private:
   /// How often the parts and the parameters were written, of those that are kept whole.
@@ -55,7 +54,7 @@ class Sharding {
   };
   bool kept_whole(std::size_t i) const;
   Writes writes() const;
-  Variable own_variable(std::size_t i, const Tensor& whole, const Location& where) const;
+  Variable own_variable(std::size_t i, const Tensor& whole, const Line& where) const;
 
   Parameters whole_, parts_, leaves_;
   ShardingOptions options_;

@@ -38,11 +38,11 @@ struct Split {
   /// Of n features or heads that come out, this rank's.
   std::int64_t own(std::int64_t n) const { return is(Style::Columns) ? n / group.size() : n; }
   /// x (…) with `input`'s placement, as the layer computes with it.
-  Tensor enter(const Tensor& x, const std::source_location& where) const;
+  Tensor enter(const Tensor& x, const Line& where) const;
   /// What the layer computed, with `output`'s placement.
-  Tensor leave(const Tensor& y, const std::source_location& where) const;
+  Tensor leave(const Tensor& y, const Line& where) const;
   /// A parameter that is whole on all ranks; where they see different steps their gradients are added up. Empty for an empty one.
-  Tensor shared(const Variable& parameter, const std::source_location& where) const;
+  Tensor shared(const Variable& parameter, const Line& where) const;
 };
 
 }  // namespace tegula::dist

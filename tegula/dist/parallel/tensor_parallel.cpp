@@ -23,7 +23,7 @@
 namespace tegula::dist {
 namespace {
 
-Tensor own_part(const Tensor& x, const Group& group, int axis, const std::source_location& where) {
+Tensor own_part(const Tensor& x, const Group& group, int axis, const Line& where) {
   const std::int64_t size = x.shape()[axis] / group.size(), begin = size * group.rank();
   return slice(Arg(x, where), axis, {begin, begin + size});
 }
@@ -41,7 +41,7 @@ Tensor conjugate(std::string_view name, const Arg& x, const Forward& forward, co
 /// What travels between the products of a layer that is shared out travels as they give it, in the half of the policy (`stored`): Megatron-LM does so. The dtype is
 /// written here, not chosen by a pass: all ranks must have the same.
 template <class Exchange>
-Tensor travels(const Tensor& x, DType stored, const std::source_location& where, const Exchange& exchange) {
+Tensor travels(const Tensor& x, DType stored, const Line& where, const Exchange& exchange) {
   if (x.dtype() != f32 || !is_half(stored)) return exchange(Arg(x, where));
   return cast(exchange(Arg(cast(Arg(x, where), stored), where)), f32);
 }
@@ -98,7 +98,7 @@ Tensor gather_from_ranks(Arg x, const Group& group, int axis, std::optional<std:
 }
 
 // The gradients of all_gather and reduce_scatter as they are, sums over the ranks, are right where each rank goes on by itself with what it got.
-Tensor Split::enter(const Tensor& x, const std::source_location& where) const {
+Tensor Split::enter(const Tensor& x, const Line& where) const {
   const Arg arg(x, where);
   switch (style) {
     case Style::None: return x;
@@ -112,7 +112,7 @@ Tensor Split::enter(const Tensor& x, const std::source_location& where) const {
   return x;
 }
 
-Tensor Split::leave(const Tensor& y, const std::source_location& where) const {
+Tensor Split::leave(const Tensor& y, const Line& where) const {
   const Arg arg(y, where);
   switch (style) {
     case Style::None: return y;
@@ -127,14 +127,14 @@ Tensor Split::leave(const Tensor& y, const std::source_location& where) const {
   return y;
 }
 
-Tensor Split::shared(const Variable& parameter, const std::source_location& where) const {
+Tensor Split::shared(const Variable& parameter, const Line& where) const {
   if (!parameter.defined()) return {};
   const Tensor value = parameter.read(where);
   const bool differ = is(Style::Steps) || (is(Style::Rows) && output == Placement::Sequence);
   return differ ? copy_to_ranks(Arg(value, where), group) : value;
 }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Variable& bias, const Split& split, const std::source_location& where) {
+Tensor linear(const Tensor& x, const Tensor& weight, const Variable& bias, const Split& split, const Line& where) {
   const Tensor added = split.shared(bias, where);
   if (split.is(Split::Style::Rows)) {
     const Tensor y = split.leave(linear(Arg(x, where), weight), where);
@@ -143,8 +143,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Variable& bias, const
   return split.leave(added.defined() ? linear(Arg(x, where), weight, added) : linear(Arg(x, where), weight), where);
 }
 
-Tensor embedding(const Tensor& indices, const Tensor& part, std::optional<std::int64_t> padding, const Split& split,
-                 const std::source_location& where) {
+Tensor embedding(const Tensor& indices, const Tensor& part, std::optional<std::int64_t> padding, const Split& split, const Line& where) {
   const In frame("embedding", where);
   const auto look_up = [&](const Tensor& at, std::optional<std::int64_t> row) {
     return row ? embedding(at, part, *row) : embedding(at, part);

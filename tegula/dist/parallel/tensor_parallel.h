@@ -21,11 +21,10 @@ Tensor scatter_to_ranks(Arg x, const Group& group, int axis = -1);
 Tensor gather_from_ranks(Arg x, const Group& group, int axis = -1, std::optional<std::int64_t> size = {});
 
 /// x · weightᵀ + bias of what entered, on its way out. weight (out, in) is this rank's part; bias (out) may be empty.
-Tensor linear(const Tensor& x, const Tensor& weight, const Variable& bias, const Split& split, const std::source_location& where);
+Tensor linear(const Tensor& x, const Tensor& weight, const Variable& bias, const Split& split, const Line& where);
 /// indices (…) -> (…, width), rows of a table (split.size, width) of which `part` are this rank's. Unlike in tegula::embedding a negative index is an
 /// error, when it is computed. `padding`: the row that gets no gradient.
-Tensor embedding(const Tensor& indices, const Tensor& part, std::optional<std::int64_t> padding, const Split& split,
-                 const std::source_location& where);
+Tensor embedding(const Tensor& indices, const Tensor& part, std::optional<std::int64_t> padding, const Split& split, const Line& where);
 
 struct VocabularyCrossEntropyOptions {
   Group group = world();

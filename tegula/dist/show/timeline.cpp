@@ -21,7 +21,7 @@ using runtime::TimelineEvent;
 using Event = TimelineEvent::Kind;
 
 void transfer(const Group& group, Kind kind, DType dtype, int other, void* memory, std::int64_t count) {
-  carry_out(group, {kind, dtype, {count}, Reduction::Sum, other}, memory, memory, nullptr, std::source_location::current());
+  carry_out(group, {kind, dtype, {count}, Reduction::Sum, other}, memory, memory, nullptr, Line::current());
 }
 
 json written(const std::vector<TimelineEvent>& events) {
@@ -72,7 +72,7 @@ void answer(const Group& group) {
 bool shares_a_clock(const Group& group) {
   const auto boot = static_cast<std::int64_t>(boot_number());
   std::vector<std::int64_t> all(static_cast<std::size_t>(group.size()));
-  carry_out(group, {Kind::AllGather, i64, {1}}, &boot, all.data(), nullptr, std::source_location::current());
+  carry_out(group, {Kind::AllGather, i64, {1}}, &boot, all.data(), nullptr, Line::current());
   return std::ranges::all_of(all, [&](std::int64_t other) { return other == boot && boot != 0; });
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@ namespace tegula::dist {
 /// What a rank is about, for the sentence when somebody does not come: "all_reduce #17 of f32 (3, 4)", and the user's line.
 struct Doing {
   std::function<std::string()> text;
-  std::source_location where{};
+  Line where{};
 };
 
 /// Another rank has ended, has stopped, or did not come. From then on every exchange of the transport throws.

@@ -48,7 +48,7 @@ class CustomOp final : public ViewOp {
 
 }  // namespace
 
-Tensor custom_function(std::string name, const Function& f, const Vjp& vjp, const std::vector<Tensor>& inputs, std::source_location where) {
+Tensor custom_function(std::string name, const Function& f, const Vjp& vjp, const std::vector<Tensor>& inputs, Line where) {
   std::vector<Tensor> hidden;
   for (const auto& input : inputs) hidden.push_back(graph::stop_gradient(input, where));
   std::vector<Tensor> all{f(hidden)};

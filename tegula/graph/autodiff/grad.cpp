@@ -31,7 +31,7 @@ std::string describe(const Wrt& x, std::size_t index) {
          ")";
 }
 
-[[noreturn]] void throw_given_up(const Node& node, const std::source_location& where) {
+[[noreturn]] void throw_given_up(const Node& node, const Line& where) {
   const HistoryBudget budget = history_budget();
   throw Error(
       {.op = "grad",
@@ -43,7 +43,7 @@ std::string describe(const Wrt& x, std::size_t index) {
        .where = origin_at(where).where});
 }
 
-[[noreturn]] void throw_assigned(const std::string& variable, const Node& now, const Node& before, const std::source_location& where) {
+[[noreturn]] void throw_assigned(const std::string& variable, const Node& now, const Node& before, const Line& where) {
   const std::string used = to_string(before.origin().where), place = to_string(now.origin().where);
   throw Error({.op = "grad",
                .got = "Variable " + variable + ", which was assigned" + (place.empty() ? "" : " at " + place) +
@@ -54,7 +54,7 @@ std::string describe(const Wrt& x, std::size_t index) {
 }
 
 // A gradient ends at a Variable though a target lies below what was assigned to it.
-void warn_of_assignment(const Node& value, const std::source_location& where) {
+void warn_of_assignment(const Node& value, const Line& where) {
   warn("grad.assigned",
        "grad at " + to_string(origin_at(where).where) + " ends at the value that was assigned to a Variable at " +
            to_string(value.origin().where) +
@@ -108,7 +108,7 @@ bool target_below(const Node& from, const Targets& targets) {
 
 // Nodes from which one of the targets is reached, with the targets, in program order. Iterative: graphs may be deep.
 // Throws where the answer would not be the whole gradient.
-std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vector<Wrt>& xs, const std::source_location& where) {
+std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vector<Wrt>& xs, const Line& where) {
   const std::scoped_lock lock(graph_mutex());
   const Targets targets = targets_of(xs);
   std::unordered_set<const Node*> seen;
@@ -152,7 +152,7 @@ std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vect
 // The contributions to a node's gradient. An entry without any: the node was reached, by zeros only.
 using Gradients = std::unordered_map<const Node*, std::vector<Tensor>>;
 
-Tensor sum_of(const std::vector<Tensor>& terms, const std::source_location& where) {
+Tensor sum_of(const std::vector<Tensor>& terms, const Line& where) {
   const Tensor sum = graph::add_n(terms, where);
   Zeros zeros = Zeros::AbsorbAll;
   for (const Tensor& term : terms) zeros = std::min(zeros, term.node()->zeros());
@@ -246,7 +246,7 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
 /// Parameters are: who names a Variable of its own asks for its gradient.
 bool frozen(const Wrt& x) { return x.cell() && !x.name().empty() && is_frozen(*x.cell()); }
 
-const Ref<Cell>& held_here(const Ref<Cell>& cell, const std::string& name, const std::source_location& where) {
+const Ref<Cell>& held_here(const Ref<Cell>& cell, const std::string& name, const Line& where) {
   if (!cell->source()) return cell;
   throw Error({.op = "grad",
                .got = (name.empty() ? "a Variable" : name) + " " + to_string(cell->shape()) + ", of which every rank keeps a part",
@@ -256,20 +256,20 @@ const Ref<Cell>& held_here(const Ref<Cell>& cell, const std::string& name, const
 
 }  // namespace
 
-Wrt::Wrt(const Variable& variable, Location where)
+Wrt::Wrt(const Variable& variable, Line where)
     : tensor_(read_cell(held_here(variable.cell(where), "", where), where)),
       cell_(variable.cell(where)) {}
-Wrt::Wrt(const Parameter& parameter, Location where)
+Wrt::Wrt(const Parameter& parameter, Line where)
     : tensor_(read_cell(held_here(parameter.cell, parameter.name, where), where)),
       cell_(parameter.cell),
       name_(parameter.name) {}
 
 WrtList::WrtList(const std::vector<Tensor>& xs) : xs_(xs.begin(), xs.end()) {}
-WrtList::WrtList(const Parameters& xs, Location where) {
+WrtList::WrtList(const Parameters& xs, Line where) {
   for (const Parameter& x : xs) xs_.emplace_back(x, where);
 }
 
-std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const WrtList& list, std::source_location where) {
+std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const WrtList& list, Line where) {
   const std::vector<Wrt>& xs = list.list();
   if (ys.size() != dys.size()) {
     throw Error({.op = "vjp",
@@ -330,7 +330,7 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
   return out;
 }
 
-std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs, std::source_location where) {
+std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs, Line where) {
   const WrtList wrt(xs, where);
   if (xs.empty()) return {};
   std::unordered_set<const Node*> on_path;
@@ -343,7 +343,7 @@ std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs,
 }
 
 std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
-                              const std::source_location& where) {
+                              const Line& where) {
   const KeptHistory::Reader reader;
   Gradients gradients = accumulate(ys, dys, path_nodes(ys, xs, where));
   std::vector<Tensor> out;
@@ -355,7 +355,7 @@ std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<T
   return out;
 }
 
-std::vector<Tensor> grad(const Tensor& y, const WrtList& xs, std::source_location where) {
+std::vector<Tensor> grad(const Tensor& y, const WrtList& xs, Line where) {
   if (y.shape(where).rank() != 0 && y.numel() != 1) {
     throw Error({.op = "grad",
                  .got = "an output of shape " + to_string(y.shape()),

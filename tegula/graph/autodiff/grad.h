@@ -11,10 +11,9 @@ namespace tegula {
 /// Something to differentiate with respect to: a tensor, a Variable (by reference: a copy would be another cell) or a Parameter.
 class Wrt {
  public:
-  using Location = std::source_location;
   Wrt(const Tensor& tensor) : tensor_(tensor) {}
-  Wrt(const Variable& variable, Location where = Location::current());
-  Wrt(const Parameter& parameter, Location where = Location::current());
+  Wrt(const Variable& variable, Line where = Line::current());
+  Wrt(const Parameter& parameter, Line where = Line::current());
   const Tensor& tensor() const { return tensor_; }
   const std::string& name() const { return name_; }
   const Cell* cell() const { return cell_.get(); }
@@ -29,16 +28,15 @@ class Wrt {
 /// std::vector<Tensor>).
 class WrtList {
  public:
-  using Location = std::source_location;
   WrtList(std::initializer_list<Wrt> xs) : xs_(xs) {}
   WrtList(std::vector<Wrt> xs) : xs_(std::move(xs)) {}
   WrtList(const std::vector<Tensor>& xs);
-  WrtList(const Parameters& xs, Location where = Location::current());
+  WrtList(const Parameters& xs, Line where = Line::current());
   template <class List>
   requires requires(const List& list) {
     { *list.begin() } -> std::convertible_to<Wrt>;
   }
-  WrtList(const List& list, Location where = Location::current()) {
+  WrtList(const List& list, Line where = Line::current()) {
     for (const auto& x : list) {
       using X = std::remove_cvref_t<decltype(x)>;
       if constexpr (std::is_base_of_v<Variable, X> || std::is_base_of_v<Parameter, X>) xs_.emplace_back(x, where);
@@ -57,26 +55,23 @@ class WrtList {
 /// value, and where history that may lead to an x was given up (set_history_budget, graph/history.h): never a part of the gradient.
 /// Those not reached while others are get zeros, as do those reached only through steps (floor, round, sign), and frozen Parameters (nn/freeze.h), for which nothing
 /// is computed. Reads of Variables are leaves (graph/variable.h). The result is graph: it can be differentiated again.
-std::vector<Tensor> grad(const Tensor& y, const WrtList& xs, std::source_location where = std::source_location::current());
+std::vector<Tensor> grad(const Tensor& y, const WrtList& xs, Line where = Line::current());
 /// With respect to one; a list of one, grad(y, {x}), gives a list of one.
 template <class X>
 requires std::convertible_to<const X&, Wrt>
-Tensor grad(const Tensor& y, const X& x, std::source_location where = std::source_location::current()) {
+Tensor grad(const Tensor& y, const X& x, Line where = Line::current()) {
   return grad(y, WrtList{x}, where)[0];
 }
 
 /// The names of the parameters that y does not depend on: their gradients are zeros, which is mostly a mistake in the network.
-std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs,
-                                          std::source_location where = std::source_location::current());
+std::vector<std::string> without_gradient(const Tensor& y, const Parameters& xs, Line where = Line::current());
 
 /// Vector-Jacobian products: Σ_i dys[i] · d ys[i] / d x for each x.
-std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const WrtList& xs,
-                        std::source_location where = std::source_location::current());
+std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const WrtList& xs, Line where = Line::current());
 
 /// The value of f() and its gradients.
 template <class F>
-std::pair<Tensor, std::vector<Tensor>> value_and_grad(F&& f, const WrtList& xs,
-                                                      std::source_location where = std::source_location::current()) {
+std::pair<Tensor, std::vector<Tensor>> value_and_grad(F&& f, const WrtList& xs, Line where = Line::current()) {
   Tensor y = f();
   return {y, grad(y, xs, where)};
 }
@@ -88,17 +83,16 @@ Tensor stop_gradient(Arg x);
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 using Vjp = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Tensor& y, const Tensor& dy)>;
 Tensor custom_function(std::string name, const Function& f, const Vjp& vjp, const std::vector<Tensor>& inputs,
-                       std::source_location where = std::source_location::current());
+                       Line where = Line::current());
 
 /// f(inputs), whose intermediate values are not kept for the backward pass but computed again there
 /// (Chen et al., "Training deep nets with sublinear memory cost", 2016): kept are the inputs, what f captured, and the results. Variables may be read
 /// and assigned inside, random numbers are the same ones again, checks are made again; checkpoints and scans may be inside, and it inside of those.
 /// Second derivatives, too, are the ones of f. What is differentiated with respect to must be an input, captured, or a result.
-Tensor checkpoint(const Function& f, const std::vector<Tensor>& inputs, std::source_location where = std::source_location::current());
+Tensor checkpoint(const Function& f, const std::vector<Tensor>& inputs, Line where = Line::current());
 
 /// The same for a function with several results, in one go; to gradients none of them is computed from another.
 using Functions = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& inputs,
-                                std::source_location where = std::source_location::current());
+std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& inputs, Line where = Line::current());
 
 }  // namespace tegula

@@ -6,7 +6,6 @@
 namespace tegula {
 
 /// As vjp, but for each x that is not reached, or by zeros only, an empty tensor; also when none is.
-std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs,
-                              const std::source_location& where);
+std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<Tensor>& dys, const std::vector<Wrt>& xs, const Line& where);
 
 }  // namespace tegula

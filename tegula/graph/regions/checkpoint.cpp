@@ -136,7 +136,7 @@ std::unique_ptr<runtime::Call> SameOp::prepare(runtime::Device&, std::span<const
                .advice = "this is a bug in Tegula"});
 }
 
-std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& inputs, std::source_location where) {
+std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& inputs, Line where) {
   const NewNodes made;
   std::vector<Tensor> ys = f(inputs);
   std::vector<Tensor> all;
@@ -167,7 +167,7 @@ std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& i
   return ys;
 }
 
-Tensor checkpoint(const Function& f, const std::vector<Tensor>& inputs, std::source_location where) {
+Tensor checkpoint(const Function& f, const std::vector<Tensor>& inputs, Line where) {
   return checkpoints([&](const std::vector<Tensor>& x) { return std::vector{f(x)}; }, inputs, where)[0];
 }
 

@@ -31,7 +31,7 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-void check(const Sampling& s, std::int64_t vocabulary, const std::source_location& where) {
+void check(const Sampling& s, std::int64_t vocabulary, const Line& where) {
   const auto refuse = [&](const std::string& what, double value, const std::string& expected) {
     std::ostringstream given;
     given << what << " = " << value;

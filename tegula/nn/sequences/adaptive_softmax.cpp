@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kName = "AdaptiveLogSoftmaxWithLoss";
 
 const std::vector<std::int64_t>& checked(const std::vector<std::int64_t>& cutoffs, std::int64_t features, std::int64_t classes,
-                                         double div_value, const std::source_location& where) {
+                                         double div_value, const Line& where) {
   require_positive(kName, {{"in_features", features}, {"n_classes", classes}}, where);
   std::int64_t before = 0;
   std::string list;
@@ -40,7 +40,7 @@ const std::vector<std::int64_t>& checked(const std::vector<std::int64_t>& cutoff
 }  // namespace
 
 AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(std::int64_t in_features, std::int64_t n_classes, std::vector<std::int64_t> cutoffs,
-                                                       const AdaptiveLogSoftmaxOptions& o, Location where)
+                                                       const AdaptiveLogSoftmaxOptions& o, Line where)
     : head(in_features, checked(cutoffs, in_features, n_classes, o.div_value, where)[0] + static_cast<std::int64_t>(cutoffs.size()),
            {.bias = o.head_bias, .dtype = o.dtype}, where),
       features_(in_features),

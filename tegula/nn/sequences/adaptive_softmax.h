@@ -24,10 +24,9 @@ struct AdaptiveLogSoftmaxOutput {
 /// with its scores never in memory as a whole (linear_cross_entropy), so that what is saved are weights, features and memory, not rows.
 class AdaptiveLogSoftmaxWithLoss {
  public:
-  using Location = std::source_location;
   /// Throws Error for cutoffs that do not rise, or leave [1, n_classes - 1].
   AdaptiveLogSoftmaxWithLoss(std::int64_t in_features, std::int64_t n_classes, std::vector<std::int64_t> cutoffs,
-                             const AdaptiveLogSoftmaxOptions& options = {}, Location where = Location::current());
+                             const AdaptiveLogSoftmaxOptions& options = {}, Line where = Line::current());
   /// input (…, in_features), labels (…), integers. A label outside [0, n_classes) is an Error when it is computed.
   AdaptiveLogSoftmaxOutput operator()(Arg input, Arg labels) const;
   /// (…, in_features) -> (…, n_classes): all log-probabilities.

@@ -37,7 +37,7 @@ AttendedSequence weighted(const Tensor& scores, const Tensor& values, const Atte
 }
 
 /// q (N, M, features), k (N, S, features) and v (N, S, V).
-void require_sequences(std::string_view layer, const Tensor& q, const Tensor& k, const Tensor& v, const std::source_location& where) {
+void require_sequences(std::string_view layer, const Tensor& q, const Tensor& k, const Tensor& v, const Line& where) {
   const bool fit = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && q.size(0) == k.size(0) && q.size(2) == k.size(2) &&
                    v.size(0) == k.size(0) && v.size(1) == k.size(1);
   if (!fit)
@@ -46,7 +46,7 @@ void require_sequences(std::string_view layer, const Tensor& q, const Tensor& k,
 }
 
 AttendedSequence by_products(std::string_view layer, const Tensor& q, const Tensor& k, const Tensor& v, const Attendable& seen,
-                             double scale, const std::source_location& where) {
+                             double scale, const Line& where) {
   require_sequences(layer, q, k, v, where);
   const Tensor scores = matmul(q, transpose(k));
   return weighted(scale == 1 ? scores : scores * scale, v, seen);
@@ -54,8 +54,7 @@ AttendedSequence by_products(std::string_view layer, const Tensor& q, const Tens
 
 }  // namespace
 
-MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options,
-                                       Location where)
+MultiheadAttention::MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options, Line where)
     : out_proj(std::max<std::int64_t>(embed_dim, 1), std::max<std::int64_t>(embed_dim, 1), {.bias = options.bias, .dtype = options.dtype},
                where),
       width_(embed_dim),
@@ -234,7 +233,7 @@ void MultiheadAttention::visit(Visitor& visitor, const Path& path) {
 }
 
 AdditiveAttention::AdditiveAttention(std::int64_t query_size, std::int64_t key_size, std::int64_t hidden_size,
-                                     const AdditiveAttentionOptions& options, Location where)
+                                     const AdditiveAttentionOptions& options, Line where)
     : query_layer(query_size, hidden_size, {.bias = options.bias, .dtype = options.dtype}, where),
       key_layer(key_size, hidden_size, {.bias = options.bias, .dtype = options.dtype}, where),
       energy_layer(hidden_size, 1, {.bias = false, .dtype = options.dtype}, where) {}
@@ -258,7 +257,7 @@ void AdditiveAttention::visit(Visitor& visitor, const Path& path) {
   energy_layer.visit(visitor, Path{&path, "energy_layer"});
 }
 
-GeneralAttention::GeneralAttention(std::int64_t query_size, std::int64_t key_size, DType dtype, Location where)
+GeneralAttention::GeneralAttention(std::int64_t query_size, std::int64_t key_size, DType dtype, Line where)
     : key_layer(key_size, query_size, {.bias = false, .dtype = dtype}, where) {}
 
 AttendedSequence GeneralAttention::operator()(Arg queries, Arg keys, const Tensor& values, const Attendable& seen) const {

@@ -40,9 +40,8 @@ struct MultiheadAttended {
 /// the features (Vaswani et al., 2017). Begins as PyTorch's does.
 class MultiheadAttention {
  public:
-  using Location = std::source_location;
   MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiheadAttentionOptions& options = {},
-                     Location where = Location::current());
+                     Line where = Line::current());
   MultiheadAttended operator()(Arg query, Arg key, Arg value, const MultiheadAttentionInput& input = {}) const;
   void visit(Visitor& visitor, const Path& path);
 
@@ -78,9 +77,8 @@ struct AdditiveAttentionOptions {
 /// themselves when there are none. A query that sees nothing gets zeros.
 class AdditiveAttention {
  public:
-  using Location = std::source_location;
   AdditiveAttention(std::int64_t query_size, std::int64_t key_size, std::int64_t hidden_size, const AdditiveAttentionOptions& options = {},
-                    Location where = Location::current());
+                    Line where = Line::current());
   AttendedSequence operator()(Arg queries, Arg keys, const Tensor& values = {}, const Attendable& seen = {}) const;
   /// The keys' part alone, (N, S, hidden): a decoder that asks step by step computes it once and hands it to with_projected.
   Tensor project(Arg keys) const { return key_layer(keys); }
@@ -94,8 +92,7 @@ class AdditiveAttention {
 /// score = q · W k, "general" (Luong et al., 2015). Sizes as above.
 class GeneralAttention {
  public:
-  using Location = std::source_location;
-  GeneralAttention(std::int64_t query_size, std::int64_t key_size, DType dtype = f32, Location where = Location::current());
+  GeneralAttention(std::int64_t query_size, std::int64_t key_size, DType dtype = f32, Line where = Line::current());
   AttendedSequence operator()(Arg queries, Arg keys, const Tensor& values = {}, const Attendable& seen = {}) const;
   /// As AdditiveAttention's, (N, S, query_size).
   Tensor project(Arg keys) const { return key_layer(keys); }

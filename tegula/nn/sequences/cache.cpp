@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kName = "KeyValueCache";
 }
 
-KeyValueCache::KeyValueCache(const CacheSize& size, Location where) : size_(size), capacity_(static_cast<int>(size.capacity)) {
+KeyValueCache::KeyValueCache(const CacheSize& size, Line where) : size_(size), capacity_(static_cast<int>(size.capacity)) {
   const In frame(kName, where);
   require_positive(
       kName, {{"layers", size.layers}, {"batch", size.batch}, {"capacity", size.capacity}, {"heads", size.heads}, {"width", size.width}},
@@ -70,7 +70,7 @@ KeyValueCache::Seen KeyValueCache::extend(int layer, Arg of_keys, Arg of_values)
   return {permute(keys_[i], {0, 2, 1, 3}), permute(values_[i], {0, 2, 1, 3})};
 }
 
-KeyValueCache::Beginning KeyValueCache::from_empty(Location where) {
+KeyValueCache::Beginning KeyValueCache::from_empty(Line where) {
   const In frame(kName, where);
   length_ = zeros({}, i64);
   return Beginning(*this);
@@ -88,7 +88,7 @@ AttentionOptions KeyValueCache::attention() const {
   return options;
 }
 
-Tensor KeyValueCache::places(std::int64_t count, Location where) const {
+Tensor KeyValueCache::places(std::int64_t count, Line where) const {
   const In frame(kName, where);
   if (begins_) return arange(count, where);
   const Tensor column = arange(count, where) + length_;
@@ -96,12 +96,12 @@ Tensor KeyValueCache::places(std::int64_t count, Location where) const {
   return tegula::where(column < gap_end_, column, column - (gap_end_ - expand_dims(gap_begin_, 1)));
 }
 
-void KeyValueCache::advance(std::int64_t count, Location where) {
+void KeyValueCache::advance(std::int64_t count, Line where) {
   const In frame(kName, where);
   length_ = length_ + count;
 }
 
-void KeyValueCache::truncate(std::int64_t length, Location where) {
+void KeyValueCache::truncate(std::int64_t length, Line where) {
   const In frame(kName, where);
   if (length < 0 || length > size_.capacity)
     ops::refuse(kName, "a length of " + std::to_string(length), "0 to the capacity " + std::to_string(size_.capacity), where);
@@ -109,7 +109,7 @@ void KeyValueCache::truncate(std::int64_t length, Location where) {
   if (length == 0) ragged_ = 0;
 }
 
-void KeyValueCache::begin(const std::vector<std::int64_t>& lengths, std::int64_t width, Location where) {
+void KeyValueCache::begin(const std::vector<std::int64_t>& lengths, std::int64_t width, Line where) {
   const In frame(kName, where);
   const bool fits = static_cast<std::int64_t>(lengths.size()) == size_.batch &&
                     std::all_of(lengths.begin(), lengths.end(), [&](std::int64_t n) { return n >= 1 && n <= width; });
@@ -135,7 +135,7 @@ void KeyValueCache::reorder(Arg order) {
   gap_begin_ = take(gap_begin_, index, 0);
 }
 
-void KeyValueCache::reserve(std::int64_t capacity, Location where) {
+void KeyValueCache::reserve(std::int64_t capacity, Line where) {
   const In frame(kName, where);
   if (capacity <= size_.capacity) return;
   const std::int64_t more = capacity - size_.capacity;

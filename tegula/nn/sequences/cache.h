@@ -24,8 +24,7 @@ struct CacheSize {
 /// follows is written behind those columns, and what lies between is hidden.
 class KeyValueCache {
  public:
-  using Location = std::source_location;
-  explicit KeyValueCache(const CacheSize& size, Location where = Location::current());
+  explicit KeyValueCache(const CacheSize& size, Line where = Line::current());
 
   struct Seen {
     Tensor keys,
@@ -36,9 +35,9 @@ class KeyValueCache {
   /// causal, start = length(), and the mask of sequences that began with different lengths.
   AttentionOptions attention() const;
   /// The places in their sequences of the next `count` tokens: (count), or (batch, count) where lengths differed.
-  Tensor places(std::int64_t count, Location where = Location::current()) const;
+  Tensor places(std::int64_t count, Line where = Line::current()) const;
   /// `count` tokens were written in every layer.
-  void advance(std::int64_t count, Location where = Location::current());
+  void advance(std::int64_t count, Line where = Line::current());
 
   /// While it lives, the cache is empty, and in a jit-ed function it is at every call: what is written goes to the front, and new tokens see each other
   /// alone, by whatever attention is fastest for that (of sequences of different lengths, too: padding follows behind, and is not seen).
@@ -52,18 +51,18 @@ class KeyValueCache {
    private:
     KeyValueCache& cache_;
   };
-  [[nodiscard]] Beginning from_empty(Location where = Location::current());
+  [[nodiscard]] Beginning from_empty(Line where = Line::current());
 
   /// How many columns are written: () i64.
-  Tensor length(Location where = Location::current()) const { return length_.read(where); }
+  Tensor length(Line where = Line::current()) const { return length_.read(where); }
   /// Forgets everything, or what lies behind the first `length` tokens.
-  void truncate(std::int64_t length = 0, Location where = Location::current());
+  void truncate(std::int64_t length = 0, Line where = Line::current());
   /// The next `width` columns are the beginnings of sequences of these lengths, 1 to `width`; longer columns hold padding.
-  void begin(const std::vector<std::int64_t>& lengths, std::int64_t width, Location where = Location::current());
+  void begin(const std::vector<std::int64_t>& lengths, std::int64_t width, Line where = Line::current());
   /// Sequence i becomes the former sequence order[i], an integer tensor (batch): what a beam search keeps.
   void reorder(Arg order);
   /// Room for so many tokens: what is there stays. Functions that were compiled for less are compiled again.
-  void reserve(std::int64_t capacity, Location where = Location::current());
+  void reserve(std::int64_t capacity, Line where = Line::current());
 
   const CacheSize& size() const { return size_; }
   void visit(Visitor& visitor, const Path& path);

@@ -27,7 +27,7 @@ Tensor frequencies_of(std::int64_t width, double theta) {
   return exp(cast(arange(width / 2), f64) * (-2 * std::log(theta) / static_cast<double>(width)));
 }
 
-void require_even(std::string_view layer, std::int64_t width, const std::source_location& where) {
+void require_even(std::string_view layer, std::int64_t width, const Line& where) {
   require_positive(layer, {{"width", width}}, where);
   if (width % 2 != 0) ops::refuse(layer, "width " + std::to_string(width), "an even number of features", where);
 }
@@ -45,7 +45,7 @@ Tensor with_rows(std::string_view layer, const Arg& arg, const Tensor& table) {
 }
 
 /// See RotaryScaling.
-Tensor scaled(const Tensor& frequencies, const RotaryScaling& scaling, const std::source_location& where) {
+Tensor scaled(const Tensor& frequencies, const RotaryScaling& scaling, const Line& where) {
   const double low = scaling.low_freq_factor, high = scaling.high_freq_factor;
   if (!(scaling.factor > 0) || scaling.original_context < 0 || (scaling.original_context > 0 && !(low > 0 && high > low))) {
     ops::refuse("Rotary", "a scaling by " + number_text(scaling.factor) + " between " + number_text(low) + " and " + number_text(high),
@@ -71,12 +71,12 @@ Tensor sinusoidal_positions(Arg places, std::int64_t width, DType dtype) {
   return cast(reshape(stack({sin(angles), cos(angles)}, -1), shape), dtype);
 }
 
-Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, DType dtype, std::source_location where) {
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, DType dtype, Line where) {
   const In frame("sinusoidal_positions", where);
   return sinusoidal_positions(Arg(arange(length, where), where), width, dtype);
 }
 
-SinusoidalPositions::SinusoidalPositions(std::int64_t max_length, std::int64_t width, Location where) {
+SinusoidalPositions::SinusoidalPositions(std::int64_t max_length, std::int64_t width, Line where) {
   const In frame("SinusoidalPositions", where);
   require_positive("SinusoidalPositions", {{"max_length", max_length}}, where);
   table_ = sinusoidal_positions(max_length, width, f32, where);
@@ -86,7 +86,7 @@ Tensor SinusoidalPositions::operator()(Arg x) const {
   return with_rows("SinusoidalPositions", x, table_);
 }
 
-LearnedPositions::LearnedPositions(std::int64_t max_length, std::int64_t width, DType dtype, Location where) {
+LearnedPositions::LearnedPositions(std::int64_t max_length, std::int64_t width, DType dtype, Line where) {
   const In frame("LearnedPositions", where);
   require_positive("LearnedPositions", {{"max_length", max_length}, {"width", width}}, where);
   weight = normal({max_length, width}, 0, 0.02, {.dtype = dtype}, where);
@@ -97,7 +97,7 @@ Tensor LearnedPositions::operator()(Arg x) const {
 }
 void LearnedPositions::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}}); }
 
-Rotary::Rotary(std::int64_t width, const RotaryOptions& options, Location where) : width_(width), options_(options) {
+Rotary::Rotary(std::int64_t width, const RotaryOptions& options, Line where) : width_(width), options_(options) {
   const In frame("Rotary", where);
   require_even("Rotary", width, where);
   frequencies_ = scaled(frequencies_of(width, options.theta), options.scaling, where);
@@ -126,7 +126,7 @@ Tensor Rotary::operator()(Arg arg, Arg places) const {
   return cast(reshape(y, shape), x.dtype());
 }
 
-Tensor alibi_slopes(std::int64_t heads, std::source_location where) {
+Tensor alibi_slopes(std::int64_t heads, Line where) {
   const In frame("alibi_slopes", where);
   require_positive("alibi_slopes", {{"heads", heads}}, where);
   const auto whole = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
@@ -135,7 +135,7 @@ Tensor alibi_slopes(std::int64_t heads, std::source_location where) {
   return exp2(tegula::where(k < whole, (k + 1.0) * step, (2.0 * (k - whole) + 1.0) * (step / 2)));
 }
 
-Tensor alibi_bias(std::int64_t heads, std::int64_t keys, DType dtype, std::source_location where) {
+Tensor alibi_bias(std::int64_t heads, std::int64_t keys, DType dtype, Line where) {
   const In frame("alibi_bias", where);
   require_positive("alibi_bias", {{"heads", heads}, {"keys", keys}}, where);
   return cast(reshape(alibi_slopes(heads, where), {heads, 1, 1}) * cast(arange(keys, where), f64), dtype);

@@ -6,16 +6,14 @@
 namespace tegula::nn {
 
 /// (length, width): sin(i / 10000^(2k/width)) in column 2k, cos of the same in column 2k + 1 (Vaswani et al., 2017).
-Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, DType dtype = f32,
-                            std::source_location where = std::source_location::current());
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, DType dtype = f32, Line where = Line::current());
 /// The rows of the same for any places (integers, …) -> (…, width).
 Tensor sinusoidal_positions(Arg places, std::int64_t width, DType dtype = f32);
 
 /// x (…, T, width) plus row t of a table: sinusoidal, or learned.
 class SinusoidalPositions {
  public:
-  using Location = std::source_location;
-  SinusoidalPositions(std::int64_t max_length, std::int64_t width, Location where = Location::current());
+  SinusoidalPositions(std::int64_t max_length, std::int64_t width, Line where = Line::current());
   Tensor operator()(Arg x) const;
   void visit(Visitor&, const Path&) {}
 
@@ -24,8 +22,7 @@ class SinusoidalPositions {
 };
 class LearnedPositions {
  public:
-  using Location = std::source_location;
-  LearnedPositions(std::int64_t max_length, std::int64_t width, DType dtype = f32, Location where = Location::current());
+  LearnedPositions(std::int64_t max_length, std::int64_t width, DType dtype = f32, Line where = Line::current());
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 
@@ -49,8 +46,7 @@ struct RotaryOptions {
 /// "RoFormer", 2021).
 class Rotary {
  public:
-  using Location = std::source_location;
-  explicit Rotary(std::int64_t width, const RotaryOptions& options = {}, Location where = Location::current());
+  explicit Rotary(std::int64_t width, const RotaryOptions& options = {}, Line where = Line::current());
   /// x (B, T, H, width), places (T) or (B, T), integers. Angles in f32 (f64 for f64).
   Tensor operator()(Arg x, Arg places) const;
   void visit(Visitor&, const Path&) {}
@@ -67,8 +63,8 @@ class Rotary {
 /// A bias for causal attention: (heads, 1, keys), slope_h * j. The slopes are a geometric series from 2^(-8 / heads) on; of head counts that are no
 /// power of two, those of the next one fill up (Press et al., "Train short, test long", 2022). What a row of scores has in common does not
 /// matter, so this is the published -slope * (i - j).
-Tensor alibi_bias(std::int64_t heads, std::int64_t keys, DType dtype = f32, std::source_location where = std::source_location::current());
+Tensor alibi_bias(std::int64_t heads, std::int64_t keys, DType dtype = f32, Line where = Line::current());
 /// (heads) f64.
-Tensor alibi_slopes(std::int64_t heads, std::source_location where = std::source_location::current());
+Tensor alibi_slopes(std::int64_t heads, Line where = Line::current());
 
 }  // namespace tegula::nn

@@ -27,14 +27,14 @@ Tensor projected(const Tensor& x, const Tensor& weight, const Variable& bias) {
   return bias.defined() ? linear(x, weight, bias.read()) : linear(x, weight);
 }
 
-void refuse_choice(Recurrence kind, const RecurrentOptions& options, std::string_view op, const std::source_location& where) {
+void refuse_choice(Recurrence kind, const RecurrentOptions& options, std::string_view op, const Line& where) {
   if (options.nonlinearity != Nonlinearity::Tanh && kind != Recurrence::RNN)
     refuse(op, "nonlinearity Relu", "none: only an RNN has a choice", where);
 }
 
 /// Its variables, as PyTorch draws them; `end` is what their names end with.
 Direction drawn_direction(Recurrence kind, std::int64_t features, std::int64_t hidden, const RecurrentOptions& options,
-                          const std::string& end, const std::source_location& where) {
+                          const std::string& end, const Line& where) {
   const std::int64_t gates = (kind == Recurrence::LSTM ? 4 : kind == Recurrence::GRU ? 3 : 1) * hidden;
   const std::int64_t width = options.proj_size > 0 ? options.proj_size : hidden;
   const double bound = 1 / std::sqrt(static_cast<double>(hidden));
@@ -86,7 +86,7 @@ void Direction::visit(Visitor& visitor, const Path& path) {
 }
 
 RecurrentLayers::RecurrentLayers(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options,
-                                 const std::source_location& where)
+                                 const Line& where)
     : kind_(kind),
       input_size_(input_size),
       hidden_size_(hidden_size),
@@ -107,8 +107,7 @@ RecurrentLayers::RecurrentLayers(Recurrence kind, std::int64_t input_size, std::
   }
 }
 
-Cell::Cell(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options,
-           const std::source_location& where)
+Cell::Cell(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options, const Line& where)
     : kind_(kind),
       options_(options) {
   const std::string cell = std::string(name_of(kind)) + "Cell";
@@ -150,7 +149,7 @@ Direction& RecurrentLayers::direction(int layer, int direction) {
 Recurrent RecurrentLayers::run(const Arg& arg, const RecurrentState& state) const {
   const std::string_view layer_name = name_of(kind_);
   const In frame(layer_name, arg.loc);
-  const std::source_location& where = arg.loc;
+  const Line& where = arg.loc;
   Tensor x = arg.tensor(layer_name);
   if (x.rank() != 2 && x.rank() != 3)
     refuse(layer_name, "an input of shape " + to_string(x.shape()), "(T, N, features), or (T, features)", where);

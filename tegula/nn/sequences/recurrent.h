@@ -58,8 +58,7 @@ class Cell {
   void visit(Visitor& visitor, const Path& path) { one_.visit(visitor, path); }
 
  protected:
-  Cell(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options,
-       const std::source_location& where);
+  Cell(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options, const Line& where);
   CellState run(const Arg& x, const CellState& state) const;
 
  private:
@@ -75,8 +74,7 @@ class RecurrentLayers {
   Direction& direction(int layer, int direction = 0);
 
  protected:
-  RecurrentLayers(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options,
-                  const std::source_location& where);
+  RecurrentLayers(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options, const Line& where);
   Recurrent run(const Arg& x, const RecurrentState& state) const;
 
  private:
@@ -92,8 +90,7 @@ class RecurrentLayers {
 /// h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu (Elman, 1990). x (T, N, input_size), or (T, input_size) without a batch.
 class RNN : public detail::RecurrentLayers {
  public:
-  RNN(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {},
-      std::source_location where = std::source_location::current())
+  RNN(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {}, Line where = Line::current())
       : RecurrentLayers(detail::Recurrence::RNN, input_size, hidden_size, options, where) {}
   Recurrent operator()(Arg x, const RecurrentState& state = {}) const { return run(x, state); }
 };
@@ -101,8 +98,7 @@ class RNN : public detail::RecurrentLayers {
 /// i, f, g, o = σ, σ, tanh, σ of W_ih x + b_ih + W_hh h + b_hh; c' = f c + i g; h' = o tanh(c') (Hochreiter & Schmidhuber, 1997; Gers et al., 2000).
 class LSTM : public detail::RecurrentLayers {
  public:
-  LSTM(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {},
-       std::source_location where = std::source_location::current())
+  LSTM(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {}, Line where = Line::current())
       : RecurrentLayers(detail::Recurrence::LSTM, input_size, hidden_size, options, where) {}
   Recurrent operator()(Arg x, const RecurrentState& state = {}) const { return run(x, state); }
 };
@@ -110,8 +106,7 @@ class LSTM : public detail::RecurrentLayers {
 /// r, z = σ(W_i x + b_i + W_h h + b_h); n = tanh(W_in x + b_in + r (W_hn h + b_hn)); h' = (1 - z) n + z h (Cho et al., 2014, with cuDNN's order).
 class GRU : public detail::RecurrentLayers {
  public:
-  GRU(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {},
-      std::source_location where = std::source_location::current())
+  GRU(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {}, Line where = Line::current())
       : RecurrentLayers(detail::Recurrence::GRU, input_size, hidden_size, options, where) {}
   Recurrent operator()(Arg x, const RecurrentState& state = {}) const { return run(x, state); }
 };
@@ -119,24 +114,21 @@ class GRU : public detail::RecurrentLayers {
 /// One step of an RNN: x (N, input_size), h (N, hidden_size) or none, which is zeros -> h'. Of the options bias, nonlinearity and dtype count.
 class RNNCell : public detail::Cell {
  public:
-  RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {},
-          std::source_location where = std::source_location::current())
+  RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {}, Line where = Line::current())
       : Cell(detail::Recurrence::RNN, input_size, hidden_size, options, where) {}
   Tensor operator()(Arg x, const Tensor& h = {}) const { return run(x, {h, {}}).h; }
 };
 /// One step of an LSTM: x (N, input_size), h and c (N, hidden_size) -> h', c'.
 class LSTMCell : public detail::Cell {
  public:
-  LSTMCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {},
-           std::source_location where = std::source_location::current())
+  LSTMCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {}, Line where = Line::current())
       : Cell(detail::Recurrence::LSTM, input_size, hidden_size, options, where) {}
   detail::CellState operator()(Arg x, const detail::CellState& state = {}) const { return run(x, state); }
 };
 /// One step of a GRU.
 class GRUCell : public detail::Cell {
  public:
-  GRUCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {},
-          std::source_location where = std::source_location::current())
+  GRUCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {}, Line where = Line::current())
       : Cell(detail::Recurrence::GRU, input_size, hidden_size, options, where) {}
   Tensor operator()(Arg x, const Tensor& h = {}) const { return run(x, {h, {}}).h; }
 };

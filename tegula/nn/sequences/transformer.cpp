@@ -9,19 +9,19 @@
 namespace tegula::nn {
 namespace {
 
-MultiheadAttention attention_of(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o, const std::source_location& where) {
+MultiheadAttention attention_of(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o, const Line& where) {
   return MultiheadAttention(d_model, nhead, {.dropout = o.dropout, .bias = o.bias, .batch_first = o.batch_first, .dtype = o.dtype}, where);
 }
-Linear first_linear(std::int64_t d_model, const TransformerOptions& o, const std::source_location& where) {
+Linear first_linear(std::int64_t d_model, const TransformerOptions& o, const Line& where) {
   const std::int64_t parts = o.activation == FeedForwardActivation::SwiGLU ? 2 : 1;
   Linear layer(d_model, parts * o.dim_feedforward, {.bias = o.bias, .dtype = o.dtype}, where);
   layer.split.blocks = parts;
   return layer;
 }
-Linear second_linear(std::int64_t d_model, const TransformerOptions& o, const std::source_location& where) {
+Linear second_linear(std::int64_t d_model, const TransformerOptions& o, const Line& where) {
   return Linear(o.dim_feedforward, d_model, {.bias = o.bias, .dtype = o.dtype}, where);
 }
-LayerNorm norm_of(std::int64_t d_model, const TransformerOptions& o, const std::source_location& where) {
+LayerNorm norm_of(std::int64_t d_model, const TransformerOptions& o, const Line& where) {
   return LayerNorm(d_model, {.eps = o.layer_norm_eps, .bias = o.bias, .dtype = o.dtype}, where);
 }
 
@@ -51,7 +51,7 @@ TransformerOptions of_layer(TransformerOptions o, std::int64_t layer, std::int64
 
 }  // namespace
 
-TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o, Location where)
+TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o, Line where)
     : self_attn(attention_of(d_model, nhead, o, where)),
       linear1(first_linear(d_model, o, where)),
       dropout(o.dropout, nullptr, where),
@@ -73,7 +73,7 @@ Tensor TransformerEncoderLayer::operator()(Arg src, const EncoderMasks& masks) c
                   [&](const Tensor& t) { return dropout2(linear2(dropout(activated(linear1(t), options_.activation)))); });
 }
 
-TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o, Location where)
+TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o, Line where)
     : self_attn(attention_of(d_model, nhead, o, where)),
       multihead_attn(attention_of(d_model, nhead, o, where)),
       linear1(first_linear(d_model, o, where)),
@@ -113,7 +113,7 @@ Tensor TransformerDecoderLayer::operator()(Arg tgt, Arg memory, const DecoderMas
 }
 
 TransformerEncoder::TransformerEncoder(std::int64_t num_layers, std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o,
-                                       FinalNorm final_norm, Location where)
+                                       FinalNorm final_norm, Line where)
     : layers(
           repeat(num_layers, [&](std::int64_t i) { return TransformerEncoderLayer(d_model, nhead, of_layer(o, i, num_layers), where); })) {
   require_positive("TransformerEncoder", {{"num_layers", num_layers}}, where);
@@ -128,7 +128,7 @@ Tensor TransformerEncoder::operator()(Arg src, const EncoderMasks& masks) const 
 }
 
 TransformerDecoder::TransformerDecoder(std::int64_t num_layers, std::int64_t d_model, std::int64_t nhead, const TransformerOptions& o,
-                                       FinalNorm final_norm, Location where)
+                                       FinalNorm final_norm, Line where)
     : layers(
           repeat(num_layers, [&](std::int64_t i) { return TransformerDecoderLayer(d_model, nhead, of_layer(o, i, num_layers), where); })) {
   require_positive("TransformerDecoder", {{"num_layers", num_layers}}, where);

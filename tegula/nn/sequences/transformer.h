@@ -45,9 +45,7 @@ struct DecoderMasks {
 /// Self-attention and a feed-forward net, each in a residual sum with a layer norm.
 class TransformerEncoderLayer {
  public:
-  using Location = std::source_location;
-  TransformerEncoderLayer(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& options = {},
-                          Location where = Location::current());
+  TransformerEncoderLayer(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg src, const EncoderMasks& masks = {}) const;
 
   MultiheadAttention self_attn;
@@ -69,9 +67,7 @@ class TransformerEncoderLayer {
 /// The same with attention over a memory (S, N, E) between the two.
 class TransformerDecoderLayer {
  public:
-  using Location = std::source_location;
-  TransformerDecoderLayer(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& options = {},
-                          Location where = Location::current());
+  TransformerDecoderLayer(std::int64_t d_model, std::int64_t nhead, const TransformerOptions& options = {}, Line where = Line::current());
   /// `layer`: which of the cache's this one is.
   Tensor operator()(Arg tgt, Arg memory, const DecoderMasks& masks = {}, int layer = 0) const;
 
@@ -98,9 +94,8 @@ enum class FinalNorm : bool { No, Yes };
 /// num_layers of them, one after the other, each with weights of its own (PyTorch copies one layer).
 class TransformerEncoder {
  public:
-  using Location = std::source_location;
   TransformerEncoder(std::int64_t num_layers, std::int64_t d_model, std::int64_t nhead, const TransformerOptions& options = {},
-                     FinalNorm final_norm = FinalNorm::No, Location where = Location::current());
+                     FinalNorm final_norm = FinalNorm::No, Line where = Line::current());
   Tensor operator()(Arg src, const EncoderMasks& masks = {}) const;
 
   std::vector<TransformerEncoderLayer> layers;
@@ -110,9 +105,8 @@ class TransformerEncoder {
 
 class TransformerDecoder {
  public:
-  using Location = std::source_location;
   TransformerDecoder(std::int64_t num_layers, std::int64_t d_model, std::int64_t nhead, const TransformerOptions& options = {},
-                     FinalNorm final_norm = FinalNorm::No, Location where = Location::current());
+                     FinalNorm final_norm = FinalNorm::No, Line where = Line::current());
   Tensor operator()(Arg tgt, Arg memory, const DecoderMasks& masks = {}) const;
 
   std::vector<TransformerDecoderLayer> layers;

@@ -9,7 +9,7 @@
 namespace tegula::formula {
 namespace {
 
-[[noreturn]] void refuse(const OpInfo& info, DType dtype, const char* expected, const char* advice, const std::source_location& where) {
+[[noreturn]] void refuse(const OpInfo& info, DType dtype, const char* expected, const char* advice, const Line& where) {
   throw Error({.op = info.name,
                .got = "operands of dtype " + std::string(name(dtype)),
                .expected = expected,
@@ -18,7 +18,7 @@ namespace {
 }
 
 /// What operand `index` is converted to, given the common dtype.
-DType operand_dtype(const OpInfo& info, DType common, std::size_t index, const std::source_location& where) {
+DType operand_dtype(const OpInfo& info, DType common, std::size_t index, const Line& where) {
   switch (info.operands) {
     case Operands::Numbers:
       if (common == boolean)
@@ -119,7 +119,7 @@ Tensor scaled(const Tensor& dy, double number) {
 }
 
 Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands) {
-  const std::source_location& where = operands[0].loc;
+  const Line& where = operands[0].loc;
   const bool chosen = info.operands == Operands::Chosen;
   const DType common = result_type(info.name, chosen ? operands.subspan(1) : operands);
   std::vector<Tensor> inputs;

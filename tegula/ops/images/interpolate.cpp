@@ -35,7 +35,7 @@ using ops::cubic;
 /// places, in f64, which a jit-ed function computes once.
 class AxisResize {
  public:
-  AxisResize(std::int64_t in, std::int64_t out, double factor, const InterpolateOptions& options, const std::source_location& where)
+  AxisResize(std::int64_t in, std::int64_t out, double factor, const InterpolateOptions& options, const Line& where)
       : in_(in),
         out_(out),
         mode_(options.mode),
@@ -135,10 +135,10 @@ class AxisResize {
   Interpolation mode_;
   bool corners_, antialias_;
   double scale_;  // places of the input to one of the output
-  const std::source_location& where_;
+  const Line& where_;
 };
 
-void check_options(const Tensor& x, const InterpolateOptions& options, const std::source_location& where) {
+void check_options(const Tensor& x, const InterpolateOptions& options, const Line& where) {
   const auto refuse = [&](std::string got, std::string expected) {
     ops::refuse("interpolate", std::move(got), std::move(expected), where);
   };

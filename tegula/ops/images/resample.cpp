@@ -75,7 +75,7 @@ Tensor ops::cubic(const Tensor& distance, double a) {
   return where(d <= 1, near, where(d < 2, far, 0));
 }
 
-Tensor ops::resample(const Tensor& x, int axis, const Band& matrix, const Band& transposed, const std::source_location& where) {
+Tensor ops::resample(const Tensor& x, int axis, const Band& matrix, const Band& transposed, const Line& where) {
   Shape shape = x.shape(), lines{numel(shape, 0, axis), shape[axis], numel(shape, axis + 1, shape.rank())};
   const Tensor from = graph::reshape(x, lines, where);
   lines[1] = shape[axis] = matrix.first.numel();

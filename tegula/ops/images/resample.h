@@ -17,6 +17,6 @@ struct Band {
 
 /// y[…, k, …] = Σ_t weight[k, t] * x[…, first[k] + t, …] along `axis`; x and the weights of one dtype, f32 or f64. `transposed` is the transposed
 /// matrix (L, K), which the gradient is multiplied by: sums in a fixed order, without scattering.
-Tensor resample(const Tensor& x, int axis, const Band& matrix, const Band& transposed, const std::source_location& where);
+Tensor resample(const Tensor& x, int axis, const Band& matrix, const Band& transposed, const Line& where);
 
 }  // namespace tegula::ops

@@ -12,13 +12,12 @@
 namespace tegula {
 namespace {
 
-Window window_of(std::string_view op, const Dims& input, const PerAxis& window, const UnfoldOptions& options,
-                 const std::source_location& where) {
+Window window_of(std::string_view op, const Dims& input, const PerAxis& window, const UnfoldOptions& options, const Line& where) {
   return make_window(input, window.expand(2, 1, op, "window", where), options.stride, options.padding, options.dilation, op, where);
 }
 
 /// How many windows there are along each axis; throws where none fits.
-Dims positions_of(std::string_view op, const Dims& input, const Window& window, const std::source_location& where) {
+Dims positions_of(std::string_view op, const Dims& input, const Window& window, const Line& where) {
   const Dims positions{window.output(0, input[0]), window.output(1, input[1])};
   if (numel(positions) == 0) {
     ops::refuse(op, "an image of " + to_string(input) + " and window " + to_string(window.size), "a window that fits into the padded image",
@@ -43,7 +42,7 @@ Planes planes_of(std::string_view op, const Arg& arg, std::int64_t r) {
   planes.x = graph::reshape(x, {n, x.shape()[c], x.shape()[c + 1], x.shape()[c + 2]}, arg.loc);
   return planes;
 }
-Tensor with_leading(const Tensor& x, Shape shape, const Shape& image, const std::source_location& where) {
+Tensor with_leading(const Tensor& x, Shape shape, const Shape& image, const Line& where) {
   for (const auto size : image) shape.push_back(size);
   return graph::reshape(x, shape, where);
 }

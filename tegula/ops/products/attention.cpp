@@ -67,7 +67,7 @@ Operands operands(const Arg& of_q, const Arg& of_k, const Arg& of_v) {
 }
 
 /// A mask or bias as (B, H, M, N).
-Tensor of_scores(const Operands& x, const Tensor& given, std::string_view what, const std::source_location& where) {
+Tensor of_scores(const Operands& x, const Tensor& given, std::string_view what, const Line& where) {
   const Shape scores{x.q.shape()[0], x.q.shape()[1], x.q.shape()[2], x.k.shape()[2]};
   Shape whole = x.leading;  // as the user counts axes
   if (x.rank > 2) whole.push_back(scores[1]);
@@ -79,7 +79,7 @@ Tensor of_scores(const Operands& x, const Tensor& given, std::string_view what, 
 }
 
 /// Integers as (B) i64; one for all may be of rank 0.
-Tensor of_samples(const Operands& x, const Tensor& given, std::string_view what, bool one_for_all, const std::source_location& where) {
+Tensor of_samples(const Operands& x, const Tensor& given, std::string_view what, bool one_for_all, const Line& where) {
   const bool fits = given.shape() == x.leading || (one_for_all && given.rank() == 0);
   if (!fits || !is_integer(given.dtype())) {
     ops::refuse(kName, std::string(what) + " of shape " + to_string(given.shape()) + " and dtype " + std::string(name(given.dtype())),

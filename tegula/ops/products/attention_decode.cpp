@@ -236,7 +236,7 @@ std::vector<Tensor> attention_decode_nodes(const AttentionForm& form, std::span<
   const Shape &q = inputs[0].shape(), &v = inputs[2].shape();
   const DType dtype = inputs[0].dtype();
   const Result results[] = {{{q[0], q[2], q[1], v[3]}, dtype}, {{q[0], q[1], q[2]}, sum_dtype(dtype)}};
-  return make_nodes(Ref<const Op>(new AttentionDecodeOp(form)), inputs, results, std::source_location::current());
+  return make_nodes(Ref<const Op>(new AttentionDecodeOp(form)), inputs, results, Line::current());
 }
 
 std::optional<std::vector<Tensor>> attention_decode(const AttentionForm& form, std::span<const Tensor> inputs,

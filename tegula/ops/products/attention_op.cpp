@@ -49,12 +49,12 @@ class AnyAttention : public LibraryOp, public Composed, public TakesSlices, publ
       narrow.push_back(is_float_input ? graph::cast(inputs[i], input_dtype(static_cast<int>(i), half)) : inputs[i]);
     }
     if (!is_call_of(device, narrow)) return {};
-    std::vector<Tensor> results = nodes(narrow, std::source_location::current());
+    std::vector<Tensor> results = nodes(narrow, Line::current());
     for (Tensor& result : results) result = graph::cast(result, f32);
     return results;
   }
   /// Of this op over other inputs.
-  virtual std::vector<Tensor> nodes(std::span<const Tensor> inputs, const std::source_location& where) const = 0;
+  virtual std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const = 0;
 
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout&, DType dtype,
                                          Epilogue) const override {
@@ -134,7 +134,7 @@ class AttentionGradientOp final : public AnyAttention {
  public:
   explicit AttentionGradientOp(const AttentionForm& form) : AnyAttention(form, true) {}
   std::string_view name() const override { return "attention_backward"; }
-  std::vector<Tensor> nodes(std::span<const Tensor> inputs, const std::source_location& where) const override {
+  std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
     const DType dtype = inputs[0].dtype();
     const Result results[] = {{{q[0], q[2], q[1], q[3]}, dtype},
@@ -173,7 +173,7 @@ class AttentionOp final : public AnyAttention {
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const override {
     return attention_decode(form_, inputs, device).value_or(std::vector<Tensor>());
   }
-  std::vector<Tensor> nodes(std::span<const Tensor> inputs, const std::source_location& where) const override {
+  std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &v = inputs[2].shape();
     const DType dtype = inputs[0].dtype();
     const Result results[] = {{{q[0], q[2], q[1], v[3]}, dtype}, {{q[0], q[1], q[2]}, sum_dtype(dtype)}};
@@ -201,7 +201,7 @@ class AttentionOp final : public AnyAttention {
 
 }  // namespace
 
-std::vector<Tensor> attention_nodes(const AttentionForm& form, std::span<const Tensor> inputs, const std::source_location& where) {
+std::vector<Tensor> attention_nodes(const AttentionForm& form, std::span<const Tensor> inputs, const Line& where) {
   return AttentionOp(form).nodes(inputs, where);
 }
 

@@ -23,7 +23,7 @@ struct AttentionForm {
 };
 
 /// o (B, M, H, E) and the logarithm of the softmax's sum (B, H, M); seed and position are (): rank 0, i64.
-std::vector<Tensor> attention_nodes(const AttentionForm& form, std::span<const Tensor> inputs, const std::source_location& where);
+std::vector<Tensor> attention_nodes(const AttentionForm& form, std::span<const Tensor> inputs, const Line& where);
 
 /// The softmax of scores along their last axis, which are -inf where a key is not seen, and the logarithm of its sum (…, 1). Nothing seen: zeros, -inf.
 struct SeenSoftmax {

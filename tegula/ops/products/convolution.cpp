@@ -180,7 +180,7 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public Takes
 };
 
 Tensor convolution_node(ConvolutionPass pass, const Window& window, std::int64_t groups, const Tensor& a, const Tensor& b,
-                        const Shape& shape, const std::source_location& where) {
+                        const Shape& shape, const Line& where) {
   return make_node(Ref<const Op>(new ConvolutionOp(pass, window, groups)), {a, b}, shape, a.dtype(), where);
 }
 
@@ -195,8 +195,7 @@ struct Operands {
   bool batched;
 };
 
-[[noreturn]] void refuse(std::string_view op, const Tensor& x, const Tensor& weight, std::string expected,
-                         const std::source_location& where) {
+[[noreturn]] void refuse(std::string_view op, const Tensor& x, const Tensor& weight, std::string expected, const Line& where) {
   throw Error({.op = std::string(op),
                .got = "shapes " + to_string(x.shape()) + " and " + to_string(weight.shape()),
                .expected = std::move(expected),
@@ -222,7 +221,7 @@ Operands operands(std::string_view op, int axes, const Arg& input, const Arg& ma
   return {batched ? x : with_batch(x, input.loc), weight, batched};
 }
 
-Tensor with_bias(std::string_view op, Tensor y, const Arg* bias, const std::source_location& where) {
+Tensor with_bias(std::string_view op, Tensor y, const Arg* bias, const Line& where) {
   if (!bias) return y;
   const Tensor b = graph::cast(bias->tensor(op), y.dtype(), where);
   if (b.shape() != Shape{y.shape()[1]}) {

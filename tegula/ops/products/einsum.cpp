@@ -39,7 +39,7 @@ struct Term {
 
 class Summation {
  public:
-  Summation(std::string_view equation, const std::vector<Tensor>& operands, const std::source_location& where)
+  Summation(std::string_view equation, const std::vector<Tensor>& operands, const Line& where)
       : equation_(equation),
         where_(where) {
     parse();
@@ -286,7 +286,7 @@ class Summation {
     std::size_t operand;
   };
   std::string_view equation_;
-  const std::source_location& where_;
+  const Line& where_;
   std::vector<Labels> inputs_;
   Labels result_;
   bool has_result_ = false;
@@ -295,7 +295,7 @@ class Summation {
   std::vector<Term> terms_;
 };
 
-Tensor einsum_of(std::string_view equation, std::span<const Arg> operands, const std::source_location& where) {
+Tensor einsum_of(std::string_view equation, std::span<const Arg> operands, const Line& where) {
   const In frame("einsum", where);
   const DType dtype = operands.empty() ? f32 : result_type("einsum", operands);
   if (dtype == boolean) ops::refuse("einsum", "booleans", "numbers", where, "cast them to f32 or i64");
@@ -309,10 +309,10 @@ Tensor einsum_of(std::string_view equation, std::span<const Arg> operands, const
 
 Tensor einsum(std::string_view equation, std::initializer_list<Arg> operands) {
   return einsum_of(equation, std::span(operands.begin(), operands.size()),
-                   operands.size() > 0 ? operands.begin()->loc : std::source_location{});
+                   operands.size() > 0 ? operands.begin()->loc : Line{});
 }
 
-Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, std::source_location where) {
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Line where) {
   std::vector<Arg> args;
   for (const Tensor& x : operands) args.emplace_back(x, where);
   return einsum_of(equation, args, where);

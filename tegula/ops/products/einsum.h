@@ -15,7 +15,7 @@ namespace tegula {
 /// Operands are multiplied in pairs, the cheapest pair first, as matrix products where both keep axes of their own, else as fused sums.
 /// Throws Error naming the letter: sizes that differ, a letter of the result that no operand has, more or fewer letters than axes.
 Tensor einsum(std::string_view equation, std::initializer_list<Arg> operands);
-Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, std::source_location where = std::source_location::current());
+Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Line where = Line::current());
 
 struct OpCase;
 /// For the tests (case.h).

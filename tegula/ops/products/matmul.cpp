@@ -41,7 +41,7 @@ Layout settled(Layout layout) {
   return layout;
 }
 
-Tensor transposed(const Tensor& x, const std::source_location& where) {
+Tensor transposed(const Tensor& x, const Line& where) {
   Dims order;
   for (int i = 0; i < x.rank(); ++i) order.push_back(i);
   std::swap(order[x.rank() - 2], order[x.rank() - 1]);
@@ -119,7 +119,7 @@ bool wants_rounding(const Tensor& x) {
 }
 
 // a (batch…, M, K), b (batch…, K, N) of one dtype and batch.
-Tensor product(const Tensor& left, const Tensor& right, const std::source_location& where) {
+Tensor product(const Tensor& left, const Tensor& right, const Line& where) {
   Tensor a = left, b = right;
   if (current_precision() == Precision::fp8) {  // both with K innermost, as products of codes want them
     if (wants_rounding(a)) a = round_e4m3(Arg(a, where));
@@ -144,7 +144,7 @@ std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const st
 }
 
 // As it is written.
-Tensor sum_of_products(const Tensor& a, const Tensor& b, const std::source_location& where) {
+Tensor sum_of_products(const Tensor& a, const Tensor& b, const Line& where) {
   Shape left = a.shape(), right = b.shape();
   left.push_back(1);  // (batch…, M, K, 1)
   right.insert(right.rank() - 2, 1);  // (batch…, 1, K, N)
@@ -161,7 +161,7 @@ std::vector<Tensor> MatmulOp::spelled_out(const runtime::Device& device, std::sp
 }
 
 [[noreturn]] void refuse(std::string_view op, const Tensor& a, const Tensor& b, std::string expected, std::string advice,
-                         const std::source_location& where) {
+                         const Line& where) {
   throw Error({.op = std::string(op),
                .got = "shapes " + to_string(a.shape()) + " and " + to_string(b.shape()),
                .expected = std::move(expected),
@@ -186,12 +186,12 @@ Operands operands(std::string_view op, const Arg& left, const Arg& right) {
   return {graph::cast(a, dtype, left.loc), graph::cast(b, dtype, left.loc)};
 }
 
-Tensor multiply(const Tensor& a, const Tensor& b, const std::source_location& where) {
+Tensor multiply(const Tensor& a, const Tensor& b, const Line& where) {
   return is_float(a.dtype()) ? product(a, b, where) : sum_of_products(a, b, where);
 }
 
 // Both with at least two axes.
-Tensor matrices(std::string_view op, Tensor a, Tensor b, const std::source_location& where) {
+Tensor matrices(std::string_view op, Tensor a, Tensor b, const Line& where) {
   if (a.shape().back() != b.shape()[b.rank() - 2]) {
     const bool twisted = a.shape().back() == b.shape().back();
     refuse(op, a, b,
@@ -217,7 +217,7 @@ Tensor matrices(std::string_view op, Tensor a, Tensor b, const std::source_locat
   return multiply(with_batch(a), with_batch(b), where);
 }
 
-void expect_rank(std::string_view op, const Tensor& a, int first, const Tensor& b, int second, const std::source_location& where) {
+void expect_rank(std::string_view op, const Tensor& a, int first, const Tensor& b, int second, const Line& where) {
   if (a.rank() == first && b.rank() == second) return;
   refuse(op, a, b, std::to_string(first) + " and " + std::to_string(second) + " axes", "matmul takes other ranks", where);
 }

@@ -188,7 +188,7 @@ class PoolingOp final : public LibraryOp, public TakesSlices {
 };
 
 Tensor pooling_node(PoolingKind kind, bool backward, const Window& window, std::initializer_list<Tensor> inputs, const Shape& shape,
-                    const std::source_location& where) {
+                    const Line& where) {
   const Ref<const Op> op(new PoolingOp(kind, backward, window));
   const Tensor& last = *(inputs.end() - 1);
   if (backward || !Pooling{.kind = kind, .window = window.size}.has_taps()) return make_node(op, inputs, shape, last.dtype(), where);
@@ -250,7 +250,7 @@ Input input_of(std::string_view op, int axes, const Arg& arg) {
   return {batched ? x : with_batch(x, arg.loc), batched};
 }
 
-Shape pooled_shape(std::string_view op, const Tensor& x, const Window& window, PaddingRule rule, const std::source_location& where) {
+Shape pooled_shape(std::string_view op, const Tensor& x, const Window& window, PaddingRule rule, const Line& where) {
   Shape shape{x.shape()[0], x.shape()[1]};
   for (int i = 0; i < window.axes(); ++i) {
     if (rule == PaddingRule::Explicit && 2 * std::max(window.low[i], window.high[i]) > window.size[i]) {
@@ -294,7 +294,7 @@ Tensor max_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& si
 }
 
 // With ceil_mode PyTorch divides by the part of the window inside the padded input; the device divides by the window.
-Tensor overhang(const Tensor& y, const Window& window, const Shape& x, const std::source_location& where) {
+Tensor overhang(const Tensor& y, const Window& window, const Shape& x, const Line& where) {
   Tensor product = y;
   const DType fine = y.dtype() == f64 ? f64 : f32;
   for (int i = 0; i < window.axes(); ++i) {

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kName = "solve";
 
 /// a (…, n, n), b (…, n, m), both f64 or f32.
-Tensor eliminated(const Tensor& a, const Tensor& b, const std::source_location& where) {
+Tensor eliminated(const Tensor& a, const Tensor& b, const Line& where) {
   const std::int64_t n = a.size(-1);
   if (n == 0) return b * 1.0;  // there is no column to look for a pivot in
   const Tensor rows = reshape(arange(n), {n, 1});  // i64
@@ -44,7 +44,7 @@ Tensor eliminated(const Tensor& a, const Tensor& b, const std::source_location& 
   return slice(solved.carry[0], -1, {n, {}});
 }
 
-Tensor solved(const Tensor& a, const Tensor& b, const std::source_location& where) {
+Tensor solved(const Tensor& a, const Tensor& b, const Line& where) {
   return custom_function(
       std::string(kName), [&](const std::vector<Tensor>& in) { return eliminated(in[0], in[1], where); },
       [where](const std::vector<Tensor>& in, const Tensor& x, const Tensor& dx) {

@@ -37,12 +37,12 @@ inline Layout settle(const Layout& layout) {
   return with_room_between_images(layout).value_or(Layout::dense(layout.shape));
 }
 
-inline Tensor with_batch(const Tensor& x, const std::source_location& where) {
+inline Tensor with_batch(const Tensor& x, const Line& where) {
   Shape shape = x.shape();
   shape.insert(0, 1);
   return graph::reshape(x, shape, where);
 }
-inline Tensor without_batch(const Tensor& x, const std::source_location& where) {
+inline Tensor without_batch(const Tensor& x, const Line& where) {
   Shape shape = x.shape();
   shape.erase(0);
   return graph::reshape(x, shape, where);

@@ -57,7 +57,7 @@ class CheckAllowedOp final : public ElementwiseOp {
 }  // namespace
 
 Tensor check_allowed(std::string_view op, const Tensor& x, const Tensor& of, Allowed allowed, std::string_view what,
-                     std::string_view advice, const std::source_location& where) {
+                     std::string_view advice, const Line& where) {
   return make_node(Ref<const Op>(new CheckAllowedOp(op, allowed, what, advice)), {x, of, x}, x.shape(), x.dtype(), where);
 }
 

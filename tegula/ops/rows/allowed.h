@@ -17,6 +17,6 @@ enum class Allowed : std::uint8_t {
 /// x unchanged; when it is computed and an element of `of` (floats of the same shape) is not allowed, an Error in the name of `op`: "a `what` of 1.5,
 /// expected one in [0, 1]", with the advice. Its gradient checks as well, because gradients may be computed without the value.
 Tensor check_allowed(std::string_view op, const Tensor& x, const Tensor& of, Allowed allowed, std::string_view what,
-                     std::string_view advice, const std::source_location& where);
+                     std::string_view advice, const Line& where);
 
 }  // namespace tegula::ops

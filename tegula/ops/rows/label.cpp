@@ -83,21 +83,20 @@ class CheckRangeOp final : public ElementwiseOp {
 }  // namespace
 
 Tensor check_range(std::string_view op, const Tensor& values, std::int64_t least, std::int64_t most, std::string_view complaint,
-                   const std::source_location& where, std::string_view advice) {
+                   const Line& where, std::string_view advice) {
   return make_node(Ref<const Op>(new CheckRangeOp(op, least, most, complaint, advice)), {graph::cast(values, i64, where)}, values.shape(),
                    i64, where);
 }
 
-Tensor check_lengths(std::string_view op, const Tensor& lengths, std::int64_t most, std::string_view things,
-                     const std::source_location& where) {
+Tensor check_lengths(std::string_view op, const Tensor& lengths, std::int64_t most, std::string_view things, const Line& where) {
   return check_range(op, lengths, 0, most, "a length of %d, expected 0 to the " + std::to_string(most) + " " + std::string(things), where);
 }
 
-Tensor check_labels(std::string_view op, const Tensor& x, const Tensor& labels, const Classes& classes, const std::source_location& where) {
+Tensor check_labels(std::string_view op, const Tensor& x, const Tensor& labels, const Classes& classes, const Line& where) {
   return make_node(Ref<const Op>(new CheckLabelsOp(std::string(op), classes)), {x, labels, x}, x.shape(), x.dtype(), where);
 }
 
-Tensor one_hot_mask(const Tensor& labels, const Shape& shape, const std::source_location& where) {
+Tensor one_hot_mask(const Tensor& labels, const Shape& shape, const Line& where) {
   Layout along_classes{shape, Dims::filled(shape.rank(), 0), 0};
   along_classes.strides[1] = 1;
   Shape kept = labels.shape();

@@ -36,7 +36,7 @@ Tensor scores_of(const std::vector<Tensor>& in, const Tensor& x, Slice classes) 
 }
 
 /// (N): the logarithm of each row's Σ exp(score), chunk by chunk.
-Tensor log_sums(const std::vector<Tensor>& inputs, std::int64_t chunk, const std::source_location& where) {
+Tensor log_sums(const std::vector<Tensor>& inputs, std::int64_t chunk, const Line& where) {
   const auto forward = [chunk](const std::vector<Tensor>& in) {
     const std::int64_t classes = in[1].size(0);
     Tensor total;

@@ -86,7 +86,7 @@ Pair pair_of(std::string_view op, const Arg& input, const Arg& target) {
 
 Tensor finish(const Tensor& x, LossReduction reduction, DType dtype) { return ops::narrow(reduced(x, reduction), dtype); }
 
-void expect_positive(std::string_view op, std::string_view what, double value, bool zero_too, const std::source_location& loc) {
+void expect_positive(std::string_view op, std::string_view what, double value, bool zero_too, const Line& loc) {
   if (value > 0 || (zero_too && value == 0)) return;
   ops::refuse(op, std::string(what) + " = " + number_text(value), zero_too ? "at least 0" : "a number above 0", loc);
 }

@@ -22,7 +22,7 @@ namespace {
 /// Scores (N, C, d…) and labels (N, d…) after checking; a single sample got an axis of size 1.
 struct Problem {
   std::string_view op;
-  std::source_location loc;
+  Line loc;
   Tensor scores, labels;
   ops::Classes classes;
   bool single;
@@ -32,7 +32,7 @@ struct Problem {
 };
 
 [[noreturn]] void refuse(std::string_view op, const Tensor& scores, const Tensor& labels, std::string expected, std::string advice,
-                         const std::source_location& loc) {
+                         const Line& loc) {
   throw Error({.op = std::string(op),
                .got = "scores " + std::string(name(scores.dtype())) + to_string(scores.shape()) + " and labels " +
                       std::string(name(labels.dtype())) + to_string(labels.shape()),
@@ -90,7 +90,7 @@ Tensor finish(const Problem& p, Tensor losses, Tensor factors, LossReduction red
   return ops::narrow(factors.defined() ? sum(losses) / sum(factors) : mean(losses), p.dtype);
 }
 
-void expect_share(std::string_view op, double smoothing, const std::source_location& loc) {
+void expect_share(std::string_view op, double smoothing, const Line& loc) {
   if (smoothing >= 0 && smoothing <= 1) return;
   ops::refuse(op, "label_smoothing = " + number_text(smoothing), "a share between 0 and 1", loc);
 }

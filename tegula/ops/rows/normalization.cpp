@@ -33,7 +33,7 @@ struct Constants {
   Tensor scale;
   Tensor eps;  // times scale²
 
-  Constants(const Tensor& x, const Dims& over, double epsilon, const std::source_location& where)
+  Constants(const Tensor& x, const Dims& over, double epsilon, const Line& where)
       : axes(over),
         share(graph::scalar(1 / count_over(x.shape(), over), x.dtype(), where)),
         zero(graph::scalar(0, x.dtype(), where)),
@@ -74,7 +74,7 @@ Moments channel_moments(const Tensor& x, const Tensor& origin, const Constants& 
 /// r = 1 / sqrt(variance + eps) of the moments of x, as a function of x: dr/dx = -r³ (x - mean) / n is made of r alone. Through the scaled variance it
 /// would be made of the cube of r / scale, which is no number of f32 where all values are equal.
 template <class MomentsOf>
-Tensor inverse_deviation(const Tensor& x, const Constants& c, MomentsOf moments_of, const std::source_location& where) {
+Tensor inverse_deviation(const Tensor& x, const Constants& c, MomentsOf moments_of, const Line& where) {
   const auto forward = [=](const std::vector<Tensor>& in) { return c.reciprocal_root(moments_of(in[0]).variance); };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor& r, const Tensor& dr) {
     return std::vector<Tensor>{moments_of(in[0]).centered * (-r * (r * (r * (dr * c.share))))};
@@ -85,7 +85,7 @@ Tensor inverse_deviation(const Tensor& x, const Constants& c, MomentsOf moments_
 /// (x - mean) * rsqrt(variance + eps). The gradient is dx = r * (dy - mean(dy) - y * mean(dy*y)) with y = r * (x - mean). r goes in front of
 /// the last mean: then what it is over does not wait for the variance, and both are one pass over the row. All of it is a function of x, so
 /// that it differentiates again.
-Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
+Tensor standardize(const Tensor& x, const Dims& axes, double eps, const Line& where) {
   if (x.numel() == 0) return x;
   const Constants c(x, axes, eps, where);
   const auto forward = [=](const std::vector<Tensor>& in) {
@@ -100,7 +100,7 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const std::sou
   return custom_function("standardize", forward, backward, {x}, where);
 }
 
-Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const std::source_location& where) {
+Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const Line& where) {
   if (x.numel() == 0) return x;
   const Constants c(x, axes, eps, where);
   const auto about_zero = [=](const Tensor& t) { return Moments{c.zero, c.mean_square(t), t}; };
@@ -115,7 +115,7 @@ Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps,
 /// (x - mean) * rsqrt(variance + eps) * weight + bias over all axes but the channels; weight and bias (1, C, 1, …). The sums that the
 /// gradients of weight and bias are give the gradient of x as well.
 Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor& weight, const Tensor& bias, const Constants& c,
-                            const std::source_location& where) {
+                            const Line& where) {
   const auto forward = [=](const std::vector<Tensor>& in) {
     const Moments m = channel_moments(in[0], origin, c);
     return multiply_add(m.centered, c.reciprocal_root(m.variance) * in[1], in[2]);
@@ -131,8 +131,7 @@ Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor&
 }
 
 /// `parameter` (weight, bias, …) in the dtype of the computation. Throws unless it has this shape.
-Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype,
-                 const std::source_location& where) {
+Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype, const Line& where) {
   if (given.shape() != shape) {
     throw Error({.op = std::string(op),
                  .got = "a " + std::string(what) + " of shape " + to_string(given.shape()),
@@ -151,14 +150,14 @@ Tensor affine(const Tensor& y, const NormOptions& options, Vector&& vector) {
 }
 
 /// y * weight + bias, both (C) along axis 1.
-Tensor affine_channels(std::string_view op, const Tensor& y, const NormOptions& options, const std::source_location& where) {
+Tensor affine_channels(std::string_view op, const Tensor& y, const NormOptions& options, const Line& where) {
   const Shape shape{y.shape()[1]};
   return affine(y, options, [&](std::string_view what, const Tensor& given) {
     return ops::along_channels(parameter(op, what, given, shape, y.dtype(), where), y.rank());
   });
 }
 
-void expect_eps(std::string_view op, double eps, const std::source_location& where) {
+void expect_eps(std::string_view op, double eps, const Line& where) {
   if (!(eps >= 0)) ops::refuse(op, "eps = " + number_text(eps), "a number of at least 0", where);
 }
 
@@ -174,7 +173,7 @@ Dims all_but_channels(int rank) {
   return axes;
 }
 
-Dims last_axes(std::string_view op, const Tensor& x, const Shape& shape, const std::source_location& where) {
+Dims last_axes(std::string_view op, const Tensor& x, const Shape& shape, const Line& where) {
   bool fits = !shape.empty() && shape.rank() <= x.rank();
   Dims axes;
   for (int i = 0; fits && i < shape.rank(); ++i) {

@@ -104,7 +104,7 @@ struct Call {
   Tensor x;
   Dims axes;
   Keep keep;
-  std::source_location where;
+  Line where;
   Call(std::string_view op, const Arg& arg, const Axes& list, Keep asked)
       : x(arg.tensor(op)),
         axes(ops::axes_of(op, list, x.shape(), arg.loc)),
@@ -120,7 +120,7 @@ struct Call {
   Tensor spread(const Tensor& y) const { return tegula::spread(y, x.shape(), axes); }
 };
 
-void refuse_integers(std::string_view op, const Tensor& x, const std::source_location& where) {
+void refuse_integers(std::string_view op, const Tensor& x, const Line& where) {
   if (!is_float(x.dtype())) ops::refuse(op, "dtype " + std::string(name(x.dtype())), "a float type", where, "cast(x, f32)");
 }
 
@@ -128,7 +128,7 @@ Tensor summable(const Tensor& x) { return is_float(x.dtype()) ? x : graph::cast(
 
 Tensor truth(const Tensor& x) { return x.dtype() == boolean ? x : x != 0; }
 
-Tensor extreme_along(const Tensor& x, const Dims& axes, Reduction kind, const std::source_location& where) {
+Tensor extreme_along(const Tensor& x, const Dims& axes, Reduction kind, const Line& where) {
   Shape shape;
   for (int i = 0; i < x.rank(); ++i)
     if (!axes.contains(i)) shape.push_back(x.shape()[i]);

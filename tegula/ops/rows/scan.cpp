@@ -21,13 +21,13 @@ namespace {
 using tile::Reduction;
 using tile::Value;
 
-Tensor scan_last(const Tensor& x, Reduction kind, const std::source_location& where);
+Tensor scan_last(const Tensor& x, Reduction kind, const Line& where);
 
 /// Σ of the elements from each one on, along the last axis.
-Tensor sum_from_here(const Tensor& x, const std::source_location& where) { return flip(scan_last(flip(x, -1), Reduction::Sum, where), -1); }
+Tensor sum_from_here(const Tensor& x, const Line& where) { return flip(scan_last(flip(x, -1), Reduction::Sum, where), -1); }
 
 /// Each element is y's predecessor along the last axis; `first` stands before them all.
-Tensor predecessor(const Tensor& y, double first, const std::source_location& where) {
+Tensor predecessor(const Tensor& y, double first, const Line& where) {
   const int axis = y.rank() - 1;
   Dims begin = Dims::filled(y.rank(), 0);
   begin[axis] = 1;
@@ -93,7 +93,7 @@ class ScanOp final : public KernelOp {
   }
 
  private:
-  static Tensor places(const Tensor& x, const std::source_location& where) {
+  static Tensor places(const Tensor& x, const Line& where) {
     Layout pattern{x.shape(), Dims::filled(x.rank(), 0), 0};
     pattern.strides[x.rank() - 1] = 1;
     return graph::index(pattern, where);
@@ -102,7 +102,7 @@ class ScanOp final : public KernelOp {
   // dx_k = Σ_{j >= k} dy_j Π_{i <= j, i != k} x_i = y_{k-1} s_k with s_k = dy_k + x_{k+1} s_{k+1}. No division, so that zeros need no care and
   // derivatives of every order are right. The recurrence in log n rounds: each joins the stretch from k on with the one behind it
   // (Hillis and Steele, "Data parallel algorithms", 1986); `factor` is the product that leads from one to the other.
-  static Tensor product_gradient(const Tensor& x, const Tensor& y, const Tensor& dy, const std::source_location& where) {
+  static Tensor product_gradient(const Tensor& x, const Tensor& y, const Tensor& dy, const Line& where) {
     const DType dtype = x.dtype(), fine = is_half(dtype) ? f32 : dtype;
     const int axis = x.rank() - 1;
     const std::int64_t length = x.shape()[axis];
@@ -123,7 +123,7 @@ class ScanOp final : public KernelOp {
   Reduction kind_;
 };
 
-Tensor scan_last(const Tensor& x, Reduction kind, const std::source_location& where) {
+Tensor scan_last(const Tensor& x, Reduction kind, const Line& where) {
   return make_node(Ref<const Op>(new ScanOp(kind)), {x}, x.shape(), x.dtype(), where);
 }
 

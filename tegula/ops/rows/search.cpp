@@ -31,7 +31,7 @@ Tensor before(const Tensor& element, const Tensor& value, Side side) {
 constexpr std::int64_t kLongestCounted = 128;
 
 /// line (rows, n), values (rows, m): the largest step first, each is taken where the element before the place it leads to stands before the value.
-Tensor by_halves(const Tensor& line, const Tensor& values, Side side, const std::source_location& where) {
+Tensor by_halves(const Tensor& line, const Tensor& values, Side side, const Line& where) {
   const std::int64_t n = line.shape()[1];
   std::int64_t step = 1;
   while (step <= n / 2) step *= 2;
@@ -64,7 +64,7 @@ Tensor search(std::string_view op, const Arg& sorted, const Arg& arg, Side side)
 }
 
 /// sorted: ascending along axis 0, at least one element.
-Tensor at_rank(const Tensor& sorted, double q, QuantileMethod method, const std::source_location& where) {
+Tensor at_rank(const Tensor& sorted, double q, QuantileMethod method, const Line& where) {
   const double rank = q * static_cast<double>(sorted.shape()[0] - 1), lower = std::floor(rank), fraction = rank - lower;
   const auto element = [&](double place) { return select(Arg(sorted, where), 0, static_cast<std::int64_t>(place)); };
   switch (method) {
@@ -122,7 +122,7 @@ Tensor counted(const Arg& arg, std::int64_t length) {
   return graph::cast(values, i64, arg.loc);
 }
 
-Tensor sums_by_value(const Tensor& values, const Tensor& weights, std::int64_t length, const std::source_location& where) {
+Tensor sums_by_value(const Tensor& values, const Tensor& weights, std::int64_t length, const Line& where) {
   const Tensor index = ops::check_labels("bincount", values, values, {.count = length}, where);
   return ops::scatter_sum(weights, 0, index, ops::IndexForm::Shared, length, where);
 }

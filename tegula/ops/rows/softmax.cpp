@@ -13,7 +13,7 @@ namespace {
 
 Tensor shifted(const Tensor& x, int axis) { return x - graph::stop_gradient(max(x, axis, Keep::Yes)); }
 
-Tensor softmax_of(std::string_view op, const Tensor& given, int axis, const std::source_location& where) {
+Tensor softmax_of(std::string_view op, const Tensor& given, int axis, const Line& where) {
   axis = ops::axis_of(op, axis, given.shape(), where);
   if (given.numel() == 0) return given;
   const Tensor x = ops::widen(given);

@@ -190,7 +190,7 @@ struct Lines {
   int axis;
   Order order;
   /// The first `count` elements from `begin` in that order, with the axis back in its place.
-  Sorted take(std::int64_t begin, std::int64_t count, const std::source_location& where) const {
+  Sorted take(std::int64_t begin, std::int64_t count, const Line& where) const {
     Shape shape = x.shape();
     shape[x.rank() - 1] = count;
     const Result results[] = {{shape, x.dtype()}, {shape, i64}};

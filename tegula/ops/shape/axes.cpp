@@ -7,7 +7,7 @@
 
 namespace tegula::ops {
 
-void refuse(std::string_view op, std::string got, std::string expected, const std::source_location& where, std::string advice) {
+void refuse(std::string_view op, std::string got, std::string expected, const Line& where, std::string advice) {
   throw Error({.op = std::string(op),
                .got = std::move(got),
                .expected = std::move(expected),
@@ -15,7 +15,7 @@ void refuse(std::string_view op, std::string got, std::string expected, const st
                .where = origin_at(where).where});
 }
 
-int axis_of(std::string_view op, std::int64_t axis, const Shape& shape, const std::source_location& where) {
+int axis_of(std::string_view op, std::int64_t axis, const Shape& shape, const Line& where) {
   const auto found = normalize_axis(axis, shape.rank());
   if (found) return *found;
   const std::string rank = std::to_string(shape.rank());
@@ -23,7 +23,7 @@ int axis_of(std::string_view op, std::int64_t axis, const Shape& shape, const st
          shape.empty() ? "a tensor with axes" : "an axis from -" + rank + " to " + std::to_string(shape.rank() - 1), where);
 }
 
-Dims axes_of(std::string_view op, const Axes& axes, const Shape& shape, const std::source_location& where) {
+Dims axes_of(std::string_view op, const Axes& axes, const Shape& shape, const Line& where) {
   Dims out;
   if (axes.list().empty()) {
     for (int i = 0; i < shape.rank(); ++i) out.push_back(i);

@@ -1,9 +1,9 @@
 #pragma once
 // How ops name axes.
 
-#include <source_location>
 #include <string_view>
 
+#include "tegula/core/line.h"
 #include "tegula/core/shape.h"
 
 namespace tegula {
@@ -27,13 +27,13 @@ enum class Keep : bool { No, Yes };
 namespace ops {
 
 /// `axis` in [0, rank). Throws Error in the name of `op` when it is outside [-rank, rank).
-int axis_of(std::string_view op, std::int64_t axis, const Shape& shape, const std::source_location& where);
+int axis_of(std::string_view op, std::int64_t axis, const Shape& shape, const Line& where);
 
 /// The axes in [0, rank), ascending; all of them for an empty list. Throws Error when one is outside or named twice.
-Dims axes_of(std::string_view op, const Axes& axes, const Shape& shape, const std::source_location& where);
+Dims axes_of(std::string_view op, const Axes& axes, const Shape& shape, const Line& where);
 
 /// Throws Error: `op` got `got`, expected `expected`.
-[[noreturn]] void refuse(std::string_view op, std::string got, std::string expected, const std::source_location& where,
+[[noreturn]] void refuse(std::string_view op, std::string got, std::string expected, const Line& where,
                          std::string advice = "");
 
 }  // namespace ops

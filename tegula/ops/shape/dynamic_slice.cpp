@@ -44,8 +44,8 @@ void for_each_element(const Extents& lines, double at, F&& f) {
   }
 }
 
-Tensor slice_at(const Tensor& x, const Tensor& at, std::int64_t size, int axis, const std::source_location& where);
-Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis, const std::source_location& where);
+Tensor slice_at(const Tensor& x, const Tensor& at, std::int64_t size, int axis, const Line& where);
+Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis, const Line& where);
 
 /// Inputs (x, at); at has been checked.
 class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
@@ -123,18 +123,18 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace, public Inserts
   int axis_;
 };
 
-Tensor slice_at(const Tensor& x, const Tensor& at, std::int64_t size, int axis, const std::source_location& where) {
+Tensor slice_at(const Tensor& x, const Tensor& at, std::int64_t size, int axis, const Line& where) {
   Shape shape = x.shape();
   shape[axis] = size;
   return make_node(Ref<const Op>(new DynamicSliceOp(axis)), {x, at}, shape, x.dtype(), where);
 }
 
-Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis, const std::source_location& where) {
+Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis, const Line& where) {
   return make_node(Ref<const Op>(new UpdateSliceOp(axis)), {x, source, at}, x.shape(), x.dtype(), where);
 }
 
 /// Where a slice of `count` begins, checked: of a number now, of a tensor when it is run.
-Tensor place_of(std::string_view op, const Arg& at, int axis, std::int64_t length, std::int64_t count, const std::source_location& where) {
+Tensor place_of(std::string_view op, const Arg& at, int axis, std::int64_t length, std::int64_t count, const Line& where) {
   const Tensor t = at.tensor(op, i64);
   if (!is_integer(t.dtype()) || t.numel() != 1) {
     ops::refuse(op, "a place of shape " + to_string(t.shape()) + " and dtype " + std::string(name(t.dtype())), "one integer", where,
@@ -151,7 +151,7 @@ Tensor place_of(std::string_view op, const Arg& at, int axis, std::int64_t lengt
 
 }  // namespace
 
-Tensor ops::update_at(const Tensor& x, const Tensor& source, const Tensor& place, int axis, const std::source_location& where) {
+Tensor ops::update_at(const Tensor& x, const Tensor& source, const Tensor& place, int axis, const Line& where) {
   return updated(x, source, place, axis, where);
 }
 

@@ -232,7 +232,7 @@ class ScatterOp final : public KernelOp {
 
 }  // namespace
 
-Tensor ops::gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm form, const std::source_location& where) {
+Tensor ops::gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm form, const Line& where) {
   Shape shape = x.shape();
   shape[axis] = index.shape()[form == IndexForm::Full ? axis : 0];
   return make_node(Ref<const Op>(new GatherOp(axis, form, x.shape()[axis])), {x, index}, shape, x.dtype(), where);
@@ -244,13 +244,11 @@ ops::Outside ops::outside(std::int64_t first, std::int64_t count, std::int64_t l
           "them to begin in [-" + std::to_string(length) + ", " + std::to_string(length - count) + "]"};
 }
 
-Tensor ops::checked_place(std::string_view op, const Tensor& index, int axis, std::int64_t length, std::int64_t count,
-                          const std::source_location& where) {
+Tensor ops::checked_place(std::string_view op, const Tensor& index, int axis, std::int64_t length, std::int64_t count, const Line& where) {
   return make_node(Ref<const Op>(new PlaceOp(op, axis, length, count)), {index}, index.shape(), i64, where);
 }
 
-Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length,
-                        const std::source_location& where) {
+Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, IndexForm form, std::int64_t length, const Line& where) {
   Shape shape = source.shape();
   shape[axis] = length;
   const Extents e(shape, source.shape(), axis);
@@ -276,14 +274,14 @@ std::optional<ops::AddedRows> ops::added_rows(const Tensor& sums) {
   return AddedRows{Tensor(node.inputs()[0]), Tensor(node.inputs()[1])};
 }
 
-Tensor ops::sum_of(const AddedRows& rows, std::int64_t length, const std::source_location& where) {
+Tensor ops::sum_of(const AddedRows& rows, std::int64_t length, const Line& where) {
   Shape shape = rows.values.shape();
   shape[0] = length;
   const runtime::ScatterSum sums{.count = rows.values.shape()[0], .length = length, .width = numel(shape, 1, shape.rank())};
   return make_node(Ref<const Op>(new ScatterSumOp(sums)), {rows.index, rows.values}, shape, rows.values.dtype(), where);
 }
 
-Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const std::source_location& where) {
+Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& source, const Line& where) {
   const int axis = x.rank() - 1;
   const Tensor place = checked_place("scatter", index, axis, x.shape()[axis], 1, where);
   return make_node(Ref<const Op>(new ScatterOp(axis)), {x, place, source}, x.shape(), x.dtype(), where);

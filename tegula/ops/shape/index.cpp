@@ -14,7 +14,7 @@ namespace {
 
 using ops::IndexForm;
 
-Tensor index_of(std::string_view op, const Arg& index, const std::source_location& where) {
+Tensor index_of(std::string_view op, const Arg& index, const Line& where) {
   const Tensor t = index.tensor(op);
   if (!is_integer(t.dtype())) {
     ops::refuse(op, "an index of dtype " + std::string(name(t.dtype())), "an integer dtype", where,
@@ -25,7 +25,7 @@ Tensor index_of(std::string_view op, const Arg& index, const std::source_locatio
 }
 
 /// Index and source as they must be beside x: of x's rank, and apart from the axis not longer than x.
-void check_beside(std::string_view op, const Tensor& x, int axis, const Tensor& index, const std::source_location& where) {
+void check_beside(std::string_view op, const Tensor& x, int axis, const Tensor& index, const Line& where) {
   bool fits = index.rank() == x.rank();
   for (int i = 0; fits && i < x.rank(); ++i) fits = i == axis || index.shape()[i] <= x.shape()[i];
   if (!fits) {
@@ -35,13 +35,13 @@ void check_beside(std::string_view op, const Tensor& x, int axis, const Tensor& 
 }
 
 /// The first elements of every axis but one.
-Tensor corner(const Tensor& x, int axis, const Shape& shape, const std::source_location& where) {
+Tensor corner(const Tensor& x, int axis, const Shape& shape, const Line& where) {
   Shape count = shape;
   count[axis] = x.shape()[axis];
   return ops::strided(x, Dims::filled(x.rank(), 0), Dims::filled(x.rank(), 1), count, where);
 }
 
-Tensor taken(std::string_view op, const Tensor& x, int axis, const Tensor& index, const std::source_location& where) {
+Tensor taken(std::string_view op, const Tensor& x, int axis, const Tensor& index, const Line& where) {
   if (x.rank() - 1 + index.rank() > kMaxRank) {
     ops::refuse(op, "shapes " + to_string(x.shape()) + " and " + to_string(index.shape()), "a result of at most 8 dimensions", where);
   }
@@ -55,7 +55,7 @@ Tensor taken(std::string_view op, const Tensor& x, int axis, const Tensor& index
 }
 
 /// The source of a scatter in x's dtype and the index's shape; a number fills it.
-Tensor source_like(std::string_view op, const Arg& source, const Tensor& x, const Shape& shape, const std::source_location& where) {
+Tensor source_like(std::string_view op, const Arg& source, const Tensor& x, const Shape& shape, const Line& where) {
   Tensor t = source.tensor(op, x.dtype());
   if (t.rank() == 0) return graph::expand(t, shape, where);
   if (t.shape() != shape) {
@@ -65,12 +65,12 @@ Tensor source_like(std::string_view op, const Arg& source, const Tensor& x, cons
 }
 
 /// Σ of the sources at their places, of x's shape.
-Tensor sums_like(const Tensor& x, int axis, const Tensor& index, const Tensor& source, const std::source_location& where) {
+Tensor sums_like(const Tensor& x, int axis, const Tensor& index, const Tensor& source, const Line& where) {
   const Tensor sums = ops::scatter_sum(source, axis, index, IndexForm::Full, x.shape()[axis], where);
   return ops::embed(sums, Dims::filled(x.rank(), 0), Dims::filled(x.rank(), 1), x.shape(), 0, where);
 }
 
-void refuse_boolean(std::string_view op, const Tensor& x, const std::source_location& where) {
+void refuse_boolean(std::string_view op, const Tensor& x, const Line& where) {
   if (x.dtype() == boolean) ops::refuse(op, "a boolean tensor", "numbers to add", where);
 }
 

@@ -104,9 +104,9 @@ std::vector<Tensor> tensors(std::string_view op, std::initializer_list<Arg> xs) 
   return out;
 }
 
-std::source_location first_location(std::initializer_list<Arg> xs) { return xs.size() > 0 ? xs.begin()->loc : std::source_location{}; }
+Line first_location(std::initializer_list<Arg> xs) { return xs.size() > 0 ? xs.begin()->loc : Line{}; }
 
-std::vector<Tensor> promoted(std::string_view op, const std::vector<Tensor>& xs, const std::source_location& where) {
+std::vector<Tensor> promoted(std::string_view op, const std::vector<Tensor>& xs, const Line& where) {
   if (xs.empty()) ops::refuse(op, "no tensors", "at least one", where);
   DType dtype = xs[0].dtype(where);
   for (const auto& x : xs) dtype = promote(dtype, x.dtype(where));
@@ -116,20 +116,20 @@ std::vector<Tensor> promoted(std::string_view op, const std::vector<Tensor>& xs,
 }
 
 /// i64 (rows, columns) of the last two axes, j - i, as a view of x's shape.
-Tensor column_minus_row(const Tensor& x, const std::source_location& where) {
+Tensor column_minus_row(const Tensor& x, const Line& where) {
   Layout pattern{x.shape(), Dims::filled(x.rank(), 0), 0};
   pattern.strides[x.rank() - 2] = -1;
   pattern.strides[x.rank() - 1] = 1;
   return graph::index(pattern, where);
 }
 
-void refuse_vectors(std::string_view op, const Tensor& x, const std::source_location& where) {
+void refuse_vectors(std::string_view op, const Tensor& x, const Line& where) {
   if (x.rank() < 2) ops::refuse(op, "shape " + to_string(x.shape()), "matrices in the last two axes", where);
 }
 
 }  // namespace
 
-Tensor ops::joined(std::span<const Tensor> xs, int axis, const std::source_location& where) {
+Tensor ops::joined(std::span<const Tensor> xs, int axis, const Line& where) {
   Shape shape = xs[0].shape();
   shape[axis] = 0;
   for (const auto& x : xs) shape[axis] += x.shape()[axis];
@@ -143,7 +143,7 @@ Ref<const Op> ops::join_between_zeros(int axis, std::vector<std::int64_t> begins
   return Ref<const Op>(new ConcatOp(axis, std::move(begins)));
 }
 
-Tensor concat(const std::vector<Tensor>& xs, int axis, std::source_location where) {
+Tensor concat(const std::vector<Tensor>& xs, int axis, Line where) {
   const std::vector<Tensor> parts = promoted("concat", xs, where);
   const Shape& first = parts[0].shape();
   const int a = ops::axis_of("concat", axis, first, where);
@@ -161,7 +161,7 @@ Tensor concat(const std::vector<Tensor>& xs, int axis, std::source_location wher
 
 Tensor concat(std::initializer_list<Arg> xs, int axis) { return concat(tensors("concat", xs), axis, first_location(xs)); }
 
-Tensor stack(const std::vector<Tensor>& xs, int axis, std::source_location where) {
+Tensor stack(const std::vector<Tensor>& xs, int axis, Line where) {
   const In frame("stack", where);
   std::vector<Tensor> parts = promoted("stack", xs, where);
   const Shape first = parts[0].shape();

@@ -9,10 +9,10 @@ namespace tegula {
 
 /// Side by side along an axis; the other sizes must agree. Dtypes are promoted. An empty list is an error.
 Tensor concat(std::initializer_list<Arg> xs, int axis = 0);
-Tensor concat(const std::vector<Tensor>& xs, int axis = 0, std::source_location where = std::source_location::current());
+Tensor concat(const std::vector<Tensor>& xs, int axis = 0, Line where = Line::current());
 /// Along a new axis; all shapes must agree.
 Tensor stack(std::initializer_list<Arg> xs, int axis = 0);
-Tensor stack(const std::vector<Tensor>& xs, int axis = 0, std::source_location where = std::source_location::current());
+Tensor stack(const std::vector<Tensor>& xs, int axis = 0, Line where = Line::current());
 /// Pieces of `size` along an axis, the last one what is left; or pieces of given sizes, which must add up.
 std::vector<Tensor> split(Arg x, std::int64_t size, int axis = 0);
 std::vector<Tensor> split(Arg x, const std::vector<std::int64_t>& sizes, int axis = 0);

@@ -114,7 +114,7 @@ class PadOp final : public KernelOp, public Embeds {
   Number value_;
 };
 
-Tensor cropped(const Tensor& x, std::span<PadWidth> widths, const std::source_location& where) {
+Tensor cropped(const Tensor& x, std::span<PadWidth> widths, const Line& where) {
   Dims begin = Dims::filled(x.rank(), 0);
   Shape count = x.shape();
   for (int i = 0; i < x.rank(); ++i) {
@@ -132,7 +132,7 @@ Tensor cropped(const Tensor& x, std::span<PadWidth> widths, const std::source_lo
 
 /// `count` elements next to the low or the high end of the axis, as the mode continues it.
 enum class End : std::uint8_t { Low, High };
-Tensor continued(const Tensor& x, int axis, End end, std::int64_t count, PadMode mode, const std::source_location& where) {
+Tensor continued(const Tensor& x, int axis, End end, std::int64_t count, PadMode mode, const Line& where) {
   const std::int64_t size = x.shape()[axis];
   const bool low = end == End::Low;
   if (mode == PadMode::Replicate) {
@@ -146,8 +146,7 @@ Tensor continued(const Tensor& x, int axis, End end, std::int64_t count, PadMode
 
 }  // namespace
 
-Tensor ops::embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, Number value,
-                  const std::source_location& where) {
+Tensor ops::embed(const Tensor& x, const Dims& begin, const Dims& step, const Shape& shape, Number value, const Line& where) {
   bool whole = shape == x.shape();
   for (int i = 0; i < shape.rank(); ++i) whole = whole && (begin[i] == 0 || x.shape()[i] == 0);
   if (whole) return x;

@@ -120,7 +120,7 @@ class WindowsOp final : public ViewOp {
 struct Resolved {
   std::int64_t begin, count;
 };
-Resolved resolve(const Slice& range, std::int64_t size, const std::source_location& where) {
+Resolved resolve(const Slice& range, std::int64_t size, const Line& where) {
   if (range.step == 0) ops::refuse("slice", "a step of 0", "a step that moves", where);
   const bool back = range.step < 0;
   const std::int64_t lowest = back ? -1 : 0, highest = back ? size - 1 : size;
@@ -132,7 +132,7 @@ Resolved resolve(const Slice& range, std::int64_t size, const std::source_locati
   return {begin, distance > 0 ? static_cast<std::int64_t>((static_cast<std::uint64_t>(distance) - 1) / step + 1) : 0};
 }
 
-Tensor sliced(const Tensor& x, int first_axis, std::span<const Slice> slices, const std::source_location& where) {
+Tensor sliced(const Tensor& x, int first_axis, std::span<const Slice> slices, const Line& where) {
   Dims begin = Dims::filled(x.rank(), 0), step = Dims::filled(x.rank(), 1);
   Shape count = x.shape();
   for (std::size_t i = 0; i < slices.size(); ++i) {
@@ -147,14 +147,14 @@ Tensor sliced(const Tensor& x, int first_axis, std::span<const Slice> slices, co
 
 }  // namespace
 
-Tensor ops::strided(const Tensor& x, const Dims& begin, const Dims& step, const Shape& count, const std::source_location& where) {
+Tensor ops::strided(const Tensor& x, const Dims& begin, const Dims& step, const Shape& count, const Line& where) {
   bool whole = count == x.shape();
   for (int i = 0; i < count.rank(); ++i) whole = whole && (begin[i] == 0 || count[i] == 0) && (step[i] == 1 || count[i] <= 1);
   if (whole) return x;
   return make_node(Ref<const Op>(new SliceOp(begin, step, count)), {x}, count, x.dtype(), where);
 }
 
-Tensor ops::part(const Tensor& x, int axis, std::int64_t begin, std::int64_t count, const std::source_location& where) {
+Tensor ops::part(const Tensor& x, int axis, std::int64_t begin, std::int64_t count, const Line& where) {
   Dims first = Dims::filled(x.rank(), 0);
   Shape shape = x.shape();
   first[axis] = begin;
@@ -162,8 +162,7 @@ Tensor ops::part(const Tensor& x, int axis, std::int64_t begin, std::int64_t cou
   return strided(x, first, Dims::filled(x.rank(), 1), shape, where);
 }
 
-Tensor ops::overlaid(const Tensor& x, int axis, std::int64_t stride, std::int64_t dilation, std::int64_t size,
-                     const std::source_location& where) {
+Tensor ops::overlaid(const Tensor& x, int axis, std::int64_t stride, std::int64_t dilation, std::int64_t size, const Line& where) {
   const std::int64_t window = x.shape()[axis], positions = x.shape()[axis + 1];
   constexpr std::int64_t kLongestSum = 32;  // a longer window has its elements scattered
   Shape flat = x.shape();

@@ -7,7 +7,7 @@
 
 namespace tegula {
 
-Dims PerAxis::expand(int count, std::int64_t least, std::string_view op, std::string_view what, const std::source_location& where) const {
+Dims PerAxis::expand(int count, std::int64_t least, std::string_view op, std::string_view what, const Line& where) const {
   Dims out = values_.rank() == 1 ? Dims::filled(count, values_[0]) : values_;
   constexpr std::int64_t kMost = std::int64_t{1} << 31;  // products with sizes that exist fit
   const bool fits = out.rank() == count && std::all_of(out.begin(), out.end(), [&](std::int64_t v) { return v >= least && v < kMost; });
@@ -38,7 +38,7 @@ void Window::attributes(Attributes& a) const {
 }
 
 Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation,
-                   std::string_view op, const std::source_location& where) {
+                   std::string_view op, const Line& where) {
   const int axes = input.rank();
   Window window{size, stride.expand(axes, 1, op, "stride", where), dilation.expand(axes, 1, op, "dilation", where),
                 padding.low().expand(axes, 0, op, "padding", where), padding.high().expand(axes, 0, op, "padding", where)};

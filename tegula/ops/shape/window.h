@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <source_location>
 #include <string_view>
 
+#include "tegula/core/line.h"
 #include "tegula/graph/attributes.h"
 
 namespace tegula {
@@ -20,7 +20,7 @@ class PerAxis {
 
   bool given() const { return !values_.empty(); }
   /// One value for each of `count` axes. Throws Error in the name of `op`: as many values as axes, each at least `least`.
-  Dims expand(int count, std::int64_t least, std::string_view op, std::string_view what, const std::source_location& where) const;
+  Dims expand(int count, std::int64_t least, std::string_view op, std::string_view what, const Line& where) const;
 
  private:
   Dims values_;
@@ -69,6 +69,6 @@ struct Window {
 
 /// Resolves options against the spatial sizes of an input; throws Error in the name of `op` for zero strides, wrong counts, negative padding.
 Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation,
-                   std::string_view op, const std::source_location& where);
+                   std::string_view op, const Line& where);
 
 }  // namespace tegula

@@ -205,7 +205,7 @@ class Checker {
   std::vector<std::int64_t> counter_;  // by For and If: how many results it had, behind which the places come
   std::vector<Id>* now_ = nullptr;  // the list of instructions at hand
   Id instance_ = -1;
-  std::source_location where_{};
+  Line where_{};
 };
 
 }  // namespace

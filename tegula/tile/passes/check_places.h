@@ -5,10 +5,10 @@
 // Why last: an address is followed through loops and branches as the number of its element, which every later change of the program would have to keep.
 
 #include <cstdint>
-#include <source_location>
 #include <span>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula::tile {
@@ -24,7 +24,7 @@ struct Extent {
 struct PlaceCheck {
   Word word = Word::Load;
   std::size_t extent = 0;  // which of those given
-  std::source_location where{};
+  Line where{};
 };
 
 struct CheckedPlaces {
