@@ -20,7 +20,7 @@ Line::Line(std::string_view file, std::uint32_t line, std::string_view name) : f
 
 std::string to_string(const Line& where) {
   if (!where.known()) return "";
-  if (where.line() == 0) return std::string(where.file_name()) + ", " + where.function_name();
+  if (where.line() == 0) return std::string(where.file_name()) + ", node " + where.function_name();
   return std::string(where.file_name()) + ":" + std::to_string(where.line());
 }
 
