@@ -7,6 +7,7 @@
 
 #include "tegula/ops/products/attention_decode.h"
 #include "tegula/ops/products/attention_op.h"
+#include "tegula/runtime/attention.h"
 #include "tegula/tegula.h"
 
 namespace tegula::attention_ends {
@@ -45,6 +46,14 @@ std::vector<std::pair<std::string, AttentionOptions>> ways_to_hide() {
           {"lengths, causal, a bias", {.causal = true, .bias = tensor({0.5f}, {1, 1, 1, 1}), .lengths = lengths}}};
 }
 
+/// docs/differences.md: elsewhere than on the CPU keys have to be finite that some queries of the sample see and others do not.
+bool is_on_cpu() { return &default_device() == &cpu(); }
+/// … and all keys in cuDNN's call, of halves without mask, lengths and start.
+bool is_call_of_cudnn(const AttentionOptions& options, DType dtype) {
+  return !is_on_cpu() && dynamic_cast<const runtime::Attends*>(&default_device()) && is_half(dtype) && !options.mask.defined() &&
+         !options.bias.defined() && !options.lengths.defined() && !options.start.defined();
+}
+
 TEST(AttentionEnds, HiddenKeysMayHoldAnything) {
   manual_seed(3);
   for (const DType dtype : {f32, f64, bf16}) {
@@ -53,11 +62,16 @@ TEST(AttentionEnds, HiddenKeysMayHoldAnything) {
     const double tolerance = dtype == bf16 ? 2e-2 : 2e-5;
     for (auto [name, options] : ways_to_hide()) {
       if (options.bias.defined()) options.bias = cast(options.bias, dtype);
+      if (is_call_of_cudnn(options, dtype)) continue;
       const Tensor seen = attention_weights(q * 0.0, k * 0.0, options) > 0.0;
       for (const double held : {kNaN, kInfinity, -kInfinity}) {
-        const Tensor at = iota({2, 2, kKeys, 1}, 2), poisoned = at == 7 || at == 260;
+        const Tensor at = iota({2, 2, kKeys, 1}, 2);
+        Tensor poisoned = at == 7 || at == 260;
+        if (!is_on_cpu()) poisoned = poisoned && !reshape(any(any(seen, 1), 1), {2, 1, kKeys, 1});
+        EXPECT_TRUE(any(poisoned).item() != 0) << name;
         const Tensor bad_k = where(poisoned, held, k), bad_v = where(poisoned, held, v);
-        const Tensor key = iota(seen.shape(), 3), clean_row = unsqueeze(!any(seen && (key == 7 || key == 260), -1), -1);
+        const Tensor of_heads = reshape(expand(reshape(poisoned, {2, 2, 1, kKeys}), {2, 2, 2, kKeys}), {2, 4, 1, kKeys});
+        const Tensor clean_row = unsqueeze(!any(seen && of_heads, -1), -1);
         const auto run = [&, options](const Tensor& q, const Tensor& k, const Tensor& v) {
           const Tensor y = where(clean_row, scaled_dot_product_attention(q, k, v, options), 0.0);
           std::vector<Tensor> out = grad(sum(y * weight), {q, k, v});
@@ -78,6 +92,7 @@ TEST(AttentionEnds, HiddenKeysMayHoldAnything) {
   }
 }
 
+/// On the CPU the queries, too, whose results get the gradient 0.
 TEST(AttentionEnds, HiddenQueriesMayHoldAnything) {
   manual_seed(4);
   const Tensor q = drawn({1, 2, 40, 8}), k = drawn({1, 2, 40, 8}), v = drawn({1, 2, 40, 8});
@@ -86,7 +101,7 @@ TEST(AttentionEnds, HiddenQueriesMayHoldAnything) {
     return grad(sum(square(where(shown, scaled_dot_product_attention(q, k, v, {.lengths = lengths}), 0.0))), {q, k, v});
   };
   const auto want = run(where(shown, q, 0.0), where(shown, k, 0.0), where(shown, v, 0.0)),
-             got = run(where(shown, q, kNaN), where(shown, k, kNaN), where(shown, v, kNaN));
+             got = run(where(shown, q, is_on_cpu() ? kNaN : 1e3), where(shown, k, kNaN), where(shown, v, kNaN));
   for (std::size_t r = 0; r < 3; ++r) expect_near(got[r], want[r], 2e-5, std::to_string(r));
 }
 
@@ -105,6 +120,7 @@ TEST(AttentionEnds, PlainOpsHideKeysThatNoQuerySees) {
                              {{.causal = true, .scale = 0.4}, {}},
                              {{.causal = true, .scale = 0.4, .start = true}, {start}},
                              {{.window = 3, .scale = 0.4, .start = true}, {start}},
+                             {{.window = 3, .scale = 0.4}, {}},
                              {{.scale = 0.4, .mask = true}, {(i + j) % 3 != 0 && j < 9}},
                              {{.scale = 0.4, .mask = true}, {expand(iota({2, 1, 1, 20}, 3) < 9, {2, 4, 6, 20})}}};
   for (std::size_t n = 0; n < all.size(); ++n) {
@@ -125,6 +141,10 @@ TEST(AttentionEnds, PlainOpsHideKeysThatNoQuerySees) {
   }
 }
 
+/// By what factor a weight of a gradient may be off for a score of this size: elsewhere than on the CPU it is computed again from the logarithm of the
+/// weights' sum, in f32. 0 on the CPU.
+double off_by(double score) { return is_on_cpu() ? 0 : std::expm1(std::abs(score) * std::numeric_limits<float>::epsilon()); }
+
 TEST(AttentionEnds, ScoresMayHaveAnySize) {
   for (const std::int64_t width : {2, 3, 8, 64}) {
     for (const float size : {1.f, 30.f, 1e3f, 3e4f, 1e5f, 1e8f, 1e17f}) {
@@ -133,10 +153,12 @@ TEST(AttentionEnds, ScoresMayHaveAnySize) {
         const Tensor y = scaled_dot_product_attention(q, k, v);
         const std::string what = std::to_string(keys) + " keys, " + std::to_string(width) + " features of " + std::to_string(size);
         const Tensor dv = grad(sum(y), v);
-        expect_near(sum(dv, 2), full({1, 1, 4}, 5.0), 1e-4, what + ", weights");
+        const double off = off_by(double{size} * size * std::sqrt(static_cast<double>(width)));
+        for (const double weight : dv.to_host<double>()) ASSERT_TRUE(weight >= 0 && weight <= 5 * (1 + 1e-4)) << what << ": " << weight;
+        if (off < 1) expect_near(sum(dv, 2), full({1, 1, 4}, 5.0), 1e-4 + off, what + ", weights");
         if (keys == 300 && size > 1e3f) continue;  // products of blocks of other sizes are rounded differently
         expect_near(y, expand(mean(v, 2, Keep::Yes), {1, 1, 5, 4}), 1e-5, what);
-        expect_near(dv, full({1, 1, keys, 4}, 5.0 / static_cast<double>(keys)), 1e-4, what + ", gradient");
+        if (off < 1) expect_near(dv, full({1, 1, keys, 4}, 5.0 / static_cast<double>(keys)), 1e-4 + off, what + ", gradient");
       }
     }
   }
@@ -146,11 +168,25 @@ TEST(AttentionEnds, RowsMaskedByNumbersHaveTheGradientsOfTheirFormula) {
   manual_seed(6);
   const Tensor q = drawn({1, 2, 70, 8}), k = drawn({1, 2, 300, 8}), v = drawn({1, 2, 300, 8}), weight = drawn({1, 2, 70, 8});
   for (const double low : {-1e4, -1e8, -1e9, -1e30}) {
-    const Tensor bias = where(iota({1, 1, 70, 1}, 2) % 2 == 0, full({1, 1, 70, 300}, low), 0.f);
-    const auto gradients = [&](const Tensor& y) { return grad(sum(y * weight), {q, k, v}); };
-    const auto got = gradients(scaled_dot_product_attention(q, k, v, {.bias = bias}));
-    const auto want = gradients(matmul(softmax(matmul(q, transpose(k)) * (1 / std::sqrt(8.0)) + bias), v));
-    for (std::size_t r = 0; r < 3; ++r) expect_near(got[r], want[r], 1e-4, std::to_string(low) + ", " + std::to_string(r));
+    const Tensor masked = iota({1, 1, 70, 1}, 2) % 2 == 0, bias = where(masked, full({1, 1, 70, 300}, low), 0.f);
+    const Tensor scores = matmul(q, transpose(k)) * (1 / std::sqrt(8.0)) + bias;
+    const auto gradients = [&](const Tensor& y, const Tensor& weight) { return grad(sum(y * weight), {q, k, v}); };
+    const Tensor y = scaled_dot_product_attention(q, k, v, {.bias = bias}), formula = matmul(softmax(scores), v);
+    const auto compare = [&](const Tensor& weight) {
+      const auto got = gradients(y, weight), want = gradients(formula, weight);
+      for (std::size_t r = 0; r < 3; ++r) expect_near(got[r], want[r], 1e-4, std::to_string(low) + ", " + std::to_string(r));
+    };
+    expect_near(y, formula, 1e-4, std::to_string(low));
+    if (is_on_cpu()) {
+      compare(weight);
+      continue;
+    }
+    compare(where(masked, 0.0, weight));
+    // A masked row's weights, summed over the rows: as far off as the logarithm is rounded, and never beyond 1.
+    const double off = off_by(low);
+    const Tensor got = grad(sum(where(masked, y, 0.0)), v), want = grad(sum(where(masked, formula, 0.0)), v);
+    if (off < 1) expect_near(got, want, off, std::to_string(low));
+    for (const double sum : got.to_host<double>()) ASSERT_TRUE(sum >= 0 && sum <= 35 * (1 + 1e-4)) << low << ": " << sum;
   }
 }
 
@@ -158,10 +194,11 @@ TEST(AttentionEnds, PlacesMayLieBeyondAllKeys) {
   manual_seed(7);
   const Tensor q = drawn({1, 1, 4, 8}), k = drawn({1, 1, 9, 8}), v = drawn({1, 1, 9, 8});
   const Tensor all = scaled_dot_product_attention(q, k, v);
+  const double rounding = is_on_cpu() ? 0 : 1e-6;  // elsewhere few queries with a start have a program of their own
   for (const std::int64_t far : {kMost, kMost - 10, kMost / 2}) {
     const Tensor start = tensor<std::int64_t>({far}, {1});
-    expect_near(scaled_dot_product_attention(q, k, v, {.causal = true, .start = start}), all, 0, "causal");
-    expect_near(scaled_dot_product_attention(q, k, v, {.causal = true, .window = kMost, .start = tensor<std::int64_t>({100}, {1})}), all, 0,
+    expect_near(scaled_dot_product_attention(q, k, v, {.causal = true, .start = start}), all, rounding, "causal");
+    expect_near(scaled_dot_product_attention(q, k, v, {.causal = true, .window = kMost, .start = tensor<std::int64_t>({100}, {1})}), all, rounding,
                 "window");
     EXPECT_EQ(max(abs(scaled_dot_product_attention(q, k, v, {.window = 5, .start = start}))).item(), 0);
     ops::AttentionForm form{.causal = true, .scale = 1 / std::sqrt(8.0), .start = true};

@@ -15,6 +15,7 @@
 namespace tegula {
 namespace {
 
+/// On the device of the tests, and on one that queues.
 class DebugPrint : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -26,16 +27,17 @@ class DebugPrint : public testing::TestWithParam<bool> {
   }
   void TearDown() override {
     set_warning_handler(nullptr);
-    set_default_device(cpu());
+    set_default_device(before_);
   }
   /// What was printed since the last time.
   std::vector<std::string> printed() {
-    if (GetParam()) default_device().synchronize();
+    default_device().synchronize();
     const std::scoped_lock lock(mutex_);
     return std::exchange(printed_, {});
   }
 
  private:
+  runtime::Device& before_ = default_device();
   std::mutex mutex_;
   std::vector<std::string> printed_;
 };

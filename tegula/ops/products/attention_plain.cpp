@@ -69,8 +69,11 @@ Tensor shown(const AttentionForm& form, const Operands& x) {
   const Tensor key = iota(keys, 2);
   const Tensor start = form.start ? of_sample(clamp(x.start, -kFar, kFar)) : Tensor();
   if (form.lengths) and_also(key < of_sample(x.lengths));
-  if (form.start && (form.causal || form.window > 0)) and_also(key - start < n[2] + (form.causal ? 0 : form.window - 1));
-  else if (form.causal && n[2] < n[3]) and_also(key < n[2]);
+  if (form.causal || form.window > 0) {
+    const std::int64_t last = n[2] + (form.causal ? 0 : form.window - 1);  // the keys that the last query sees end before it
+    if (form.start) and_also(key - start < last);
+    else if (last < n[3]) and_also(key < last);
+  }
   if (form.start && form.window > 0) and_also(start - key < form.window);
   if (form.mask) {
     const auto layout = view_layout(*x.mask.node());
