@@ -5,7 +5,7 @@
 #   sequences                       bench_sequences_gpu's cases ($CASES, or all)
 #   loops                           LSTMs of 32 to 4096 steps (bench_loops; lengths: $LENGTHS), loops as calls and written out, and in PyTorch: some four minutes
 #   nets                            bench_nets' six nets in tf32 and fp16: with no compiled kernel at hand, with all, and in PyTorch
-#   halves                          bench_nets in tf32, in bf16, and in bf16 with small products by what they cost ($NETS, or all)
+#   halves                          small nets of bench_nets ($NETS, or four) in tf32 and in bf16, which must be no slower, in turn, twice each
 #   start bench race cifar accuracy the figures of scripts/gpu_results.py: first steps, bench_gpu's cases ($CASES, or all), training runs
 #   peers                           the same work in PyTorch, Triton and JAX ($PEERS, or all); what they compile is kept, so a second time is shorter
 #   test memcheck racecheck initcheck   every test that runs on a GPU (names with $ONLY in them), plainly or under the sanitizer,
@@ -141,14 +141,9 @@ run_stage() {  # name, seconds
         for body in lstm cells graph; do timeout 60 python3 bench/peers/loops_torch.py $body "$length" 2>>"$logs/peers.err" || echo "peer loops.$body.t$length did not end"; done
       done ;;
     halves)
-      for precision in tf32 bf16 bf16.tf32; do
-        export TEGULA_BENCH_DEVICE=cuda TEGULA_BENCH_PRECISION=${precision%.*}
-        if [ $precision = bf16.tf32 ]; then export TEGULA_SMALL_PRODUCTS=tf32; fi
-        for turn in 1 2; do
-          timeout "$limit" $work/bench_nets ${NETS:-} | grep -v first | sed "s/^/$precision /"
-        done
+      for precision in tf32 bf16 tf32 bf16; do
+        TEGULA_BENCH_DEVICE=cuda TEGULA_BENCH_PRECISION=$precision timeout "$limit" $work/bench_nets ${NETS:-mlp vae textcnn bilstm} | grep -v first | sed "s/^/$precision /"
       done > "$logs/halves.log" 2>&1
-      unset TEGULA_SMALL_PRODUCTS
       cat "$logs/halves.log" ;;
     nets)
       for precision in tf32 fp16; do

@@ -1,4 +1,7 @@
 #include "tegula/runtime/device.h"
+
+#include <limits>
+
 #include "tegula/core/error.h"
 #include "tegula/cpu/calls/attention.h"
 #include "tegula/cpu/calls/library.h"
@@ -17,7 +20,7 @@ void require_instruction_set() {
 #endif
 }
 
-class CpuDevice final : public runtime::Device, public runtime::Attends, public runtime::LaysOutOperands, public runtime::PrefersTf32 {
+class CpuDevice final : public runtime::Device, public runtime::Attends, public runtime::LaysOutOperands, public runtime::PricesHalves {
  public:
   CpuDevice() { require_instruction_set(); }
 
@@ -49,7 +52,9 @@ class CpuDevice final : public runtime::Device, public runtime::Attends, public 
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }
   std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return make_pooling(description); }
   std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return make_scatter_sum(description); }
-  bool prefers_tf32(const runtime::Matmul&) const override { return false; }
+  /// Halves are here for trying out, and no group of products leaves them for speed.
+  Seconds price_product(const runtime::Matmul&) const override { return {.in_f32 = std::numeric_limits<double>::infinity()}; }
+  Seconds price_convolution(double, double) const override { return {.in_f32 = std::numeric_limits<double>::infinity()}; }
   /// A training step in bf16 and in f32 on one thread: an autoencoder of convolutions 12.3 and 9.8 ms, a text CNN 14.7 and 13.6 (Zen 5), a small ResNet 96
   /// and 75 (a Xeon); an MLP 0.66 and 1.06, a ViT 73 and 106 (Zen 5). In f16, which is here for trying out, they are what they are on a GPU.
   bool converts_convolutions(DType half) const override { return half == bf16; }

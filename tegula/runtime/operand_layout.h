@@ -14,12 +14,17 @@ class LaysOutOperands {
   virtual bool wants_rows(const Matmul& description, int index, std::int64_t products) const = 0;
 };
 
-/// Optional: a device that is faster with f32 (as TF32) than with halves in some products or convolutions.
-class PrefersTf32 {
+/// Optional: a device that knows what halves cost it beside f32 (rounded to TF32 inside): small products and some convolutions are slower in halves.
+class PricesHalves {
  public:
-  virtual ~PrefersTf32() = default;
-  /// Whether this product of f32, rounded to TF32 inside, takes no longer than one of halves that lie so, casts not counted.
-  virtual bool prefers_tf32(const Matmul& description) const = 0;
+  virtual ~PricesHalves() = default;
+  struct Seconds {
+    double in_f32 = 0, in_halves = 0;
+  };
+  /// A product whose operands and result lie as those of the description do, which is of f32. Casts are not counted.
+  virtual Seconds price_product(const Matmul& description) const = 0;
+  /// Another sum of products, a convolution, by its operations and by how many elements it reads and gives.
+  virtual Seconds price_convolution(double operations, double elements) const = 0;
   /// Whether a convolution of such halves is one of f32 and the conversion of all it reads and gives: they pay in products of matrices alone.
   virtual bool converts_convolutions(DType /*half*/) const { return false; }
 };

@@ -11,14 +11,15 @@
 #include "tegula/compile/passes/assign_precision.h"
 #include "tegula/compile/passes/fold/fold_epilogues.h"
 #include "tegula/compile/passes/recurrent_state.h"
-#include "tegula/compile/passes/simplify.h"
 #include "tegula/graph/structural.h"
-#include "tegula/runtime/operand_layout.h"
-#include "tests/support/on_device.h"
+#include "tests/support/flat_graph.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula::compile {
 namespace {
+
+using test::flat;
+using test::is_product;
 
 /// What the pass does with products; other devices write small ones as sums.
 class PrecisionPass : public testing::Test {
@@ -30,15 +31,6 @@ class PrecisionPass : public testing::Test {
   Device& before_;
 };
 
-Graph flat(const std::vector<Tensor>& outputs) {
-  std::vector<const Node*> roots;
-  for (const Tensor& output : outputs) roots.push_back(output.node().get());
-  const Reading reading = read(roots);
-  Graph graph = flatten(reading, roots, {});
-  simplify(graph);
-  return graph;
-}
-
 /// For a device that computes with halves whatever a precision wants in half.
 Graph assigned(const std::vector<Tensor>& outputs) {
   static test::QueuedDevice& device = test::QueuedDevice::create();
@@ -47,8 +39,6 @@ Graph assigned(const std::vector<Tensor>& outputs) {
   verify(graph, "precision");
   return graph;
 }
-
-bool is_product(const Item& item) { return item.role() == Role::Library && item.op->numerics() == Numerics::TensorCore; }
 
 /// Convolution, batch norm, ReLU, pooling, convolution, and a classifier, with gradients: outputs, then gradients.
 struct Net {
@@ -416,59 +406,6 @@ TEST_F(PrecisionPass, LayersThatFollowEachOtherAreNoRecurrence) {
   for (const Variable& w : weights) x = x + relu(matmul(x, w.read()));
   const std::vector<bool> states = recurrent_states(flat({x}));
   EXPECT_EQ(std::ranges::count(states, true), 0);
-}
-
-/// As a GPU: halves are slow in rows of no multiple of 8.
-class SlowInOddHalves : public test::QueuedDevice, public runtime::PrefersTf32 {
- public:
-  static SlowInOddHalves& device() {
-    static auto& one = *new SlowInOddHalves;  // see QueuedDevice::create
-    return one;
-  }
-  bool prefers_tf32(const runtime::Matmul& d) const override { return d.a.shape.back() % 8 != 0 && d.c.shape.back() % 8 != 0; }
-};
-
-std::vector<Tensor> mlp_step(const std::vector<Tensor>& in, Precision precision) {
-  const PrecisionScope scope(precision);
-  Tensor h = in[0];
-  for (std::size_t k = 1; k < in.size(); ++k) h = k + 1 < in.size() ? relu(matmul(h, transpose(in[k]))) : matmul(h, transpose(in[k]));
-  auto all = grad(mean(square(h)), std::vector<Wrt>(in.begin() + 1, in.end()));
-  all.push_back(h);
-  return all;
-}
-std::vector<Tensor> mlp_numbers(std::initializer_list<std::int64_t> widths) {
-  manual_seed(9);
-  std::vector<Tensor> in{normal({20, *widths.begin()})};
-  for (const auto* width = widths.begin() + 1; width != widths.end(); ++width) in.push_back(normal({*width, width[-1]}) * 0.2);
-  for (const Tensor& x : in) eval(x);
-  return in;
-}
-std::string plan_of(const std::vector<Tensor>& in, Precision precision) {
-  auto step = jit([precision](Tensor x, Tensor w1, Tensor w2) { return mlp_step({x, w1, w2}, precision); });
-  step(in[0], in[1], in[2]);
-  return step.print_precision();
-}
-
-TEST(PrecisionOfOddProducts, IsTf32WhereTheDeviceIsFasterWithIt) {
-  const test::OnDevice here(SlowInOddHalves::device());
-  const auto in = mlp_numbers({35, 33, 21});
-  for (const Precision half : {Precision::fp16, Precision::bf16}) {
-    EXPECT_EQ(plan_of(in, half), plan_of(in, Precision::tf32));
-    EXPECT_EQ(plan_of(in, half).find(std::string(name(half == Precision::fp16 ? f16 : bf16))), std::string::npos);
-    const auto found = mlp_step(in, half), expected = mlp_step(in, Precision::fp32);
-    for (std::size_t k = 0; k < found.size(); ++k) {
-      const auto a = found[k].to_host<float>(), b = expected[k].to_host<float>();
-      for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5f * (1 + std::abs(b[i]))) << k;
-    }
-  }
-}
-
-TEST(PrecisionOfOddProducts, IsThatOfTheProductsTheyHandTheirValuesTo) {
-  const test::OnDevice here(SlowInOddHalves::device());
-  // 33 columns from 40: a half; the next one reads them, and so all are.
-  const std::string mixed = plan_of(mlp_numbers({40, 33, 21}), Precision::bf16);
-  EXPECT_EQ(mixed.find("tf32"), std::string::npos) << mixed;
-  EXPECT_NE(mixed.find("bf16, sums f32"), std::string::npos) << mixed;
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ class CudaDevice final : public runtime::Device,
                          public runtime::GivesHostTurns,
                          public runtime::Communicates,
                          public runtime::MarksTimes,
-                         public runtime::PrefersTf32,
+                         public runtime::PricesHalves,
                          public runtime::HasSliceRules,
                          public runtime::CopiesPeers {
  public:
@@ -161,7 +161,8 @@ class CudaDevice final : public runtime::Device,
     context_.enter();
     return gpu::prefers_gradient(context_, description);
   }
-  bool prefers_tf32(const runtime::Matmul& description) const override { return gpu::prefers_tf32(description, context_.card); }
+  Seconds price_product(const runtime::Matmul& description) const override { return gpu::price_product(description, context_.card); }
+  Seconds price_convolution(double operations, double elements) const override { return gpu::price_convolution(operations, elements); }
   runtime::SliceRules slice_rules() const override { return {.alignment = 16, .worst_distance = 0, .reads_pixels_apart = true}; }
   std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override {
     return later(request_convolution, make_convolution, description);

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "tegula/core/divide.h"
-#include "tegula/core/setting.h"
 #include "tegula/cuda/handwritten/plain_cluster_product.h"
 #include "tegula/cuda/handwritten/plain_source.h"
 #include "tegula/cuda/handwritten/plain_split_product.cuh.h"
@@ -16,6 +15,12 @@ namespace {
 constexpr double kSmall = 1e9;            // operations
 constexpr int kThreads = 256;
 constexpr int kChunk = 128;               // of the inner axis in shared memory at once
+
+// Fitted to an H200 (2026-11-25): an LSTM written out takes 0.559 ms as TF32 and 0.654 in halves, some 0.9 us more for each of its 96 products of
+// 16 to 64 rows; a product of 0.2 G operations and more is faster in halves.
+constexpr double kStartOwn = 2.6e-6, kStartCall = 3.5e-6;  // seconds, of these kernels and of cuBLASLt's
+constexpr double kTf32 = 1.2e14, kHalves = 3e14;           // operations a second of products so small
+constexpr double kMemory = 3e12;                           // bytes a second
 
 }  // namespace
 
@@ -63,31 +68,27 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
   return choices;
 }
 
-bool halves_cost_more(const BlasProduct& p) {
-  // Fitted to an H200 (2026-11-25): an LSTM written out takes 0.559 ms as TF32 and 0.654 in halves, some 0.9 us more for each of its 96 products of
-  // 16 to 64 rows; a product of 0.2 G operations and more is faster in halves. Casts are not counted: they come on top.
-  constexpr double kStartTf32 = 2.6e-6, kStartHalves = 3.5e-6;  // seconds
-  constexpr double kTf32 = 1.2e14, kHalves = 3e14;  // operations a second of products so small
-  constexpr double kMemory = 3e12;  // bytes a second
-  constexpr std::int64_t kFewRows = 16;  // fewer are about weights that come from memory: half as many bytes
-  if (std::min(p.m, p.n) < kFewRows) return false;
-  const double elements = static_cast<double>((p.m * p.k + p.k * p.n + p.m * p.n) * p.batch);
-  const double tf32 = kStartTf32 + std::max(p.operations() / kTf32, 4 * elements / kMemory);
-  return tf32 < kStartHalves + std::max(p.operations() / kHalves, 2 * elements / kMemory);
+runtime::PricesHalves::Seconds price_convolution(double operations, double elements) {
+  return {std::max(operations / kTf32, 4 * elements / kMemory), std::max(operations / kHalves, 2 * elements / kMemory)};
 }
 
-bool prefers_tf32(runtime::Matmul description, const Card& card) {
-  static const auto forced = word_set("TEGULA_SMALL_PRODUCTS", {"halves", "tf32"}, "jit");
-  if (forced == 0) return false;
+runtime::PricesHalves::Seconds price_product(runtime::Matmul description, const Card& card) {
   description.arithmetic = runtime::Arithmetic::TF32;
-  const BlasProduct product = blas_product(description);
+  const BlasProduct p = blas_product(description);
+  if (p.empty()) return {};
   const auto is_aligned = [](const BlasMatrix& m) {
     constexpr std::int64_t kPiece = 8;  // halves in 16 bytes
     return (m.columns <= 1 || m.leading % kPiece == 0) && m.batch_stride % kPiece == 0;
   };
-  const bool aligned = is_aligned(product.left) || is_aligned(product.right) || is_aligned(product.result);
-  if (aligned && !(forced == 1 && !product.empty() && halves_cost_more(product))) return false;
-  return !split_choices(description, product, card).empty();
+  constexpr std::int64_t kFewRows = 16;  // fewer have kernels of their own in halves, too
+  constexpr double kOneByOne = 8;
+  const bool own = !split_choices(description, p, card).empty();
+  const bool one_by_one = own && !is_aligned(p.left) && !is_aligned(p.right) && !is_aligned(p.result);
+  const double elements = static_cast<double>((p.m * p.k + p.k * p.n + p.m * p.n) * p.batch);
+  auto [in_f32, in_halves] = price_convolution(p.operations(), elements);
+  in_f32 += own && std::min(p.m, p.n) >= kFewRows ? kStartOwn : kStartCall;
+  in_halves = kStartCall + in_halves * (one_by_one ? kOneByOne : 1);
+  return {in_f32, in_halves};
 }
 
 std::int64_t tiles_of(const BlasProduct& p, const SplitChoice& choice) {

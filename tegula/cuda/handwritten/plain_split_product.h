@@ -9,6 +9,7 @@
 
 #include "tegula/cuda/blas/blas_layout.h"
 #include "tegula/cuda/handwritten/plain_kernels.h"
+#include "tegula/runtime/operand_layout.h"
 #include "tegula/simt/card.h"
 
 namespace tegula::gpu {
@@ -29,13 +30,10 @@ struct SplitChoice {
 /// The cuts that are worth trying; none where the product is not small, not f32, or (parts > 1) the card has no clusters.
 std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, const Card& card);
 
-/// Whether the product takes longer in halves than as one of these kernels, by what it costs to start both, by operations and by bytes.
-bool halves_cost_more(const BlasProduct& p);
-
-/// As runtime::PrefersTf32: products that are cut so, of which neither operand nor the result has rows that would begin at multiples of 16 bytes as
-/// halves. cuBLASLt reads such halves one by one; these kernels take f32 as it lies. TEGULA_SMALL_PRODUCTS=tf32: also those of which halves_cost_more;
-/// =halves: none.
-bool prefers_tf32(runtime::Matmul description, const Card& card);
+/// As runtime::PricesHalves. A product that is cut so begins sooner in f32 than a call of cuBLASLt's in halves. Where neither operand nor the result has
+/// rows that would begin at multiples of 16 bytes as halves, cuBLASLt reads these one by one.
+runtime::PricesHalves::Seconds price_product(runtime::Matmul description, const Card& card);
+runtime::PricesHalves::Seconds price_convolution(double operations, double elements);
 
 /// Defines NAME_LEADING, NAME_BATCH, NAME_INNER (the inner axis is contiguous) and NAME_WIDE (neighbours can be read four at a time).
 void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner);
