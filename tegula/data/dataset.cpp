@@ -114,7 +114,7 @@ std::vector<HostArray> AnyDataset::gather(std::span<const std::int64_t> rows, st
                  .got = "sample " + std::to_string(rows[k]) + " with " + described(samples[k]) +
                         (k > 0 ? ", beside sample " + std::to_string(rows[0]) + " with " + described(samples[0]) : ""),
                  .expected = "the same number of arrays, dtypes and shapes in all samples",
-                 .advice = "resize, crop or pad in get, or in a transform (data::map)",
+                 .advice = "resize, crop or pad in get, or in a transform (data::map); ImageFolder resizes to its .size",
                  .where = where});
   }
   return stack(samples);

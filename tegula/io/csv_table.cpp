@@ -102,6 +102,13 @@ std::optional<double> day_of(std::string_view text, DateOrder order) {
   return days + *time;
 }
 
+/// What may make a number of a cell that holds none.
+std::string advice_for(const std::string& text) {
+  if (text.find(',') != std::string::npos && text.find_first_not_of("0123456789.,+- ") == std::string::npos)
+    return "the signs of a number are CsvOptions{.decimal = ','} for 1,5 and {.thousands = ','} for 1,500";
+  return "texts that stand for no value: CsvOptions{.missing = {\"NA\"}}; a column of names: classes()";
+}
+
 }  // namespace
 
 std::size_t Table::index_of(const std::string& column) const {
@@ -176,7 +183,7 @@ HostArray Table::numbers(const std::vector<std::string>& wanted, std::optional<d
         const std::string& text = cell(row, column);
         const bool none = is_missing(text);
         const std::optional<double> value = none ? missing : number_in(text);
-        if (!value) refuse(row, column, "a number", "texts that stand for no value: CsvOptions{.missing = {\"NA\"}}");
+        if (!value) refuse(row, column, "a number", advice_for(text));
         *to = from_double<T>(*value);
         const bool says_infinite = text.find_first_of("nN") != std::string::npos;  // "inf"
         if (!none && !says_infinite && std::isinf(as_double(*to)))

@@ -27,7 +27,8 @@ bool shown(double value, Scale scale) { return std::isfinite(value) && (value > 
 
 void check(const std::string& path, const Figure& figure) {
   if (figure.panels.empty() || figure.panels.size() > kMaxPanels) {
-    complain(path, std::to_string(figure.panels.size()) + " panels", "1 to " + std::to_string(kMaxPanels), "draw several figures");
+    complain(path, std::to_string(figure.panels.size()) + " panels", "1 to " + std::to_string(kMaxPanels),
+             figure.panels.empty() ? "give the figure a Panel with a Series" : "draw several figures");
   }
   require_size(path, figure.width, figure.height);
   for (const auto& panel : figure.panels) {

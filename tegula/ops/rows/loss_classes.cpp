@@ -57,8 +57,11 @@ Problem problem_of(std::string_view op, const Arg& arg, const Arg& label_arg, st
     refuse(op, given, labels, "labels of an integer dtype and shape " + to_string(expected),
            "cast(labels, i64); class probabilities have the shape of the scores", arg.loc);
   }
-  if (labels.shape() != expected)
-    refuse(op, given, labels, "labels of shape " + to_string(expected), "axis 1 of the scores counts the classes", arg.loc);
+  if (labels.shape() != expected) {
+    const bool column = labels.rank() == expected.rank() + 1 && labels.shape().back() == 1;
+    refuse(op, given, labels, "labels of shape " + to_string(expected),
+           column ? "squeeze(labels, -1)" : "axis 1 of the scores counts the classes", arg.loc);
+  }
   labels = graph::cast(labels, DType::i64, arg.loc);
   const bool single = given.rank() == 1;
   Tensor scores = ops::widen(given);

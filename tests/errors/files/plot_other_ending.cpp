@@ -1,5 +1,4 @@
-// expect: curve\.pdf
-// expect: \.svg
+// expect: ^plot: got curve\.pdf: a name that ends in \.pdf, expected \.png or \.svg
 #include <tegula/tegula.h>
 
 void plot_other_ending() {

@@ -1,4 +1,5 @@
-// expect: gone\.safetensors
+// expect: ^safetensors: got gone\.safetensors: No such file or directory, expected a readable file
+// expect: hint: check the path
 #include <tegula/tegula.h>
 using namespace tegula;
 

@@ -1,4 +1,5 @@
-// expect: to_(host|array): got a value that is still being traced
+// expect: ^to_host: got a value that is still being traced by the jit at .*to_host_in_jit\.cpp:\d+
+// expect: hint: return the tensor from the function
 #include <tegula/tegula.h>
 using namespace tegula;
 

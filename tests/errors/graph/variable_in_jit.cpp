@@ -1,4 +1,5 @@
-// expect: Variable: got .*trace|inside .*jit
+// expect: ^Variable: got a Variable created inside the jit at .*variable_in_jit\.cpp:\d+
+// expect: hint: create it outside and capture it by reference
 #include <tegula/tegula.h>
 using namespace tegula;
 

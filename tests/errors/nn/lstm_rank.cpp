@@ -1,4 +1,4 @@
-// expect: LSTM: got .*\(2, 3, 4, 5\)
+// expect: ^LSTM: got an input of shape \(2, 3, 4, 5\), expected \(T, N, features\), or \(T, features\)
 #include <tegula/tegula.h>
 
 void lstm_rank() {

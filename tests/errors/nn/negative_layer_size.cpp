@@ -1,4 +1,4 @@
-// expect: Linear: got .*-3
+// expect: ^Linear: got out_features = -3, expected a positive number
 #include <tegula/tegula.h>
 
 void negative_layer_size() {

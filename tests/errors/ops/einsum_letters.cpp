@@ -1,4 +1,4 @@
-// expect: einsum: got
+// expect: ^einsum: got letter 'z' in the result for \"ij,jk->iz\", expected letters that an operand has
 #include <tegula/tegula.h>
 using namespace tegula;
 

@@ -1,4 +1,4 @@
-// expect: interpolate: got
+// expect: ^interpolate: got neither size nor scale_factor, expected one of them
 #include <tegula/tegula.h>
 using namespace tegula;
 

@@ -1,4 +1,4 @@
-// expect: multinomial
+// expect: ^multinomial: got a weight that is negative, infinite or NaN, expected weights of at least 0
 #include <tegula/tegula.h>
 using namespace tegula;
 

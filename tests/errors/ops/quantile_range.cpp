@@ -1,4 +1,4 @@
-// expect: quantile: got .*1\.5
+// expect: ^quantile: got q = 1\.5, expected a number from 0 to 1
 #include <tegula/tegula.h>
 using namespace tegula;
 

@@ -1,4 +1,4 @@
-// expect: clip_grad_norm
+// expect: ^clip_grad_norm: got max_norm -1, expected at least 0
 #include <tegula/tegula.h>
 using namespace tegula;
 

@@ -1,5 +1,5 @@
-// expect: Adam: got .*i64
-// expect: nn::Buffer
+// expect: ^Adam: got calls of dtype i64, expected floats
+// expect: hint: state that is not trained is an nn::Buffer
 #include <tegula/tegula.h>
 using namespace tegula;
 

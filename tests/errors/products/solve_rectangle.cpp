@@ -1,4 +1,4 @@
-// expect: solve: got
+// expect: ^solve: got shapes \(2, 3\) and \(2, 1\), expected \(…, n, n\)
 #include <tegula/tegula.h>
 using namespace tegula;
 

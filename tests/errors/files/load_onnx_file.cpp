@@ -1,0 +1,10 @@
+// expect: ^safetensors: got file: an ONNX file, expected a safetensors file
+// expect: hint: in Python: safetensors\.numpy\.save_file
+#include <tegula/tegula.h>
+
+#include "tests/errors/files.h"
+
+void load_onnx_file() {
+  tegula::nn::Linear fc{2, 3};
+  tegula::load(fc, errors::file_of(std::string("\x08\x07\x12\x07pytorch\x1A\x05" "2.1.0:\x84\x01", 19)));
+}
