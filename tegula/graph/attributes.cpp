@@ -9,6 +9,7 @@
 #include <typeinfo>
 
 #include "tegula/graph/op.h"
+#include "tegula/graph/regions/region.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula {
@@ -21,17 +22,19 @@ class Key final : public Attributes {
 
  private:
   void variant(std::uint64_t value) override { words_.push_back(value); }
-  void flag(std::string_view, bool value) override { words_.push_back(value); }
-  void integer(std::string_view, std::int64_t value) override { words_.push_back(static_cast<std::uint64_t>(value)); }
-  void number(std::string_view, const Number& value) override {  // an integer and the double next to it are two numbers
+  void flag(std::string_view, bool& value) override { words_.push_back(value); }
+  void integer(std::string_view, std::int64_t& value) override { words_.push_back(static_cast<std::uint64_t>(value)); }
+  void number(std::string_view, Number& value) override {  // an integer and the double next to it are two numbers
     words_.push_back(value.bits(DType::f64));
     words_.push_back(value.bits(DType::i64));
   }
-  void list(std::string_view, const std::int64_t* values, std::size_t count) override {
-    words_.push_back(count);
-    for (std::size_t i = 0; i < count; ++i) words_.push_back(static_cast<std::uint64_t>(values[i]));
+  void dims(std::string_view, Dims& value) override { append(words_, value); }
+  void list(std::string_view, std::vector<std::int64_t>& value) override {
+    words_.push_back(value.size());
+    for (const std::int64_t one : value) words_.push_back(static_cast<std::uint64_t>(one));
   }
-  void text(std::string_view, std::string_view value) override {
+  void text(std::string_view, std::string& value) override { append_text(value); }
+  void append_text(std::string_view value) {
     words_.push_back(value.size());
     for (; !value.empty(); value.remove_prefix(std::min<std::size_t>(8, value.size()))) {
       std::uint64_t word = 0;
@@ -39,9 +42,27 @@ class Key final : public Attributes {
       words_.push_back(word);
     }
   }
+  void one_of(std::string_view, std::size_t& index, std::span<const std::string_view>) override { words_.push_back(index); }
   bool presence(std::string_view, bool present) override {
     words_.push_back(present);
     return present;
+  }
+  void region(std::string_view, Ref<const Region>& value) override { words_.insert(words_.end(), value->key().begin(), value->key().end()); }
+  void options(std::string_view, NamedOptions& values) override {
+    words_.push_back(values.size());
+    for (auto& [name, value] : values) {
+      append_text(name);
+      words_.push_back(value.index());
+      std::visit(
+          [&](auto& held) {
+            using T = std::remove_cvref_t<decltype(held)>;
+            if constexpr (std::is_same_v<T, std::string>) append_text(held);
+            else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) list({}, held);
+            else if constexpr (std::is_same_v<T, double>) words_.push_back(std::bit_cast<std::uint64_t>(held));
+            else words_.push_back(static_cast<std::uint64_t>(held));
+          },
+          value);
+    }
   }
 
   Words& words_;
@@ -57,6 +78,12 @@ std::string text_of(const Number& value) {
   return text;
 }
 
+std::string text_of(std::span<const std::int64_t> values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(values[i]);
+  return "(" + text + (values.size() == 1 ? ",)" : ")");
+}
+
 class Texts final : public Attributes {
  public:
   std::vector<Attribute> found;
@@ -64,16 +91,31 @@ class Texts final : public Attributes {
  private:
   void add(std::string_view name, std::string value) { found.push_back({std::string(name), std::move(value)}); }
   void variant(std::uint64_t) override {}
-  void flag(std::string_view name, bool value) override { add(name, value ? "true" : "false"); }
-  void integer(std::string_view name, std::int64_t value) override { add(name, std::to_string(value)); }
-  void number(std::string_view name, const Number& value) override { add(name, text_of(value)); }
-  void list(std::string_view name, const std::int64_t* values, std::size_t count) override {
-    std::string text;
-    for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? ", " : "") + std::to_string(values[i]);
-    add(name, "(" + text + (count == 1 ? ",)" : ")"));
+  void flag(std::string_view name, bool& value) override { add(name, value ? "true" : "false"); }
+  void integer(std::string_view name, std::int64_t& value) override { add(name, std::to_string(value)); }
+  void number(std::string_view name, Number& value) override { add(name, text_of(value)); }
+  void dims(std::string_view name, Dims& value) override { add(name, text_of({value.begin(), static_cast<std::size_t>(value.rank())})); }
+  void list(std::string_view name, std::vector<std::int64_t>& value) override { add(name, text_of(value)); }
+  void text(std::string_view name, std::string& value) override { add(name, value); }
+  void one_of(std::string_view name, std::size_t& index, std::span<const std::string_view> names) override {
+    add(name, std::string(names[index]));
   }
-  void text(std::string_view name, std::string_view value) override { add(name, std::string(value)); }
   bool presence(std::string_view, bool present) override { return present; }
+  void region(std::string_view, Ref<const Region>&) override {}
+  void options(std::string_view, NamedOptions& values) override {
+    for (auto& [name, value] : values) {
+      std::visit(
+          [&, &named = name](auto& held) {
+            using T = std::remove_cvref_t<decltype(held)>;
+            if constexpr (std::is_same_v<T, bool>) flag(named, held);
+            else if constexpr (std::is_same_v<T, double>) add(named, text_of(Number(held)));
+            else if constexpr (std::is_same_v<T, std::string>) add(named, held);
+            else if constexpr (std::is_same_v<T, std::int64_t>) add(named, std::to_string(held));
+            else list(named, held);
+          },
+          value);
+    }
+  }
 };
 
 }  // namespace
@@ -86,12 +128,12 @@ void append(Words& key, const Dims& dims) {
 void append(Words& key, const Op& op) {
   key.push_back(reinterpret_cast<std::uint64_t>(&typeid(op)));  // names are for people and files: comparing them would cost more
   Key reader(key);
-  op.attributes(reader);
+  op.visit(reader);
 }
 
 std::vector<Attribute> attributes_of(const Op& op) {
   Texts texts;
-  op.attributes(texts);
+  op.visit(texts);
   return std::move(texts.found);
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tegula/graph/graph_ops.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/tile/builder.h"
 
@@ -149,6 +151,11 @@ class DecodeFactorOp final : public ElementwiseOp {
 };
 
 }  // namespace
+
+void add_e4m3_ops(OpTable& table) {
+  for (const auto& op : {e4m3_factor_op(), e8m0_encode_op(), e8m0_decode_op()}) table.add_op(op, 1);
+  for (const auto& op : {e4m3_round_op(), e4m3_encode_op(), e4m3_decode_op()}) table.add_op(op, 2);
+}
 
 const Ref<const Op>& e4m3_factor_op() {
   static const Ref<const Op> op(new FactorOp);

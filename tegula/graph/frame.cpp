@@ -8,15 +8,16 @@ namespace {
 
 thread_local const In* innermost = nullptr;
 
-// Paths live as long as the process: nodes point at them from every thread.
-const std::string* intern(std::string path) {
+}  // namespace
+
+// Nodes point at paths from every thread.
+const std::string* kept_path(std::string path) {
+  if (path.empty()) return nullptr;
   static std::mutex mutex;
   static auto* paths = new std::set<std::string>;
   std::scoped_lock lock(mutex);
   return &*paths->insert(std::move(path)).first;
 }
-
-}  // namespace
 
 In::In(std::string_view name, const Line& where) : name_(name), where_(where), parent_(innermost) { innermost = this; }
 
@@ -29,7 +30,7 @@ Origin origin_at(const Line& where) {
   if (!innermost->path_) {
     std::string path;
     for (const In* frame = innermost; frame; frame = frame->parent_) path = std::string(frame->name_) + (path.empty() ? "" : "/") + path;
-    const_cast<In*>(innermost)->path_ = intern(std::move(path));
+    const_cast<In*>(innermost)->path_ = kept_path(std::move(path));
   }
   return {outermost->where_, innermost->path_};
 }

@@ -24,6 +24,9 @@ class In {
   const std::string* path_ = nullptr;  // made when the first node needs it
 };
 
+/// A path that lives as long as the process, one for all equal ones; null for an empty one.
+const std::string* kept_path(std::string path);
+
 /// The origin of a node made now: the outermost frame's line, or `where` when there is no frame.
 Origin origin_at(const Line& where);
 

@@ -57,6 +57,12 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
+/// What a node computes from and what it gives.
+struct Signature {
+  std::vector<Result> inputs, results;
+  std::size_t several = 0;  // of the part of a node with several results: how many those are
+};
+
 /// What the zeros of a cotangent absorb of the derivatives that they are multiplied by (autodiff/absorb.h).
 enum class Zeros : std::uint8_t {
   Plain,        // nothing: 0 * inf is NaN
@@ -69,8 +75,12 @@ class Op : public Shared {
   /// Stable, and for results of one dtype of this class alone: prints, errors and files know the op by it.
   virtual std::string_view name() const = 0;
   virtual Role role() const = 0;
+  /// The name under which a table of ops knows the class (op_table.h): name(), but for ops that the user names.
+  virtual std::string_view class_name() const { return name(); }
   /// Everything beside the class that distinguishes two ops over equal inputs with equal results: axes, windows, …
-  virtual void attributes(Attributes&) const {}
+  virtual void attributes(Attributes&) {}
+  /// The same for those who read: nothing is assigned.
+  void visit(Attributes& reader) const { const_cast<Op*>(this)->attributes(reader); }
   virtual Numerics numerics() const { return Numerics::Full; }
 
   /// What went wrong when a check this op emitted (tile::Builder::check with this id) failed on `value`: the text after "got".
@@ -110,7 +120,10 @@ class PartOp final : public Op {
   explicit PartOp(int index) : index_(index) {}
   std::string_view name() const override { return "part"; }
   Role role() const override { return Role::Part; }
-  void attributes(Attributes& a) const override { a("index", index_); }
+  void attributes(Attributes& a) override {
+    a("index", index_);
+    if (const Signature* node = a.made_for()) a.require(index_ >= 0 && static_cast<std::size_t>(index_) < node->several, "index");
+  }
   int index() const { return index_; }
 
  private:

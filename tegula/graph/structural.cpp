@@ -6,6 +6,8 @@
 #include "tegula/core/text.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/graph_ops.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula {
@@ -77,6 +79,9 @@ class ReshapeOp final : public ViewOp {
  public:
   explicit ReshapeOp(const Shape& shape) : shape_(shape) {}
   std::string_view name() const override { return "reshape"; }
+  void attributes(Attributes& a) override {
+    if (const Signature* node = a.made_for()) shape_ = node->results[0].shape;
+  }
   std::optional<Layout> apply(const Layout& input) const override { return tegula::reshape(input, shape_); }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     return {graph::reshape(dy, y.input(0).shape())};
@@ -86,12 +91,21 @@ class ReshapeOp final : public ViewOp {
   Shape shape_;
 };
 
+bool is_permutation(const Dims& order, int rank) {
+  for (int i = 0; i < rank; ++i)
+    if (!order.contains(i)) return false;
+  return order.rank() == rank;
+}
+
 class PermuteOp final : public ViewOp {
  public:
   explicit PermuteOp(const Dims& order) : order_(order) {}
   std::string_view name() const override { return "permute"; }
   const Dims& order() const { return order_; }
-  void attributes(Attributes& a) const override { a("order", order_); }
+  void attributes(Attributes& a) override {
+    a("order", order_);
+    if (const Signature* node = a.made_for()) a.require(is_permutation(order_, node->inputs[0].shape.rank()), "order");
+  }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out = input;
     for (int i = 0; i < order_.rank(); ++i) {
@@ -114,9 +128,9 @@ class SumOp final : public ReduceOp {
  public:
   SumOp(const Dims& axes, tile::Reduction kind) : axes_(axes), kind_(kind) {}
   std::string_view name() const override { return tile::name(kind_); }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a.told_by_name(kind_);
-    a("axes", axes_);
+    a("axes", axes_);  // looked at by who makes nodes of files: of all reductions
   }
   tile::Reduction kind() const override { return kind_; }
   const Dims& axes() const override { return axes_; }
@@ -139,6 +153,12 @@ class ExpandOp final : public ViewOp {
  public:
   explicit ExpandOp(const Shape& shape) : shape_(shape) {}
   std::string_view name() const override { return "expand"; }
+  void attributes(Attributes& a) override {
+    if (const Signature* node = a.made_for()) {
+      shape_ = node->results[0].shape;
+      a.require(broadcast(node->inputs[0].shape, shape_) == shape_, "shape");
+    }
+  }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out{shape_, Dims::filled(shape_.rank(), 0), input.offset};
     const int lead = shape_.rank() - input.shape.rank();
@@ -161,6 +181,39 @@ const Ref<const Op>& leaf_op() {
 const Ref<const Op>& cast_op() {
   static const Ref<const Op> op(new CastOp);
   return op;
+}
+
+namespace {
+
+const Ref<const Op>& add_op() {
+  static const Ref<const Op> op(new AddOp);
+  return op;
+}
+const Ref<const Op>& identity_op() {
+  static const Ref<const Op> op(new IdentityOp);
+  return op;
+}
+const Ref<const Op>& stop_gradient_op() {
+  static const Ref<const Op> op(new StopGradientOp);
+  return op;
+}
+const Ref<const Op>& variable_op() {
+  static const Ref<const Op> op(new VariableOp);
+  return op;
+}
+
+}  // namespace
+
+void add_structural_ops(OpTable& table) {
+  table.add_class<IndexOp>("index", 0, Layout());
+  table.add_op(cast_op(), 1);
+  table.add_op(add_op(), OpTable::kAnyInputs);
+  for (const auto& view : {identity_op(), stop_gradient_op(), variable_op()}) table.add_op(view, 1);
+  table.add_class<ReshapeOp>("reshape", 1, Shape());
+  table.add_class<PermuteOp>("permute", 1, Dims());
+  table.add_class<ExpandOp>("expand", 1, Shape());
+  for (const auto kind : {tile::Reduction::Sum, tile::Reduction::Any, tile::Reduction::All})
+    table.add_class<SumOp>(std::string(tile::name(kind)), 1, Dims(), kind);
 }
 
 Ref<const Op> reshape_op(const Shape& shape) { return Ref<const Op>(new ReshapeOp(shape)); }
@@ -337,24 +390,20 @@ Tensor cast(const Tensor& x, DType dtype, const Line& where) {
 }
 
 Tensor add_n(std::span<const Tensor> terms, const Line& where) {
-  static const Ref<const Op> op(new AddOp);
   if (terms.size() == 1) return terms[0];
-  return make_node(op, terms, terms[0].shape(where), terms[0].dtype(), where);
+  return make_node(add_op(), terms, terms[0].shape(where), terms[0].dtype(), where);
 }
 
 Tensor stop_gradient(const Tensor& x, const Line& where) {
-  static const Ref<const Op> op(new StopGradientOp);
-  return make_node(op, {x}, x.shape(where), x.dtype(), where);
+  return make_node(stop_gradient_op(), {x}, x.shape(where), x.dtype(), where);
 }
 
 Tensor variable(const Tensor& x, const Line& where) {
-  static const Ref<const Op> op(new VariableOp);
-  return make_node(op, {x}, x.shape(where), x.dtype(), where);
+  return make_node(variable_op(), {x}, x.shape(where), x.dtype(), where);
 }
 
 Tensor identity(const Tensor& x, const Line& where) {
-  static const Ref<const Op> op(new IdentityOp);
-  return make_node(op, {x}, x.shape(where), x.dtype(), where);
+  return make_node(identity_op(), {x}, x.shape(where), x.dtype(), where);
 }
 
 Tensor distinct(const Tensor& result, const Tensor& argument, const Line& where) {

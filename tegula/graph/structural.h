@@ -19,6 +19,7 @@ class ScalarOp final : public Op {
   explicit ScalarOp(Number value) : value_(value) {}
   std::string_view name() const override { return "scalar"; }
   Role role() const override { return Role::Scalar; }
+  // Its value is no attribute: keys leave it out, files have it beside the op's name.
   const Number& value() const { return value_; }
 
  private:
@@ -31,9 +32,13 @@ class IndexOp final : public Op {
   explicit IndexOp(const Layout& layout) : layout_(layout) {}
   std::string_view name() const override { return "index"; }
   Role role() const override { return Role::Index; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("strides", layout_.strides);
     a("offset", layout_.offset);
+    if (const Signature* node = a.made_for()) {
+      layout_.shape = node->results[0].shape;
+      a.require(layout_.strides.rank() == layout_.shape.rank(), "strides");
+    }
   }
   const Layout& layout() const { return layout_; }
 

@@ -7,8 +7,10 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/runtime/call_site.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/host_turn.h"
@@ -62,9 +64,9 @@ class DebugPrintOp final : public LibraryOp {
  public:
   DebugPrintOp(std::string text, Effect effect) : text_(std::move(text)), effect_(effect) {}
   std::string_view name() const override { return "debug_print"; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("text", text_);
-    a.told_by_name(effect_);
+    a.choice("effect", effect_, {"none", "ordered", "always"});
   }
   Numerics numerics() const override { return Numerics::Full; }
   Effect effect() const override { return effect_; }
@@ -96,6 +98,10 @@ Tensor debug_print(const Arg& x, const std::string& name) {
   const Trace* const trace = Trace::current();
   const Effect effect = trace && trace->is_of_body() ? Effect::Ordered : Effect::Always;  // a body runs what its results need
   return make_node(Ref<const Op>(new DebugPrintOp(name, effect)), {value}, value.shape(), value.dtype(), x.loc);
+}
+
+void add_debug_print_ops(OpTable& table) {
+  table.add_class<DebugPrintOp>("debug_print", 1, std::string(), Effect::Ordered);
 }
 
 }  // namespace tegula

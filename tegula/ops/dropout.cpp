@@ -10,6 +10,7 @@
 #include "tegula/ops/elementwise/elementwise.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/op_families.h"
 
 namespace tegula {
 namespace formula {
@@ -108,6 +109,10 @@ std::vector<OpCase> dropout_cases() {
            },
        .inputs = {{{7, 33}}}},
   };
+}
+
+void add_dropout_ops(OpTable& table) {
+  add_formulas<formula::Keep>(table);
 }
 
 }  // namespace tegula

@@ -5,9 +5,11 @@
 
 #include "tegula/graph/autodiff/vjp_parts.h"
 #include "tegula/graph/joined_products.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/precision.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/tile/builder.h"
 
@@ -389,3 +391,11 @@ LoopBuilder::Results LoopBuilder::finish(std::vector<Tensor> next, const std::ve
 }
 
 }  // namespace tegula::ops
+
+namespace tegula {
+
+void add_loop_ops(OpTable& table) {
+  table.add_several<ops::ScanOp>("scan", OpTable::kAnyInputs, LoopOp::Form());
+}
+
+}  // namespace tegula

@@ -9,6 +9,7 @@
 #include "tegula/core/philox.h"
 #include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/case.h"
@@ -18,6 +19,7 @@
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/allowed.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/scan.h"
@@ -97,7 +99,10 @@ class RandomOp final : public ElementwiseOp {
     constexpr std::string_view names[] = {"random_bits", "uniform", "normal"};
     return names[static_cast<int>(kind_)];
   }
-  void attributes(Attributes& a) const override { a.told_by_name(kind_); }
+  void attributes(Attributes& a) override {
+    a.told_by_name(kind_);
+    if (const Signature* node = a.made_for()) dtype_ = node->results[0].dtype;
+  }
   Numerics numerics() const override { return Numerics::Full; }  // the same numbers at every precision
   Value emit(tile::Builder&, std::span<const Value> x, DType) const override {
     const Value position = x[2] + x[1];
@@ -381,6 +386,12 @@ std::vector<OpCase> random_cases() {
                      .jumps = true});
   }
   return cases;
+}
+
+void add_random_ops(OpTable& table) {
+  for (const Kind kind : {Kind::Bits, Kind::Uniform, Kind::Normal})
+    table.add_class<RandomOp>(std::string(RandomOp(kind, f32).name()), 3, kind, f32);
+  table.add_class<CheckWeightsOp>("multinomial", 3);
 }
 
 }  // namespace tegula

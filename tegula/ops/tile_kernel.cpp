@@ -43,12 +43,12 @@ class TileKernelOp final : public KernelOp {
         checked_(checking(Check::Tile)),
         where_(where) {}
   std::string_view name() const override { return name_; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a.told_by_name(static_cast<Identity>(reinterpret_cast<std::uintptr_t>(kernel_)));
     a("grid", launch_.grid);
     a("numbers", launch_.numbers);
     a("constants", launch_.constants);
-    a("operations", Number(launch_.operations));
+    a("operations", launch_.operations);
     std::vector<std::int64_t> fills;  // of each output whether it has one, and which
     for (const auto& [shape, dtype, fill] : launch_.outputs) {
       fills.push_back(fill ? 1 : 0);

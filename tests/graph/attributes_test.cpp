@@ -19,7 +19,7 @@ class Sample final : public Op {
  public:
   std::string_view name() const override { return "sample"; }
   Role role() const override { return Role::Leaf; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("axis", axis);
     a("keep", keep);
     a("step", step);

@@ -21,7 +21,7 @@ class PairOp final : public KernelOp {
  public:
   explicit PairOp(double factor) : factor_(factor) {}
   std::string_view name() const override { return "pair"; }
-  void attributes(Attributes& a) const override { a("factor", Number(factor_)); }
+  void attributes(Attributes& a) override { a("factor", factor_); }
   void lower(KernelContext& context) const override {
     ++lowered;
     wanted = {context.wanted(0), context.wanted(1)};

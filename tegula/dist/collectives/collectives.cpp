@@ -32,14 +32,16 @@ class CollectiveOp final : public LibraryOp, public TakesTurns {
         narrow_(gradient == Precision::bf16 && (what.dtype == f32 || what.dtype == f64)) {}
 
   std::string_view name() const override { return dist::name(what_.kind); }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a.told_by_name(what_.kind);
-    a("reduction", dist::name(what_.reduction));
+    a.choice("reduction", what_.reduction, {"sum", "mean", "max"});
     a("root", what_.root);
-    a("group", group_.id());
+    std::int64_t group = group_.id();
+    a("group", group);
     a("trace", what_.trace);
     a("number", what_.number);
-    a("takes turns", takes_turns());
+    bool turns = takes_turns();
+    a("takes turns", turns);
     a("anew", anew_);
     a("narrow", narrow_);
   }

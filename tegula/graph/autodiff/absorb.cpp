@@ -4,6 +4,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "tegula/graph/graph_ops.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/builder.h"
 
@@ -147,6 +149,13 @@ class Expressions {
 };
 
 }  // namespace
+
+void add_gradient_ops(OpTable& table) {
+  table.add("absorb", [](Attributes& reader) {
+    reader.require(reader.made_for()->inputs.size() >= 2, "in");
+    return AbsorbOp::instance();
+  });
+}
 
 Tensor absorbed(const Tensor& product, std::span<const Tensor> cotangents) { return AbsorbOp::make(product, product, cotangents); }
 

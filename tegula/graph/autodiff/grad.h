@@ -84,6 +84,9 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 using Vjp = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Tensor& y, const Tensor& dy)>;
 Tensor custom_function(std::string name, const Function& f, const Vjp& vjp, const std::vector<Tensor>& inputs,
                        Line where = Line::current());
+/// The same, with what the function was called with, by name ({{"axis", std::int64_t{1}}}): printed graphs and graph files show it.
+Tensor custom_function(std::string name, NamedOptions options, const Function& f, const Vjp& vjp, const std::vector<Tensor>& inputs,
+                       Line where = Line::current());
 
 /// f(inputs), whose intermediate values are not kept for the backward pass but computed again there
 /// (Chen et al., "Training deep nets with sublinear memory cost", 2016): kept are the inputs, what f captured, and the results. Variables may be read

@@ -7,6 +7,8 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/autodiff/vjp_parts.h"
+#include "tegula/graph/graph_ops.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/new_nodes.h"
 #include "tegula/graph/regions/region.h"
@@ -128,6 +130,11 @@ std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> resul
 }
 
 }  // namespace
+
+void add_region_ops(OpTable& table) {
+  table.add_class<CheckpointOp>("checkpoint", OpTable::kAnyInputs);
+  table.add_several<CheckpointsOp>("checkpoints", OpTable::kAnyInputs, std::vector<DType>());
+}
 
 std::unique_ptr<runtime::Call> SameOp::prepare(runtime::Device&, std::span<const Layout>, const Layout&, DType, Epilogue) const {
   throw Error({.op = std::string(name()),

@@ -7,7 +7,7 @@
 namespace tegula {
 namespace {
 
-enum class WordOfBody : std::uint64_t {};  // of the body's key: for keys alone
+constexpr std::string_view kLetters = "csan";  // LoopOp::Input: a carry, a slice, the same for all, a number
 
 [[noreturn]] void throw_no_call() {
   throw Error(
@@ -23,11 +23,40 @@ Effect LoopOp::effect() const {
   return any ? Effect::Ordered : Effect::None;
 }
 
-void LoopOp::attributes(Attributes& a) const {
+void LoopOp::attributes(Attributes& a) {
   a("length", form_.length);
   a("reverse", form_.reverse);
-  for (const Input input : form_.inputs) a.told_by_name(input);
-  for (const std::uint64_t word : body().key()) a.told_by_name(WordOfBody{word});
+  std::string inputs;  // a letter each
+  for (const Input input : form_.inputs) inputs += kLetters[static_cast<std::size_t>(input)];
+  a("inputs", inputs);
+  a.region("body", form_.body);
+  const Signature* const node = a.made_for();
+  if (!node) return;
+  form_.inputs.clear();
+  for (const char letter : inputs) {
+    const std::size_t kind = kLetters.find(letter);
+    a.require(kind != std::string_view::npos, "inputs");
+    form_.inputs.push_back(static_cast<Input>(kind));
+  }
+  a.require(fits(*node), "body");
+}
+
+bool LoopOp::fits(const Signature& node) const {
+  const auto& parameters = body().parameters();
+  const auto& results = body().results();
+  const auto is = [](const Result& given, const Node& inside, std::int64_t stacked) {
+    Shape shape = inside.shape();
+    if (stacked > 0 && shape.rank() == kMaxRank) return false;
+    if (stacked > 0) shape.insert(0, stacked);
+    return given == Result{shape, inside.dtype()};
+  };
+  bool fits = form_.length > 0 && form_.inputs.size() == node.inputs.size() && parameters.size() == node.inputs.size() &&
+              results.size() == node.results.size() && results.size() > 1 && carries() <= results.size() &&
+              std::ranges::is_partitioned(form_.inputs, [](Input input) { return input == Input::Carry; });
+  for (std::size_t i = 0; fits && i < parameters.size(); ++i)
+    fits = is(node.inputs[i], *parameters[i], input(i) == Input::Slice ? form_.length : 0);
+  for (std::size_t r = 0; fits && r < results.size(); ++r) fits = is(node.results[r], *results[r], r < carries() ? 0 : form_.length);
+  return fits;
 }
 
 DType LoopOp::input_dtype(int index, DType) const {

@@ -39,7 +39,7 @@ class LoopOp : public LibraryOp {
   std::string_view name() const override { return "scan"; }
   Numerics numerics() const override { return Numerics::Full; }
   Effect effect() const override;  // Ordered when its body has one
-  void attributes(Attributes& a) const override;
+  void attributes(Attributes& a) override;
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   bool accepts_activation(std::uint8_t) const override { return false; }
   DType input_dtype(int index, DType result) const override;
@@ -50,6 +50,9 @@ class LoopOp : public LibraryOp {
                  const Shape& shape) const override;
 
  private:
+  /// Whether the body and its inputs are such as the node's operands and results are.
+  bool fits(const Signature& node) const;
+
   Form form_;
 };
 

@@ -149,6 +149,15 @@ Region::Closed Region::close(std::span<const Tensor> results, std::span<const St
   return out;
 }
 
+Ref<const Region> Region::of(std::vector<Ref<Node>> parameters, std::vector<Ref<Node>> nodes, std::vector<Ref<Node>> results) {
+  const auto region = make<Region>();
+  region->parameters_ = std::move(parameters);
+  region->nodes_ = std::move(nodes);
+  region->results_ = std::move(results);
+  region->describe();
+  return region;
+}
+
 void Region::describe() {
   std::unordered_map<const Node*, std::uint64_t> number;
   const auto kind = [&](const Result& result) {

@@ -27,6 +27,9 @@ class Region final : public Shared {
   /// call, a kernel or a reduction makes.
   static Closed close(std::span<const Tensor> results, std::span<const StandIn> stand_ins, std::size_t kept, bool open);
 
+  /// Of nodes that are in nobody else's hands: in program order, above the parameters, without values.
+  static Ref<const Region> of(std::vector<Ref<Node>> parameters, std::vector<Ref<Node>> nodes, std::vector<Ref<Node>> results);
+
   const std::vector<Ref<Node>>& parameters() const { return parameters_; }
   const std::vector<Ref<Node>>& results() const { return results_; }
   /// In program order, without the parameters.

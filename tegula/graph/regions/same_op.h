@@ -13,6 +13,14 @@ class SameOp : public LibraryOp {
   /// The op, if it is one.
   static const SameOp* of(const Op& op) { return op.role() == Role::Library ? dynamic_cast<const SameOp*>(&op) : nullptr; }
 
+  void attributes(Attributes& a) override {
+    const Signature* const node = a.made_for();
+    if (!node) return;
+    a.require(node->results.size() > 1 && node->results.size() <= node->inputs.size(), "in");
+    for (std::size_t k = 0; k < node->results.size(); ++k) a.require(node->results[k] == node->inputs[k], "in");
+    dtypes_.clear();
+    for (const Result& input : node->inputs) dtypes_.push_back(input.dtype);
+  }
   Numerics numerics() const override { return Numerics::Full; }
   bool accepts(const runtime::Device&, int, const Layout&) const override { return true; }
   bool accepts_activation(std::uint8_t) const override { return false; }

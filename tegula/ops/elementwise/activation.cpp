@@ -4,6 +4,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/elementwise.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/reduce.h"
 
 namespace tegula {
@@ -258,6 +259,13 @@ std::vector<OpCase> activation_cases() {
                    .inputs = {{{5, 12, 2}, -4, 4}},
                    .more_shapes = {{{33, 3}}}});
   return cases;
+}
+
+void add_activation_ops(OpTable& table) {
+  add_formulas<formula::Relu, formula::LeakyRelu, formula::Elu, formula::Selu, formula::Celu, formula::Gelu, formula::GeluTanh,
+               formula::Softplus, formula::Softsign, formula::Silu, formula::Mish, formula::LogSigmoid, formula::Tanhshrink,
+               formula::Hardtanh, formula::Hardsigmoid, formula::Hardswish, formula::Hardshrink, formula::Softshrink,
+               formula::Threshold>(table);
 }
 
 }  // namespace tegula

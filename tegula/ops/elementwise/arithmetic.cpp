@@ -5,6 +5,7 @@
 #include "tegula/graph/variable.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/elementwise.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/promote.h"
 
 namespace tegula {
@@ -387,6 +388,13 @@ std::vector<OpCase> arithmetic_cases() {
        .inputs = {{{7, 5}, 0.5, 3}},
        .tolerance = 64});
   return cases;
+}
+
+void add_arithmetic_ops(OpTable& table) {
+  add_formulas<formula::Add, formula::Subtract, formula::Multiply, formula::Divide, formula::Negate, formula::FloorDivide,
+               formula::IntegerFloorDivide, formula::Remainder, formula::IntegerRemainder, formula::Fmod, formula::IntegerFmod,
+               formula::Pow, formula::IntegerPow, formula::Square, formula::Reciprocal, formula::Abs, formula::Sign, formula::Minimum,
+               formula::Maximum, formula::ClampMin, formula::ClampMax, formula::Clamp, formula::Lerp, formula::MultiplyAdd>(table);
 }
 
 }  // namespace tegula

@@ -2,6 +2,7 @@
 
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/elementwise.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/promote.h"
 
 namespace tegula {
@@ -95,6 +96,11 @@ std::vector<OpCase> compare_cases() {
     one.jumps = one.op == "isclose";
   }
   return cases;
+}
+
+void add_compare_ops(OpTable& table) {
+  add_formulas<formula::Equal, formula::NotEqual, formula::Less, formula::LessEqual, formula::Greater, formula::GreaterEqual,
+               formula::IsClose>(table);
 }
 
 }  // namespace tegula

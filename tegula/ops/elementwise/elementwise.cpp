@@ -137,3 +137,8 @@ Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> o
 }
 
 }  // namespace tegula::formula
+
+bool tegula::gives(formula::Operands operands, DType dtype) {
+  if (operands == formula::Operands::Floats) return is_float(dtype);
+  return operands != formula::Operands::Integers || !is_float(dtype);
+}

@@ -17,10 +17,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <utility>
 
+#include "tegula/graph/op_table.h"
 #include "tegula/ops/elementwise/dual.h"
 
 namespace tegula {
@@ -196,14 +198,17 @@ class ElementwiseGradient final : public ElementwiseOp {
  public:
   static constexpr std::size_t kCount = static_cast<std::size_t>(formula::arity<F>()) + 2;
 
-  static Tensor make(const Node& y, const Tensor& dy) {
+  static const Ref<const Op>& instance() {
     static const Ref<const Op> op(new ElementwiseGradient);
+    return op;
+  }
+  static Tensor make(const Node& y, const Tensor& dy) {
     std::vector<Tensor> inputs;
     for (std::size_t k = 0; k < kCount; ++k) {
       if (!uses(k)) continue;
       inputs.push_back(k + 2 < kCount ? formula::tensor_of(y.input(static_cast<int>(k))) : k + 2 == kCount ? formula::tensor_of(y) : dy);
     }
-    return make_node(op, inputs, y.shape(), y.dtype(), y.origin().where);
+    return make_node(instance(), inputs, y.shape(), y.dtype(), y.origin().where);
   }
 
   std::string_view name() const override {
@@ -212,8 +217,11 @@ class ElementwiseGradient final : public ElementwiseOp {
   }
   Numerics numerics() const override { return F::info.numerics; }
   Zeros gradient_zeros() const override { return formula::zeros_of<F>(); }
-  void attributes(Attributes& a) const override {
-    if constexpr (formula::arity<F>() > 1) a("input", I);
+  void attributes(Attributes& a) override {
+    if constexpr (formula::arity<F>() > 1) {
+      int input = I;
+      a("input", input);
+    }
   }
   Epilogue epilogue() const override {
     if constexpr (requires { F::gradient_epilogue; }) return F::gradient_epilogue;
@@ -350,6 +358,46 @@ class Elementwise final : public ElementwiseOp {
     }(std::make_index_sequence<kArity>());
   }
 };
+
+/// Whether a formula with such operands gives a result of this dtype: two formulas of one name, of floats and of integers, are told apart by it.
+bool gives(formula::Operands operands, DType dtype);
+
+template <class F, int I>
+void add_formula_gradient(OpTable& table) {
+  constexpr bool by_ops = []<std::size_t... K>(std::index_sequence<K...>) {
+    return requires(const Tensor& t) { F::vjp(formula::Input<I>{}, (static_cast<void>(K), t)..., t, t); };
+  }(std::make_index_sequence<static_cast<std::size_t>(formula::arity<F>())>());
+  if constexpr (!by_ops) {
+    if (formula::structural_derivative<F, I>().known) return;
+    table.add(std::string(F::info.name) + "_gradient", [](Attributes& reader) -> Ref<const Op> {
+      const Ref<const Op>& op = ElementwiseGradient<F, I>::instance();
+      int input = I;
+      if constexpr (formula::arity<F>() > 1) reader("input", input);
+      if (input != I) return nullptr;
+      reader.require(reader.made_for()->results.size() == 1, "results");
+      reader.require(reader.made_for()->inputs.size() == static_cast<std::size_t>(std::popcount(ElementwiseGradient<F, I>::used())), "in");
+      return op;
+    });
+  }
+}
+
+/// The op of formula F and those of its gradient, for a table of ops.
+template <class F>
+void add_formula(OpTable& table) {
+  table.add(F::info.name, [](Attributes& reader) -> Ref<const Op> {
+    if (!gives(F::info.operands, reader.made_for()->results[0].dtype)) return nullptr;
+    reader.require(reader.made_for()->results.size() == 1, "results");
+    reader.require(reader.made_for()->inputs.size() == Elementwise<F>::kArity, "in");
+    return Elementwise<F>::instance();
+  });
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (add_formula_gradient<F, static_cast<int>(I)>(table), ...);
+  }(std::make_index_sequence<static_cast<std::size_t>(formula::differentiable_inputs<F>())>());
+}
+template <class... F>
+void add_formulas(OpTable& table) {
+  (add_formula<F>(table), ...);
+}
 
 /// The node of formula F over operands that promote and broadcast; errors carry the first operand's line.
 template <class F, class... Args>

@@ -6,6 +6,7 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/elementwise.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/promote.h"
 
 namespace tegula {
@@ -276,6 +277,12 @@ std::vector<OpCase> logic_cases() {
                    .more_shapes = {{{33, 1}, {7}, {}}, {{}, {5}, {5}}, {{0, 3}, {3}, {1, 3}}}});
   for (DType to : kAllDTypes) cases.push_back(cast_case(to));
   return cases;
+}
+
+void add_logic_ops(OpTable& table) {
+  add_formulas<formula::LogicalAnd, formula::LogicalOr, formula::LogicalXor, formula::LogicalNot, formula::BitwiseAnd, formula::BitwiseOr,
+               formula::BitwiseXor, formula::BitwiseNot, formula::LeftShift, formula::RightShift, formula::KeptWhere, formula::DroppedWhere,
+               formula::Where>(table);
 }
 
 }  // namespace tegula

@@ -2,6 +2,7 @@
 
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/elementwise.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/promote.h"
 
 namespace tegula {
@@ -416,6 +417,15 @@ std::vector<OpCase> math_cases() {
     if (op == "floor" || op == "ceil" || op == "round" || op == "trunc" || op.starts_with("is")) one.gradient = false;
   }
   return cases;
+}
+
+void add_math_ops(OpTable& table) {
+  add_formulas<formula::Exp, formula::Exp2, formula::Expm1, formula::Log, formula::Log2, formula::Log10, formula::Log1p, formula::Sqrt,
+               formula::Rsqrt, formula::Hypot, formula::Sin, formula::Cos, formula::Tan, formula::Asin, formula::Acos, formula::Atan,
+               formula::Atan2, formula::Sinh, formula::Cosh, formula::Tanh, formula::Asinh, formula::Acosh, formula::Atanh,
+               formula::Deg2rad, formula::Rad2deg, formula::Erf, formula::Erfc, formula::Erfinv, formula::Lgamma, formula::Digamma,
+               formula::Sigmoid, formula::Logit, formula::Xlogy, formula::Floor, formula::Ceil, formula::Round, formula::Trunc,
+               formula::Frac, formula::IsNan, formula::IsInf, formula::IsFinite, formula::NanToNumber>(table);
 }
 
 }  // namespace tegula

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/row_kernel.h"
 
 namespace tegula {
@@ -18,6 +20,16 @@ using tile::Value;
 class ResampleOp final : public KernelOp {
  public:
   std::string_view name() const override { return "resample"; }
+  void attributes(Attributes& a) override {
+    const Signature* const node = a.made_for();
+    if (!node) return;
+    const Shape &x = node->inputs[0].shape, &y = node->results[0].shape;
+    a.require(x.rank() == 3 && y.rank() == 3 && x[0] == y[0] && x[2] == y[2] && node->inputs[0].dtype == node->results[0].dtype, "shape");
+    for (const auto& [at, count] : {std::pair(1u, y[1]), std::pair(3u, x[1])}) {
+      const Result &first = node->inputs[at], &weight = node->inputs[at + 1];
+      a.require(first == Result{{count}, i64} && weight.shape.rank() == 2 && weight.shape[0] == count && is_float(weight.dtype), "shape");
+    }
+  }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const auto in = [&](int i) { return Tensor(y.inputs()[static_cast<std::size_t>(i)]); };
     std::vector<Tensor> out(5);
@@ -82,6 +94,10 @@ Tensor ops::resample(const Tensor& x, int axis, const Band& matrix, const Band& 
   const Tensor y = make_node(make<const ResampleOp>(), {from, matrix.first, matrix.weight, transposed.first, transposed.weight}, lines,
                              x.dtype(), where);
   return graph::reshape(y, shape, where);
+}
+
+void add_resample_ops(OpTable& table) {
+  table.add_class<ResampleOp>("resample", 5);
 }
 
 }  // namespace tegula

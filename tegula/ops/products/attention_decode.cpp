@@ -35,10 +35,10 @@ class AttentionDecodeOp final : public KernelOp {
  public:
   explicit AttentionDecodeOp(const AttentionForm& form) : form_(form) {}
   std::string_view name() const override { return "attention_decode"; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("causal", form_.causal);
     a("window", form_.window);
-    a("scale", Number(form_.scale));
+    a("scale", form_.scale);
     a("mask", form_.mask);
     a("lengths", form_.lengths);
     a("start", form_.start);

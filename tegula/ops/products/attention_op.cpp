@@ -1,9 +1,13 @@
 #include "tegula/ops/products/attention_op.h"
 
+#include <algorithm>
+
 #include "tegula/graph/autodiff/vjp_parts.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/regions/composed.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/products/attention_decode.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/attention.h"
@@ -19,16 +23,45 @@ class AnyAttention : public LibraryOp, public Composed, public TakesSlices, publ
  public:
   AnyAttention(const AttentionForm& form, bool backward) : form_(form), backward_(backward) {}
 
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("causal", form_.causal);
     a("window", form_.window);
-    a("scale", Number(form_.scale));
-    a("dropout", Number(form_.dropout));
+    a("scale", form_.scale);
+    a("dropout", form_.dropout);
     a("mask", form_.mask);
     a("bias", form_.bias);
     a("lengths", form_.lengths);
     a("start", form_.start);
     a("sum_gradient", form_.sum_gradient);
+    if (const Signature* node = a.made_for()) a.require(fits(*node), "shape");
+  }
+  /// Whether operands and results are such as attention_nodes makes.
+  bool fits(const Signature& node) const {
+    const auto& x = node.inputs;
+    const std::size_t extras = static_cast<std::size_t>(form_.extras());
+    const std::size_t count = 3 + extras + (backward_ ? 3 + (form_.sum_gradient ? 1 : 0) : 0);
+    if (x.size() != count || form_.window < 0 || !(form_.dropout >= 0 && form_.dropout < 1)) return false;
+    const Shape &q = x[0].shape, &k = x[1].shape, &v = x[2].shape;
+    const DType dtype = x[0].dtype;
+    if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4 || !is_float(dtype) || x[1].dtype != dtype || x[2].dtype != dtype) return false;
+    Shape values = k;
+    values[3] = v[3];
+    if (k[0] != q[0] || k[3] != q[3] || v != values || k[1] < 1 || q[1] % k[1] != 0) return false;
+    const Shape scores{q[0], q[1], q[2], k[2]};
+    std::size_t next = 3;
+    const auto is_over_scores = [&](const Result& one, DType kind) { return one.dtype == kind && broadcast(one.shape, scores) == scores; };
+    if (form_.mask && !is_over_scores(x[next++], boolean)) return false;
+    if (form_.bias && !is_over_scores(x[next++], dtype)) return false;
+    for (int i = form_.lengths + form_.start; i > 0; --i)
+      if (x[next++] != Result{{q[0]}, i64}) return false;
+    for (int i = form_.dropout > 0 ? 2 : 0; i > 0; --i)
+      if (x[next++] != Result{{}, i64}) return false;
+    const Result o{{q[0], q[2], q[1], v[3]}, dtype}, sum{{q[0], q[1], q[2]}, sum_dtype(dtype)};
+    if (!backward_) return node.results == std::vector{o, sum};
+    if (x[next] != o || x[next + 1] != sum || x[next + 2] != o || (form_.sum_gradient && x[next + 3] != sum)) return false;
+    const auto turned = [&](const Shape& heads) { return Result{{heads[0], heads[2], heads[1], heads[3]}, dtype}; };
+    const Result parts[] = {turned(q), turned(k), turned(v), {scores, dtype}};
+    return std::ranges::equal(node.results, parts);
   }
 
   std::vector<Tensor> composition(std::span<const Tensor> inputs) const override {
@@ -206,3 +239,12 @@ std::vector<Tensor> attention_nodes(const AttentionForm& form, std::span<const T
 }
 
 }  // namespace tegula::ops
+
+namespace tegula {
+
+void add_attention_ops(OpTable& table) {
+  table.add_several<ops::AttentionOp>("attention", OpTable::kAnyInputs, ops::AttentionForm());
+  table.add_several<ops::AttentionGradientOp>("attention_backward", OpTable::kAnyInputs, ops::AttentionForm());
+}
+
+}  // namespace tegula

@@ -4,12 +4,14 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/regions/own_kernels.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/products/convolution_problem.h"
 #include "tegula/ops/products/depthwise.h"
 #include "tegula/ops/products/spatial.h"
@@ -32,10 +34,17 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public Takes
     constexpr std::string_view names[] = {"convolution", "convolution_backward_data", "convolution_backward_weight"};
     return names[static_cast<int>(pass_)];
   }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a.told_by_name(pass_);
     a("groups", groups_);
     window_.attributes(a);
+    if (const Signature* node = a.made_for()) {
+      const Result &first = node->inputs[0], &second = node->inputs[1], &result = node->results[0];
+      a.require(first.dtype == result.dtype && second.dtype == result.dtype, "dtype");
+      const bool forward = pass_ == ConvolutionPass::Forward, to_weight = pass_ == ConvolutionPass::BackwardWeight;
+      const Shape &x = forward || to_weight ? first.shape : result.shape, &w = to_weight ? result.shape : second.shape;
+      a.require(ops::fits_convolution(window_, groups_, x, w, forward ? result.shape : to_weight ? second.shape : first.shape), "window");
+    }
   }
 
   std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override {
@@ -235,6 +244,18 @@ Tensor with_bias(std::string_view op, Tensor y, const Arg* bias, const Line& whe
 
 }  // namespace
 
+bool ops::fits_convolution(const Window& window, std::int64_t groups, const Shape& x, const Shape& weight, const Shape& y) {
+  const int axes = window.axes();
+  if (axes < 1 || axes > 3 || groups < 1 || window.stride.rank() != axes || window.low.rank() != axes) return false;
+  for (const Shape* one : {&x, &weight, &y})
+    if (one->rank() != axes + 2) return false;
+  Shape expected{x[0], weight[0]};
+  for (int i = 0; i < axes; ++i) expected.push_back(window.output(i, x[i + 2]));
+  return y == expected && x[1] == weight[1] * groups && weight[0] % groups == 0 && spatial(weight) == window.size;
+}
+
+Ref<const Op> ops::convolution_op(const Window& window) { return make<const ConvolutionOp>(ConvolutionPass::Forward, window, 1); }
+
 namespace ops {
 
 ConvolutionProblem convolution_problem(std::string_view op, int axes, const Arg& input, const Arg& matrix,
@@ -403,6 +424,11 @@ std::vector<OpCase> convolution_cases() {
   };
   for (OpCase& one : cases) one.tolerance = kSums;
   return cases;
+}
+
+void add_convolution_ops(OpTable& table) {
+  for (const auto pass : {ConvolutionPass::Forward, ConvolutionPass::BackwardData, ConvolutionPass::BackwardWeight})
+    table.add_class<ConvolutionOp>(std::string(ConvolutionOp(pass, {}, 1).name()), 2, pass, Window(), 1);
 }
 
 }  // namespace tegula

@@ -5,7 +5,9 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/ops/case.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/products/convolution_problem.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/rows/row_kernel.h"
@@ -38,9 +40,15 @@ class LadderOp final : public KernelOp {
     constexpr std::string_view names[] = {"convolution_direct", "convolution_tiled", "convolution_unrolled", "convolution_implicit_gemm"};
     return names[static_cast<int>(algorithm_)];
   }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a.told_by_name(algorithm_);
     window_.attributes(a);
+    if (const Signature* node = a.made_for()) {
+      const Result &x = node->inputs[0], &w = node->inputs[1], &y = node->results[0];
+      a.require(x.dtype == y.dtype && w.dtype == y.dtype && x.shape.rank() == 4, "dtype");
+      a.require(ops::fits_convolution(window_, 1, x.shape, w.shape, y.shape), "window");
+      library_ = ops::convolution_op(window_);
+    }
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     return library_->gradient(y, dy, wanted);
@@ -283,6 +291,11 @@ std::vector<OpCase> convolution_ladder_cases() {
   }
   for (OpCase& one : cases) one.tolerance = 64;  // sums
   return cases;
+}
+
+void add_convolution_ladder_ops(OpTable& table) {
+  for (const ConvolutionAlgorithm algorithm : std::span(kAlgorithms).first(4))
+    table.add_class<LadderOp>(std::string(LadderOp(algorithm, {}, {}).name()), 2, algorithm, Window(), Ref<const Op>());
 }
 
 }  // namespace tegula

@@ -20,4 +20,9 @@ struct ConvolutionProblem {
 /// Throws Error in the name of `op`, as conv2d says.
 ConvolutionProblem convolution_problem(std::string_view op, int axes, const Arg& x, const Arg& weight, const ConvolutionOptions& options);
 
+/// Whether x (N, I, spatial…), weight (O, I/groups, window…) and y (N, O, spatial'…) are those of such a convolution, in whatever direction.
+bool fits_convolution(const Window& window, std::int64_t groups, const Shape& x, const Shape& weight, const Shape& y);
+/// The LibraryOp of one group.
+Ref<const Op> convolution_op(const Window& window);
+
 }  // namespace tegula::ops

@@ -45,7 +45,7 @@ class DepthwiseOp final : public KernelOp {
     constexpr std::string_view names[] = {"depthwise", "depthwise_backward_data", "depthwise_backward_weight"};
     return names[static_cast<int>(pass_)];
   }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a.told_by_name(pass_);
     window_.attributes(a);
   }

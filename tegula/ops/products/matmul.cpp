@@ -5,12 +5,14 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/e4m3.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/precision.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/e4m3.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/operand_layout.h"
 
@@ -51,6 +53,19 @@ Tensor transposed(const Tensor& x, const Line& where) {
 class MatmulOp final : public LibraryOp, public TakesSlices {
  public:
   std::string_view name() const override { return "matmul"; }
+  void attributes(Attributes& a) override {
+    const Signature* const node = a.made_for();
+    if (!node) return;
+    const Shape &left = node->inputs[0].shape, &right = node->inputs[1].shape;
+    const int rank = left.rank();
+    a.require(rank >= 2 && right.rank() == rank && right[rank - 2] == left[rank - 1], "shape");
+    Shape shape = left, other = right;
+    shape[rank - 1] = other[rank - 1];
+    other[rank - 2] = left[rank - 2];
+    const DType dtype = node->results[0].dtype;
+    a.require(node->results[0].shape == shape && other == shape && node->inputs[0].dtype == dtype && node->inputs[1].dtype == dtype, "shape");
+    bias_axis_ = rank - 1;
+  }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override;
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const override;
 
@@ -364,6 +379,10 @@ std::vector<OpCase> matmul_cases() {
        .tolerance = kSums},
   };
   return cases;
+}
+
+void add_matmul_ops(OpTable& table) {
+  table.add_class<MatmulOp>("matmul", 2, 2);
 }
 
 }  // namespace tegula

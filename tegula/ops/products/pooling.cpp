@@ -6,10 +6,12 @@
 
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
@@ -32,11 +34,15 @@ class PoolingOp final : public LibraryOp, public TakesSlices {
     if (kind_ == PoolingKind::Max) return backward_ ? "max_pool_backward" : "max_pool";
     return backward_ ? "avg_pool_backward" : "avg_pool";
   }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a.told_by_name(backward_);
     a.told_by_name(kind_ == PoolingKind::Max);
-    a("counts_padding", kind_ == PoolingKind::AverageWithPadding);
+    bool counts_padding = kind_ == PoolingKind::AverageWithPadding;
+    a("counts_padding", counts_padding);
+    if (a.assigns() && kind_ != PoolingKind::Max)
+      kind_ = counts_padding ? PoolingKind::AverageWithPadding : PoolingKind::AverageWithoutPadding;
     window_.attributes(a);
+    if (const Signature* node = a.made_for()) a.require(fits(*node), "window");
   }
   Numerics numerics() const override { return Numerics::Either; }
   std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override;
@@ -145,6 +151,18 @@ class PoolingOp final : public LibraryOp, public TakesSlices {
   }
 
  private:
+  /// Whether operands and results are such as pooling_node makes.
+  bool fits(const Signature& node) const {
+    const bool taps = has_taps() && kind_ == PoolingKind::Max, both = backward_ && kind_ == PoolingKind::Max;
+    const Result &x = backward_ ? node.results[0] : node.inputs[0], &y = backward_ ? node.inputs.back() : node.results[0];
+    if (node.inputs.size() != (both ? 2u : 1u) || node.results.size() != (taps && !backward_ ? 2u : 1u)) return false;
+    if (x.dtype != y.dtype || x.shape.rank() != window_.axes() + 2 || window_.axes() < 1 || window_.axes() > 3) return false;
+    if (both && node.inputs[0] != (taps ? Result{y.shape, u8} : x)) return false;
+    if (taps && !backward_ && node.results[1] != Result{y.shape, u8}) return false;
+    Shape shape{x.shape[0], x.shape[1]};
+    for (int i = 0; i < window_.axes(); ++i) shape.push_back(window_.output(i, x.shape[i + 2]));
+    return window_.low.rank() == window_.axes() && shape == y.shape;
+  }
   bool has_taps() const { return Pooling{.kind = kind_, .window = window_.size}.has_taps(); }
   /// In the same order.
   static Layout of_their_own(const Layout& values) { return without_room(values, memory_rows(values).value_or(MemoryRows{})); }
@@ -448,6 +466,12 @@ std::vector<OpCase> pooling_cases() {
     one.more_shapes = {{{2, 3, 7}}, {{1, 2, 3, 4, 5}}};
   }
   return cases;
+}
+
+void add_pooling_ops(OpTable& table) {
+  for (const PoolingKind kind : {PoolingKind::Max, PoolingKind::AverageWithPadding})
+    for (const bool backward : {false, true})
+      table.add_several<PoolingOp>(std::string(PoolingOp(kind, backward, {}).name()), OpTable::kAnyInputs, kind, backward, Window());
 }
 
 }  // namespace tegula

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "tegula/core/text.h"
+#include "tegula/graph/op_table.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula::ops {
@@ -23,9 +25,9 @@ class CheckAllowedOp final : public ElementwiseOp {
   std::string_view name() const override { return "check_allowed"; }
   std::string_view check_name() const override { return op_; }
   bool has_check() const override { return true; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("of", op_);
-    a("allowed", static_cast<std::int64_t>(allowed_));
+    a.choice("allowed", allowed_, {"probability", "probability or NaN", "-1 or 1"});
     a("what", what_);
     a("advice", advice_);
   }
@@ -62,3 +64,11 @@ Tensor check_allowed(std::string_view op, const Tensor& x, const Tensor& of, All
 }
 
 }  // namespace tegula::ops
+
+namespace tegula {
+
+void add_allowed_ops(OpTable& table) {
+  table.add_class<ops::CheckAllowedOp>("check_allowed", 3, "", ops::Allowed::Probability, "", "");
+}
+
+}  // namespace tegula

@@ -5,8 +5,10 @@
 
 #include "tegula/core/divide.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/shape.h"
@@ -23,7 +25,15 @@ class ArgReduceOp final : public KernelOp {
  public:
   explicit ArgReduceOp(Reduction kind) : kind_(kind) {}
   std::string_view name() const override { return kind_ == Reduction::Max ? "argmax" : "argmin"; }
-  void attributes(Attributes& a) const override { a.told_by_name(kind_); }
+  void attributes(Attributes& a) override {
+    a.told_by_name(kind_);
+    if (const Signature* node = a.made_for()) {
+      Shape rows = node->inputs[0].shape;
+      a.require(rows.rank() > 0 && rows.back() > 0, "shape");
+      rows.erase(rows.rank() - 1);
+      a.require(numel(node->results[0].shape) == numel(rows) && node->results[0].dtype == i64, "shape");
+    }
+  }
 
   void lower(KernelContext& context) const override {
     const Shape& shape = context.input(0).shape;
@@ -145,5 +155,10 @@ Tensor arg_reduce(std::string_view op, const Arg& arg, std::optional<int> axis, 
 
 Tensor argmax(Arg x, std::optional<int> axis, Keep keep) { return arg_reduce("argmax", x, axis, keep, Reduction::Max); }
 Tensor argmin(Arg x, std::optional<int> axis, Keep keep) { return arg_reduce("argmin", x, axis, keep, Reduction::Min); }
+
+void add_arg_reduce_ops(OpTable& table) {
+  table.add_class<ArgReduceOp>("argmax", 1, Reduction::Max);
+  table.add_class<ArgReduceOp>("argmin", 1, Reduction::Min);
+}
 
 }  // namespace tegula

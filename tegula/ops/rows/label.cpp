@@ -1,6 +1,8 @@
 #include "tegula/ops/rows/label.h"
 
+#include "tegula/graph/op_table.h"
 #include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula::ops {
@@ -16,7 +18,7 @@ class CheckLabelsOp final : public ElementwiseOp {
   std::string_view name() const override { return "check_labels"; }
   std::string_view check_name() const override { return op_; }
   bool has_check() const override { return true; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("of", op_);
     a("classes", classes_.count);
     a("ignored", classes_.ignored);
@@ -56,7 +58,7 @@ class CheckRangeOp final : public ElementwiseOp {
   std::string_view name() const override { return "range"; }
   std::string_view check_name() const override { return op_; }
   bool has_check() const override { return true; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("of", op_);
     a("least", least_);
     a("most", most_);
@@ -105,3 +107,12 @@ Tensor one_hot_mask(const Tensor& labels, const Shape& shape, const Line& where)
 }
 
 }  // namespace tegula::ops
+
+namespace tegula {
+
+void add_label_ops(OpTable& table) {
+  table.add_class<ops::CheckLabelsOp>("check_labels", 3, std::string(), ops::Classes());
+  table.add_class<ops::CheckRangeOp>("range", 1, "", 0, 0, "", "");
+}
+
+}  // namespace tegula

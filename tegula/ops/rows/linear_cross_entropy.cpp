@@ -69,7 +69,7 @@ Tensor log_sums(const std::vector<Tensor>& inputs, std::int64_t chunk, const Lin
     if (!db.empty()) out.push_back(concat(db, 0));
     return out;
   };
-  return custom_function("log_sums", forward, backward, inputs, where);
+  return custom_function("log_sums", {{"chunk", chunk}}, forward, backward, inputs, where);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/allowed.h"
 #include "tegula/ops/rows/reduce.h"
 
@@ -239,6 +240,10 @@ std::vector<OpCase> loss_cases() {
                    .inputs = {real, real, real},
                    .tolerance = 64});
   return cases;
+}
+
+void add_loss_ops(OpTable& table) {
+  add_formulas<formula::BinaryCrossEntropy>(table);
 }
 
 }  // namespace tegula

@@ -32,14 +32,18 @@ struct Constants {
   /// nothing beside an eps of 1e-12 and more.
   Tensor scale;
   Tensor eps;  // times scale²
+  double epsilon;
 
-  Constants(const Tensor& x, const Dims& over, double epsilon, const Line& where)
+  Constants(const Tensor& x, const Dims& over, double given_eps, const Line& where)
       : axes(over),
         share(graph::scalar(1 / count_over(x.shape(), over), x.dtype(), where)),
         zero(graph::scalar(0, x.dtype(), where)),
-        scale(graph::scalar(scale_of(x, epsilon), x.dtype(), where)),
-        eps(graph::scalar(epsilon * scale_of(x, epsilon) * scale_of(x, epsilon), x.dtype(), where)) {}
+        scale(graph::scalar(scale_of(x, given_eps), x.dtype(), where)),
+        eps(graph::scalar(given_eps * scale_of(x, given_eps) * scale_of(x, given_eps), x.dtype(), where)),
+        epsilon(given_eps) {}
   static double scale_of(const Tensor& x, double epsilon) { return x.dtype() == f64 || epsilon < 1e-12 ? 1 : 0x1p-40; }
+  /// What a normalisation is called with, for those who look at its node.
+  NamedOptions options() const { return {{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())}, {"eps", epsilon}}; }
   /// Over axes that stay with size 1.
   Tensor mean(const Tensor& x) const { return sum(x, axes, Keep::Yes) * share; }
   /// The mean of the squares, times scale².
@@ -79,7 +83,7 @@ Tensor inverse_deviation(const Tensor& x, const Constants& c, MomentsOf moments_
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor& r, const Tensor& dr) {
     return std::vector<Tensor>{moments_of(in[0]).centered * (-r * (r * (r * (dr * c.share))))};
   };
-  return custom_function("inverse_deviation", forward, backward, {x}, where);
+  return custom_function("inverse_deviation", c.options(), forward, backward, {x}, where);
 }
 
 /// (x - mean) * rsqrt(variance + eps). The gradient is dx = r * (dy - mean(dy) - y * mean(dy*y)) with y = r * (x - mean). r goes in front of
@@ -97,7 +101,7 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const Line& wh
     const Tensor r = inverse_deviation(in[0], c, [=](const Tensor& t) { return moments(t, c); }, where);
     return std::vector<Tensor>{r * multiply_add(m.centered, -(r * (r * c.mean(dy * m.centered))), dy - c.mean(dy))};
   };
-  return custom_function("standardize", forward, backward, {x}, where);
+  return custom_function("standardize", c.options(), forward, backward, {x}, where);
 }
 
 Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const Line& where) {
@@ -109,7 +113,7 @@ Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps,
     const Tensor r = inverse_deviation(in[0], c, about_zero, where);
     return std::vector<Tensor>{r * multiply_add(in[0], -(r * (r * c.mean(dy * in[0]))), dy)};
   };
-  return custom_function("root_mean_square", forward, backward, {x}, where);
+  return custom_function("root_mean_square", c.options(), forward, backward, {x}, where);
 }
 
 /// (x - mean) * rsqrt(variance + eps) * weight + bias over all axes but the channels; weight and bias (1, C, 1, …). The sums that the
@@ -127,7 +131,7 @@ Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor&
     const Tensor dbias = sum(dy, c.axes, Keep::Yes), dweight = sum(dy * standard, c.axes, Keep::Yes);
     return std::vector<Tensor>{r * in[1] * multiply_add(standard, -(dweight * c.share), dy - dbias * c.share), dweight, dbias};
   };
-  return custom_function("standardize_channels", forward, backward, {x, weight, bias}, where);
+  return custom_function("standardize_channels", c.options(), forward, backward, {x, weight, bias}, where);
 }
 
 /// `parameter` (weight, bias, …) in the dtype of the computation. Throws unless it has this shape.

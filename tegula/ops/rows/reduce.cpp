@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -11,6 +12,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/scan.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/tile/ir.h"
@@ -44,7 +46,7 @@ class AxesReduceOp : public ReduceOp {
  public:
   AxesReduceOp(const Dims& axes, Reduction kind) : axes_(axes), kind_(kind) {}
   std::string_view name() const override { return tile::name(kind_); }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a.told_by_name(kind_);
     a("axes", axes_);
   }
@@ -340,6 +342,12 @@ std::vector<OpCase> reduce_cases() {
                      .gradient = false});
   }
   return cases;
+}
+
+void add_reduce_ops(OpTable& table) {
+  table.add_class<ExtremeOp>("max", 1, Dims(), Reduction::Max);
+  table.add_class<ExtremeOp>("min", 1, Dims(), Reduction::Min);
+  table.add_class<ProdOp>("prod", 1, Dims(), Reduction::Prod);
 }
 
 }  // namespace tegula

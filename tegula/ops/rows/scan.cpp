@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -12,6 +13,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -42,7 +44,10 @@ class ScanOp final : public KernelOp {
   std::string_view name() const override {
     return kind_ == Reduction::Sum ? "cumsum" : kind_ == Reduction::Prod ? "cumprod" : kind_ == Reduction::Max ? "cummax" : "cummin";
   }
-  void attributes(Attributes& a) const override { a.told_by_name(kind_); }
+  void attributes(Attributes& a) override {
+    a.told_by_name(kind_);
+    if (const Signature* node = a.made_for()) a.require(node->results[0].shape.rank() > 0 && node->inputs[0] == node->results[0], "shape");
+  }
 
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const auto& where = y.origin().where;
@@ -196,6 +201,11 @@ std::vector<OpCase> scan_cases() {
     if (one.op == "logcumsumexp") one.more_shapes = {{{300}}, {{0, 3}}, {{3, 0}}, {{5, 9, 7}}};  // differences of longer sums are noise
   }
   return cases;
+}
+
+void add_scan_ops(OpTable& table) {
+  for (const Reduction kind : {Reduction::Sum, Reduction::Prod, Reduction::Max, Reduction::Min})
+    table.add_class<ScanOp>(std::string(ScanOp(kind).name()), 1, kind);
 }
 
 }  // namespace tegula

@@ -25,7 +25,7 @@ Tensor softmax_of(std::string_view op, const Tensor& given, int axis, const Line
   const auto backward = [axis](const std::vector<Tensor>&, const Tensor& y, const Tensor& dy) {
     return std::vector<Tensor>{y * (dy - sum(dy * y, axis, Keep::Yes))};
   };
-  return ops::narrow(custom_function(std::string(op), forward, backward, {x}, where), given.dtype());
+  return ops::narrow(custom_function(std::string(op), {{"axis", std::int64_t{axis}}}, forward, backward, {x}, where), given.dtype());
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ Tensor log_softmax(Arg arg, int axis) {
   const auto backward = [axis](const std::vector<Tensor>&, const Tensor& y, const Tensor& dy) {
     return std::vector<Tensor>{dy - exp(y) * sum(dy, axis, Keep::Yes)};
   };
-  return ops::narrow(custom_function("log_softmax", forward, backward, {ops::widen(given)}, arg.loc), given.dtype());
+  return ops::narrow(custom_function("log_softmax", {{"axis", std::int64_t{axis}}}, forward, backward, {ops::widen(given)}, arg.loc), given.dtype());
 }
 
 std::vector<OpCase> softmax_cases() {

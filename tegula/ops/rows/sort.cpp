@@ -7,12 +7,14 @@
 #include <numeric>
 
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/shape.h"
@@ -30,10 +32,19 @@ class SortOp final : public KernelOp {
  public:
   SortOp(Order order, std::int64_t begin, std::int64_t count) : order_(order), begin_(begin), count_(count) {}
   std::string_view name() const override { return "sort"; }
-  void attributes(Attributes& a) const override {
-    a("descending", order_ == Order::Descending);
+  void attributes(Attributes& a) override {
+    bool descending = order_ == Order::Descending;
+    a("descending", descending);
     a("begin", begin_);
     a("count", count_);
+    if (const Signature* node = a.made_for()) {
+      order_ = descending ? Order::Descending : Order::Ascending;
+      Shape shape = node->inputs[0].shape;
+      a.require(shape.rank() > 0 && begin_ >= 0 && count_ >= 0 && begin_ <= shape.back() && count_ <= shape.back() - begin_, "begin");
+      shape[shape.rank() - 1] = count_;
+      a.require(node->results.size() == 2 && node->results[0] == Result{shape, node->inputs[0].dtype}, "count");
+      a.require(node->results[1] == Result{shape, i64}, "count");
+    }
   }
   std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>&) const override {
     const Shape& shape = y.input(0).shape();
@@ -289,6 +300,10 @@ std::vector<OpCase> sort_cases() {
                    .more_shapes = {{{9000}}, {{2, 5000}}, {{3000, 2}}, {{0, 3}}},
                    .gradient = false});
   return cases;
+}
+
+void add_sort_ops(OpTable& table) {
+  table.add_several<SortOp>("sort", 1, Order::Ascending, 0, 0);
 }
 
 }  // namespace tegula

@@ -1,12 +1,14 @@
 // Slices whose place is a number in memory: dynamic_slice reads one, update_slice, its adjoint, overwrites one.
 
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
@@ -47,12 +49,23 @@ void for_each_element(const Extents& lines, double at, F&& f) {
 Tensor slice_at(const Tensor& x, const Tensor& at, std::int64_t size, int axis, const Line& where);
 Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis, const Line& where);
 
+/// Whether one is as large as the other but for an axis, along which it fits, and `at` is a place.
+bool is_slice_of(const Result& slice, const Result& whole, const Result& at, int axis) {
+  Shape like = whole.shape;
+  if (axis < 0 || axis >= like.rank() || slice.shape.rank() != like.rank() || slice.shape[axis] > like[axis]) return false;
+  like[axis] = slice.shape[axis];
+  return slice.shape == like && slice.dtype == whole.dtype && at == Result{{}, i64};
+}
+
 /// Inputs (x, at); at has been checked.
 class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
  public:
   explicit DynamicSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "dynamic_slice"; }
-  void attributes(Attributes& a) const override { a("axis", axis_); }
+  void attributes(Attributes& a) override {
+    a("axis", axis_);
+    if (const Signature* node = a.made_for()) a.require(is_slice_of(node->results[0], node->inputs[0], node->inputs[1], axis_), "axis");
+  }
   Numerics numerics() const override { return Numerics::Either; }
   int input_read_by_place() const override { return 1; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
@@ -81,7 +94,11 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace, public Inserts
  public:
   explicit UpdateSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "update_slice"; }
-  void attributes(Attributes& a) const override { a("axis", axis_); }
+  void attributes(Attributes& a) override {
+    a("axis", axis_);
+    if (const Signature* node = a.made_for())
+      a.require(node->inputs[0] == node->results[0] && is_slice_of(node->inputs[1], node->inputs[0], node->inputs[2], axis_), "axis");
+  }
   int overwrites() const override { return 0; }
   int slice_axis() const override { return axis_; }
   int input_read_by_place() const override { return 2; }
@@ -214,6 +231,11 @@ std::vector<OpCase> dynamic_slice_cases() {
                    .inputs = {{{11, 6}}, {{2, 6}}, place(0, 8)},
                    .dtypes = kNumbers});
   return cases;
+}
+
+void add_dynamic_slice_ops(OpTable& table) {
+  table.add_class<DynamicSliceOp>("dynamic_slice", 2, 0);
+  table.add_class<UpdateSliceOp>("update_slice", 3, 0);
 }
 
 }  // namespace tegula

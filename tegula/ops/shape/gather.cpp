@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/lookups.h"
@@ -76,9 +78,18 @@ void for_each_named(const Extents& e, IndexForm form, std::span<const double> in
 class IndexedOp : public KernelOp {
  public:
   IndexedOp(int axis, IndexForm form, std::int64_t length) : axis_(axis), form_(form), length_(length) {}
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("axis", axis_);
-    a("index", form_ == IndexForm::Full ? "full" : "shared");
+    a.choice("index", form_, {"full", "shared"});
+    if (const Signature* node = a.made_for()) {
+      const Shape &x = node->inputs[0].shape, &index = node->inputs[1].shape;
+      a.require(axis_ >= 0 && axis_ < x.rank() && index.rank() == (form_ == IndexForm::Full ? x.rank() : 1), "axis");
+      length_ = x[axis_];
+      Shape y = x;
+      y[axis_] = index[form_ == IndexForm::Full ? axis_ : 0];
+      a.require(node->results[0] == Result{y, node->inputs[0].dtype} && (form_ == IndexForm::Shared || index == y), "index");
+      a.require(is_integer(node->inputs[1].dtype), "index");
+    }
   }
   bool has_check() const override { return true; }
   std::string check_message(std::int64_t, std::int64_t value) const override { return out_of_range(value, length_, axis_); }
@@ -119,7 +130,7 @@ class PlaceOp final : public ElementwiseOp {
   std::string_view name() const override { return "place"; }
   std::string_view check_name() const override { return op_; }
   bool has_check() const override { return true; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("of", op_);
     a("axis", axis_);
     a("length", length_);
@@ -151,11 +162,18 @@ class ScatterSumOp final : public LibraryOp {
   explicit ScatterSumOp(const Form& form) : form_(form) {}
   std::string_view name() const override { return "scatter_add"; }
   Numerics numerics() const override { return Numerics::Full; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("outer", form_.outer);
     a("count", form_.count);
     a("length", form_.length);
     a("width", form_.width);
+    if (const Signature* node = a.made_for()) {
+      for (const std::int64_t size : {form_.outer, form_.count, form_.length, form_.width}) a.require(size >= 0, "count");
+      a.require(node->inputs[0] == Result{{form_.count}, i64}, "count");
+      const Shape lines{form_.outer, form_.count, form_.width}, result{form_.outer, form_.length, form_.width};
+      a.require(countable(lines) && countable(result), "outer");
+      a.require(numel(node->inputs[1].shape) == numel(lines) && numel(node->results[0].shape) == numel(result), "outer");
+    }
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const auto& where = y.origin().where;
@@ -192,7 +210,16 @@ class ScatterOp final : public KernelOp {
  public:
   explicit ScatterOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "scatter"; }
-  void attributes(Attributes& a) const override { a("axis", axis_); }
+  void attributes(Attributes& a) override {
+    a("axis", axis_);
+    if (const Signature* node = a.made_for()) {
+      const Shape &x = node->inputs[0].shape, &index = node->inputs[1].shape;
+      a.require(axis_ >= 0 && axis_ + 1 == x.rank() && index.rank() == x.rank(), "axis");
+      Shape y = x;
+      y[axis_] = index[axis_];
+      a.require(index == y && node->inputs[2] == Result{y, node->inputs[0].dtype} && node->inputs[1].dtype == i64, "axis");
+    }
+  }
   int overwrites() const override { return 0; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     const auto& where = y.origin().where;
@@ -285,6 +312,13 @@ Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& sou
   const int axis = x.rank() - 1;
   const Tensor place = checked_place("scatter", index, axis, x.shape()[axis], 1, where);
   return make_node(Ref<const Op>(new ScatterOp(axis)), {x, place, source}, x.shape(), x.dtype(), where);
+}
+
+void add_gather_ops(OpTable& table) {
+  table.add_class<GatherOp>("gather", 2, 0, IndexForm::Full, 0);
+  table.add_class<PlaceOp>("place", 1, std::string(), 0, 0, 0);
+  table.add_class<ScatterSumOp>("scatter_add", 2, ScatterSumOp::Form());
+  table.add_class<ScatterOp>("scatter", 3, 0);
 }
 
 }  // namespace tegula

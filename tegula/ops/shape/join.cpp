@@ -5,11 +5,13 @@
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/joined_products.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/row_kernel.h"
 
 namespace tegula {
@@ -22,9 +24,31 @@ class ConcatOp final : public KernelOp, public Joins {
   /// `begins`: where each input begins along the axis, in order; what lies between them is zero. Empty: one follows the other.
   explicit ConcatOp(int axis, std::vector<std::int64_t> begins = {}) : axis_(axis), begins_(std::move(begins)) {}
   std::string_view name() const override { return "concat"; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("axis", axis_);
-    a("begins", begins_.empty() ? std::nullopt : std::optional(begins_));
+    std::optional<std::vector<std::int64_t>> begins;
+    if (!begins_.empty()) begins = begins_;
+    a("begins", begins);
+    if (const Signature* node = a.made_for()) {
+      begins_ = begins.value_or(std::vector<std::int64_t>());
+      a.require(fits(*node), "axis");
+    }
+  }
+  /// Whether the pieces lie in the result, one behind the other, and are like it but for the axis.
+  bool fits(const Signature& node) const {
+    const Shape& y = node.results[0].shape;
+    if (axis_ < 0 || axis_ >= y.rank() || (!begins_.empty() && begins_.size() != node.inputs.size())) return false;
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      Shape like = y;
+      const Shape& x = node.inputs[i].shape;
+      if (x.rank() != y.rank() || node.inputs[i].dtype != node.results[0].dtype) return false;
+      like[axis_] = x[axis_];
+      const std::int64_t begin = begin_of(i, end);
+      if (x != like || begin < end || begin > y[axis_] - x[axis_]) return false;
+      end = begin + x[axis_];
+    }
+    return !begins_.empty() || end == y[axis_];
   }
   int joined_axis() const override { return axis_; }
   const std::vector<std::int64_t>& joined_at() const override { return begins_; }
@@ -358,6 +382,10 @@ std::vector<OpCase> join_cases() {
   add("diag", {{7}}, [](const Inputs& x) { return diag(x[0], -2); }, {{{7, 5}}});
   add("diag", {{7}}, [](const Inputs& x) { return diag(x[0], 1); }, {{{7, 5}}});
   return cases;
+}
+
+void add_join_ops(OpTable& table) {
+  table.add_class<ConcatOp>("concat", OpTable::kAnyInputs, 0);
 }
 
 }  // namespace tegula

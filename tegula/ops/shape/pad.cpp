@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/join.h"
 
@@ -24,10 +26,15 @@ class PadOp final : public KernelOp, public Embeds {
  public:
   PadOp(const Dims& begin, const Dims& step, Number value) : begin_(begin), step_(step), value_(value) {}
   std::string_view name() const override { return "pad"; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("begin", begin_);
     a("step", step_);
     a("value", value_);
+    if (const Signature* node = a.made_for()) {
+      const Shape &x = node->inputs[0].shape, &y = node->results[0].shape;
+      a.require(x.rank() == y.rank() && begin_.rank() == x.rank() && step_.rank() == x.rank(), "begin");
+      a.require(std::ranges::all_of(step_, [](std::int64_t step) { return step > 0; }), "step");
+    }
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     return {ops::strided(dy, begin_, step_, y.input(0).shape(), y.origin().where)};
@@ -206,6 +213,10 @@ Tensor pad(Arg x, std::span<const PadWidth> widths, const PadOptions& options) {
 
 Tensor pad(Arg x, std::initializer_list<PadWidth> widths, const PadOptions& options) {
   return pad(x, std::span(widths.begin(), widths.size()), options);
+}
+
+void add_pad_ops(OpTable& table) {
+  table.add_class<PadOp>("pad", 1, Dims(), Dims(), Number());
 }
 
 }  // namespace tegula

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "tegula/graph/frame.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/nodes.h"
+#include "tegula/ops/op_families.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula {
@@ -16,9 +18,13 @@ class SliceOp final : public ViewOp {
  public:
   SliceOp(const Dims& begin, const Dims& step, const Shape& count) : begin_(begin), step_(step), count_(count) {}
   std::string_view name() const override { return "slice"; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("begin", begin_);
     a("step", step_);
+    if (const Signature* node = a.made_for()) {
+      count_ = node->results[0].shape;
+      a.require(begin_.rank() == count_.rank() && step_.rank() == count_.rank() && node->inputs[0].shape.rank() == count_.rank(), "begin");
+    }
   }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out{count_, input.strides, input.offset};
@@ -52,9 +58,13 @@ class DiagonalOp final : public ViewOp {
  public:
   DiagonalOp(std::int64_t row, std::int64_t column, const Shape& shape) : row_(row), column_(column), shape_(shape) {}
   std::string_view name() const override { return "diagonal"; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("row", row_);
     a("column", column_);
+    if (const Signature* node = a.made_for()) {
+      shape_ = node->results[0].shape;
+      a.require(row_ >= 0 && column_ >= 0 && shape_.rank() >= 1 && node->inputs[0].shape.rank() == shape_.rank() + 1, "row");
+    }
   }
   std::optional<Layout> apply(const Layout& input) const override {
     const int a = input.shape.rank() - 2, b = a + 1;
@@ -94,10 +104,15 @@ class WindowsOp final : public ViewOp {
         dilation_(dilation),
         shape_(shape) {}
   std::string_view name() const override { return "windows"; }
-  void attributes(Attributes& a) const override {
+  void attributes(Attributes& a) override {
     a("axis", axis_);
     a("stride", stride_);
     a("dilation", dilation_);
+    if (const Signature* node = a.made_for()) {
+      shape_ = node->results[0].shape;
+      a.require(node->inputs[0].shape.rank() + 1 == shape_.rank() && axis_ >= 0 && axis_ + 1 < shape_.rank(), "axis");
+      a.require(stride_ > 0 && dilation_ > 0, "stride");
+    }
   }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out{shape_, input.strides, input.offset};
@@ -275,6 +290,12 @@ Tensor windows(Arg x, const Dims& axes, const Dims& window, const WindowOptions&
     t = make_node(Ref<const Op>(new WindowsOp(axis, stride[i], dilation[i], shape)), {t}, shape, t.dtype(), x.loc);
   }
   return t;
+}
+
+void add_view_ops(OpTable& table) {
+  table.add_class<SliceOp>("slice", 1, Dims(), Dims(), Shape());
+  table.add_class<DiagonalOp>("diagonal", 1, 0, 0, Shape());
+  table.add_class<WindowsOp>("windows", 1, 0, 1, 1, Shape());
 }
 
 }  // namespace tegula

@@ -29,12 +29,21 @@ std::int64_t Window::output(int axis, std::int64_t input) const {
   return last + 1;
 }
 
-void Window::attributes(Attributes& a) const {
+void Window::attributes(Attributes& a) {
   a("window", size);
   a("stride", stride);
   a("dilation", dilation);
   a("low", low);
   a("high", high);
+  if (!a.assigns()) return;
+  for (const Dims* one : {&stride, &dilation, &low, &high}) a.require(one->rank() == size.rank(), "window");
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // as PerAxis::expand says
+  for (const Dims* one : {&size, &stride, &dilation})
+    a.require(std::ranges::all_of(*one, [](std::int64_t v) { return v >= 0 && v < kMost; }), "window");
+  for (const Dims* one : {&stride, &dilation})
+    a.require(std::ranges::all_of(*one, [](std::int64_t v) { return v > 0; }), "stride");
+  for (const Dims* one : {&low, &high})
+    a.require(std::ranges::all_of(*one, [](std::int64_t v) { return v > -kMost && v < kMost; }), "low");
 }
 
 Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation,

@@ -64,7 +64,7 @@ struct Window {
   /// PyTorch's floor((input + low + high - dilation*(size-1) - 1) / stride) + 1, or with ceil for floor, where a last window that would begin
   /// in the padding behind the input is left out. Negative sizes count as 0.
   std::int64_t output(int axis, std::int64_t input) const;
-  void attributes(Attributes& a) const;
+  void attributes(Attributes& a);
 };
 
 /// Resolves options against the spatial sizes of an input; throws Error in the name of `op` for zero strides, wrong counts, negative padding.

@@ -17,7 +17,7 @@ class AlongAxis final : public ViewOp {
  public:
   AlongAxis(const Shape& shape, int axis) : shape_(shape), axis_(axis) {}
   std::string_view name() const override { return "along_axis"; }
-  void attributes(Attributes& a) const override { a("axis", axis_); }
+  void attributes(Attributes& a) override { a("axis", axis_); }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout layout{shape_, Dims::filled(shape_.rank(), 0), input.offset};
     layout.strides[axis_] = input.strides[0];

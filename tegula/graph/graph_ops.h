@@ -1,0 +1,16 @@
+#pragma once
+// The ops of this room, for a table of ops.
+
+namespace tegula {
+
+class OpTable;
+
+void add_graph_ops(OpTable& table);
+
+// Of the sources that define them.
+void add_structural_ops(OpTable& table);
+void add_e4m3_ops(OpTable& table);
+void add_gradient_ops(OpTable& table);
+void add_region_ops(OpTable& table);
+
+}  // namespace tegula
