@@ -9,6 +9,7 @@
 #include "tegula/core/text.h"
 #include "tegula/data/idx.h"
 #include "tegula/data/image_folder.h"
+#include "tegula/formats/graph_file.h"
 #include "tegula/io/csv.h"
 #include "tegula/io/file.h"
 #include "tegula/io/file_kind.h"
@@ -81,6 +82,19 @@ std::string metadata_text(const io::Metadata& metadata, std::int64_t most) {
   return "metadata:\n" + rows.text();
 }
 
+std::string graph_text(const std::string& path, std::int64_t most) {
+  const GraphFunction f = load_graph(path);
+  Rows rows(most);
+  const auto add = [&](const char* what, const std::string& name, DType dtype, const Shape& shape) {
+    rows.add({what, printable(name), std::string(tegula::name(dtype)), shape_text(shape)});
+  };
+  for (const GraphValue& one : f.inputs()) add("input", one.name, one.dtype, one.shape);
+  for (const GraphValue& one : f.outputs()) add("output", one.name, one.dtype, one.shape);
+  for (const Parameter& one : f.state()) add(f.writes(one) ? "state" : "weight", one.name, one.cell->dtype(), one.cell->shape());
+  return "a graph of " + counted(f.size(), "node", "nodes") + " (tegula graph FILE prints it)\n" + rows.text() +
+         metadata_text(f.metadata(), most);
+}
+
 std::string safetensors_text(const std::string& path, std::int64_t most) {
   const io::SafetensorsHeader file = io::read_safetensors_header(path);
   double numbers = 0;
@@ -94,6 +108,7 @@ std::string safetensors_text(const std::string& path, std::int64_t most) {
     rows.add({printable(tensor.name), printable(tensor.type), shape_text(tensor.shape)});
   }
   const auto model = file.metadata.find("tegula.model");
+  if (const auto graph = file.metadata.find(std::string(kGraphKey)); graph != file.metadata.end()) return graph_text(path, most);
   std::string what = is_checkpoint ? "a checkpoint of a training (--resume), " : "";
   if (model != file.metadata.end()) what += "the model " + shortened(model->second, 40) + ", ";
   return what + counted(file.tensors.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers\n" + rows.text() +

@@ -1,18 +1,19 @@
-// tegula graph: what the compiler makes of a model.
+// tegula graph: what the compiler makes of a model, or of a graph file.
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 
 #include "app/commands.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
-#include "tegula/data/digits.h"
+#include "tegula/formats/graph_file.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/print.h"
+#include "tegula/ops/creation.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/runtime/device.h"
@@ -40,50 +41,72 @@ std::string why_nothing(const std::string& stage) {
   return "The stage " + stage + " has nothing to say about this graph.";
 }
 
-void run(const GraphChoice& choice) {
-  models::Model model = make_model(choice.model);
-  const Parameters state = nn::state(model.net);
-  for (const Parameter& p : state) eval(p.read());  // the printed graph begins at their values
-  Shape shape = model.input;
-  shape.insert(0, choice.batch);
-  const HostArray images = HostArray::empty(f32, shape), classes = HostArray::empty(i64, {choice.batch});
-  std::fill_n(images.values<float>().data(), images.size(), 0.0f);
-  std::fill_n(classes.values<std::int64_t>().data(), classes.size(), 0);
-  const Tensor x = from_array(images), y = from_array(classes);
+using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-  if (!choice.step) eval(model.net);
-  optim::Adam adam(parameters(model.net));
-  const auto forward = [&](const Tensor& in) { return model.net(in); };
-  const auto step = [&](const Tensor& in, const Tensor& labels) {
-    const Tensor loss = cross_entropy(model.net(in), labels);
-    adam.step(grad(loss, adam.parameters()));
-    return loss;
+/// What is looked at: a function, arguments for it, and what its Variables are called.
+struct Shown {
+  Function function;
+  std::vector<Tensor> arguments;
+  Parameters state;
+  std::string title;
+};
+
+Shown shown_model(const GraphChoice& choice) {
+  const auto model = std::make_shared<models::Model>(make_model(choice.model));
+  Shape shape = model->input;
+  shape.insert(0, choice.batch);
+  if (!choice.step) {
+    eval(model->net);
+    const auto forward = [model](const std::vector<Tensor>& in) { return std::vector{model->net(in[0])}; };
+    return {forward, {zeros(shape, f32)}, nn::state(model->net), model->name};
+  }
+  const auto adam = std::make_shared<optim::Adam>(parameters(model->net));
+  eval(adam->lr.read(), adam->steps().read());
+  const auto step = [model, adam, dot = choice.dot && choice.stage == "graph"](const std::vector<Tensor>& in) {
+    const Tensor loss = cross_entropy(model->net(in[0]), in[1]);
+    std::vector<Tensor> gradients = grad(loss, adam->parameters());
+    if (dot) {
+      gradients.push_back(loss);
+      return gradients;
+    }
+    adam->step(gradients);
+    return std::vector{loss};
   };
+  return {step, {zeros(shape, f32), zeros({choice.batch}, i64)}, nn::state(model->net), model->name};
+}
+
+Shown shown_file(const GraphChoice& choice) {
+  if (choice.step) {
+    throw Error({.op = "tegula graph",
+                 .got = "--step with the graph file " + choice.model.name_or_file,
+                 .expected = "a model: a graph file is the function that was saved",
+                 .advice = "save the step with save_graph"});
+  }
+  const GraphFunction f = load_graph(choice.model.name_or_file);
+  Shown out{f, {}, f.state(), choice.model.name_or_file};
+  for (const GraphValue& input : f.inputs()) out.arguments.push_back(zeros(input.shape, input.dtype));
+  return out;
+}
+
+void run(const GraphChoice& choice) {
   if (choice.dot && choice.stage != "graph" && choice.stage != "plan" && choice.stage != "tile") {
     throw Error({.op = "tegula graph",
                  .got = "--dot with --stage " + choice.stage,
                  .expected = "the stage graph, plan or tile",
                  .advice = "the others are text: leave --dot out"});
   }
-  if (choice.dot && (choice.stage == "plan" || choice.stage == "tile")) {
-    const auto print = [&](auto compiled, const auto&... arguments) {
-      compiled(arguments...);
-      std::printf("%s", (choice.stage == "plan" ? compiled.plan_dot() : compiled.tile_dot()).c_str());
-    };
-    choice.step ? print(jit(step), x, y) : print(jit(forward), x);
+  const Shown what = is_graph_file(choice.model.name_or_file) ? shown_file(choice) : shown_model(choice);
+  for (const Parameter& p : what.state) eval(p.read());  // the printed graph begins at their values
+  for (const Tensor& x : what.arguments) eval(x);
+  if (choice.dot && choice.stage != "graph") {
+    auto compiled = jit(what.function);
+    compiled(what.arguments);
+    std::printf("%s", (choice.stage == "plan" ? compiled.plan_dot() : compiled.tile_dot()).c_str());
     return;
   }
   if (choice.dot) {
-    const DotOptions options{.parameters = state, .title = model.name};
-    if (!choice.step) {
-      const Tensor outputs[] = {forward(x)};
-      std::printf("%s", to_dot(outputs, options).c_str());
-    } else {
-      const Tensor loss = cross_entropy(model.net(x), y);
-      std::vector<Tensor> outputs = grad(loss, adam.parameters());
-      outputs.push_back(loss);
-      std::printf("%s", to_dot(outputs, options).c_str());
-    }
+    const std::vector<Tensor> outputs = what.function(what.arguments);
+    std::printf("%s", to_dot(outputs, {.parameters = what.state, .title = what.title}).c_str());
     return;
   }
   // The compiler hands the text of each stage to the warning handler.
@@ -93,10 +116,8 @@ void run(const GraphChoice& choice) {
     if (name.starts_with("print.")) std::printf("# %s\n%s\n", name.c_str() + 6, text.c_str());
     else std::fprintf(stderr, "tegula: %s: %s\n", name.c_str(), text.c_str());
   });
-  eval(adam.lr.read(), adam.steps().read());
   ::setenv("TEGULA_PRINT", choice.stage.c_str(), 1);
-  if (choice.step) jit(step)(x, y);
-  else jit(forward)(x);
+  jit(what.function)(what.arguments);
   if (!shown) std::printf("%s\n", why_nothing(choice.stage).c_str());
 }
 
@@ -104,7 +125,7 @@ void run(const GraphChoice& choice) {
 
 void add_graph(Command& app) {
   auto choice = std::make_shared<GraphChoice>();
-  Command command = app.command("graph", "the graph of a model, its plan, its tile programs");
+  Command command = app.command("graph", "the graph of a model or a graph file, its plan, its tile programs");
   add_options(command, choice->model, ModelFiles::Yes);
   command.option("--batch", choice->batch, "images at once").check(positive()).shows_default().type("N");
   command.flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");

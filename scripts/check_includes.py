@@ -50,8 +50,8 @@ FOLDERS = {
     "tile/passes": ["tile"],
 }
 # floor 5: what people run; floor 6: the command line
-RULES |= {room: USER_ROOMS for room in ("train", "models", "serve")}
-RULES["app"] = USER_ROOMS + ["train", "models", "serve"]
+RULES |= {room: USER_ROOMS for room in ("train", "models", "serve", "formats")}
+RULES["app"] = USER_ROOMS + ["train", "models", "serve", "formats"]
 RULES["tegula.h"] = RULES["app"]
 
 # What tegula.h keeps away from its users, for their compile time.

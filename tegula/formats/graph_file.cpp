@@ -1,0 +1,309 @@
+#include "tegula/formats/graph_file.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tegula/core/error.h"
+#include "tegula/core/json.h"
+#include "tegula/formats/graph_json.h"
+#include "tegula/formats/known_ops.h"
+#include "tegula/graph/frame.h"
+#include "tegula/graph/names.h"
+#include "tegula/graph/regions/effect.h"
+#include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
+
+namespace tegula {
+
+struct GraphFunction::State {
+  std::vector<GraphValue> inputs, outputs;
+  Parameters variables;
+  io::Metadata metadata;
+  formats::StoredGraph graph;
+  std::vector<Ref<Cell>> cells;
+  std::vector<Tensor> constants;
+};
+
+namespace formats {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kVersion = 1;
+constexpr std::size_t kMostText = 90'000'000;  // of a header of 100 MB
+
+[[noreturn]] void refuse_saving(const std::string& got, const std::string& expected, const std::string& advice, const Line& where) {
+  throw Error({.op = "save_graph", .got = got, .expected = expected, .advice = advice, .where = where});
+}
+
+void require_known(const StoredGraph& graph) {
+  for (const StoredNode& node : graph.nodes) {
+    if (node.kind != StoredNode::Kind::Op || node.op->role() == Role::Scalar) continue;
+    if (node.body) require_known(*node.body);
+    if (node.gradient) require_known(*node.gradient);
+    if (known_ops().contains(node.op->class_name())) continue;
+    const bool exchanges = effect_of(*node.op) != Effect::None;
+    refuse_saving("the op " + std::string(node.op->name()), "ops that files know",
+                  exchanges
+                      ? "what ranks do together is not in graph files: save the function of one rank"
+                      : "an op of one's own is added first: add_formula<formula::Name>(known_ops()); tile kernels are not in graph files",
+                  node.origin.where);
+  }
+}
+
+/// Names for Variables, each once.
+std::vector<std::string> names_of(const std::vector<Ref<Cell>>& cells, const Parameters& given, const Parameters& of_module) {
+  std::vector<std::string> out;
+  std::set<std::string> taken;
+  for (const Ref<Cell>& cell : cells) {
+    std::string name;
+    for (const Parameters* list : {&given, &of_module}) {
+      const auto found = std::ranges::find(*list, cell, &Parameter::cell);
+      if (name.empty() && found != list->end()) name = found->name;
+    }
+    if (name.empty()) name = variable_name(*cell->value().node());
+    if (name.empty()) name = "variable." + std::to_string(out.size());
+    for (int copy = 2; !taken.insert(name).second; ++copy) name += "." + std::to_string(copy);
+    out.push_back(name);
+  }
+  return out;
+}
+
+json value_json(const std::string& name, const Result& value) {
+  return {{"name", name},
+          {"dtype", std::string(tegula::name(value.dtype))},
+          {"shape", std::vector<std::int64_t>(value.shape.begin(), value.shape.end())}};
+}
+
+std::vector<Result> results_of(std::span<const Tensor> tensors) {
+  std::vector<Result> out;
+  for (const Tensor& tensor : tensors) out.push_back({tensor.shape(), tensor.dtype()});
+  return out;
+}
+
+void require_count(const std::vector<std::string>& names, std::size_t count, const char* what, const Line& where) {
+  if (!names.empty() && names.size() != count)
+    refuse_saving(std::to_string(names.size()) + " names of " + what, std::to_string(count) + ", one for each tensor", "", where);
+}
+
+}  // namespace
+
+void save(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names, std::span<const Tensor> examples,
+          const Body& body) {
+  const Line where = origin_at(path.where).where;
+  Tables tables{.inputs = results_of(examples), .variables = {}, .constants = {}};
+  Recording recording = record(tables.inputs, body, options.gradients, where);
+  require_known(recording.graph);
+  require_count(options.inputs, tables.inputs.size(), "inputs", where);
+  require_count(options.outputs, recording.graph.outputs.size(), "outputs", where);
+
+  json all{{"version", kVersion},
+           {"inputs", json::array()},
+           {"outputs", json::array()},
+           {"variables", json::array()},
+           {"constants", json::array()}};
+  for (std::size_t i = 0; i < tables.inputs.size(); ++i)
+    all["inputs"].push_back(value_json(options.inputs.empty() ? "x" + std::to_string(i) : options.inputs[i], tables.inputs[i]));
+  for (std::size_t i = 0; i < recording.graph.outputs.size(); ++i)
+    all["outputs"].push_back(options.outputs.empty() ? "y" + std::to_string(i) : options.outputs[i]);
+
+  io::NamedArrays arrays;
+  std::set<std::string> taken;
+  const auto names = names_of(recording.cells, options.names, module_names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Ref<Cell>& cell = recording.cells[i];
+    if (cell->source() || cell->partition())
+      refuse_saving("the Variable " + names[i] + ", which ranks share out", "Variables that are whole in this process", "gather them first",
+                    where);
+    tables.variables.push_back({cell->shape(), cell->dtype()});
+    all["variables"].push_back(names[i]);
+    arrays.emplace_back(names[i], Parameter{names[i], cell}.read(where).to_array(where));
+    taken.insert(names[i]);
+  }
+  for (const Tensor& constant : recording.constants) {
+    std::string name = "constant." + std::to_string(all["constants"].size());
+    while (!taken.insert(name).second) name += "_";
+    all["constants"].push_back(name);
+    arrays.emplace_back(name, constant.to_array(where));
+  }
+  tables.constants = recording.constants;
+  all["graph"] = to_json(recording.graph);
+  static_cast<void>(graph_from_json(all["graph"], tables, known_ops(), path.path));  // what is written can be read
+
+  io::Metadata metadata = options.metadata;
+  for (const auto& [key, value] : metadata)
+    if (key.starts_with("tegula.")) refuse_saving("metadata of the name " + key, "names that do not begin with \"tegula.\"", "", where);
+  std::string text = all.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > kMostText)
+    refuse_saving(
+        "a graph of " + std::to_string(recording.graph.nodes.size()) + " nodes, " + std::to_string(text.size()) + " bytes of text",
+        "at most " + std::to_string(kMostText) + " bytes", "scan writes a loop as one node", where);
+  metadata.emplace(kGraphKey, std::move(text));
+  io::write_safetensors(path.path, arrays, metadata);
+}
+
+namespace {
+
+/// Reads a file's lists; its graph is read by graph_from_json.
+class FileReader {
+ public:
+  explicit FileReader(const std::string& path) : path_(path), file_(io::read_safetensors(path)) {
+    for (auto& [name, array] : file_.tensors) arrays_.emplace(name, &array);
+  }
+
+  std::shared_ptr<const GraphFunction::State> read() {
+    const auto found = file_.metadata.find(std::string(kGraphKey));
+    if (found == file_.metadata.end())
+      refuse("a safetensors file without a graph", "one that save_graph has written", "load(net, path) reads the weights of a module");
+    const json all = parse_json(found->second, "load_graph", path_);
+    if (!all.is_object()) refuse(shown(all), "a graph");
+    if (!all.contains("version") || all["version"] != kVersion)
+      refuse("version " + shown(all.contains("version") ? all["version"] : json()), "version " + std::to_string(kVersion),
+             "the file was written by another version of Tegula");
+    auto out = std::make_shared<GraphFunction::State>();
+    Tables tables;
+    for (const json& one : list(all, "inputs")) {
+      out->inputs.push_back(value(one));
+      tables.inputs.push_back({out->inputs.back().shape, out->inputs.back().dtype});
+    }
+    for (const json& one : list(all, "variables")) {
+      const std::string name = text(one);
+      const Variable variable(tensor(name));
+      out->cells.push_back(variable.cell());
+      out->variables.push_back({name, variable.cell()});
+      tables.variables.push_back({variable.shape(), variable.dtype()});
+    }
+    for (const json& one : list(all, "constants")) out->constants.push_back(tensor(text(one)));
+    tables.constants = out->constants;
+    if (!all.contains("graph")) refuse("no \"graph\"", "the list of nodes");
+    out->graph = graph_from_json(all["graph"], tables, known_ops(), path_);
+    const json& names = list(all, "outputs");
+    if (names.size() != out->graph.outputs.size()) refuse(std::to_string(names.size()) + " names of results", "one for each");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Result& result = out->graph.nodes[static_cast<std::size_t>(out->graph.outputs[i])].results[0];
+      out->outputs.push_back({text(names[i]), result.dtype, result.shape});
+    }
+    if (!arrays_.empty()) refuse("the tensor " + shown(arrays_.begin()->first), "only Variables and constants of the graph");
+    file_.metadata.erase(found);
+    out->metadata = std::move(file_.metadata);
+    return out;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& got, const std::string& expected,
+                           const std::string& advice = "the file is damaged, or was not written by save_graph") const {
+    throw Error({.op = "load_graph", .got = path_ + ": " + got, .expected = expected, .advice = advice});
+  }
+  const json& list(const json& all, const char* key) const {
+    if (!all.contains(key) || !all[key].is_array()) refuse("no list \"" + std::string(key) + "\"", "the lists of a graph");
+    return all[key];
+  }
+  std::string text(const json& one) const {
+    if (!one.is_string()) refuse(shown(one), "a name");
+    return one.get<std::string>();
+  }
+  GraphValue value(const json& one) const {
+    const bool is_value =
+        one.is_object() && one.contains("name") && one.contains("dtype") && one.contains("shape") && one["shape"].is_array();
+    if (!is_value) refuse("an input " + shown(one), "its name, dtype and shape");
+    const std::string dtype = text(one["dtype"]);
+    const auto found = std::ranges::find_if(kAllDTypes, [&](DType each) { return name(each) == dtype; });
+    if (found == std::end(kAllDTypes)) refuse("the dtype " + shown(dtype), "one of Tegula's");
+    GraphValue out{text(one["name"]), *found, {}};
+    for (const json& size : one["shape"]) {
+      const bool is_size = size.is_number_integer() && size >= 0 && out.shape.rank() < kMaxRank;
+      if (!is_size) refuse("the shape " + shown(one["shape"]), "at most eight sizes of at least 0");
+      out.shape.push_back(size.get<std::int64_t>());
+    }
+    if (!countable(out.shape)) refuse("the shape " + to_string(out.shape), "fewer than 2^60 elements");
+    return out;
+  }
+  /// Of the file; each is asked for once.
+  Tensor tensor(const std::string& name) {
+    const auto found = arrays_.find(name);
+    if (found == arrays_.end())
+      refuse("no tensor " + shown(name) + ", or it is there twice", "all tensors that the graph names, each once");
+    const Tensor out = from_array(*found->second);
+    arrays_.erase(found);
+    return out;
+  }
+
+  const std::string& path_;
+  io::Safetensors file_;
+  std::map<std::string, const HostArray*> arrays_;
+};
+
+}  // namespace
+}  // namespace formats
+
+std::vector<Tensor> GraphFunction::operator()(const std::vector<Tensor>& inputs, Line where) const {
+  const State& s = *state_;
+  const auto list = [](const auto& values) {
+    std::string text;
+    for (const auto& one : values) text += (text.empty() ? "" : ", ") + std::string(name(one.dtype)) + to_string(one.shape);
+    return text.empty() ? std::string("none") : text;
+  };
+  std::vector<GraphValue> given;
+  for (const Tensor& input : inputs) given.push_back({"", input.dtype(where), input.shape(where)});
+  const bool fits = std::ranges::equal(given, s.inputs,
+                                       [](const GraphValue& a, const GraphValue& b) { return a.dtype == b.dtype && a.shape == b.shape; });
+  if (!fits) {
+    throw Error({.op = "graph",
+                 .got = "tensors " + list(given),
+                 .expected = list(s.inputs) + ", as the function was saved with",
+                 .advice = "save_graph once for each size, or cast and reshape before the call",
+                 .where = origin_at(where).where});
+  }
+  const std::vector<Tensor> made = formats::build(s.graph, {.inputs = inputs, .cells = s.cells, .constants = s.constants});
+  std::vector<Tensor> out;
+  for (const int output : s.graph.outputs) out.push_back(made[static_cast<std::size_t>(output)]);
+  return out;
+}
+
+Tensor GraphFunction::only(const std::vector<Arg>& x) const {
+  const Line where = x[0].loc;
+  if (state_->outputs.size() != 1) {
+    throw Error({.op = "graph",
+                 .got = "a function with " + std::to_string(state_->outputs.size()) + " results called for one",
+                 .expected = "one with one result",
+                 .advice = "f({x}) gives the list of its results",
+                 .where = origin_at(where).where});
+  }
+  std::vector<Tensor> inputs;
+  for (const Arg& one : x) inputs.push_back(one.tensor("graph"));
+  return (*this)(inputs, where)[0];
+}
+
+const std::vector<GraphValue>& GraphFunction::inputs() const { return state_->inputs; }
+const std::vector<GraphValue>& GraphFunction::outputs() const { return state_->outputs; }
+const Parameters& GraphFunction::state() const { return state_->variables; }
+const io::Metadata& GraphFunction::metadata() const { return state_->metadata; }
+bool GraphFunction::writes(const Parameter& variable) const {
+  return std::ranges::any_of(state_->graph.nodes, [&](const formats::StoredNode& node) {
+    return node.writes >= 0 && state_->cells[static_cast<std::size_t>(node.writes)] == variable.cell;
+  });
+}
+std::size_t GraphFunction::size() const { return state_->graph.nodes.size(); }
+
+Parameters parameters(const GraphFunction& f) {
+  Parameters out;
+  for (const Parameter& one : f.state()) {
+    if (is_float(one.cell->dtype()) && !f.writes(one)) out.push_back(one);
+  }
+  return out;
+}
+
+bool is_graph_file(const std::string& path) {
+  try {
+    io::Bytes begin(io::kKindBytes);
+    const io::InputFile file(path, "load_graph");
+    begin.resize(std::min<std::uint64_t>(file.size(), begin.size()));
+    file.read_at(0, begin);
+    return io::kind_of(begin) == io::FileKind::Safetensors && io::read_safetensors_header(path).metadata.contains(std::string(kGraphKey));
+  } catch (const Error&) { return false; }
+}
+
+GraphFunction load_graph(const std::string& path) { return GraphFunction(formats::FileReader(path).read()); }
+
+}  // namespace tegula

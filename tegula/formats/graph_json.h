@@ -1,0 +1,26 @@
+#pragma once
+// A StoredGraph as JSON: what is in a graph file beside its tensors. Each node says its op's name in a table of ops, the numbers of the nodes that it reads, its
+// dtype and shape, its attributes, and its line.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tegula/formats/stored_graph.h"
+#include "tegula/graph/op_table.h"
+
+namespace tegula::formats {
+
+nlohmann::json to_json(const StoredGraph& graph);
+
+/// What the numbers of a graph's inputs, Variables and constants mean.
+struct Tables {
+  std::vector<Result> inputs, variables;
+  std::vector<Tensor> constants;
+};
+
+/// The graph that `json` describes, each node checked against what it reads. Throws Error in the name of load_graph, with `file` and the node's number, for what is no
+/// such graph and for ops that the table has not.
+StoredGraph graph_from_json(const nlohmann::json& json, const Tables& tables, const OpTable& ops, const std::string& file);
+
+}  // namespace tegula::formats

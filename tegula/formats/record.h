@@ -1,0 +1,25 @@
+#pragma once
+// From nodes to a StoredGraph.
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "tegula/compile/jit.h"
+#include "tegula/formats/stored_graph.h"
+
+namespace tegula::formats {
+
+/// What a function is, traced once.
+struct Recording {
+  StoredGraph graph;  // its inputs are the arguments
+  std::vector<Ref<Cell>> cells;
+  std::vector<Tensor> constants;
+};
+
+using Body = std::function<compile::Results(std::span<const Tensor>)>;
+/// Traces the function over tensors of these shapes and dtypes; with the gradients of its custom functions, or without. Throws Error in the name of
+/// save_graph for what a file cannot hold.
+Recording record(std::span<const Result> arguments, const Body& body, bool gradients, const Line& where);
+
+}  // namespace tegula::formats

@@ -1,0 +1,227 @@
+// Graph files: what was traced comes back, to the bit, with its gradients, its state and its lines; what is no such file is refused.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tegula/tegula.h"
+
+namespace tegula {
+namespace {
+
+constexpr const char* kPath = "test.graph";  // every test has a working directory of its own
+
+void expect_same_bits(const Tensor& a, const Tensor& b) {
+  const HostArray x = a.to_array(), y = b.to_array();
+  ASSERT_EQ(x.dtype, y.dtype);
+  ASSERT_EQ(x.shape, y.shape);
+  EXPECT_EQ(std::memcmp(x.buffer->data(), y.buffer->data(), x.bytes()), 0) << a.print() << "\n" << b.print();
+}
+
+Tensor numbers(const Shape& shape, double seed = 1) {
+  return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37 + seed);
+}
+
+struct Mlp {
+  nn::Linear first{6, 5}, second{5, 3};
+  Tensor operator()(const Tensor& x) { return second(relu(first(x))); }
+};
+
+TEST(GraphFile, AFunctionOfAWeightComesBackToTheBit) {
+  Mlp net;
+  const Tensor x = numbers({4, 6});
+  save_graph(kPath, net, x);
+  const GraphFunction f = load_graph(kPath);
+  ASSERT_EQ(f.inputs().size(), 1u);
+  EXPECT_EQ(f.inputs()[0].shape, Shape({4, 6}));
+  EXPECT_EQ(f.outputs()[0].shape, Shape({4, 3}));
+  expect_same_bits(f(x), net(x));
+  auto run = jit(f);
+  auto original = jit([&](const Tensor& in) { return net(in); });
+  expect_same_bits(run(x), original(x));
+  EXPECT_EQ(run.print_kernels(), original.print_kernels());
+}
+
+TEST(GraphFile, WeightsHaveTheNamesOfTheModuleAndCanBeTrained) {
+  Mlp net;
+  const Tensor x = numbers({4, 6});
+  save_graph(kPath, net, x);
+  const GraphFunction f = load_graph(kPath);
+  const Parameters mine = parameters(f), theirs = parameters(net);
+  ASSERT_EQ(mine.size(), theirs.size());
+  for (const Parameter& one : theirs) {
+    const auto found = std::find_if(mine.begin(), mine.end(), [&](const Parameter& other) { return other.name == one.name; });
+    ASSERT_NE(found, mine.end()) << one.name;
+    expect_same_bits(grad(sum(square(f(x))), Wrt(*found)), grad(sum(square(net(x))), Wrt(one)));
+  }
+}
+
+TEST(GraphFile, AGradientThroughSoftmaxAndNormIsTheSame) {
+  nn::LayerNorm norm(6);
+  const auto f = [&](const Tensor& x) { return softmax(norm(x), 1); };
+  const Tensor x = numbers({4, 6}), w = numbers({4, 6}, 3);
+  save_graph(kPath, {.names = nn::state(norm)}, f, x);
+  const GraphFunction g = load_graph(kPath);
+  expect_same_bits(g(x), f(x));
+  const auto first = [&](const auto& function, const Tensor& in) { return grad(sum(function(in) * w), in); };
+  expect_same_bits(first(g, x), first(f, x));
+  const auto second = [&](const auto& function) { return grad(sum(square(first(function, x))), x); };
+  expect_same_bits(second(g), second(f));
+}
+
+TEST(GraphFile, ATrainingStepIsAFunctionThatWritesItsState) {
+  Mlp net;
+  optim::Adam adam(parameters(net), {.lr = 0.01});
+  const auto step = [&](const Tensor& x, const Tensor& y) {
+    const Tensor loss = mse_loss(net(x), y);
+    adam.step(grad(loss, parameters(net)));
+    return loss;
+  };
+  const Tensor x = numbers({4, 6}), y = numbers({4, 3}, 2);
+  save_graph(kPath, {.names = nn::state(net)}, step, x, y);
+  auto loaded = jit(load_graph(kPath));
+  auto original = jit(step);
+  for (int i = 0; i < 5; ++i) expect_same_bits(loaded(x, y), original(x, y));
+}
+
+TEST(GraphFile, DropoutGoesOnWithItsGenerator) {
+  Generator generator(7);
+  const auto f = [&](const Tensor& x) { return dropout(x, 0.5, &generator); };
+  const Tensor x = numbers({4, 6});
+  save_graph(kPath, f, x);
+  auto loaded = jit(load_graph(kPath));
+  auto original = jit(f);
+  for (int i = 0; i < 3; ++i) expect_same_bits(loaded(x), original(x));
+}
+
+TEST(GraphFile, ALoopIsOneNodeAndHasItsGradient) {
+  nn::LSTM lstm(3, 4);
+  const auto f = [&](const Tensor& x) { return lstm(x).output; };
+  const Tensor x = numbers({2, 7, 3});
+  save_graph(kPath, {.names = nn::state(lstm)}, f, x);
+  const GraphFunction g = load_graph(kPath);
+  expect_same_bits(g(x), f(x));
+  expect_same_bits(grad(sum(square(g(x))), x), grad(sum(square(f(x))), x));
+}
+
+TEST(GraphFile, StructuresAreListsInTheFile) {
+  const auto f = [](const std::vector<Tensor>& xs) { return std::pair(xs[0] + xs[1], std::vector{xs[0] * 2, xs[1]}); };
+  const std::vector<Tensor> xs{numbers({3}), numbers({3}, 5)};
+  save_graph(kPath, {.inputs = {"a", "b"}, .outputs = {"sum", "twice", "b"}, .metadata = {{"units", "metres"}}}, f, xs);
+  const GraphFunction g = load_graph(kPath);
+  EXPECT_EQ(g.inputs()[1].name, "b");
+  EXPECT_EQ(g.outputs()[0].name, "sum");
+  EXPECT_EQ(g.metadata().at("units"), "metres");
+  const auto results = g(xs);
+  ASSERT_EQ(results.size(), 3u);
+  expect_same_bits(results[1], xs[0] * 2);
+  EXPECT_THROW(g(xs[0], xs[1]), Error);  // three results, not one
+}
+
+TEST(GraphFile, CapturedTensorsAreConstants) {
+  const Tensor table = numbers({5, 2}), pending = numbers({2}) * 3;
+  const auto f = [&](const Tensor& i) { return take(table, i, 0) + pending; };
+  const Tensor at = tensor({4, 0, 2});
+  save_graph(kPath, f, at);
+  const GraphFunction g = load_graph(kPath);
+  EXPECT_TRUE(g.state().empty());
+  expect_same_bits(g(at), f(at));
+}
+
+TEST(GraphFile, ErrorsNameTheLinesOfTheSavedProgram) {
+  const Tensor table = numbers({5, 2});
+  const int line = __LINE__ + 1;
+  save_graph(kPath, [&](const Tensor& i) { return take(table, i, 0); }, tensor({4, 0, 2}));
+  try {
+    load_graph(kPath)(tensor({4, 7, 2})).to_host();
+    FAIL() << "an index out of range";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.report().where.line(), static_cast<std::uint32_t>(line)) << error.what();
+    EXPECT_NE(std::string(error.what()).find("graph_file_test.cpp"), std::string::npos) << error.what();
+  }
+}
+
+TEST(GraphFile, OtherSizesAreRefused) {
+  save_graph(kPath, [](const Tensor& x) { return x + 1; }, numbers({3}));
+  const GraphFunction g = load_graph(kPath);
+  EXPECT_THROW(g(numbers({4})), Error);
+  EXPECT_THROW(g(cast(numbers({3}), f64)), Error);
+  EXPECT_THROW(g({}), Error);
+}
+
+// --- files ---
+
+std::string contents() {
+  std::ifstream file(kPath, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void write(const std::string& text) { std::ofstream(kPath, std::ios::binary) << text; }
+
+TEST(GraphFile, ATruncatedFileIsRefused) {
+  Mlp net;
+  save_graph(kPath, net, numbers({4, 6}));
+  const std::string whole = contents();
+  for (std::size_t length = 0; length < whole.size(); length += 97) {
+    write(whole.substr(0, length));
+    EXPECT_THROW(load_graph(kPath), Error) << length;
+  }
+}
+
+// One digit, letter or bracket of the text is another: the graph is refused, or is another one that is sound.
+TEST(GraphFile, AChangedTextIsRefusedOrSound) {
+  nn::LayerNorm norm(6);
+  nn::LSTM lstm(6, 2);
+  const auto f = [&](const Tensor& x) {
+    const Tensor y = lstm(softmax(norm(x), 2)).output;
+    return sum(concat({slice(y, 1, {0, 2}), cumsum(permute(y, {0, 1, 2}), 2)}, 1), 0);
+  };
+  const Tensor x = numbers({2, 4, 6});
+  save_graph(kPath, {.names = nn::state(norm)}, f, x);
+  const std::string whole = contents();
+  const std::size_t end = whole.find("\"constants");  // of the text, about
+  std::uint64_t state = 12345;
+  const auto draw = [&](std::size_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::size_t>(state >> 33) % n;
+  };
+  int refused = 0, sound = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::string other = whole;
+    const std::size_t at = 8 + draw(whole.size() / 2);
+    static_cast<void>(end);
+    constexpr std::string_view kLetters = "0123456789-,[]{}\"a";
+    other[at] = kLetters[draw(kLetters.size())];
+    write(other);
+    try {
+      const GraphFunction g = load_graph(kPath);
+      if (g.inputs().size() == 1 && g.inputs()[0].shape == x.shape() && g.inputs()[0].dtype == f32) {
+        for (const Tensor& result : g({x})) result.to_array();
+      }
+      ++sound;
+    } catch (const Error&) { ++refused; }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(sound, 0);
+}
+
+TEST(GraphFile, WeightsAloneAreNoGraph) {
+  Mlp net;
+  save(net, kPath);
+  try {
+    load_graph(kPath);
+    FAIL();
+  } catch (const Error& error) { EXPECT_NE(std::string(error.what()).find("without a graph"), std::string::npos) << error.what(); }
+}
+
+TEST(GraphFile, AFailedSaveLeavesTheOldFile) {
+  save_graph(kPath, [](const Tensor& x) { return x + 1; }, numbers({3}));
+  const std::string before = contents();
+  const auto bad = [](const Tensor& x) { return x + numbers({7}); };
+  EXPECT_THROW(save_graph(kPath, bad, numbers({3})), Error);
+  EXPECT_EQ(contents(), before);
+}
+
+}  // namespace
+}  // namespace tegula
