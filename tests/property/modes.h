@@ -22,6 +22,7 @@ struct Mode {
   bool jit = false;
   int repeat = 0;            // jit, so many calls in one
   int bound = 0;             // set_pending_bound
+  bool saved = false;        // as a graph file, which is loaded again, in a jit
   bool queued = false;       // on tests/support/queued_device.h
   bool faulty = false;       // for the test of the tests: one op does something else
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tegula/graph/tensor.h"
+#include "tegula/ops/case.h"
 #include "tegula/ops/random.h"
 #include "tests/property/program.h"
 
@@ -52,5 +53,7 @@ std::vector<GraphOp> moving_ops();     // views, joins, gathers, sorts
 std::vector<GraphOp> combining_ops();  // reductions, scans, products, networks
 std::vector<GraphOp> loop_ops();
 std::vector<GraphOp> declared_ops();
+/// What these are made of: of every family but those of random numbers.
+std::vector<OpCase> declared_cases();
 
 }  // namespace tegula::property

@@ -1,0 +1,173 @@
+// What goes through a graph file comes back: every declared case and random graphs, to the bit, with their gradients and the names of their kernels.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "tegula/tegula.h"
+#include "tests/property/generate.h"
+#include "tests/property/modes.h"
+#include "tests/property/ops.h"
+#include "tests/support/op_check.h"
+
+namespace tegula::property {
+namespace {
+
+std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+std::string path_of(const char* which) { return "saved-" + std::to_string(getpid()) + "-" + which + ".graph"; }
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y) || (std::isnan(x) && std::isnan(y));
+  });
+}
+
+std::vector<Tensor> operands_of(const OpCase& one, DType dtype, const std::vector<Shape>& shapes) {
+  Random random(numel(shapes[0]) + 17);
+  std::vector<Tensor> out;
+  for (std::size_t i = 0; i < one.inputs.size(); ++i) {
+    const CaseInput& input = one.inputs[i];
+    const DType wanted = input.dtype.value_or(dtype);
+    std::vector<double> values(static_cast<std::size_t>(numel(shapes[i])));
+    for (double& value : values) {
+      value = input.low + (input.high - input.low) * random.uniform();
+      if (!is_float(wanted)) value = std::floor(wanted == u8 ? std::max(value, 0.0) : value);
+      if (wanted == boolean) value = random.chance(0.5) ? 1 : 0;
+    }
+    out.push_back(leaf_of(values, shapes[i], wanted));
+  }
+  return out;
+}
+
+/// y, and Σ y² by each operand, and by each again.
+std::vector<Tensor> with_gradients(const OpCase& one, const std::vector<Tensor>& x,
+                                   const std::function<Tensor(const std::vector<Tensor>&)>& f) {
+  std::vector<Tensor> out{f(x)};
+  std::vector<Wrt> by;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (one.gradient && one.inputs[i].differentiable && is_float(x[i].dtype())) by.emplace_back(x[i]);
+  if (by.empty() || !is_float(out[0].dtype()) || out[0].numel() == 0) return out;
+  const std::vector<Tensor> first = grad(sum(square(cast(out[0], f64))), by);
+  out.insert(out.end(), first.begin(), first.end());
+  if (!one.second) return out;
+  Tensor total;
+  for (const Tensor& part : first) {
+    const Tensor term = sum(square(cast(part, f64)));
+    total = total.defined() ? total + term : term;
+  }
+  const std::vector<Tensor> second = grad(total, by);
+  out.insert(out.end(), second.begin(), second.end());
+  return out;
+}
+
+std::string text_of(const std::string& path) { return load_metadata(path).at(std::string(kGraphKey)); }
+
+/// What a failed comparison is about.
+std::string title_of(const OpCase& one, DType dtype, const std::vector<Shape>& shapes) {
+  std::string text = one.op + " " + std::string(name(dtype));
+  for (const Shape& shape : shapes) text += " " + to_string(shape);
+  return text;
+}
+
+void expect_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].shape(), b[i].shape()) << i;
+    EXPECT_EQ(a[i].dtype(), b[i].dtype()) << i;
+    EXPECT_TRUE(same_bits(a[i].to_host<double>(), b[i].to_host<double>())) << "result " << i << "\n"
+                                                                           << a[i].print() << "\n"
+                                                                           << b[i].print();
+  }
+}
+
+/// Whether there was something to compare.
+bool check_case(const OpCase& one, DType dtype, const std::vector<Shape>& shapes) {
+  SCOPED_TRACE(title_of(one, dtype, shapes));
+  const std::vector<Tensor> x = operands_of(one, dtype, shapes);
+  const std::string path = path_of("first"), again = path_of("again");
+  const auto forward = [&](const std::vector<Tensor>& in) { return one.function(in); };
+  const auto all = [&](const std::vector<Tensor>& in) { return with_gradients(one, in, forward); };
+  std::vector<Tensor> expected;
+  try {
+    expected = all(x);
+  } catch (const Error&) { return false; }  // the case's own test says so
+  // The forward pass, differentiated after it was loaded; its file is what its graph says, all of it.
+  save_graph(path, forward, x);
+  const GraphFunction loaded = load_graph(path);
+  save_graph(again, {.names = loaded.state()}, loaded, x);
+  EXPECT_EQ(text_of(path), text_of(again));
+  expect_same(with_gradients(one, x, [&](const std::vector<Tensor>& in) { return loaded(in)[0]; }), expected);
+  // With its gradients in the file, and compiled.
+  save_graph(path, all, x);
+  auto compiled = jit(load_graph(path));
+  auto original = jit(all);
+  expect_same(compiled(x), original(x));
+  EXPECT_EQ(compiled.print_kernels(), original.print_kernels());
+  std::remove(path.c_str());
+  std::remove(again.c_str());
+  return true;
+}
+
+TEST(Saved, EveryDeclaredCaseComesBack) {
+  int cases = 0;
+  std::set<std::string> ops;
+  for (const OpCase& one : declared_cases()) {
+    if (one.draws || one.inputs.empty()) continue;  // no trace may make a generator
+    std::vector<std::vector<Shape>> shapes{{}};
+    for (const CaseInput& input : one.inputs) shapes[0].push_back(input.shape);
+    shapes.insert(shapes.end(), one.more_shapes.begin(), one.more_shapes.end());
+    for (std::size_t k = 0; k < shapes.size() && k < 2; ++k) {
+      const bool compared = check_case(one, one.dtypes[k * (one.dtypes.size() - 1)], shapes[k]);  // f64 mostly, then the narrowest
+      cases += compared;
+      if (!compared) std::printf("%s has an error of its own\n", title_of(one, one.dtypes[k * (one.dtypes.size() - 1)], shapes[k]).c_str());
+    }
+    ops.insert(one.op);
+    if (HasFailure() && cases > 50) break;
+  }
+  EXPECT_GT(cases, 300);
+  EXPECT_GT(ops.size(), 150u);
+}
+
+TEST(Saved, RandomGraphsComeBackToTheBit) {
+  prepare_process();
+  set_warning_handler([](const std::string&, const std::string&) {});
+  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 200);
+  int compared = 0, with_errors = 0;
+  for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
+    const Program program = generate(seed);
+    SCOPED_TRACE("TEGULA_SEED=" + std::to_string(seed) + "\n" + to_string(program));
+    set_current(seed, "jit");
+    const auto expected = run(program, mode("jit"), 2);
+    set_current(seed, "saved");
+    const auto got = run(program, mode("saved"), 2);
+    if (!expected[0].second.error.empty()) {
+      ++with_errors;
+      EXPECT_FALSE(got[0].second.error.empty());
+      continue;
+    }
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t call = 0; call < got.size(); ++call) {
+      const Outcome &a = expected[call].second, &b = got[call].second;
+      EXPECT_EQ(a.error, b.error);
+      ASSERT_EQ(a.values.size(), b.values.size());
+      for (std::size_t i = 0; i < a.values.size(); ++i)
+        EXPECT_TRUE(same_bits(a.values[i].elements, b.values[i].elements)) << "call " << call << ", value " << i;
+    }
+    ++compared;
+  }
+  EXPECT_GT(compared * 2, static_cast<int>(count));
+  set_warning_handler({});
+  std::printf("%d graphs compared to the bit, %d that mean nothing\n", compared, with_errors);
+}
+
+}  // namespace
+}  // namespace tegula::property
