@@ -95,9 +95,9 @@ void run(const GraphChoice& choice) {
                  .expected = "the stage graph, plan or tile",
                  .advice = "the others are text: leave --dot out"});
   }
-  const Shown what = is_graph_file(choice.model.name_or_file) ? shown_file(choice) : shown_model(choice);
+  Shown what = is_graph_file(choice.model.name_or_file) ? shown_file(choice) : shown_model(choice);
   for (const Parameter& p : what.state) eval(p.read());  // the printed graph begins at their values
-  for (const Tensor& x : what.arguments) eval(x);
+  for (Tensor& x : what.arguments) x = from_array(x.to_array());
   if (choice.dot && choice.stage != "graph") {
     auto compiled = jit(what.function);
     compiled(what.arguments);
