@@ -10,9 +10,12 @@
 #include <sstream>
 
 #include "tegula/data/digits.h"
+#include "tegula/formats/graph_file.h"
 #include "tegula/io/child.h"
 #include "tegula/io/file.h"
 #include "tegula/io/png.h"
+#include "tegula/nn/linear.h"
+#include "tegula/ops/creation.h"
 #include "tegula/runtime/registry.h"
 #include "tests/app/cli.h"
 #include "tests/io/files.h"
@@ -95,6 +98,20 @@ TEST(App, ShowsModelsAndWhatBecomesOfThem) {
   EXPECT_EQ(dot.status, 0) << dot.err;
   EXPECT_HAS(dot.out, "digraph tegula");
   EXPECT_HAS(dot.out, "conv1.weight");
+}
+
+TEST(App, ShowsGraphFiles) {
+  const std::string path = ::testing::TempDir() + "app_test.graph";
+  nn::Linear layer(4, 3);
+  save_graph(path, {.inputs = {"features"}}, layer, ones({2, 4}));
+  const Ran info = tegula_cli({"info", path});
+  EXPECT_HAS(info.out, "a graph of ");
+  EXPECT_HAS(info.out, "features");
+  EXPECT_HAS(info.out, "weight");
+  EXPECT_HAS(tegula_cli({"graph", path}).out, "matmul");
+  EXPECT_HAS(tegula_cli({"graph", path, "--stage", "plan"}).out, "call matmul");
+  EXPECT_HAS(tegula_cli({"graph", path, "--dot"}).out, "digraph tegula");
+  EXPECT_HAS(tegula_cli({"graph", path, "--step"}).err, "--step with the graph file");
 }
 
 TEST(App, AStageThatShowsNothingSaysWhy) {
