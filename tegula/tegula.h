@@ -144,6 +144,7 @@
 #include "tegula/data/dataset.h"     // data::Dataset, data::map, data::ArrayDataset
 #include "tegula/data/digits.h"      // data::draw_digits
 #include "tegula/data/image_folder.h"
+#include "tegula/data/image_grid.h"  // data::image_grid
 #include "tegula/data/loader.h"      // data::Loader
 #include "tegula/data/mnist.h"       // data::mnist
 #include "tegula/data/split.h"       // data::split, data::k_fold

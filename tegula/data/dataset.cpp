@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -19,7 +20,7 @@ HostArray row_of(const HostArray& array, std::int64_t i) {
   return row;
 }
 
-void require_rows(const char* op, std::span<const HostArray> arrays, const Line& where) {
+void require_like_rows(const char* op, std::span<const HostArray> arrays, const Line& where) {
   std::string shapes;
   bool fit = !arrays.empty();
   for (const HostArray& array : arrays) {
@@ -61,7 +62,9 @@ bool alike(const Sample& a, const Sample& b) {
 
 }  // namespace
 
-ArrayDataset::ArrayDataset(HostArray in, HostArray out, Line where) : inputs(std::move(in)), targets(std::move(out)) {
+std::vector<HostArray> LabelledImages::get(std::int64_t i) const { return {row_of(images, i), row_of(labels, i)}; }
+
+ArrayDataset::ArrayDataset(InMemory in, InMemory out, Line where) : inputs(std::move(in.array)), targets(std::move(out.array)) {
   if (inputs.shape.empty() || targets.shape.empty() || inputs.shape[0] != targets.shape[0]) {
     throw Error({.op = "ArrayDataset",
                  .got = "inputs " + to_string(inputs.shape) + " and targets " + to_string(targets.shape),
@@ -85,7 +88,12 @@ std::vector<HostArray> ArrayDataset::gather(std::span<const std::int64_t> rows) 
   return {gather_batch(inputs, rows), gather_batch(targets, rows)};
 }
 
-Arrays::Arrays(std::vector<HostArray> all, Line where) : arrays(std::move(all)) { require_rows("Arrays", arrays, where); }
+Arrays::Arrays(std::vector<HostArray> all, Line where) : arrays(std::move(all)) { require_like_rows("Arrays", arrays, where); }
+
+Arrays::Arrays(std::initializer_list<InMemory> all, Line where) {
+  for (const InMemory& one : all) arrays.push_back(one.array);
+  require_like_rows("Arrays", arrays, where);
+}
 
 Sample Arrays::get(std::int64_t i) const {
   Sample sample;
@@ -97,6 +105,28 @@ std::vector<HostArray> Arrays::gather(std::span<const std::int64_t> rows) const 
   std::vector<HostArray> batch;
   for (const HostArray& array : arrays) batch.push_back(gather_batch(array, rows));
   return batch;
+}
+
+std::vector<std::int64_t> range(std::int64_t begin, std::int64_t end, Line where) {
+  if (begin > end) {
+    throw Error({.op = "range",
+                 .got = std::to_string(begin) + " to " + std::to_string(end),
+                 .expected = "an end that is not in front of the beginning",
+                 .where = where});
+  }
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(end - begin));
+  std::iota(rows.begin(), rows.end(), begin);
+  return rows;
+}
+
+void require_rows(std::int64_t size, std::span<const std::int64_t> rows, const Line& where) {
+  for (const std::int64_t row : rows) {
+    if (row >= 0 && row < size) continue;
+    throw Error({.op = "subset",
+                 .got = "row " + std::to_string(row) + " of a set of " + std::to_string(size),
+                 .expected = "rows from 0 to " + std::to_string(size - 1),
+                 .where = where});
+  }
 }
 
 std::vector<HostArray> AnyDataset::gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream, Line where) const {

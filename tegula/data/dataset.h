@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -18,6 +19,7 @@
 #include "tegula/core/line.h"
 #include "tegula/data/labelled_images.h"
 #include "tegula/data/random_stream.h"
+#include "tegula/graph/tensor.h"
 
 namespace tegula::data {
 
@@ -48,14 +50,21 @@ Sample sample_of(const T& set, std::int64_t i, RandomStream& random) {
   else return set.get(i);
 }
 
-/// Inputs and targets in memory.
+/// What sets in memory are made of: an array, or a Tensor, which is computed for it.
+struct InMemory {
+  InMemory(HostArray array) : array(std::move(array)) {}
+  InMemory(const Tensor& tensor, Line where = Line::current()) : array(tensor.to_array(where)) {}
+  HostArray array;
+};
+
+/// Inputs and targets in memory: ArrayDataset(x, y).
 struct ArrayDataset {
   HostArray inputs;   // (N, …)
   HostArray targets;  // (N, …), for classes (N,) i64
 
   ArrayDataset() = default;
   /// Throws Error when the two differ in the number of rows, or have no axis to count them.
-  ArrayDataset(HostArray inputs, HostArray targets, Line where = Line::current());
+  ArrayDataset(InMemory inputs, InMemory targets, Line where = Line::current());
   ArrayDataset(const LabelledImages& images) : ArrayDataset(images.images, images.labels) {}
 
   std::int64_t size() const { return inputs.shape.empty() ? 0 : inputs.shape[0]; }
@@ -65,12 +74,13 @@ struct ArrayDataset {
   std::vector<HostArray> gather(std::span<const std::int64_t> rows) const;
 };
 
-/// Any number of arrays in memory, each (N, …).
+/// Any number of arrays in memory, each (N, …): Arrays({x, mask, y}).
 struct Arrays {
   std::vector<HostArray> arrays;
 
   /// Throws Error when they differ in the number of rows, or have no axis to count them.
   explicit Arrays(std::vector<HostArray> arrays, Line where = Line::current());
+  explicit Arrays(std::initializer_list<InMemory> arrays, Line where = Line::current());
   std::int64_t size() const { return arrays[0].shape[0]; }
   Sample get(std::int64_t i) const;
   std::vector<HostArray> gather(std::span<const std::int64_t> rows) const;
@@ -93,7 +103,12 @@ Mapped<T, F> map(T set, F f) {
   return {std::move(set), std::move(f)};
 }
 
-/// Some rows of a set, in that order (data::split, data::k_fold).
+/// The numbers of rows from `begin` to `end` - 1. Throws Error when there are fewer than none.
+std::vector<std::int64_t> range(std::int64_t begin, std::int64_t end, Line where = Line::current());
+/// Throws Error for a row that a set of this size has not.
+void require_rows(std::int64_t size, std::span<const std::int64_t> rows, const Line& where);
+
+/// Some rows of a set, in that order: subset(set, range(0, 1000)), or those of data::split, data::k_fold. Throws Error for a row that is not there.
 template <Dataset T>
 struct Subset {
   T set;
@@ -102,7 +117,8 @@ struct Subset {
   Sample get(std::int64_t i, RandomStream& random) const { return sample_of(set, rows[static_cast<std::size_t>(i)], random); }
 };
 template <Dataset T>
-Subset<T> subset(T set, std::vector<std::int64_t> rows) {
+Subset<T> subset(T set, std::vector<std::int64_t> rows, Line where = Line::current()) {
+  require_rows(set.size(), rows, where);
   return {std::move(set), std::move(rows)};
 }
 
@@ -130,14 +146,20 @@ class AnyDataset {
   AnyDataset(T set) : held_(std::make_shared<Holds<T>>(std::move(set))) {}
   /// Says what a Dataset is, of a class that is meant as one.
   template <class T>
-  requires(!Dataset<T> && !std::same_as<T, AnyDataset> && !std::same_as<T, LabelledImages> &&
-           (requires { &T::get; } || requires(const T& set) { set.size(); }))
+  requires(!Dataset<T> && !std::same_as<T, AnyDataset> && (requires { &T::get; } || requires(const T& set) { set.size(); }))
   AnyDataset(const T&) {
     static_assert(Dataset<T>,
                   "tegula: a data set has `std::int64_t size() const` and `data::Sample get(std::int64_t i) const`, or get(i, data::RandomStream& "
                   "random): a Sample is a std::vector<HostArray>, {input, target}. This one has not, or they are not const");
   }
   AnyDataset(const LabelledImages& images) : AnyDataset(ArrayDataset(images)) {}
+  /// Says how tensors become one.
+  template <class T>
+  requires(std::same_as<T, Tensor> || std::same_as<T, HostArray>)
+  AnyDataset(const T&) {
+    static_assert(Dataset<T>,
+                  "tegula: what is trained on is a data set, inputs and targets together: data::ArrayDataset(x, y), of tensors or arrays");
+  }
 
   std::int64_t size() const { return held_ ? held_->size() : 0; }
   Sample get(std::int64_t i, RandomStream& random) const { return held_->get(i, random); }

@@ -154,4 +154,12 @@ void require_elements(std::size_t count, const Shape& shape, const Line& where) 
   if (static_cast<std::int64_t>(count) != numel(shape)) throw_element_count("tensor", count, shape, origin_at(where).where);
 }
 
+void require_row(std::size_t count, std::size_t columns, const Line& where) {
+  if (count == columns) return;
+  throw Error({.op = "tensor",
+               .got = "a row of " + std::to_string(count) + " numbers behind one of " + std::to_string(columns),
+               .expected = "rows of one length",
+               .where = origin_at(where).where});
+}
+
 }  // namespace tegula

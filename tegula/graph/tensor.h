@@ -1,6 +1,9 @@
 #pragma once
 // The handle users hold, and the type of every op parameter.
 
+#include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -119,6 +122,8 @@ struct GivenLine {
   GivenLine(const Line& at) : at(at) {}
   Line at;
 };
+/// What tensor() refuses of a matrix.
+void require_row(std::size_t count, std::size_t columns, const Line& where);
 /// A leaf from a list: tensor({1.f, 2.f, 3.f}), tensor(values); or with a shape: tensor(values, {2, 3}).
 template <class T>
 Tensor tensor(std::span<const T> values, const Shape& shape, Line where = Line::current());
@@ -137,6 +142,28 @@ Tensor tensor(std::initializer_list<T> values, Line where = Line::current()) {
 template <class T>
 Tensor tensor(std::initializer_list<T> values, const Shape& shape, Line where = Line::current()) {
   return tensor(std::span<const T>(values.begin(), values.size()), shape, where);
+}
+
+/// A std::array, as a list.
+template <class T, std::size_t N>
+Tensor tensor(const std::array<T, N>& values, const Shape& shape, Line where = Line::current()) {
+  return tensor(std::span<const T>(values), shape, where);
+}
+template <class T, std::size_t N>
+Tensor tensor(const std::array<T, N>& values, GivenLine where = Line::current()) {
+  return tensor(std::span<const T>(values), Shape{static_cast<std::int64_t>(N)}, where.at);
+}
+/// A matrix from its rows: tensor({{1.f, 2.f}, {3.f, 4.f}}) has the shape {2, 2}. Throws Error for rows of different lengths.
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, Line where = Line::current()) {
+  const std::size_t columns = rows.size() == 0 ? 0 : rows.begin()->size();
+  const HostArray array = HostArray::empty(dtype_of<T>(), {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
+  T* to = array.values<T>().data();
+  for (const auto& row : rows) {
+    require_row(row.size(), columns, where);
+    to = std::copy(row.begin(), row.end(), to);
+  }
+  return from_array(array, where);
 }
 
 /// What tensor() refuses: a shape that cannot be, or another number of elements.

@@ -6,9 +6,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
+#include "tegula/data/digits.h"
 #include "tegula/data/loader.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/shape/shape.h"
 #include "tests/io/files.h"
 
 namespace tegula::data {
@@ -92,6 +96,40 @@ TEST(Dataset, AnyNumberOfArraysInMemory) {
   EXPECT_EQ(AnyDataset(Arrays({column(a), column(b)})).get(2, random)[1].shape, Shape{});
   EXPECT_ERROR(Arrays({column(a), HostArray::empty(f32, {4})}), "arrays of shapes (3,), (4,)");
   EXPECT_ERROR(Arrays({}), "no arrays");
+}
+
+TEST(Dataset, TensorsAndArraysMakeSetsInMemory) {
+  const Tensor x = reshape(arange(6), {3, 2}), y = tensor<std::int64_t>({0, 1, 0});
+  const ArrayDataset set(x, y), mixed(x, y.to_array());
+  EXPECT_EQ(set.get(2)[0].values<std::int64_t>()[1], 5);
+  EXPECT_EQ(mixed.get(1)[1].values<std::int64_t>()[0], 1);
+  const Arrays three({x, x.to_array(), y});
+  EXPECT_EQ(three.get(1)[1].values<std::int64_t>()[0], 2);
+  EXPECT_ERROR(ArrayDataset(x, ones({4})), "inputs (3, 2) and targets (4,)");
+  EXPECT_ERROR(ArrayDataset(x, ones({4})), "dataset_test.cpp:");
+}
+
+TEST(Dataset, LabelledImagesAreOne) {
+  const LabelledImages digits = draw_digits(6, 1);
+  static_assert(Dataset<LabelledImages>);
+  const std::vector<std::int64_t> all(digits.labels.values<std::int64_t>().begin(), digits.labels.values<std::int64_t>().end());
+  const auto some = subset(digits, range(2, 5));
+  ASSERT_EQ(some.size(), 3);
+  RandomStream random(0, 0);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Sample sample = some.get(i, random);
+    EXPECT_EQ(sample[0].shape, (Shape{1, 28, 28}));
+    EXPECT_EQ(sample[1].values<std::int64_t>()[0], all[static_cast<std::size_t>(i) + 2]);
+    EXPECT_EQ(std::memcmp(sample[0].values<float>().data(), digits.images.values<float>().data() + (i + 2) * 784, 784 * sizeof(float)), 0);
+  }
+}
+
+TEST(Dataset, SubsetsAndRangesAreChecked) {
+  EXPECT_EQ(range(3, 6), (std::vector<std::int64_t>{3, 4, 5}));
+  EXPECT_TRUE(range(2, 2).empty());
+  EXPECT_ERROR(range(3, 2), "3 to 2");
+  EXPECT_ERROR(subset(Own{6}, range(0, 7)), "row 6 of a set of 6");
+  EXPECT_ERROR(subset(Own{6}, {-1}), "row -1");
 }
 
 TEST(Dataset, SamplesThatDoNotFitTogetherAreNamed) {
