@@ -22,15 +22,6 @@ bool fits(std::string_view name, std::string_view pattern) {
   return p == pattern.size();
 }
 
-/// Of a name or of a module that it lies in.
-bool fits_within(std::string_view name, std::string_view pattern) {
-  if (pattern.empty() || fits(name, pattern)) return true;
-  for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
-    if (fits(name.substr(0, dot), pattern)) return true;
-  }
-  return false;
-}
-
 class Freezing final : public Visitor {
  public:
   Freezing(std::string_view pattern, bool frozen) : pattern_(pattern), frozen_(frozen) {}
@@ -38,12 +29,12 @@ class Freezing final : public Visitor {
   void parameter(const Path& path, Variable& x) override {
     const std::string name = path.text();
     if (example_.empty()) example_ = name;
-    if (!fits_within(name, pattern_)) return;
+    if (!detail::fits_within(name, pattern_)) return;
     tegula::set_frozen(*x.cell(), frozen_);
     ++count_;
   }
   void flag(const Path& path, Flag& x) override {
-    if (path.name == "frozen" && fits_within(path.text(), pattern_)) x = frozen_ ? 1 : 0;
+    if (path.name == "frozen" && detail::fits_within(path.text(), pattern_)) x = frozen_ ? 1 : 0;
   }
   std::int64_t count() const { return count_; }
   const std::string& example() const { return example_; }  // a parameter's name
@@ -56,6 +47,14 @@ class Freezing final : public Visitor {
 };
 
 }  // namespace
+
+bool detail::fits_within(std::string_view name, std::string_view pattern) {
+  if (pattern.empty() || fits(name, pattern)) return true;
+  for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
+    if (fits(name.substr(0, dot), pattern)) return true;
+  }
+  return false;
+}
 
 std::int64_t detail::set_frozen(const AnyModule& module, std::string_view pattern, bool frozen, const Line& where) {
   refuse_in_trace(frozen ? "freeze" : "unfreeze", where);

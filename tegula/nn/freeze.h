@@ -9,6 +9,8 @@
 namespace tegula {
 
 namespace nn::detail {
+/// Whether the pattern says a name, or a module that it lies in; the empty one says all.
+bool fits_within(std::string_view name, std::string_view pattern);
 std::int64_t set_frozen(const AnyModule& module, std::string_view pattern, bool frozen, const Line& where);
 }  // namespace nn::detail
 

@@ -6,6 +6,7 @@
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
+#include "tegula/nn/freeze.h"
 
 namespace tegula {
 namespace {
@@ -70,11 +71,41 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
     throw Error({.op = "load",
                  .got = got,
                  .expected = "the names and shapes of the module",
-                 .advice = misfits.empty() ? "Strict::No loads what is there" : "is this the state of another network?",
+                 .advice = misfits.empty() ? "Strict::No loads what is there"
+                                           : "is this the state of another network? For a new head: load(net, without(state, {\"head.*\"}), Strict::No)",
                  .where = origin_at(where).where});
   }
   for (auto [cell, value] : assignments) cell->assign_whole(*value, where);
   return report;
+}
+
+std::string LoadReport::text() const {
+  std::string out;
+  if (!missing.empty()) out = "missing: " + list_of(missing);
+  if (!unexpected.empty()) out += (out.empty() ? "unexpected: " : "; unexpected: ") + list_of(unexpected);
+  return out.empty() ? "all names were found" : out;
+}
+
+StateDict without(const StateDict& state, const std::vector<std::string>& patterns, Line where) {
+  std::vector<bool> used(patterns.size());
+  StateDict rest;
+  for (const NamedTensor& entry : state) {
+    bool stays = true;
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      if (patterns[i].empty() || !nn::detail::fits_within(entry.name, patterns[i])) continue;
+      stays = false, used[i] = true;
+    }
+    if (stays) rest.push_back(entry);
+  }
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    if (used[i]) continue;
+    throw Error({.op = "without",
+                 .got = "\"" + patterns[i] + "\", which no name in the state fits",
+                 .expected = state.empty() ? "names of the state, which is empty"
+                                           : "names such as \"" + state[0].name + "\", parts of them with * for the rest",
+                 .where = origin_at(where).where});
+  }
+  return rest;
 }
 
 StateDict load_state(const std::string& path) {

@@ -23,6 +23,8 @@ enum class Strict : bool { No, Yes };
 struct LoadReport {
   std::vector<std::string> missing;
   std::vector<std::string> unexpected;
+  /// "missing: fc2.weight, fc2.bias; unexpected: head.weight", or that all was found.
+  std::string text() const;
 };
 
 /// The values of named cells (parameters, buffers, an optimiser's state) as they are now.
@@ -30,6 +32,11 @@ StateDict state_dict(const Parameters& cells);
 /// Assigns the values to the cells of the same names; other dtypes are converted. Nothing is assigned when it throws: Error naming the
 /// missing and unexpected names (when strict), and all shapes that differ.
 LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes, Line where = Line::current());
+
+/// The state but for what the patterns fit, as freeze() reads them, which is what a network with another head takes of a published one:
+///   load(net, without(load_state("resnet.safetensors"), {"fc", "layer4.*"}), Strict::No);
+/// Throws Error for a pattern that fits nothing.
+StateDict without(const StateDict& state, const std::vector<std::string>& patterns, Line where = Line::current());
 
 /// All parameters and buffers of a module.
 template <nn::Module T>

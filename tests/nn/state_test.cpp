@@ -2,6 +2,7 @@
 
 #include <tegula/tegula.h>
 
+#include "tests/io/files.h"
 #include "tests/nn/support.h"
 
 namespace tegula {
@@ -79,6 +80,26 @@ TEST(State, NotStrictReportsWhatDidNotMatch) {
   EXPECT_EQ(report.missing.size(), 6U);
   EXPECT_EQ(report.missing[0], "fc.weight");
   expect_near(net.fc.bias, {1, 1, 1});
+}
+
+TEST(State, WithoutLeavesOutWhatThePatternsFit) {
+  const StateDict state{{"conv.weight", ones({1})}, {"fc.weight", ones({2})}, {"fc.bias", ones({3})}, {"fc2.bias", ones({4})}};
+  const auto names = [&](const std::vector<std::string>& patterns) {
+    std::string all;
+    for (const NamedTensor& entry : without(state, patterns)) all += entry.name + " ";
+    return all;
+  };
+  EXPECT_EQ(names({"fc"}), "conv.weight fc2.bias ");  // a module is all within it
+  EXPECT_EQ(names({"fc*.bias", "conv.*"}), "fc.weight ");
+  EXPECT_EQ(names({}), "conv.weight fc.weight fc.bias fc2.bias ");
+  EXPECT_ERROR(without(state, {"fc", "head.*"}), "\"head.*\", which no name in the state fits");
+  EXPECT_ERROR(without(state, {""}), "\"\", which no name");
+}
+
+TEST(State, AReportOfLoadingIsReadable) {
+  EXPECT_EQ(LoadReport{}.text(), "all names were found");
+  EXPECT_EQ((LoadReport{.missing = {"a", "b"}, .unexpected = {"c"}}.text()), "missing: a, b; unexpected: c");
+  EXPECT_EQ((LoadReport{.missing = {}, .unexpected = {"c"}}.text()), "unexpected: c");
 }
 
 TEST(State, AListOfParametersIsAState) {
