@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "tegula/graph/variable.h"
@@ -27,6 +28,19 @@ class Optimizer {
   /// their moments stay as they are. Outside of jit the update is pending until something is looked at, at most until the next step: a loop that looks at nothing
   /// computes step by step, too, its losses and what it adds up of them.
   void step(const std::vector<Tensor>& gradients, Line where = Line::current());
+
+  /// Says what a step takes, of a loss.
+  template <class T>
+  requires std::is_same_v<T, Tensor>
+  void step(const T&) {
+    static_assert(!std::is_same_v<T, Tensor>, "tegula: a step takes gradients: adam.step(grad(loss, parameters(net)))");
+  }
+  /// Says where gradients are.
+  template <class T = Tensor>
+  void zero_grad() const {
+    static_assert(!std::is_same_v<T, Tensor>,
+                  "tegula: gradients are values, there is nothing to zero: adam.step(grad(loss, parameters(net)))");
+  }
 
   /// () f64. optimizer.lr = 1e-4, or a schedule's value: optimizer.lr = schedule(epoch).
   Variable lr;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -61,6 +62,14 @@ class Loss {
     static_assert(std::is_same_v<F, Loss>,
                   "tegula: a loss is a function of two: Tensor (Tensor output, Tensor target), or with std::vector<Tensor> for several of them, and "
                   "gives a Tensor");
+  }
+
+  /// The same of a name.
+  template <class Text>
+  requires std::is_convertible_v<const Text&, std::string_view>
+  Loss(const Text&) {
+    static_assert(std::is_same_v<Text, Loss>,
+                  "tegula: a loss is a function, not its name: cross_entropy, mse_loss, binary_cross_entropy_with_logits");
   }
 
   explicit operator bool() const { return static_cast<bool>(f_); }

@@ -220,6 +220,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
   if (train.size() == 0)
     throw Error({.op = "Trainer::fit", .got = "no rows to train on", .expected = "at least one batch", .where = where_});
   require_like_options(train.size(), test.size());
+  name_those_left_out();
   loader_.emplace(train,
                   data::LoaderOptions{.batch = options_.batch,
                                       .shuffle = options_.shuffle,

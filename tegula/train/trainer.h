@@ -94,6 +94,14 @@ class Trainer {
   Trainer(Model& model, optim::Optimizer& optimizer, Loss loss, TrainerOptions options = {}, Line where = Line::current())
       : Trainer(nn::AnyModule(model), forward_of(model, options.inputs, where), optimizer, std::move(loss), options, where) {}
 
+  /// Says that the loss is missing.
+  template <nn::Module Model>
+  Trainer(Model& model, optim::Optimizer& optimizer, TrainerOptions options, Line where = Line::current())
+      : Trainer(model, optimizer, Loss(), std::move(options), where) {
+    static_assert(!nn::Module<Model>,
+                  "tegula: a Trainer needs to know what it minimises: Trainer(net, adam, cross_entropy, {.epochs = 5})");
+  }
+
   /// A network whose layers ranks share out, and the loss it was made with: options.group are the ranks of the data's axis, all of the pipeline's see the same
   /// batches. Not with an objective, a count, fp16 or .shard = 3.
   Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerOptions options = {}, Line where = Line::current());
@@ -104,7 +112,7 @@ class Trainer {
   /// Trains until options.epochs or options.steps are done or a callback says Go::Stop; after resume() only what is left of them, which may be nothing. test may be empty.
   /// An epoch in which options.steps end is not in the history. Whether the checkpoint can be
   /// written is tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number. Parameters of the optimiser
-  /// that the objective does not depend on are named once, in a warning, unless they are frozen (nn/freeze.h).
+  /// that the objective does not depend on, and those of the model that the optimiser was not given, are named once, in a warning, unless they are frozen (nn/freeze.h).
   /// Throws Error for data that model or loss do not take, for a file to resume from that does not fit, and unless options.nonfinite says otherwise for a loss that is
   /// no number: with the op and the user's line that made it where the state is small (64 MiB) and in one process, and the model as it was in front of that step.
   History fit(const data::AnyDataset& train, const data::AnyDataset& test = {});
@@ -170,6 +178,7 @@ class Trainer {
   bool finish_epoch(const EpochRecord& record, bool finite);
   void restore_best();
   Parameters trained_state();
+  void name_those_left_out();
   void name_those_without_gradient(const Tensor& objective);
   void take_snapshot();
   void go_back();
@@ -205,7 +214,8 @@ class Trainer {
   double test_seconds_ = 0;
   Parameters best_;  // copies of trained_state() from the best epoch, with EarlyStopping::restore_best
   double saved_ = 0;  // the judgement of the best epoch so far, with Checkpoint::best_only
-  bool has_named_ = false, has_warned_ = false;  // parameters without gradient, of a loss that is no number
+  bool has_named_ = false, has_named_left_out_ = false;  // parameters without gradient, those that the optimiser was not given
+  bool has_warned_ = false;  // of a loss that is no number
   struct Snapshot {
     Parameters cells;
     std::vector<Tensor> values;
@@ -215,6 +225,6 @@ class Trainer {
 };
 
 /// For a picture: io::plot("curve.png", learning_curve(history, "mnist-cnn")).
-io::LearningCurve learning_curve(const History& history, std::string title);
+io::LearningCurve learning_curve(const History& history, std::string title = "");
 
 }  // namespace tegula

@@ -26,7 +26,7 @@ bool Trainer::is_interrupted(std::int64_t batch) const {
 void Trainer::end_interrupted(std::int64_t epoch, std::int64_t step, bool saved, double last_loss) {
   const std::string& path = options_.checkpoint->path;
   const bool has_best = options_.checkpoint->best_only && std::isfinite(saved_);  // which stays
-  std::string rest = "TrainerOptions::checkpoint names a file from which a training goes on";
+  std::string rest = "with a checkpoint it could go on from here: TrainerOptions::checkpoint, or --checkpoint FILE";
   if (!path.empty() && !saved && !std::isfinite(last_loss)) {
     rest = "the loss is no number, the checkpoint from before stays";
   } else if (!path.empty()) {

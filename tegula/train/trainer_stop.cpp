@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "tegula/core/check.h"
@@ -101,20 +103,40 @@ std::unique_ptr<progress::EpochTable> Trainer::progress_table() const {
   return shows && writes() ? std::make_unique<progress::EpochTable>(options_.progress_rows, options_.metrics) : nullptr;
 }
 
+/// "a, b and 9 more"
+static std::string first_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) text += (i > 0 ? ", " : "") + names[i];
+  return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
+}
+
+/// Once: parameters of the model that the optimiser was not given, unless they are frozen.
+void Trainer::name_those_left_out() {
+  if (pipeline_ || options_.shard > 0 || !writes() || std::exchange(has_named_left_out_, true)) return;
+  std::set<const Cell*> given;
+  for (const Parameter& parameter : optimizer_.parameters()) given.insert(parameter.cell.get());
+  std::vector<std::string> left_out;
+  for (const Parameter& parameter : trainable(nn::detail::parameters(module_))) {
+    if (!given.contains(parameter.cell.get())) left_out.push_back(parameter.name);
+  }
+  if (left_out.empty()) return;
+  warn("train.left_out", "the optimiser was not given " + first_of(left_out) + " of the model, so that training leaves " +
+                             (left_out.size() > 1 ? "them as they are" : "it as it is") + " (Trainer at " + to_string(where_) +
+                             "). Where that is meant, freeze(net, \"" + left_out[0] + "\") says it");
+}
+
 /// In each trace, so that all of them read the same.
 void Trainer::name_those_without_gradient(const Tensor& objective) {
-  std::string names;
-  std::size_t count = 0;
-  for (const std::string& name :
-       without_gradient(objective, trainable(parallel_ ? parallel_->leaves() : optimizer_.parameters()), where_)) {
-    if (++count <= 8) names += (count > 1 ? ", " : "") + name;
-  }
+  const std::vector<std::string> idle =
+      without_gradient(objective, trainable(parallel_ ? parallel_->leaves() : optimizer_.parameters()), where_);
+  const std::size_t count = idle.size();
   if (count == 0 || std::exchange(has_named_, true) || !writes()) return;
-  if (count > 8) names += " and " + std::to_string(count - 8) + " more";
+  const std::string names = first_of(idle);
   warn("train.no_gradient", "the loss does not depend on " + names + ", so that training leaves " + (count > 1 ? "them" : "it") + " as " +
                                 (count > 1 ? "they are" : "it is") + " (Trainer at " + to_string(where_) + "): does the network use " +
                                 (count > 1 ? "them" : "it") + "? What is not to be trained can be frozen: freeze(net, \"" +
-                                names.substr(0, names.find_first_of(", ")) + "\")");
+                                idle[0] + "\")");
 }
 
 // --- A loss that is no number.

@@ -15,6 +15,7 @@
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/optim/groups.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/train/trainer.h"
 #include "tests/io/files.h"
@@ -231,6 +232,26 @@ TEST(Trainer, NamesParametersWithoutGradientOnce) {
   EXPECT_NE(warnings.all[0].find("train.no_gradient the loss does not depend on idle.weight, idle.bias, so that"), std::string::npos)
       << warnings.all[0];
   EXPECT_NE(warnings.all[0].find("stopping_test.cpp:"), std::string::npos) << warnings.all[0];
+}
+
+TEST(Trainer, NamesParametersThatTheOptimiserWasNotGiven) {
+  const auto warnings_of = [](bool freezes) {
+    const Warnings warnings;
+    nn::Sequential net{nn::Linear{2, 4}, nn::Linear{4, 3}};
+    optim::SGD sgd(optim::split(parameters(net), [](const Parameter& p) { return p.name.starts_with("1."); }).chosen, {.lr = 0.1});
+    if (freezes) freeze(net, "0.*");
+    Trainer trainer(net, sgd, cross_entropy, {.epochs = 1, .batch = 10});
+    trainer.fit(clouds(50, 1));
+    trainer.fit(clouds(50, 1));
+    return warnings.all;
+  };
+  const std::vector<std::string> all = warnings_of(false);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_NE(all[0].find("train.left_out the optimiser was not given 0.weight, 0.bias of the model, so that training leaves them"),
+            std::string::npos)
+      << all[0];
+  EXPECT_NE(all[0].find("stopping_test.cpp:"), std::string::npos) << all[0];
+  EXPECT_TRUE(warnings_of(true).empty());
 }
 
 TEST(Trainer, KeepsTheLastBatchWhenAsked) {
