@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <list>
@@ -13,6 +14,7 @@
 #include "app/suggest.h"
 #include "tegula/core/error.h"
 #include "tegula/core/interrupt.h"
+#include "tegula/core/text.h"
 #include "tegula/dist/exchange/group.h"
 #include "tegula/io/file.h"
 
@@ -346,6 +348,39 @@ void Command::runs(std::function<void()> work) {
   });
 }
 
+std::string resuming_command(const std::vector<std::string>& words, const std::string& checkpoint) {
+  const auto quoted = [](const std::string& word) {
+    const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+      return std::isalnum(c) || std::string_view("-_./:=,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (is_plain) return word;
+    std::string out = "'";
+    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+  };
+  std::string out = "tegula";
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--resume") ++i;
+    else if (!words[i].starts_with("--resume=")) out += " " + quoted(words[i]);
+  }
+  return out + " --resume " + quoted(checkpoint);
+}
+
+namespace {
+
+/// How an interrupted training goes on, where its words name a checkpoint that was written.
+void print_how_to_resume(const std::vector<std::string>& words) {
+  std::string checkpoint;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--checkpoint" && i + 1 < words.size()) checkpoint = words[i + 1];
+    if (words[i].starts_with("--checkpoint=")) checkpoint = words[i].substr(words[i].find('=') + 1);
+  }
+  if (checkpoint.empty() || !io::is_there(checkpoint)) return;
+  std::printf("to go on: %s\n", printable(resuming_command(words, checkpoint)).c_str());
+}
+
+}  // namespace
+
 int run_program(int argc, char** argv, const std::string& version, const std::function<void(Command&)>& declare) {
   CLI::App app{"Trains, evaluates and shows neural networks."};
   app.name("tegula");
@@ -371,6 +406,7 @@ int run_program(int argc, char** argv, const std::string& version, const std::fu
     if (behind_config > 0) check_config(app, behind_config == 2 ? arguments[1] : arguments[0].substr(arguments[0].find('=') + 1));
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
     app.parse(reversed);
+    if (interrupted() != 0) print_how_to_resume(arguments);
     if (!flushed()) return 1;
     return interrupted() != 0 ? 128 + interrupted() : 0;  // as a shell says it of a program that a signal has ended
   } catch (const CLI::ExtrasError&) {

@@ -84,6 +84,9 @@ class Command {
   CLI::App* app_;
 };
 
+/// The words of a command line as a shell takes them, with --resume `checkpoint` in the place of an earlier one.
+std::string resuming_command(const std::vector<std::string>& words, const std::string& checkpoint);
+
 /// Declares the commands by `declare`, and does what the arguments say. Returns the exit status.
 int run_program(int argc, char** argv, const std::string& version, const std::function<void(Command&)>& declare);
 

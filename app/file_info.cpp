@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/own/tables.h"
 #include "app/progress.h"
 #include "tegula/core/error.h"
 #include "tegula/core/json.h"
@@ -235,7 +236,11 @@ std::string text_text(const std::string& path, std::int64_t most) {
   std::string name = path;
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   const bool is_tsv = name.ends_with(".tsv") || name.ends_with(".tab");
-  if (name.ends_with(".csv") || is_tsv) return table_text(io::read_csv(path, is_tsv ? io::tsv() : io::CsvOptions()), most);
+  if (name.ends_with(".csv") || is_tsv) {
+    io::CsvOptions csv = is_tsv ? io::tsv() : io::CsvOptions();
+    csv.missing = kNoValue;  // as `tegula train table` reads it
+    return table_text(io::read_csv(path, csv), most);
+  }
   if (name.ends_with("vocab.txt")) return tokenizer_text(text::read_bert_tokenizer(path));
   const std::string text = text::read_text(path, "tegula info");
   const auto lines = text::split_lines(text);

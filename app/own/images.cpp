@@ -33,13 +33,21 @@ struct ImagesChoice {
   OwnTraining training{
       .op = kTrainImages, .epochs = 30, .batch = 32, .patience = 8, .lr = 2e-3, .out = "images.safetensors", .plot = "images.png"};
   std::string folder, test;
-  std::int64_t size = 64, width = 32, stages = 3, blocks = 1;
+  std::int64_t size = 0, width = 32, stages = 3, blocks = 1;
   std::int64_t workers = 2;
   bool flip = true, augment = true;
 };
 
 data::ImageFolder open_folder(const std::string& folder, std::int64_t size) {
   return data::ImageFolder(folder, {.colours = data::Colours::Rgb, .size = {size, size}});
+}
+
+/// The pixels of a side where the user says none: pictures that are smaller stay so, but for what each stage must halve.
+std::int64_t usual_size(const std::string& folder, std::int64_t stages) {
+  constexpr std::int64_t kMost = 64;
+  const Shape shape = data::ImageFolder(folder, {.colours = data::Colours::Rgb}).get(0)[0].shape;
+  const std::int64_t side = std::max(shape[1], shape[2]), unit = std::int64_t{1} << stages;
+  return std::min(kMost, (side + unit - 1) / unit * unit);
 }
 
 /// The pictures of these rows, decoded.
@@ -104,12 +112,13 @@ void run_train_images(ImagesChoice& choice) {
   io::require_writable(training.out, kTrainImages);
   io::require_picture(training.plot);
   manual_seed(training.seed);
+  const auto own = own_parts(choice.folder);
+  if (choice.size == 0) choice.size = usual_size(own ? own->first : choice.folder, choice.stages);
   if (choice.size >> choice.stages < 1)
     throw Error(
         {.op = kTrainImages,
          .got = format("--size %lld with --stages %lld", static_cast<long long>(choice.size), static_cast<long long>(choice.stages)),
          .expected = "pictures that each stage can halve"});
-  const auto own = own_parts(choice.folder);
   const data::ImageFolder folder = open_folder(own ? own->first : choice.folder, choice.size);
   if (folder.classes().size() < 2)
     throw Error(
@@ -201,7 +210,9 @@ void add_train_images(Command& train) {
       .required()
       .type("FOLDER");
   command.option("--test", c.test, "the same, measured with the best weights at the end").check(not_empty()).type("FOLDER");
-  command.option("--size", c.size, "pixels of each side, to which pictures are resized").check(between(4, 4096)).shows_default().type("N");
+  command.option("--size", c.size, "pixels of each side, to which pictures are resized [64, of smaller pictures their own]")
+      .check(between(4, 4096))
+      .type("N");
   command.option("--width", c.width, "channels of the first stage; the next have twice as many")
       .check(between(1, 1024))
       .shows_default()

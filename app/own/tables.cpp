@@ -28,7 +28,7 @@ struct TableChoice {
   OwnTraining training{
       .op = kTrainTable, .epochs = 200, .batch = 32, .patience = 20, .lr = 3e-3, .out = "table.safetensors", .plot = "table.png"};
   std::string file, target, test, separator, decimal = ".", thousands, task;
-  std::vector<std::string> ignore, missing{"NA", "N/A", "nan", "NaN", "null", "NULL", "?"};
+  std::vector<std::string> ignore, missing = kNoValue;
   std::int64_t hidden = 64, layers = 2;
   double dropout = 0.1;
 };

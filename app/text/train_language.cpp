@@ -218,6 +218,7 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
                    .validate_every = choice.eval_every,
                    .shuffle = false,
                    .group = choice.ranks,
+                   .checkpoint = choice.checkpoint,
                    .metadata = training.describe(texts.tokenizer_json),
                    .stop_on_interrupt = true,
                    .progress = Progress::No});
@@ -239,8 +240,6 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   }
   if (choice.print_memory) std::printf("\n%s\n", trainer.print_memory().c_str());
   if (!choice.checkpoint.empty()) trainer.save(choice.checkpoint);
-  if (interrupted() && !choice.checkpoint.empty() && is_first(choice.ranks))
-    std::printf("checkpoint: %s, go on with --resume %s\n", choice.checkpoint.c_str(), choice.checkpoint.c_str());
   const double measured = interrupted() ? std::nan("") : trainer.evaluator().evaluate(training.whole).loss;
   if (!is_first(choice.ranks)) return;
   training.save(choice.out, texts.tokenizer_json);

@@ -37,6 +37,11 @@ std::vector<std::pair<std::string, std::int64_t>> counted_texts(const io::Table&
   return counts;
 }
 
+/// Names and notes: most texts come once.
+bool is_free_text(std::size_t different, const io::Table& table) {
+  return different > 20 && 2 * different > static_cast<std::size_t>(table.rows());
+}
+
 /// Why a column is of no use, or "".
 std::string reason_against(const io::Table& table, TableColumn& column, const TableLayoutOptions& options) {
   if (column.kind == ColumnKind::None) return "no values";
@@ -45,9 +50,8 @@ std::string reason_against(const io::Table& table, TableColumn& column, const Ta
   for (const auto& [text, count] : counts) {
     if (count > 1 && static_cast<std::int64_t>(column.categories.size()) < options.most_categories) column.categories.push_back(text);
   }
-  // Names and notes: most texts come once, and tell the net apart rows that it has seen.
-  const bool is_free = counts.size() > 20 && 2 * counts.size() > static_cast<std::size_t>(table.rows());
-  if (is_free || column.categories.empty()) return std::to_string(counts.size()) + " different texts";
+  // Free texts only tell the net apart rows that it has seen.
+  if (is_free_text(counts.size(), table) || column.categories.empty()) return std::to_string(counts.size()) + " different texts";
   std::sort(column.categories.begin(), column.categories.end());
   return "";
 }
@@ -114,6 +118,12 @@ TableLayout TableLayout::of(const io::Table& table, const std::string& target, c
            "train a classification, or name what stands for a missing number");
   if (out.task == TableTask::Classification) {
     out.classes = table.classes(target, {}, io::Unknown::MinusOne).names;
+    if (!options.task && is_free_text(out.classes.size(), table))
+      refuse("a target " + target + " of " + std::to_string(out.classes.size()) + " different texts in " + std::to_string(table.rows()) +
+                 " rows, such as \"" + out.classes[0] + "\"",
+             "numbers, or names of classes that come again",
+             "of numbers with signs between their digits say which: --thousands , or --decimal , (io::CsvOptions); --task classification makes "
+             "each text a class");
     if (out.classes.size() < 2) refuse("a target " + target + " that is always " + out.classes.at(0), "at least two classes");
   }
   for (const std::string& name : table.names()) {

@@ -45,7 +45,7 @@ struct TableLayout {
   std::vector<std::string> classes;  // of a classification
 
   /// Texts are classes, and so are whole numbers of which there are at most ten different ones; other numbers are to be regressed. Throws Error when there is no column
-  /// `target`, no other column is of use, a class is alone, or the target holds no numbers where a regression was asked for.
+  /// `target`, no other column is of use, a class is alone, nearly every row of the target has a text of its own, or it holds no numbers where a regression was asked for.
   static TableLayout of(const io::Table& table, const std::string& target, const TableLayoutOptions& options = {});
 
   std::int64_t numbers() const;      // columns of numbers and dates

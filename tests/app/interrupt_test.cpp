@@ -33,7 +33,8 @@ int interrupted_training(const std::vector<std::string>& arguments, const std::s
     std::vector<char*> words;
     for (std::string& word : all) words.push_back(word.data());
     words.push_back(nullptr);
-    for (std::FILE* stream : {stdout, stderr}) static_cast<void>(std::freopen("/dev/null", "w", stream));
+    static_cast<void>(std::freopen((log + ".out").c_str(), "w", stdout));
+    static_cast<void>(std::freopen("/dev/null", "w", stderr));
     execv(words[0], words.data());
     _exit(127);
   }
@@ -61,6 +62,10 @@ TEST(App, CtrlCSavesACheckpointFromWhichTheTrainingGoesOnToTheBit) {
       interrupted_training(with({"--out", folder / "part", "--checkpoint", folder / "run", "--log", folder / "log"}), folder / "log", 6);
   EXPECT_EQ(status, 128 + SIGINT);
   EXPECT_TRUE(std::filesystem::exists(folder / "run"));
+  const io::Bytes said = io::read_file(folder / "log.out");  // the whole command, so that no option is forgotten
+  const std::string text(reinterpret_cast<const char*>(said.data()), said.size());
+  EXPECT_NE(text.find("to go on: tegula train mnist-mlp --limit 1000 --epochs 60 --batch 10 "), std::string::npos) << text;
+  EXPECT_NE(text.find(" --resume " + (folder / "run") + "\n"), std::string::npos) << text;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
   EXPECT_EQ(tegula_cli(with({"--out", folder / "resumed", "--resume", folder / "run"})).status, 0);

@@ -110,6 +110,15 @@ TEST(OwnTables, MistakesAreNamed) {
   fails({"--target", "b"}, "a target b that is always x");
   fails({"--target", "b", "--task", "regression"}, "a target b that holds no numbers");
   fails({"--target", "a", "--ignore", "b"}, "no column beside a");
+  std::string prices = "a,b\n";
+  for (int i = 0; i < 50; ++i) prices += std::to_string(i) + ",\"1," + std::to_string(100 + i) + "\"\n";
+  write(folder / "t.csv", prices);
+  fails({"--target", "b"}, "a target b of 50 different texts in 50 rows, such as \"1,100\"");
+  fails({"--target", "b"}, "--thousands ,");
+  EXPECT_HAS(tegula_cli({"train", "table", folder / "t.csv", "--target", "b", "--thousands", ",", "--epochs", "1", "--out", folder / "m",
+                         "--plot", folder / "m.png"})
+                 .out,
+             "regression of b from a (numbers)");
 }
 
 /// Light and dark squares, with noise.
@@ -134,6 +143,9 @@ TEST(OwnPictures, AFolderIsTrainedOnSavedMeasuredAndUsed) {
                                 "--epochs", "8", "--lr", "0.01", "--out", model, "--plot", folder / "p.png"});
   ASSERT_EQ(train.status, 0) << train.err;
   EXPECT_HAS(train.out, "2 classes, pictures of 8 x 8. ");
+  const Ran usual = tegula_cli({"train", "images", folder / "pictures", "--stages", "3", "--width", "2", "--epochs", "1", "--out",
+                                folder / "q", "--plot", folder / "q.png"});
+  EXPECT_HAS(usual.out, "pictures of 16 x 16. ");  // 12 x 10, which three stages halve
   EXPECT_HAS(train.out, "32 pictures to train on, 8 to validate.");
   EXPECT_HAS(train.out, "validation of 8 pictures: accuracy 100.00 %");
   EXPECT_HAS(train.out, " dark light");
