@@ -13,9 +13,13 @@ macro(tegula_need name package)
   endif()
 endmacro()
 
-# tegula_missing_sentence(result): of all that is missing, or empty.
+# tegula_missing_sentence(result): of all that is missing, or empty. A compiler that is too old comes first: packages for it would not help.
 function(tegula_missing_sentence result)
-  if(tegula_missing)
+  if((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+     OR (CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16))
+    set(${result} "Tegula needs GCC 12 or Clang 16 (std::source_location), and this is ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}: choose another compiler, \
+-D CMAKE_CXX_COMPILER=g++" PARENT_SCOPE)
+  elseif(tegula_missing)
     list(REMOVE_DUPLICATES tegula_missing)
     list(JOIN tegula_missing ", " names)
     string(REGEX MATCHALL "\\(([^)]+)\\)" packages "${tegula_missing}")

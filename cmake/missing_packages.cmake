@@ -22,6 +22,16 @@ function(expect_missing)
   endif()
 endfunction()
 
+# A compiler that is too old is named, and no package for it.
+file(WRITE "${BUILD}/old_compiler.cmake" "set(CMAKE_CXX_COMPILER_VERSION 11)\nset(CMAKE_DISABLE_FIND_PACKAGE_OpenMP ON)\n")
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} ${common} -D CMAKE_PROJECT_INCLUDE=${BUILD}/old_compiler.cmake
+                OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+if(code EQUAL 0 OR NOT output MATCHES "needs GCC 12 or Clang 16 .std::source_location., and this is [A-Za-z]+ 11:" OR output MATCHES "apt-get install")
+  message(FATAL_ERROR "expected one sentence about the compiler, got code ${code}:\n${output}")
+endif()
+file(REMOVE "${BUILD}/CMakeCache.txt")
+
 if(COMPILER MATCHES "clang\\+\\+-([0-9]+)")
   set(openmp libomp-${CMAKE_MATCH_1}-dev)
 else()
