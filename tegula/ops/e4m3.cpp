@@ -23,7 +23,7 @@ Tensor round_e4m3(Arg arg) {
   const auto& where = arg.loc;
   if (!is_float(x.dtype()) || x.dtype() == f64)
     ops::refuse("round_e4m3", "dtype " + std::string(name(x.dtype())), "f32, f16 or bf16", where);
-  if (x.numel() == 0) return x;
+  if (x.numel() == 0) return graph::identity(x, where);
   const Tensor plain = graph::stop_gradient(x, where);
   const Tensor largest = graph::cast(max(abs(Arg(plain, where))), f32, where);
   const Tensor factor = make_node(e4m3_factor_op(), {largest}, Shape{}, f32, where);

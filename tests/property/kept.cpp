@@ -120,6 +120,39 @@ v3 = input f64 () #14
 v4 = write_slice v2 v3 [0 0 0 0] *
 v5 = gradients v0 [0 0 0 0]
 )"},
+      {"one repetition of what a loop gives is a tensor of its own", R"(
+v0 = input f64 () #67
+v1 = loop_product v0 v0 [0 0 62 0]
+v2 = repeat v1 [0 0 0 0] *
+v3 = gradients v0 v2 [2 0 0 0]
+)"},
+      {"the gradient by a number, a gradient of sign, through its cast", R"(
+v0 = input f32 () #978
+v1 = sign v0 [0 0 0 0] *
+v2 = gradient v1 v0 [0 0 0 0] *
+v3 = input f64 (3) #8
+v4 = mul v2 v3 [0 0 0 0] *
+v5 = gradients v2 v0 [1 0 0 0]
+)"},
+      {"the gradient by a number in half", R"(
+v0 = input f16 () #978
+v1 = sign v0 [0 0 0 0] *
+v2 = gradient v1 v0 [1 0 0 0] *
+v3 = add v2 v0 [0 0 0 0] *
+v4 = gradients v2 v0 [1 0 0 0]
+)"},
+      {"a smallest element under checkpoint is found among those that are computed again", R"(
+v0 = input f64 (3) #978
+v1 = input f64 () #115
+v2 = input f64 (3 2) #5
+v3 = shuffle v0 [0 0 0 0] *
+v4 = neg v2 [0 0 0 0]
+v5 = uniform v4 [0 0 0 0]
+v6 = add v1 v5 [0 0 0 0]
+v7 = centred v6 [0 0 0 0]
+v8 = min v7 [41 51 0 0] *
+v9 = gradients v5 [0 0 0 0]
+)"},
   };
 }
 

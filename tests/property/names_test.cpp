@@ -75,5 +75,33 @@ TEST(Names, OfOpsBelongToOneClassAndOfAttributesToOneAttribute) {
   EXPECT_GT(class_of.size(), 150u);
 }
 
+/// What changes nothing for these knobs and this shape (a sum over no axes, one repetition, a cast to the same dtype) may still be differentiated by beside its
+/// operand (graph::distinct).
+TEST(Names, NoOpGivesItsOperandBack) {
+  const std::vector<Shape> shapes{{}, {1}, {3}, {0}, {1, 1}, {2, 3}, {2, 1, 3}, {1, 1, 2, 2}, {2, 3, 4, 5}};
+  int built = 0;
+  std::map<std::string, std::string> found;  // an example of each op
+  for (const GraphOp& op : graph_ops()) {
+    for (const Shape& shape : shapes) {
+      for (std::uint32_t knob = 0; knob < 12; ++knob) {
+        Generator generator(1);
+        std::vector<Tensor> x;
+        for (int i = 0; i < op.inputs; ++i) x.push_back(ones(shape) * 0.5);
+        try {
+          const Tensor y = op.build({x, {knob, knob, knob / 2, knob / 3}, &generator});
+          ++built;
+          for (const Tensor& operand : x) {
+            if (y.node() == operand.node()) found.emplace(op.name, "of " + to_string(shape) + " with knobs of " + std::to_string(knob));
+          }
+        } catch (const Unfit&) {
+        } catch (const Error&) {  // other shapes or knobs will do
+        }
+      }
+    }
+  }
+  for (const auto& [name, example] : found) ADD_FAILURE() << name << " " << example;
+  EXPECT_GT(built, 10'000);
+}
+
 }  // namespace
 }  // namespace tegula::property

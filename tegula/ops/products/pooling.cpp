@@ -370,7 +370,7 @@ Tensor adaptive_pool(std::string_view op, int axes, const Arg& arg, const PerAxi
   const Dims outputs = output.expand(axes, 1, op, "output", arg.loc);
   if (numel(spatial(x.shape())) == 0) ops::refuse(op, "shape " + to_string(x.shape()), "spatial axes that are not empty", arg.loc);
   for (int i = 0; i < axes; ++i) x = adaptive_axis(x, i + 2, outputs[i], statistic);
-  return batched ? x : without_batch(x, arg.loc);
+  return graph::distinct(batched ? x : without_batch(x, arg.loc), arg.tensor(op), arg.loc);
 }
 
 Tensor global_pool(std::string_view op, const Arg& arg, Statistic statistic) {

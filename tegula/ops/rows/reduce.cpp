@@ -266,7 +266,7 @@ Tensor logsumexp(Arg x, const Axes& axes, Keep keep) {
   const In frame("logsumexp", x.loc);
   const Call call("logsumexp", x, axes, keep);
   refuse_integers("logsumexp", call.x, x.loc);
-  if (call.axes.empty()) return call.x;
+  if (call.axes.empty()) return graph::identity(call.x, x.loc);
   const Tensor t = wide(call.x);
   if (call.count() == 0) return call.finish(graph::sum(call.x, call.axes, x.loc) - kInfinity);
   const Tensor greatest = graph::stop_gradient(extreme_along(t, call.axes, Reduction::Max, x.loc), x.loc);

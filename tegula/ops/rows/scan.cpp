@@ -155,9 +155,10 @@ Tensor cummin(Arg x, int axis) { return scan("cummin", x, axis, Reduction::Min);
 
 Tensor logcumsumexp(Arg x, int axis) {
   const In frame("logcumsumexp", x.loc);
-  Tensor t = x.tensor("logcumsumexp");
+  const Tensor given = x.tensor("logcumsumexp");
+  Tensor t = given;
   if (!is_float(t.dtype())) ops::refuse("logcumsumexp", "dtype " + std::string(name(t.dtype())), "a float type", x.loc, "cast(x, f32)");
-  if (t.rank() == 0) return t;
+  if (t.rank() == 0) return graph::identity(t, x.loc);
   const int a = ops::axis_of("logcumsumexp", axis, t.shape(), x.loc);
   const DType dtype = t.dtype();
   t = graph::cast(t, is_half(dtype) ? f32 : dtype, x.loc);
@@ -174,7 +175,7 @@ Tensor logcumsumexp(Arg x, int axis) {
     const Tensor none = total == 0;
     t = where(none, nothing, log(where(none, 1.0, total))) + shift;
   }
-  return graph::cast(t, dtype, x.loc);
+  return graph::distinct(graph::cast(t, dtype, x.loc), given, x.loc);
 }
 
 std::vector<OpCase> scan_cases() {

@@ -15,7 +15,7 @@ Tensor shifted(const Tensor& x, int axis) { return x - graph::stop_gradient(max(
 
 Tensor softmax_of(std::string_view op, const Tensor& given, int axis, const Line& where) {
   axis = ops::axis_of(op, axis, given.shape(), where);
-  if (given.numel() == 0) return given;
+  if (given.numel() == 0) return graph::identity(given, where);
   const Tensor x = ops::widen(given);
   const auto forward = [axis](const std::vector<Tensor>& in) {
     const Tensor e = exp(shifted(in[0], axis));
@@ -44,7 +44,7 @@ Tensor log_softmax(Arg arg, int axis) {
   const In frame("log_softmax", arg.loc);
   Tensor given = ops::float_tensor("log_softmax", arg);
   axis = ops::axis_of("log_softmax", axis, given.shape(), arg.loc);
-  if (given.numel() == 0) return given;
+  if (given.numel() == 0) return graph::identity(given, arg.loc);
   const auto forward = [axis](const std::vector<Tensor>& in) {
     const Tensor s = shifted(in[0], axis);
     return s - log(sum(exp(s), axis, Keep::Yes));

@@ -221,7 +221,7 @@ std::vector<Tensor> split(Arg x, const std::vector<std::int64_t>& sizes, int axi
   std::vector<Tensor> out;
   std::int64_t begin = 0;
   for (const auto size : sizes) {
-    out.push_back(ops::part(t, a, begin, size, x.loc));
+    out.push_back(graph::distinct(ops::part(t, a, begin, size, x.loc), t, x.loc));
     begin += size;
   }
   return out;
@@ -255,7 +255,8 @@ std::vector<Tensor> unbind(Arg x, int axis) {
 
 Tensor repeat(Arg x, const Dims& counts) {
   const In frame("repeat", x.loc);
-  Tensor t = x.tensor("repeat");
+  const Tensor given = x.tensor("repeat");
+  Tensor t = given;
   const bool negative = std::any_of(counts.begin(), counts.end(), [](std::int64_t count) { return count < 0; });
   if (negative || counts.rank() < t.rank()) {
     ops::refuse("repeat", "counts " + to_string(counts) + " for shape " + to_string(t.shape()), "a count of at least 0 for each axis",
@@ -276,7 +277,7 @@ Tensor repeat(Arg x, const Dims& counts) {
     t = graph::reshape(t, {outer, 1, line}, x.loc);
     t = graph::reshape(graph::expand(t, {outer, counts[i], line}, x.loc), all, x.loc);
   }
-  return t;
+  return graph::distinct(t, given, x.loc);
 }
 
 Tensor repeat_interleave(Arg x, std::int64_t count, std::optional<int> axis) {
@@ -295,7 +296,8 @@ Tensor repeat_interleave(Arg x, std::int64_t count, std::optional<int> axis) {
   else one = {outer, 1, inner};
   Shape many = one;
   many[t.rank() < kMaxRank ? a + 1 : 1] = count;
-  return graph::reshape(graph::expand(graph::reshape(t, one, x.loc), many, x.loc), all, x.loc);
+  const Tensor repeated = graph::reshape(graph::expand(graph::reshape(t, one, x.loc), many, x.loc), all, x.loc);
+  return graph::distinct(repeated, x.tensor("repeat_interleave"), x.loc);
 }
 
 Tensor roll(Arg x, std::int64_t shift, int axis) { return roll(x, Dims{shift}, Dims{axis}); }
