@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "tegula/core/error.h"
+#include "tegula/core/rounded.h"
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
@@ -57,7 +58,7 @@ void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, 
   for (const Graph::Derived& derived : graph.derived) {
     x.clear();
     for (int input : derived.inputs) x.push_back(std::bit_cast<double>(out[static_cast<std::size_t>(input)]));  // all of them floats
-    out.push_back(std::bit_cast<std::uint64_t>(static_cast<const ElementwiseOp&>(*derived.op).reference(x)));
+    out.push_back(rounded(static_cast<const ElementwiseOp&>(*derived.op).reference(x), derived.rounded).bits(DType::f64));
   }
 }
 

@@ -81,6 +81,7 @@ struct Graph {
   struct Derived {
     Ref<const Op> op;            // an ElementwiseOp
     std::vector<int> inputs;     // earlier constants
+    DType rounded = DType::f64;  // rounded to the numbers of this dtype
   };
   std::vector<Derived> derived;  // numbers made of numbers, computed by the host before a run
   std::vector<int> outputs;      // results that leave, each in a buffer of its own

@@ -382,10 +382,6 @@ Tensor sum(const Tensor& x, const Dims& axes, const Line& where) {
 
 Tensor cast(const Tensor& x, DType dtype, const Line& where) {
   if (x.dtype(where) == dtype) return x;
-  if (x.node()->op().role() == Role::Scalar && !x.node()->has_value()) {
-    const Number value = static_cast<const ScalarOp&>(x.node()->op()).value();
-    if (is_float(dtype)) return scalar(value, dtype, where);
-  }
   return make_node(cast_op(), {x}, x.shape(), dtype, where);
 }
 

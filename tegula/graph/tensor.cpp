@@ -1,6 +1,7 @@
 #include "tegula/graph/tensor.h"
 
 #include "tegula/core/error.h"
+#include "tegula/core/rounded.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
@@ -75,7 +76,7 @@ HostArray fetched(const Node& node) {
 
 Tensor::Tensor(const Variable& variable, Line where) : node_(variable.read(where).node()) {}
 
-Tensor Tensor::number(Number value, DType dtype, const Line& where) { return graph::scalar(value, dtype, where); }
+Tensor Tensor::number(Number value, DType dtype, const Line& where) { return graph::scalar(rounded(value, dtype), dtype, where); }
 
 const Node& Tensor::checked(const Line& where) const {
   if (!node_) throw_empty("tensor", where);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tegula/core/rounded.h"
 #include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
@@ -39,7 +40,8 @@ Tensor ones(const Shape& shape, DType dtype, Line where) {
 
 Tensor full(const Shape& shape, Arg value, std::optional<DType> dtype) {
   check_shape("full", shape, value.loc);
-  const Tensor number = dtype ? value.tensor("full", *dtype) : value.tensor("full");
+  const Tensor given = dtype ? value.tensor("full", *dtype) : value.tensor("full");
+  const Tensor number = value.is_number() ? graph::scalar(rounded(value.value(), given.dtype()), given.dtype(), value.loc) : given;
   if (number.rank() != 0) ops::refuse("full", "a value of shape " + to_string(number.shape()), "a number or a tensor of rank 0", value.loc);
   return graph::expand(number, shape, value.loc);
 }

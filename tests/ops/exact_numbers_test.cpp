@@ -54,6 +54,23 @@ TEST(ExactNumbers, AsTensors) {
   EXPECT_EQ(values(v), Whole{kOdd});
 }
 
+TEST(ExactNumbers, OfATensorAreThoseOfItsDType) {
+  for (const DType dtype : {f16, bf16, f32}) {
+    const double held = full({}, 0.1, dtype).item<double>();
+    EXPECT_NE(held, 0.1);
+    EXPECT_EQ(cast(full({}, 0.1, dtype), f64).item<double>(), held) << name(dtype);
+    EXPECT_EQ(cast(full({3}, 0.1, dtype), f64).to_host<double>(), std::vector<double>(3, held)) << name(dtype);
+    EXPECT_EQ((full({}, 0.1, dtype) * ones({2}, f64)).to_host<double>(), std::vector<double>(2, held)) << name(dtype);
+    EXPECT_EQ(cast(cast(full({}, 0.1, f64), dtype), f64).item<double>(), held) << name(dtype);
+    const Tensor known = full({}, 0.1, dtype), product = known * 3.0;
+    known.item<double>();
+    EXPECT_EQ(cast(full({}, 0.1, dtype) * 3.0, f64).item<double>(), cast(known * 3.0, f64).item<double>()) << name(dtype);
+    auto inside = jit([dtype](Tensor x) { return x * cast(cast(full({}, 0.1, f64), dtype) * 3.0, f64); });
+    EXPECT_EQ(inside(ones({1}, f64)).item<double>(), product.item<double>()) << name(dtype);
+  }
+  EXPECT_EQ(cast(Tensor(0.1), f64).item<double>(), static_cast<double>(0.1f));
+}
+
 TEST(ExactNumbers, InRanges) {
   EXPECT_EQ(values(arange(kOdd, kOdd + 3)), (Whole{kOdd, kOdd + 1, kOdd + 2}));
   EXPECT_EQ(values(arange(kMost - 2, kMost)), (Whole{kMost - 2, kMost - 1}));

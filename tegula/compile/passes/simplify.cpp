@@ -119,6 +119,13 @@ void derive(Graph& graph, Item& item) {
     if (graph[input].role() != Role::Scalar || !is_float(graph[input].dtype)) return;
     derived.inputs.push_back(graph[input].slot);
   }
+  // What is f32 from first to last is computed in f64; a half, and what a cast reads or gives, is what a tensor of that dtype would hold.
+  if (is_half(item.dtype)) {
+    derived.rounded = item.dtype;
+  } else if (item.op == cast_op()) {
+    const DType from = graph[item.inputs[0]].dtype;
+    derived.rounded = size_of(from) < size_of(item.dtype) ? from : item.dtype;
+  }
   static const Ref<const Op> op = make<DerivedOp>();
   item.op = op;
   item.inputs.clear();

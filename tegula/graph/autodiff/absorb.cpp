@@ -57,7 +57,8 @@ struct Known {
 
 bool is_number(const Node& node) {
   if (node.op().role() == Role::Scalar) return true;
-  return node.op().role() == Role::View && !node.inputs().empty() && is_number(node.input(0));
+  const bool seen = node.op().role() == Role::View || &node.op() == cast_op().get();
+  return seen && !node.inputs().empty() && is_number(node.input(0));
 }
 
 class Expressions {
