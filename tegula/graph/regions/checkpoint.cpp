@@ -66,13 +66,32 @@ std::vector<Ref<Node>> inside(std::span<const Ref<Node>> results, Outside outsid
 // A leaf, or a value that is one by now.
 bool is_given(const Node& node) { return node.inputs().empty() && (node.op().role() == Role::Leaf || node.has_value()); }
 
+// The booleans and integers from which tensors are made, down to `again`.
+std::vector<Ref<Node>> choices_below(const std::vector<Tensor>& from, const std::vector<Region::StandIn>& again) {
+  std::unordered_set<const Node*> seen;
+  for (const auto& one : again) seen.insert(one.inside.get());
+  std::vector<Ref<Node>> stack, out;
+  for (const Tensor& one : from) stack.push_back(one.node());
+  while (!stack.empty()) {
+    const Ref<Node> node = stack.back();
+    stack.pop_back();
+    if (!seen.insert(node.get()).second || node->inputs().empty()) continue;
+    if (node->results().empty() && !is_float(node->dtype())) out.push_back(node);
+    else stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
+  }
+  return out;
+}
+
 // The gradients read results that are computed again. Those are there: with them second derivatives by a result are what they are without a
-// checkpoint, and what made them is not computed again.
+// checkpoint, and what made them is not computed again. Choices stay as they are: no gradient flows through them, and an extreme is equal to an element only
+// where both are computed by the same kernels.
 std::vector<Tensor> with_results(const std::vector<Tensor>& gradients, const std::vector<Region::StandIn>& again) {
   std::vector<Tensor> defined;
   for (const Tensor& one : gradients)
     if (one.defined()) defined.push_back(one);
-  const Region::Closed closed = Region::close(defined, again, 0, false);
+  std::vector<Region::StandIn> stand_ins = again;
+  for (const Ref<Node>& choice : choices_below(defined, again)) stand_ins.push_back({choice, choice});
+  const Region::Closed closed = Region::close(defined, stand_ins, 0, false);
   const auto is_again = [&](const Region::StandIn& one) { return one.inside != one.outside; };
   if (std::ranges::none_of(closed.parameters, is_again)) return gradients;
   std::vector<Tensor> parameters;
