@@ -1,5 +1,5 @@
-// cast_sum_multiply_subtract_multiply_square_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
-struct Arguments_k_cast_sum_multiply_subtract_multiply_square_etc {
+// cast_sum_multiply_multiply_negate_multiply_add_etc: tile 4 x 65536, 1 x 128 threads in each of 16 blocks, vectors of 8
+struct Arguments_k_cast_sum_multiply_multiply_negate_multiply_add_etc {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -8,14 +8,14 @@ struct Arguments_k_cast_sum_multiply_subtract_multiply_square_etc {
   long long s0_0;
   long long s3_0;
   long long n1;
-  double c0;
   double c1;
+  double c0;
   double c2;
   long long p_chunks;
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_subtract_multiply_square_etc(const Arguments_k_cast_sum_multiply_subtract_multiply_square_etc a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) k_cast_sum_multiply_multiply_negate_multiply_add_etc(const Arguments_k_cast_sum_multiply_multiply_negate_multiply_add_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
   constexpr int held = 2176;  // of rows
@@ -33,8 +33,8 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long s3_0 = static_cast<long long>(a.s3_0);
   const long long n1 = static_cast<long long>(a.n1);
-  const float c0 = static_cast<float>(a.c0);
   const float c1 = static_cast<float>(a.c1);
+  const float c0 = static_cast<float>(a.c0);
   const float c2 = static_cast<float>(a.c2);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
@@ -82,16 +82,19 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
   cluster_wait();
   combine_columns<Sum<float>, 1, 128, 16, 4, false>(v23, shared + parts, shared + parts + 1024);
   float v24[4];
+  float v26[4];
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    v24[r] = v23[r] * c0;
+    v24[r] = v23[r] * c1;
+    const float v25 = v24[r] * c0;
+    v26[r] = -v25;
   }
-  float v29[4];
+  float v30[4];
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    v29[r] = Sum<float>::nothing();
+    v30[r] = Sum<float>::nothing();
   }
   #pragma unroll 1
   for (int c = 0; c < 4; ++c) {
@@ -104,40 +107,40 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        v29[r] = fmaf(((element_of(x22, k) - v24[r]) * c1), ((element_of(x22, k) - v24[r]) * c1), v29[r]);
+        v30[r] = fmaf((fmaf(element_of(x22, k), c0, v26[r])), (fmaf(element_of(x22, k), c0, v26[r])), v30[r]);
       }
     }
   }
-  Wide<BFloat16, 8> ahead37[4];
+  Wide<BFloat16, 8> ahead40[4];
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
-    load_wide<8, 8>((in1 + col), ahead37[c]);
+    load_wide<8, 8>((in1 + col), ahead40[c]);
   }
-  Wide<BFloat16, 8> ahead39[4];
+  Wide<BFloat16, 8> ahead42[4];
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
-    load_wide<8, 8>((in2 + col), ahead39[c]);
+    load_wide<8, 8>((in2 + col), ahead42[c]);
   }
-  combine_columns<Sum<float>, 1, 128, 16, 4, false>(v29, shared + parts + 1040, shared + parts + 2064);
-  float v33[4];
+  combine_columns<Sum<float>, 1, 128, 16, 4, false>(v30, shared + parts + 1040, shared + parts + 2064);
+  float v36[4];
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    const float v30 = v29[r] * c0;
-    const float v31 = v30 + c2;
-    const float v32 = rsqrtf(v31);
-    v33[r] = v32 * c1;
+    const float v33 = v30[r] * c1;
+    const float v34 = v33 + c2;
+    const float v35 = rsqrtf(v34);
+    v36[r] = v35 * c0;
   }
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 2048 + tc) * 8;
     if (col > -static_cast<int>(g1)) {
-      Wide<BFloat16, 8> x37;
-      x37 = ahead37[c];
-      Wide<BFloat16, 8> x39;
-      x39 = ahead39[c];
+      Wide<BFloat16, 8> x40;
+      x40 = ahead40[c];
+      Wide<BFloat16, 8> x42;
+      x42 = ahead42[c];
       #pragma unroll
       for (int r = 0; r < 4; ++r) {
         const int row = r;
@@ -147,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
         #pragma unroll
         for (int k = 0; k < 8; ++k) {
           const int col = first + k;
-          x[k] = (fmaf(((element_of(x22, k) - v24[r]) * v33[r]), element_of(x37, k), element_of(x39, k)));
+          x[k] = (fmaf(((element_of(x22, k) - v24[r]) * v36[r]), element_of(x40, k), element_of(x42, k)));
         }
         store_rows<8, 8>((out3 + (v12 * s3_0) + row * s3_0 + col), x);
       }

@@ -1,5 +1,5 @@
-// cast_multiply_square_sum_multiply_add_rsqrt_etc: tile 8 x 768, 8 x 32 threads, vectors of 8
-struct Arguments_k_cast_multiply_square_sum_multiply_add_rsqrt_etc {
+// cast_multiply_multiply_sum_multiply_add_rsqrt_etc: tile 8 x 768, 8 x 32 threads, vectors of 8
+struct Arguments_k_cast_multiply_multiply_sum_multiply_add_rsqrt_etc {
   BFloat16* in0;
   BFloat16* in1;
   BFloat16* in2;
@@ -10,8 +10,8 @@ struct Arguments_k_cast_multiply_square_sum_multiply_add_rsqrt_etc {
   long long s1_0;
   long long s4_0;
   long long n1;
-  double c1;
   double c0;
+  double c1;
   double c2;
   long long p_chunks;
   long long p_instances;
@@ -20,7 +20,7 @@ struct Arguments_k_cast_multiply_square_sum_multiply_add_rsqrt_etc {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_square_sum_multiply_add_rsqrt_etc(const Arguments_k_cast_multiply_square_sum_multiply_add_rsqrt_etc a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_multiply_add_rsqrt_etc(const Arguments_k_cast_multiply_multiply_sum_multiply_add_rsqrt_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   unsigned char* const ring = shared + 0;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
@@ -38,8 +38,8 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_square_sum_mul
   const long long s1_0 = static_cast<long long>(a.s1_0);
   const long long s4_0 = static_cast<long long>(a.s4_0);
   const long long n1 = static_cast<long long>(a.n1);
-  const float c1 = static_cast<float>(a.c1);
   const float c0 = static_cast<float>(a.c0);
+  const float c1 = static_cast<float>(a.c1);
   const float c2 = static_cast<float>(a.c2);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long p_instances = static_cast<long long>(a.p_instances);
@@ -190,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_square_sum_mul
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            parts37[k % 2][r] = fmaf((element_of(v34[r][c], k) * c1), (element_of(v34[r][c], k) * c1), parts37[k % 2][r]);
+            parts37[k % 2][r] = fmaf((element_of(v34[r][c], k) * c0), (element_of(v34[r][c], k) * c0), parts37[k % 2][r]);
             parts46[k % 2][r] = Sum<float>::of(parts46[k % 2][r], v45[r][c][k]);
           }
         }
@@ -226,10 +226,10 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_square_sum_mul
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        const float v47 = v37[r] * c0;
+        const float v47 = v37[r] * c1;
         const float v48 = v47 + c2;
         const float v49 = rsqrtf(v48);
-        v50[r] = v49 * c1;
+        v50[r] = v49 * c0;
       }
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
@@ -247,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_square_sum_mul
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        const float v56 = v46[r] * c0;
+        const float v56 = v46[r] * c1;
         const float v57 = v50[r] * v56;
         const float v58 = v50[r] * v57;
         v59[r] = -v58;
@@ -305,8 +305,8 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_square_sum_mul
 }
 // 256 threads, cluster of 1, 73728 bytes shared
 
-// cast_multiply_square_sum_multiply_add_rsqrt_etc: tile 132 x 16, 64 x 4 threads, vectors of 4
-struct Arguments_k_cast_multiply_square_sum_multiply_add_rsqrt_etc {
+// cast_multiply_multiply_sum_multiply_add_rsqrt_etc: tile 132 x 16, 64 x 4 threads, vectors of 4
+struct Arguments_k_cast_multiply_multiply_sum_multiply_add_rsqrt_etc {
   BFloat16* out3;
   float* part5;
   long long n0;
@@ -316,7 +316,7 @@ struct Arguments_k_cast_multiply_square_sum_multiply_add_rsqrt_etc {
   long long tiles0;
   long long tiles1;
 };
-extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_square_sum_multiply_add_rsqrt_etc(const Arguments_k_cast_multiply_square_sum_multiply_add_rsqrt_etc a, long long g0, long long g1, long long g2, Failure* failure) {
+extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_multiply_add_rsqrt_etc(const Arguments_k_cast_multiply_multiply_sum_multiply_add_rsqrt_etc a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   const int tr = static_cast<int>(threadIdx.x) / 4, tc = static_cast<int>(threadIdx.x) % 4;
   (void)tr, (void)tc, (void)failure;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <random>
 
 #include "tegula/core/error.h"
@@ -146,6 +147,35 @@ TEST(Normalization, LocalResponseIsAlexNets) {
     expected.push_back(x[static_cast<std::size_t>(c)] / std::pow(2 + 0.3 / 3 * sum, 0.75));
   }
   expect_near(local_response_norm(tensor(x, {1, 4, 1}), {.size = 3, .alpha = 0.3, .beta = 0.75, .k = 2}), expected, 1e-14);
+}
+
+// Squares of f32 end at 1e38: values and gradients of small and large numbers are those of f64, where no scale is needed.
+TEST(Normalization, NumbersOfAnySizeKeepTheirDigits) {
+  using Norm = std::function<Tensor(const Tensor&, double)>;
+  const std::map<std::string, Norm> norms{
+      {"layer_norm", [](const Tensor& x, double eps) { return layer_norm(x, {x.size(-1)}, {.eps = eps}); }},
+      {"rms_norm", [](const Tensor& x, double eps) { return rms_norm(x, {x.size(-1)}, {.eps = eps}); }},
+      {"group_norm", [](const Tensor& x, double eps) { return group_norm(x, 2, {.eps = eps}); }},
+      {"instance_norm", [](const Tensor& x, double eps) { return instance_norm(x, {.eps = eps}); }},
+      {"batch_norm", [](const Tensor& x, double eps) { return batch_norm_training(x, {.eps = eps}).y; }}};
+  const std::vector<double> values = random_values(3 * 4 * 20, 9), weights = random_values(values.size(), 10);
+  const auto expect_digits = [](const Tensor& got, const Tensor& truth, const std::string& what) {
+    const std::vector<double> x = got.to_host<double>(), expected = truth.to_host<double>();
+    double largest = 0;
+    for (const double each : expected) largest = std::max(largest, std::fabs(each));
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i] / largest, expected[i] / largest, 3e-6) << what << ", element " << i;
+  };
+  for (const auto& [name, norm] : norms) {
+    for (const double size : {1e-30, 1e-20, 1e-10, 1.0, 1e10, 1e20, 1e30}) {
+      for (const double eps : {1e-12, 1e-5}) {
+        const Tensor x = cast(tensor(values, {3, 4, 20}) * size, f32), fine = cast(x, f64), w = tensor(weights, {3, 4, 20});
+        const Tensor y = norm(x, eps), truth = norm(fine, eps);
+        const std::string what = name + " of " + std::to_string(size) + " with eps " + std::to_string(eps);
+        expect_digits(y, truth, what);
+        expect_digits(grad(sum(y * cast(w, f32)), x), grad(sum(truth * w), fine), what + ", gradient");
+      }
+    }
+  }
 }
 
 TEST(Normalization, ErrorsSayWhatDoesNotFit) {

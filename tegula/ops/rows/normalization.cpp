@@ -24,44 +24,53 @@ double count_over(const Shape& shape, const Dims& axes) {
 }
 
 /// Numbers that a normalisation and its gradient have in common: the same nodes, so that what both compute with them is computed once.
+///
+/// Squares are of multiples by `scale`, a power of two, so that those of numbers up to 1e31 are numbers of f32: "scaled" is times scale, or times scale² of a
+/// variance. What then falls below the smallest number is nothing beside an eps of 1e-12 and more. With a smaller eps, and in f64, scale is 1.
 struct Constants {
   Dims axes;
+  double scale;
+  Tensor factor, inverse;  // scale and 1 / scale
   Tensor share;  // 1 / how many values a mean is over
   Tensor zero;
-  /// Squares are of multiples by this power of two, so that those of numbers up to 1e31 are numbers of f32. What then falls below the smallest one is
-  /// nothing beside an eps of 1e-12 and more.
-  Tensor scale;
-  Tensor eps;  // times scale²
+  Tensor eps;  // scaled as a variance
   double epsilon;
 
   Constants(const Tensor& x, const Dims& over, double given_eps, const Line& where)
       : axes(over),
+        scale(x.dtype() == f64 || given_eps < 1e-12 ? 1 : 0x1p-40),
+        factor(graph::scalar(scale, x.dtype(), where)),
+        inverse(graph::scalar(1 / scale, x.dtype(), where)),
         share(graph::scalar(1 / count_over(x.shape(), over), x.dtype(), where)),
         zero(graph::scalar(0, x.dtype(), where)),
-        scale(graph::scalar(scale_of(x, given_eps), x.dtype(), where)),
-        eps(graph::scalar(given_eps * scale_of(x, given_eps) * scale_of(x, given_eps), x.dtype(), where)),
+        eps(graph::scalar(given_eps * scale * scale, x.dtype(), where)),
         epsilon(given_eps) {}
-  static double scale_of(const Tensor& x, double epsilon) { return x.dtype() == f64 || epsilon < 1e-12 ? 1 : 0x1p-40; }
   /// What a normalisation is called with, for those who look at its node.
   NamedOptions options() const { return {{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())}, {"eps", epsilon}}; }
+  Tensor scaled(const Tensor& x) const { return scale == 1 ? x : x * factor; }
+  Tensor unscaled(const Tensor& x) const { return scale == 1 ? x : x * inverse; }
+  /// x - y, scaled, for as many operations as it has without.
+  Tensor scaled_difference(const Tensor& x, const Tensor& y) const {
+    return scale == 1 ? x - y : multiply_add(x, factor, -scaled(y));
+  }
   /// Over axes that stay with size 1.
   Tensor mean(const Tensor& x) const { return sum(x, axes, Keep::Yes) * share; }
-  /// The mean of the squares, times scale².
-  Tensor mean_square(const Tensor& x) const { return mean(square(x * scale)); }
-  /// 1 / sqrt(variance + eps) of a variance times scale².
-  Tensor reciprocal_root(const Tensor& variance) const { return rsqrt(variance + eps) * scale; }
+  /// As a product, which is rounded once with the sum that it is added to.
+  Tensor mean_square(const Tensor& x) const { return mean(x * x); }
+  /// 1 / sqrt(variance + eps) of a scaled variance.
+  Tensor reciprocal_root(const Tensor& variance) const { return scaled(rsqrt(variance + eps)); }
 };
 
 struct Moments {
-  Tensor mean, variance;  // the biased one, times scale²
-  Tensor centered;        // x - mean
+  Tensor mean;
+  Tensor variance;  // the biased one, scaled
+  Tensor centered;  // x - mean
 };
 
 /// For axes along which a program instance holds its values: exact, in two passes over them.
 Moments moments(const Tensor& x, const Constants& c) {
   const Tensor mean = c.mean(x);
-  const Tensor centered = x - mean;
-  return {mean, c.mean_square(centered), centered};
+  return {mean, c.mean_square(c.scaled_difference(x, mean)), x - mean};
 }
 
 /// For channels, whose values are spread over all of memory: one pass, sums of differences from the first value of each channel (Chan, Golub
@@ -69,8 +78,8 @@ Moments moments(const Tensor& x, const Constants& c) {
 /// deviations off the mean.
 /// `origin` (1, C, 1, …) is that value.
 Moments channel_moments(const Tensor& x, const Tensor& origin, const Constants& c) {
-  const Tensor shifted = x - origin;
-  const Tensor offset = c.mean(shifted), variance = c.mean_square(shifted) - square(offset * c.scale);
+  const Tensor offset = c.mean(x - origin), scaled_offset = c.scaled(offset);
+  const Tensor variance = c.mean_square(c.scaled_difference(x, origin)) - scaled_offset * scaled_offset;
   const Tensor mean = origin + offset;
   return {mean, where(variance < c.zero, c.zero, variance), x - mean};
 }
@@ -86,11 +95,23 @@ Tensor inverse_deviation(const Tensor& x, const Constants& c, MomentsOf moments_
   return custom_function("inverse_deviation", c.options(), forward, backward, {x}, where);
 }
 
+/// mean(dy * (x - mean(x))), of the scaled differences that the variance is made of. Its gradients are not scaled: of cotangents of 1e30 they would be no numbers.
+Tensor mean_product(const Tensor& dy, const Tensor& x, const Constants& c, const Line& where) {
+  const auto forward = [=](const std::vector<Tensor>& in) {
+    return c.unscaled(c.mean(in[0] * c.scaled_difference(in[1], c.mean(in[1]))));
+  };
+  const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& g) {
+    const Tensor each = g * c.share;
+    return std::vector<Tensor>{each * (in[1] - c.mean(in[1])), each * (in[0] - c.mean(in[0]))};
+  };
+  return custom_function("mean_product", c.options(), forward, backward, {dy, x}, where);
+}
+
 /// (x - mean) * rsqrt(variance + eps). The gradient is dx = r * (dy - mean(dy) - y * mean(dy*y)) with y = r * (x - mean). r goes in front of
 /// the last mean: then what it is over does not wait for the variance, and both are one pass over the row. All of it is a function of x, so
 /// that it differentiates again.
 Tensor standardize(const Tensor& x, const Dims& axes, double eps, const Line& where) {
-  if (x.numel() == 0) return x;
+  if (x.numel() == 0) return graph::identity(x, where);
   const Constants c(x, axes, eps, where);
   const auto forward = [=](const std::vector<Tensor>& in) {
     const Moments m = moments(in[0], c);
@@ -99,16 +120,16 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const Line& wh
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = moments(in[0], c);
     const Tensor r = inverse_deviation(in[0], c, [=](const Tensor& t) { return moments(t, c); }, where);
-    return std::vector<Tensor>{r * multiply_add(m.centered, -(r * (r * c.mean(dy * m.centered))), dy - c.mean(dy))};
+    return std::vector<Tensor>{r * multiply_add(m.centered, -(r * (r * mean_product(dy, in[0], c, where))), dy - c.mean(dy))};
   };
   return custom_function("standardize", c.options(), forward, backward, {x}, where);
 }
 
 Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const Line& where) {
-  if (x.numel() == 0) return x;
+  if (x.numel() == 0) return graph::identity(x, where);
   const Constants c(x, axes, eps, where);
-  const auto about_zero = [=](const Tensor& t) { return Moments{c.zero, c.mean_square(t), t}; };
-  const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * c.reciprocal_root(c.mean_square(in[0])); };
+  const auto about_zero = [=](const Tensor& t) { return Moments{c.zero, c.mean_square(c.scaled(t)), t}; };
+  const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * c.reciprocal_root(about_zero(in[0]).variance); };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Tensor r = inverse_deviation(in[0], c, about_zero, where);
     return std::vector<Tensor>{r * multiply_add(in[0], -(r * (r * c.mean(dy * in[0]))), dy)};
@@ -135,7 +156,8 @@ Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor&
 }
 
 /// `parameter` (weight, bias, …) in the dtype of the computation. Throws unless it has this shape.
-Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype, const Line& where) {
+Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype,
+                 const Line& where) {
   if (given.shape() != shape) {
     throw Error({.op = std::string(op),
                  .got = "a " + std::string(what) + " of shape " + to_string(given.shape()),
@@ -213,9 +235,9 @@ BatchNormResult batch_norm_training(Arg arg, const NormOptions& options) {
   const Tensor origin = graph::stop_gradient(ops::widen(slice(given, first)));
   const Tensor y = standardize_channels(x, origin, weight, bias, constants, arg.loc);
   const Moments m = channel_moments(graph::stop_gradient(x), origin, constants);
-  const double unscaled = Constants::scale_of(x, options.eps);
+  const double scale = constants.scale;
   return {ops::narrow(y, given.dtype()), graph::reshape(m.mean, channels),
-          graph::reshape(m.variance, channels) * (n / (n - 1) / (unscaled * unscaled))};
+          graph::reshape(m.variance, channels) * (n / (n - 1) / (scale * scale))};
 }
 
 Tensor batch_norm(Arg arg, Arg mean, Arg variance, const NormOptions& options) {
@@ -266,7 +288,7 @@ Tensor group_norm(Arg arg, std::int64_t groups, const NormOptions& options) {
     ops::refuse("group_norm", std::to_string(groups) + " groups for shape " + to_string(given.shape()),
                 "a number that divides the " + std::to_string(channels) + " channels", arg.loc);
   }
-  if (given.numel() == 0) return given;
+  if (given.numel() == 0) return graph::identity(given, arg.loc);
   const Shape grouped{given.shape()[0], groups, given.numel() / (given.shape()[0] * groups)};
   const Tensor y = standardize(graph::reshape(ops::widen(given), grouped), {2}, options.eps, arg.loc);
   return ops::narrow(affine_channels("group_norm", graph::reshape(y, given.shape()), options, arg.loc), given.dtype());
@@ -286,7 +308,7 @@ Tensor local_response_norm(Arg arg, const LocalResponseNormOptions& options) {
   const In frame("local_response_norm", arg.loc);
   Tensor given = input_of("local_response_norm", arg, 2, "(batch, channels, …)");
   if (options.size < 1) ops::refuse("local_response_norm", "size " + std::to_string(options.size), "at least 1", arg.loc);
-  if (given.numel() == 0) return given;
+  if (given.numel() == 0) return graph::identity(given, arg.loc);
   const Tensor x = ops::widen(given);
   std::vector<PadWidth> widths(static_cast<std::size_t>(x.rank()));
   widths[1] = {options.size / 2, (options.size - 1) / 2};
