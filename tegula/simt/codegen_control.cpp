@@ -49,14 +49,9 @@ void Writer::instruction(Id id) {
     const std::string sum = "a" + std::to_string(deferred.parameter);
     const Spread into = spread(deferred.parameter);
     if (deferred.widened < 0) return accumulate({{id, sum}}, into);
-    // What this tile adds, in its own type.
-    const std::string share = "t" + std::to_string(deferred.parameter), type = scalar_name(self.type.dtype);
-    const Shape& shape = a_.type(deferred.parameter).shape;
-    line(type + " " + share + dimensions(into, shape) + ";");
-    loops(into, shape, Step::Elements,
-          [&] { line(share + place(into) + " = " + reduction_name(self.kind) + "<" + type + ">::nothing();"); });
-    accumulate({{id, share}}, into);
-    loops(into, shape, Step::Elements, [&] { line(sum + place(into) + " += " + share + place(into) + ";"); });
+    if (deferred.tiles == 1) begin_share(deferred);
+    accumulate({{id, "t" + std::to_string(deferred.parameter)}}, into);
+    if (deferred.tiles == 1) add_share(deferred);
     return;
   }
   switch (self.word) {
@@ -99,6 +94,23 @@ void Writer::assign(Id variable_id, Id value) {
   const Spread own = spread(variable_id);
   loops(own, a_.type(variable_id).shape, Step::Elements,
         [&] { line(variable(variable_id) + place(own) + " = " + element(value, own) + ";"); });
+}
+
+/// What a thread has of the next tiles, in their own type.
+void Writer::begin_share(const Deferred& deferred) {
+  const Id reduce = deferred.chain.front();
+  const Spread own = spread(deferred.parameter);
+  const Shape& shape = a_.type(deferred.parameter).shape;
+  const std::string share = "t" + std::to_string(deferred.parameter), type = scalar_name(at(reduce).type.dtype);
+  line(type + " " + share + dimensions(own, shape) + ";");
+  loops(own, shape, Step::Elements,
+        [&] { line(share + place(own) + " = " + reduction_name(at(reduce).kind) + "<" + type + ">::nothing();"); });
+}
+
+void Writer::add_share(const Deferred& deferred) {
+  const Spread own = spread(deferred.parameter);
+  const std::string name = std::to_string(deferred.parameter) + place(own);
+  loops(own, a_.type(deferred.parameter).shape, Step::Elements, [&] { line("a" + name + " += t" + name + ";"); });
 }
 
 /// carried = combine(carried, reduction of something else): every thread may add up its own share, and the threads theirs once, at the end. A sum that is
@@ -197,7 +209,15 @@ void Writer::loop(Id id) {
           [&] { line(name + place(spread(parameter)) + " = " + op + "<" + type_name(type) + ">::nothing();"); });
     for (const Id reduce : deferred[k]->chain) deferred_[reduce] = &*deferred[k];
     deferred_[deferred[k]->combination] = &*deferred[k];
-    if (deferred[k]->widened >= 0) deferred_[deferred[k]->widened] = &*deferred[k];
+    if (deferred[k]->widened < 0) continue;
+    deferred_[deferred[k]->widened] = &*deferred[k];
+    // Conversions cost as much as many additions: a few numbers are added first.
+    constexpr std::int64_t kNumbers = 16;
+    const std::int64_t of_a_tile = held_across(spread(at(deferred[k]->chain.front()).operands[0])) / held_across(spread(parameter));
+    deferred[k]->tiles = std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, of_a_tile));
+    if (deferred[k]->tiles == 1) continue;
+    begin_share(*deferred[k]);
+    line("int tiles" + std::to_string(parameter) + " = 0;");
   }
   const Id induction = body.parameters[0];
   const std::string type = type_name(a_.type(induction)), i = variable(induction);
@@ -247,6 +267,16 @@ void Writer::loop(Id id) {
       loops(spread(parameter), a_.type(parameter).shape, Step::Elements,
             [&] { line(variable(parameter) + place(spread(parameter)) + " = next" + std::to_string(k) + place(spread(parameter)) + ";"); });
     }
+    for (const auto& one : deferred) {
+      if (!one || one->tiles == 1) continue;
+      const std::string parameter = std::to_string(one->parameter), tiles = "tiles" + parameter;
+      open("if (++" + tiles + " == " + std::to_string(one->tiles) + ")");
+      line(tiles + " = 0;");
+      add_share(*one);
+      const Spread own = spread(one->parameter);
+      loops(own, a_.type(one->parameter).shape, Step::Elements, [&] { line("t" + parameter + place(own) + " = 0.0f;"); });
+      close();
+    }
     close();
     constexpr Id kEarlier = -2;  // whatever pointer it was, in this iteration it points elsewhere
     for (auto* touched : {&read_, &written_}) {
@@ -266,6 +296,9 @@ void Writer::loop(Id id) {
   for (const auto& [root, pointers] : reads) read_[root].insert(pointers.begin(), pointers.end());
   for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
   --repeats_;
+  for (const auto& one : deferred) {
+    if (one && one->tiles > 1) add_share(*one);
+  }
   combine_deferred(deferred, static_cast<std::size_t>(prefetch.stages) * prefetch.stage_bytes);
 }
 

@@ -222,10 +222,13 @@ class Writer {
   struct Deferred {
     Id parameter = -1, combination = -1;
     std::vector<Id> chain;  // the reductions, first one first
-    Id widened = -1;        // the cast of what they leave: the threads' own shares of each tile are added in that type
+    Id widened = -1;        // the cast of what they leave: the threads' own shares of some tiles are added in that type
+    std::int64_t tiles = 1;  // so many at a time
   };
   bool moves_on(const tile::Region& body, Id pointer) const;
   bool only_stored_behind(const Deferred& deferred) const;
+  void begin_share(const Deferred& deferred);
+  void add_share(const Deferred& deferred);
   void combine_deferred(const std::vector<std::optional<Deferred>>& all, std::size_t idle_bytes);
   std::optional<Deferred> deferrable(const tile::Region& body, std::size_t k) const;
 

@@ -56,6 +56,16 @@ extern "C" __global__ void __launch_bounds__(256) k_sum(const Arguments_k_sum a,
       a23[c][k] = Sum<double>::nothing();
     }
   }
+  float t23[1][4];
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 16 + tc) * 4 + k;
+      t23[c][k] = Sum<float>::nothing();
+    }
+  }
+  int tiles23 = 0;
    {
     // Fetched 2 iterations ahead.
     int stage = 0;
@@ -107,15 +117,6 @@ extern "C" __global__ void __launch_bounds__(256) k_sum(const Arguments_k_sum a,
           load_wide<4, 4>(reinterpret_cast<const float*>(ring + stage * 16384 + 0 + ((r * 1 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v32[r][c]);
         }
       }
-      float t23[1][4];
-      #pragma unroll
-      for (int c = 0; c < 1; ++c) {
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          const int col = (c * 16 + tc) * 4 + k;
-          t23[c][k] = Sum<float>::nothing();
-        }
-      }
       #pragma unroll
       for (int r = 0; r < 4; ++r) {
         const int row = r * 16 + tr;
@@ -128,15 +129,34 @@ extern "C" __global__ void __launch_bounds__(256) k_sum(const Arguments_k_sum a,
           }
         }
       }
-      #pragma unroll
-      for (int c = 0; c < 1; ++c) {
+      stage = stage == 2 ? 0 : stage + 1;
+      if (++tiles23 == 16) {
+        tiles23 = 0;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          const int col = (c * 16 + tc) * 4 + k;
-          a23[c][k] += t23[c][k];
+        for (int c = 0; c < 1; ++c) {
+          #pragma unroll
+          for (int k = 0; k < 4; ++k) {
+            const int col = (c * 16 + tc) * 4 + k;
+            a23[c][k] += t23[c][k];
+          }
+        }
+        #pragma unroll
+        for (int c = 0; c < 1; ++c) {
+          #pragma unroll
+          for (int k = 0; k < 4; ++k) {
+            const int col = (c * 16 + tc) * 4 + k;
+            t23[c][k] = 0.0f;
+          }
         }
       }
-      stage = stage == 2 ? 0 : stage + 1;
+    }
+  }
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int col = (c * 16 + tc) * 4 + k;
+      a23[c][k] += t23[c][k];
     }
   }
   combine_rows_for_first<Sum<double>, 16, 16, 4>(ring, &a23[0][0]);
