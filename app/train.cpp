@@ -1,12 +1,12 @@
 // tegula train: a model from nothing to a file, with a progress line and a picture of the learning curve.
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "app/commands.h"
+#include "app/fit.h"
 #include "app/progress.h"
 #include "app/ranks.h"
 #include "app/text/classify.h"
@@ -92,22 +92,9 @@ Loss make_objective(double smoothing) {
   return [smoothing](const Tensor& scores, const Tensor& labels) { return cross_entropy(scores, labels, {.label_smoothing = smoothing}); };
 }
 
-void keep_log(Trainer& trainer, TrainLog& log, double lr) {
-  const auto require_number = [lr](double loss, std::int64_t epoch) {
-    if (std::isfinite(loss)) return;
-    throw Error({.op = "tegula train",
-                 .got = format("a loss of %s in epoch %lld", std::isnan(loss) ? "nan" : "inf", static_cast<long long>(epoch)),
-                 .expected = "a number",
-                 .advice = format("choose a learning rate below %g (--lr); no model is saved, a checkpoint of earlier epochs stays", lr)});
-  };
-  trainer.on_step = [&log, &trainer, require_number](const StepReport& r) {
-    log.step(r);
-    if (!trainer.loss_scaler()) require_number(r.loss, r.epoch);  // fp16 leaves out steps that overflow
-  };
-  trainer.on_epoch = [&log, require_number](const EpochRecord& r) {
-    log.epoch(r);
-    require_number(r.train_loss, r.epoch);
-  };
+void keep_log(Trainer& trainer, TrainLog& log) {
+  trainer.on_step = [&log](const StepReport& r) { log.step(r); };
+  trainer.on_epoch = [&log](const EpochRecord& r) { log.epoch(r); };
 }
 
 /// The first test images with what the model takes them for.
@@ -187,8 +174,8 @@ void run(TrainChoice choice) {
   {
     std::optional<TimelineRecorder> recorder;
     if (!choice.timeline.empty()) recorder.emplace(choice.timeline, ranks);
-    keep_log(trainer, log, lr);
-    history = trainer.fit(sets.train, sets.test);
+    keep_log(trainer, log);
+    history = fit(trainer, sets.train, sets.test, "tegula train", lr);
     if (recorder) exchanges = told_by(*recorder, choice.timeline);
   }
   std::printf("%s", exchanges.c_str());

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "app/fit.h"
 #include "app/progress.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
@@ -69,13 +70,7 @@ History train_with_report(Trainer& trainer, const OwnTraining& choice, const Goo
   std::fflush(stdout);
   trainer.on_step = [&](const StepReport& r) {
     log.step(r);
-    if (!std::isfinite(r.loss)) {
-      throw Error({.op = choice.op,
-                   .got = "a loss that is no number",
-                   .expected = "a number",
-                   .advice = format("choose a learning rate below %g (--lr)", choice.lr)});
-    }
-    if (!line.due()) return;
+    if (!std::isfinite(r.loss) || !line.due()) return;
     line.show({{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
                {bar(static_cast<double>(r.batch) / static_cast<double>(r.batches), 20), 2},
                {format(" loss %.4f", r.mean_loss), 8},
@@ -87,7 +82,7 @@ History train_with_report(Trainer& trainer, const OwnTraining& choice, const Goo
                            duration(r.seconds), quantity(r.rows_per_second)}));
     log.epoch(r);
   };
-  return trainer.fit(train, test);
+  return fit(trainer, train, test, choice.op, choice.lr);
 }
 
 void draw_curve(const std::string& path, const History& history, const std::string& title) {

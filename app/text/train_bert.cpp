@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/fit.h"
 #include "app/progress.h"
 #include "app/ranks.h"
 #include "app/train_log.h"
@@ -155,7 +156,7 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
   ProgressLine line;
   trainer.on_step = [&](const StepReport& r) {
     log.step(r);
-    if (!line.due()) return;
+    if (!std::isfinite(r.loss) || !line.due()) return;
     line.show({{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
                {format("%lld/%lld", static_cast<long long>(r.batch), static_cast<long long>(r.batches)), 5},
                {format(" loss %.4f", r.mean_loss), 8},
@@ -171,13 +172,8 @@ History train_and_report(const BertTraining& choice, Model& model, TrainerOption
     line.finish(table.row({std::to_string(r.epoch), format("%.4f", r.train_loss), right(r.train_metrics),
                            std::isnan(r.test_loss) ? "-" : format("%.4f", r.test_loss), right(r.test_metrics), duration(r.seconds),
                            quantity(r.rows_per_second)}));
-    if (!std::isfinite(r.train_loss))
-      throw Error({.op = kTrainBert,
-                   .got = "a loss that is no number",
-                   .expected = "a number",
-                   .advice = format("choose a learning rate below %g (--lr)", lr)});
   };
-  History history = trainer.fit(train, test);
+  History history = fit(trainer, train, test, kTrainBert, lr);
   double best_share = -1;
   for (const EpochRecord& r : history) {
     if (const auto found = r.test_metrics.find("right"); choice.classify && found != r.test_metrics.end())

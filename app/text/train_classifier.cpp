@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/fit.h"
 #include "app/progress.h"
 #include "app/ranks.h"
 #include "app/train_log.h"
@@ -139,13 +140,7 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
     std::fflush(stdout);
     trainer.on_step = [&](const StepReport& r) {
       log.step(r);
-      if (!std::isfinite(r.loss)) {
-        throw Error({.op = kTrainClassify,
-                     .got = "a loss that is no number",
-                     .expected = "a number",
-                     .advice = format("choose a learning rate below %g (--lr)", choice.lr)});
-      }
-      if (!line.due()) return;
+      if (!std::isfinite(r.loss) || !line.due()) return;
       line.show({{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
                  {bar(static_cast<double>(r.batch) / static_cast<double>(r.batches), 20), 2},
                  {format(" loss %.4f", r.mean_loss), 8},
@@ -158,7 +153,7 @@ void train_classifier(const ClassifierChoice& choice, const ClassifierTexts& tex
                              quantity(r.rows_per_second)}));
       log.epoch(r);
     };
-    history = trainer.fit(train, sequences(texts.validation).by_length());
+    history = fit(trainer, train, sequences(texts.validation).by_length(), kTrainClassify, choice.lr);
   }
   if (!is_first(ranks)) return;
   double best_accuracy = -1;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/fit.h"
 #include "app/progress.h"
 #include "app/ranks.h"
 #include "app/text/language_texts.h"
@@ -144,13 +145,8 @@ class LanguageReport {
       seconds_ += std::chrono::duration<double>(now - last_).count();
     }
     last_ = now;
-    if (!std::isfinite(r.loss)) {
-      throw Error({.op = choice_.op,
-                   .got = format("a loss of %s at step %lld", std::isnan(r.loss) ? "nan" : "inf", static_cast<long long>(r.step)),
-                   .expected = "a number",
-                   .advice = format("choose a learning rate below %g (--lr); no model is saved, an earlier checkpoint stays", choice_.lr)});
-    }
     log_.step(r);
+    if (!std::isfinite(r.loss)) return;
     recent_ = recent_ == 0 ? r.loss : 0.95 * recent_ + 0.05 * r.loss;
     if (line_.due()) {
       const double share = static_cast<double>(r.step) / static_cast<double>(choice_.steps);
@@ -233,7 +229,7 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   {
     LanguageReport report(choice, trainer, choice.context, training.operations_per_token);
     report.begin(texts, count);
-    trainer.fit(training.train, training.interim);
+    fit(trainer, training.train, training.interim, choice.op, choice.lr);
     const std::string share = report.utilisation();
     if (std::isfinite(report.tokens_per_second()))  // of at least two steps
       speed = "; " + quantity(report.tokens_per_second()) + " tokens/s" + (share.empty() ? "" : ", " + share);

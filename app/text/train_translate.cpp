@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/fit.h"
 #include "app/progress.h"
 #include "app/ranks.h"
 #include "app/train_log.h"
@@ -252,15 +253,10 @@ void run_translate_training(TranslateTraining choice) {
     ProgressLine line;
     trainer.on_step = [&](const StepReport& r) {
       log.step(r);
-      if (line.due()) show_step(line, r);
+      if (std::isfinite(r.loss) && line.due()) show_step(line, r);
     };
     trainer.on_epoch = [&](const EpochRecord& given) {
       EpochRecord r = given;
-      if (!std::isfinite(r.train_loss))
-        throw Error({.op = "tegula train translate",
-                     .got = format("a loss that is no number in epoch %lld", static_cast<long long>(r.epoch)),
-                     .expected = "a number",
-                     .advice = format("choose a learning rate below %g (--lr)", lr)});
       if (history.empty()) {  // what was there before a checkpoint that this goes on from
         for (const EpochRecord& earlier : std::span(trainer.history()).first(trainer.history().size() - 1)) {
           history.push_back(earlier);
@@ -284,7 +280,7 @@ void run_translate_training(TranslateTraining choice) {
       }
       return choice.patience > 0 ? patience(r) : Go::On;
     };
-    trainer.fit(train, test.size() > 0 ? data::AnyDataset(test) : data::AnyDataset());
+    fit(trainer, train, test.size() > 0 ? data::AnyDataset(test) : data::AnyDataset(), "tegula train translate", lr);
   }
   if (!is_first(ranks)) return;
   if (best_epoch == 0) translator.save(choice.out);  // no epochs

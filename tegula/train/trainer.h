@@ -40,6 +40,12 @@ enum class Nonfinite : std::uint8_t {
   Go,  // a warning
 };
 
+/// What a training throws whose loss is no number.
+class Diverged final : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Where a training shows its course: a line while it trains, and a row of a table for each epoch, on stdout.
 enum class Progress : std::uint8_t {
   AtTerminal,  // where stdout is one

@@ -202,15 +202,15 @@ void Trainer::stop_at(double loss, std::int64_t epoch, std::int64_t batch, const
   restore_best();
   nn::detail::set_training(module_, false);
   const std::string number = std::isnan(loss) ? "nan" : number_text(loss);
-  throw Error({.op = "Trainer",
-               .got = "a loss of " + number + " in batch " + std::to_string(batch) + " of epoch " + std::to_string(epoch) +
-                      (made.empty() ? "" : ", made by " + made),
-               .expected = "a number",
-               .advice = std::string("lower the learning rate, or limit the gradients by clip_norm") +
-                         (made.empty() ? "; TEGULA_CHECK=nan finds the op" : "") +
-                         (options_.checkpoint.empty() ? "" : "; the checkpoint from before stays") +
-                         "; .nonfinite = Nonfinite::Go trains on",
-               .where = where_});
+  throw Diverged({.op = "Trainer",
+                  .got = "a loss of " + number + " in batch " + std::to_string(batch) + " of epoch " + std::to_string(epoch) +
+                         (made.empty() ? "" : ", made by " + made),
+                  .expected = "a number",
+                  .advice = std::string("lower the learning rate, or limit the gradients by clip_norm") +
+                            (made.empty() ? "; TEGULA_CHECK=nan finds the op" : "") +
+                            (options_.checkpoint.empty() ? "" : "; the checkpoint from before stays") +
+                            "; .nonfinite = Nonfinite::Go trains on",
+                  .where = where_});
 }
 
 void Trainer::warn_of(const EpochRecord& record) {
