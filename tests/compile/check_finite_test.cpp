@@ -8,11 +8,10 @@
 
 #include "tegula/core/check.h"
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 
 namespace tegula {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const auto kInfinity = std::numeric_limits<float>::infinity();
 

@@ -19,17 +19,10 @@
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/registry.h"
+#include "tests/support/message.h"
 
 namespace tegula {
 namespace {
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "no error";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Jit, TracesOncePerSignatureAndAtTheCalls2And4And16And256ToCompare) {
   auto f = jit([](Tensor x) { return x * 2.0; });

@@ -9,17 +9,10 @@
 
 #include "tegula/core/check.h"
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 
 namespace tegula {
 namespace {
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "no error";
-}
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Literals, TheSameDataAreOneConstantAtEveryCall) {
   auto f = jit([](Tensor x) { return x * tensor({1.f, 2.f}) + tensor(std::vector<float>{3, 4}, {2}); });

@@ -13,6 +13,7 @@
 
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula {
@@ -35,13 +36,6 @@ void on_threads(int count, F&& work) {
 Tensor value(const Tensor& tensor) {
   eval(tensor);
   return tensor;
-}
-
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) { return error.what(); }
-  return "";
 }
 
 TEST(JitThreads, CallsFromSeveralThreadsWaitForTheFirst) {

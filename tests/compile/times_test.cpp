@@ -7,12 +7,11 @@
 #include <string>
 
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 #include "tests/support/queued_device.h"
 
 namespace tegula {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 using runtime::TimelineEvent;
 

@@ -6,6 +6,7 @@
 
 #include "tegula/tegula.h"
 #include "tests/dist/ranks.h"
+#include "tests/support/message.h"
 
 namespace tegula {
 namespace {
@@ -341,13 +342,6 @@ TEST(Collectives, AGroupThatNobodyHoldsIsTheSameWhenItIsMadeAgain) {
     EXPECT_EQ(dist::world().sub({1, 0}).id(), id);
     return 0;
   });
-}
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "nothing was thrown";
 }
 
 TEST(Collectives, GroupsAndMeshesThatCannotBeAreErrors) {

@@ -12,21 +12,13 @@
 #include "tegula/graph/history.h"
 #include "tegula/graph/print.h"
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 #include "tests/support/sanitizers.h"
 
 namespace tegula {
 namespace {
 
 using Floats = std::vector<float>;
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 void expect_close(const Tensor& got, const Tensor& want, float tolerance = 1e-5f) {
   const Floats a = got.to_host(), b = want.to_host();
@@ -142,7 +134,7 @@ TEST(History, BeyondTheBudgetGradThrowsInsteadOfAPartOfTheSum) {
     h = h * 1.01f + x * 0.001f;
     h.item();
   }
-  const std::string message = error_of([&] { grad(h, x); });
+  const std::string message = message_of([&] { grad(h, x); });
   EXPECT_TRUE(contains(message, "given up") && contains(message, "set_history_budget") && contains(message, "history_test.cpp")) << message;
   // What came after that is whole: nothing older lies below it.
   const Tensor young = tensor({3.f});

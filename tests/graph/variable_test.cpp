@@ -5,20 +5,12 @@
 #include <thread>
 
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 
 namespace tegula {
 namespace {
 
 using Floats = std::vector<float>;
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// The warnings of some name while it lives.
 struct Warnings {
@@ -61,7 +53,7 @@ TEST(VariableLeaf, ATargetNetworkIsNotTrained) {
   auto jitted = jit(gradient);
   const Floats plain = gradient(x).to_host(), traced = jitted(x).to_host();
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(plain[i], traced[i], 1e-5);
-  EXPECT_TRUE(contains(error_of([&] { grad(sum(target(x)), net.weight); }), "depends on none of"));
+  EXPECT_TRUE(contains(message_of([&] { grad(sum(target(x)), net.weight); }), "depends on none of"));
 }
 
 // The gradient by A of what is read after `state = A * 2`, and of the tensor that was assigned.
@@ -154,7 +146,7 @@ TEST(VariableLeaf, AVariableAssignedAfterItsUseIsRefusedAndNamed) {
   y.item();
   w = w - 1;
   const std::string line = "variable_test.cpp:" + std::to_string(__LINE__ - 1);
-  for (const std::string& message : {error_of([&] { grad(y, {w, b}); }), error_of([&] { grad(y + sum(w), w); })}) {
+  for (const std::string& message : {message_of([&] { grad(y, {w, b}); }), message_of([&] { grad(y + sum(w), w); })}) {
     EXPECT_TRUE(contains(message, "Variable #0, which was assigned at") && contains(message, line)) << message;
   }
   EXPECT_EQ(grad(y, b).to_host(), (Floats{1, 1}));
@@ -163,7 +155,7 @@ TEST(VariableLeaf, AVariableAssignedAfterItsUseIsRefusedAndNamed) {
     w = w + x;
     return grad(before, w);
   });
-  EXPECT_TRUE(contains(error_of([&] { jitted(tensor({1.f, 1.f})); }), "Variable #0, which was assigned at"));
+  EXPECT_TRUE(contains(message_of([&] { jitted(tensor({1.f, 1.f})); }), "Variable #0, which was assigned at"));
 }
 
 TEST(VariableLeaf, AListOfOneVariableGivesAListOfOneGradient) {
@@ -188,11 +180,11 @@ TEST(PendingWrites, AFailedWriteHarmsNobodyElse) {
   fine = fine + 1;
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ((ones({2}) + 1).to_host(), (Floats{2, 2}));
-    EXPECT_TRUE(contains(error_of([&] { w.read().to_host(); }), "9"));
+    EXPECT_TRUE(contains(message_of([&] { w.read().to_host(); }), "9"));
     EXPECT_EQ(fine.read().to_host(), (Floats{1}));
   }
   auto f = jit([&](Tensor x) { return x + cast(w, f32); });
-  EXPECT_TRUE(contains(error_of([&] { f(ones({1})); }), "9"));
+  EXPECT_TRUE(contains(message_of([&] { f(ones({1})); }), "9"));
   w = zeros({1}, i64);
   EXPECT_EQ(f(ones({1})).to_host(), (Floats{1}));
 }

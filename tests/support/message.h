@@ -18,6 +18,8 @@ inline std::string message_of(const std::function<void()>& f) {
   return "";
 }
 
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 }  // namespace tegula
 
 #define EXPECT_HAS_MESSAGE(call, part)                                                              \
