@@ -41,7 +41,17 @@ bool has_state(const Program& program) {
   return std::ranges::any_of(program, [](const Instruction& one) { return one.op == "write" || one.draws(); });
 }
 
-std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::uint64_t noise) {
+Program with_precision(const Program& program, Precision precision) {
+  Program out = program;
+  if (precision == Precision::fp32) return out;
+  for (Instruction& one : out) {
+    if (one.dtype == f64) one.dtype = f32;
+  }
+  return out;
+}
+
+std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::uint64_t noise, Precision precision) {
+  const PrecisionScope scope(precision);
   ReferenceHost host(program, noise);
   std::vector<Outcome> out;
   for (int i = 0; i < calls; ++i) out.push_back(host.call());
@@ -49,10 +59,13 @@ std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::
   return out;
 }
 
-Expectation::Expectation(const Program& program) : program_(program) {
+Expectation::Expectation(const Program& program, Precision precision)
+    : program_(with_precision(program, precision)),
+      precision_(precision) {
   const int calls = has_state(program) ? 5 : 1;
-  exact_ = reference_outcomes(program, calls, 0);
-  for (int noise = 1; noise <= kNoises; ++noise) noisy_.push_back(reference_outcomes(program, calls, static_cast<std::uint64_t>(noise)));
+  exact_ = reference_outcomes(program_, calls, 0, precision);
+  for (int noise = 1; noise <= kNoises; ++noise)
+    noisy_.push_back(reference_outcomes(program_, calls, static_cast<std::uint64_t>(noise), precision));
 }
 
 std::string Expectation::compare(const Outcome& got, int call) {
@@ -61,7 +74,7 @@ std::string Expectation::compare(const Outcome& got, int call) {
   if (differs(got, call, true).empty()) return "";
   // A few noises may all miss how badly conditioned an element is; before something is called wrong, many are tried.
   for (int noise = static_cast<int>(noisy_.size()) + 1; noise <= kMoreNoises; ++noise) {
-    noisy_.push_back(reference_outcomes(program_, calls(), static_cast<std::uint64_t>(noise)));
+    noisy_.push_back(reference_outcomes(program_, calls(), static_cast<std::uint64_t>(noise), precision_));
   }
   return differs(got, call, false);
 }

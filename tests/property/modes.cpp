@@ -26,7 +26,7 @@ constexpr std::size_t kNoBound = std::size_t{1} << 40;
 /// Settings of the process that a mode changes, put back at the end.
 class Settings {
  public:
-  explicit Settings(const Mode& mode) : before_(default_device()) {
+  explicit Settings(const Mode& mode) : before_(default_device()), precision_(mode.precision) {
     if (mode.eager) set_eager(true);
     if (mode.bound > 0) set_pending_bound(static_cast<std::size_t>(mode.bound));
     if (mode.queued) {
@@ -44,6 +44,7 @@ class Settings {
 
  private:
   runtime::Device& before_;
+  PrecisionScope precision_;
 };
 
 /// The nodes from which these are made, in program order.
@@ -268,6 +269,11 @@ const std::vector<Mode>& modes() {
       {.name = "queued-looks", .looks = true, .queued = true},
       {.name = "queued-jit", .jit = true, .queued = true},
       {.name = "queued-repeat", .jit = true, .repeat = 4, .queued = true},
+      {.name = "bf16", .precision = Precision::bf16},
+      {.name = "bf16-jit", .jit = true, .precision = Precision::bf16},
+      // The queued device has no products that are better in f32. What is computed again under checkpoint is rounded to other halves than what is there.
+      {.name = "queued-bf16", .queued = true, .precision = Precision::bf16},
+      {.name = "queued-bf16-jit", .jit = true, .queued = true, .precision = Precision::bf16},
   };
   return all;
 }
@@ -278,7 +284,8 @@ const Mode& mode(const std::string& name) {
   return *found;
 }
 
-std::vector<std::pair<int, Outcome>> run(const Program& program, const Mode& mode, int calls) {
+std::vector<std::pair<int, Outcome>> run(const Program& given, const Mode& mode, int calls) {
+  const Program program = with_precision(given, mode.precision);
   std::vector<std::pair<int, Outcome>> out;
   try {
     const Settings settings(mode);

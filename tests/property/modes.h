@@ -25,6 +25,7 @@ struct Mode {
   bool saved = false;        // as a graph file, which is loaded again, in a jit
   bool queued = false;       // on tests/support/queued_device.h
   bool faulty = false;       // for the test of the tests: one op does something else
+  Precision precision = Precision::fp32;  // of all ops; with another one f64 is f32 (with_precision)
 };
 
 /// All of them, on the default device but where they say otherwise.

@@ -95,6 +95,28 @@ std::vector<PadWidth> widths(const Use& use, const Tensor& x) {
   return all;
 }
 
+/// Joins of joins, whose pieces each are computed where they lie in the outermost one, if nobody else needs them: read back, or written over afterwards.
+Tensor nested_join(const Use& use) {
+  const Tensor a = use.real(0), b = resized(cast(use.real(1), a.dtype()), a.shape());
+  const int axis = use.pick(0, a.rank() + 1), outer_axis = use.pick(1, a.rank() + 2);
+  const Tensor piece = sin(a), other = use.knobs[2] % 2 == 0 ? b * 0.5 : b;
+  const Tensor inner = stack({piece, other}, axis);
+  const Tensor beside = use.knobs[2] % 3 == 0 ? stack({tanh(b), piece}, axis) : inner * 0.25;
+  const Tensor whole =
+      use.knobs[3] % 2 == 0 ? stack({inner, beside}, outer_axis) : concat({inner, beside, inner}, std::min(outer_axis, a.rank()));
+  const int along = use.pick(3, whole.rank());
+  switch (use.pick(2, 5)) {
+    case 0: return small(whole);
+    case 1: return small(select(whole, along, -1) + select(whole, along, 0));
+    case 2: return small(concat({whole, flip(whole, along)}, along));
+    case 3: {  // a slice of a join, written over while its pieces are read
+      const Tensor written = update_slice(whole, slice(whole, along, {0, 1}) * 2.0, whole.shape()[along] - 1, along);
+      return small(sum(inner) + written);
+    }
+    default: return small(update_slice(inner, slice(inner, axis, {1, 2}) + 1.0, 0, axis) + mean(whole));
+  }
+}
+
 }  // namespace
 
 std::vector<GraphOp> moving_ops() {
@@ -142,6 +164,7 @@ std::vector<GraphOp> moving_ops() {
       {"concat", 2, 4, [](const Use& use) { return small(concat({use.x[0], use.x[1]}, use.axis(0, use.x[0]))); }},
       {"concat_self", 1, 2, [](const Use& use) { return small(concat({use.x[0], flip(use.x[0]), use.x[0]}, use.axis(0, use.x[0]))); }},
       {"stack", 2, 2, [](const Use& use) { return small(stack({use.x[0], use.x[1]}, use.pick(0, use.x[0].rank() + 1))); }},
+      {"nested_join", 2, 2.5, nested_join},
       {"pad", 1, 4,
        [](const Use& use) {
          constexpr PadMode modes[] = {PadMode::Constant, PadMode::Constant, PadMode::Reflect, PadMode::Replicate, PadMode::Circular};

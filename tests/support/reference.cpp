@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/precision.h"
 #include "tegula/graph/regions/composed.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -120,6 +121,14 @@ bool steps(std::string_view op) {
   return op == "sign" || op == "floor" || op == "ceil" || op == "round" || op == "trunc" || op == "floor_divide";
 }
 
+/// The dtype in which what the node gives may lie (assign_precision.h): its own, or its precision's half.
+DType stored_as(const Node& node) {
+  const DType half = storage_of(node.precision());
+  const bool may_be_half = node.results().empty() ? node.dtype() == f32 : node.results()[0].dtype == f32;
+  return may_be_half && node.op().numerics() != Numerics::Full ? half : node.dtype();
+}
+bool multiplies(const Node& node) { return node.op().numerics() == Numerics::TensorCore; }
+
 /// Kernels whose elements are sums or products of many.
 bool accumulates(std::string_view op) {
   return op == "cumsum" || op == "cumprod" || op == "logcumsumexp" || op == "scatter_add" || op.starts_with("conv");
@@ -167,6 +176,11 @@ double Reference::of_sum(double term, DType dtype, std::uint64_t place, double t
   return rounded(term, dtype, place, std::fabs(term) * (1 + terms / 16));
 }
 
+/// A number that may be stored as this half.
+double Reference::as_half(double value, DType half) const {
+  return noise_ == 0 || representable(value, half) ? value : rounded(value, half);
+}
+
 Reference::Values Reference::compute(const Node& node) const {
   switch (node.has_value() && node.inputs().empty() ? Role::Leaf : node.op().role()) {
     case Role::Leaf: return Tensor(Ref<Node>(const_cast<Node*>(&node))).to_host<double>();
@@ -194,6 +208,7 @@ Reference::Values Reference::elementwise(const Node& node) const {
   std::vector<const Values*> inputs;
   std::vector<std::size_t> step;  // 0 for a scalar
   bool narrows = false;
+  const DType held = stored_as(node);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const Node& in = node.input(static_cast<int>(i));
     inputs.push_back(&input(node, i));
@@ -209,6 +224,13 @@ Reference::Values Reference::elementwise(const Node& node) const {
     if (steps(op.name())) continue;
     const bool exact = narrows || x.size() == 1 ? representable(out[n], node.dtype()) && any_of_them(x, out[n]) : any_of_them(x, out[n]);
     if (!exact) out[n] = rounded(out[n], node.dtype(), 0, error_scale(op.name(), x, out[n]));
+    if (held == node.dtype()) continue;
+    // What a product's epilogue adds is stored as a half, too.
+    double scale = std::fabs(out[n]);
+    if (op.epilogue() == ElementwiseOp::Epilogue::Add) {
+      for (const double each : x) scale = std::max(scale, representable(each, held) ? 0 : std::fabs(each));
+    }
+    if (scale > std::fabs(out[n]) || !representable(out[n], held)) out[n] = rounded(out[n], held, 0, scale);
   }
   return out;
 }
@@ -279,9 +301,23 @@ std::vector<Reference::Values> Reference::several(const Node& node) const {
     x.emplace_back(input(node, i));
     shapes.push_back(node.input(static_cast<int>(i)).shape());
   }
+  const DType held = stored_as(node);
+  const bool has_half = !out.empty() && held != node.results()[0].dtype;
+  std::vector<Values> halves;
+  if (has_half && multiplies(node)) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      halves.emplace_back(x[i].begin(), x[i].end());
+      if (!is_float(node.input(static_cast<int>(i)).dtype())) continue;
+      for (double& value : halves.back()) value = as_half(value, held);
+    }
+    x.assign(halves.begin(), halves.end());
+  }
   std::vector<std::span<double>> ys(out.begin(), out.end());
   if (node.op().role() == Role::Library) static_cast<const LibraryOp&>(node.op()).references(x, shapes, ys);
   else static_cast<const KernelOp&>(node.op()).references(x, shapes, ys);
+  if (has_half) {
+    for (double& value : out[0]) value = as_half(value, held);
+  }
   return out;
 }
 
@@ -290,10 +326,14 @@ Reference::Values Reference::loops(const Node& node, const O& op, bool sums) con
   Values out(static_cast<std::size_t>(numel(node.shape())));
   std::vector<Values> moved(node.inputs().size());
   std::vector<std::span<const double>> x;
+  const DType held = stored_as(node);
   std::vector<Shape> shapes;
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
     const Node& in = node.input(static_cast<int>(i));
     moved[i] = input(node, i);
+    if (held != node.dtype() && multiplies(node) && is_float(in.dtype())) {
+      for (double& value : moved[i]) value = as_half(value, held);
+    }
     const double terms =
         out.empty() ? 1 : std::max(1.0, static_cast<double>(moved[i].size()) / static_cast<double>(std::min(out.size(), rows(in.shape()))));
     if (sums && noise_ != 0 && is_float(in.dtype())) {
@@ -305,6 +345,9 @@ Reference::Values Reference::loops(const Node& node, const O& op, bool sums) con
   op.reference(x, shapes, out, node.shape());
   if (sums) {
     for (double& value : out) value = rounded(value, node.dtype());
+  }
+  if (held != node.dtype()) {
+    for (double& value : out) value = as_half(value, held);
   }
   return out;
 }

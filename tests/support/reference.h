@@ -17,6 +17,7 @@ std::vector<double> reference_of(const Tensor& y);
 /// With `noise` (any number but 0; each gives other noise) it says how well conditioned a graph is: whatever its dtype may round is moved by up to
 /// one unit in the last place, and so is each term of a sum. Where results of several noises differ, there rounding may make that
 /// difference. What selects (maximum, sort, gather), integers and booleans are exact, so ties stay ties; equal numbers get equal noise.
+/// What a node's Precision may store as a half, and the operands of its products, have a half's noise where they are no numbers of that half.
 class Reference {
  public:
   using Values = std::vector<double>;
@@ -36,6 +37,7 @@ class Reference {
   double rounded(double value, DType dtype, std::uint64_t place = 0) const;
   double rounded(double value, DType dtype, std::uint64_t place, double scale) const;
   double of_sum(double term, DType dtype, std::uint64_t place, double terms) const;
+  double as_half(double value, DType half) const;
 
   struct Hash {
     std::size_t operator()(const Ref<Node>& node) const { return std::hash<const Node*>()(node.get()); }
