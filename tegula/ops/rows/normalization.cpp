@@ -156,8 +156,7 @@ Tensor standardize_channels(const Tensor& x, const Tensor& origin, const Tensor&
 }
 
 /// `parameter` (weight, bias, …) in the dtype of the computation. Throws unless it has this shape.
-Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype,
-                 const Line& where) {
+Tensor parameter(std::string_view op, std::string_view what, const Tensor& given, const Shape& shape, DType dtype, const Line& where) {
   if (given.shape() != shape) {
     throw Error({.op = std::string(op),
                  .got = "a " + std::string(what) + " of shape " + to_string(given.shape()),
