@@ -48,6 +48,21 @@ T join(Reduction kind, T a, T b) {
   }
 }
 
+/// The rest of a running sum or product of doubles. Eight elements are joined as a tree, so that each eight wait for one addition and not for eight.
+template <Reduction kind>
+void scan_row(const double* x, double* out, std::int64_t count, double total) {
+  const auto both = [](double a, double b) { return join(kind, a, b); };
+  std::int64_t k = 0;
+  for (; k + 8 <= count; k += 8, x += 8, out += 8) {
+    const double first2 = both(x[0], x[1]), first4 = both(first2, both(x[2], x[3])), next2 = both(x[4], x[5]);
+    const double first6 = both(first4, next2), all = both(first4, both(next2, both(x[6], x[7])));
+    const double parts[] = {x[0], first2, both(first2, x[2]), first4, both(first4, x[4]), first6, both(first6, x[6]), all};
+    for (int i = 0; i < 8; ++i) out[i] = both(total, parts[i]);
+    total = both(total, all);
+  }
+  for (; k < count; ++k) *out++ = total = both(total, *x++);
+}
+
 template <class T, Reduction kind>
 const Step* scan(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const AcrossStep*>(at);
@@ -58,6 +73,10 @@ const Step* scan(const Step* at, Frame& frame) {
     if (inner == 1) {
       T total = x[0];
       out[0] = total;
+      if constexpr (std::is_same_v<T, double> && (kind == Reduction::Sum || kind == Reduction::Prod)) {
+        scan_row<kind>(x + 1, out + 1, step.length - 1, total);
+        continue;
+      }
       for (std::int64_t k = 1; k < step.length; ++k) out[k] = total = join(kind, total, x[k]);
       continue;
     }
