@@ -1,6 +1,6 @@
 #include "app/fit.h"
 
-#include "tegula/core/text.h"
+#include "app/progress.h"
 
 namespace tegula::app {
 
